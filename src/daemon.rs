@@ -230,6 +230,8 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
         .context("it cannot be written into the state folder where the sockets are")?;
     // Who comes to a door is told how jobs and applies of an earlier daemon are by now.
     hands.owed_taken_up().await;
+    let provost = daemon.provost.clone();
+    daemon.doors.spawn(async move { provost.settle_followers().await });
     // Rules that ask for a passkey once one is enrolled have to know before anybody can answer.
     own.look_at_passkeys().await;
     // The process that starts a daemon waits for the doors that open last: then the others

@@ -28,6 +28,7 @@ pub use provost_store as store;
 pub use provost_syntax as syntax;
 pub use provost_system as system;
 pub use provost_transport as transport;
+pub use provost_ui as ui;
 pub use provost_vault as vault;
 pub use provost_view as view;
 pub use provost_web as web;

@@ -85,6 +85,13 @@ pub fn passkey(name: AgentId, _signed: &Asserted) -> Principal {
     Principal::establish(name.clone(), session_of(&name), Door::Own, scopes, Proof::Passkey)
 }
 
+/// The person whose passkey has signed exactly this verb: for what is carried out of it, and for nothing else. The rights are those
+/// of the user, as for a person at a terminal, but for answering.
+pub fn passkey_verb(name: AgentId, _signed: &Asserted) -> Principal {
+    let scopes: Vec<Scope> = AGENT.iter().copied().chain([Scope::Operate]).collect();
+    Principal::establish(name.clone(), session_of(&name), Door::Own, Scopes::of(&scopes), Proof::Passkey)
+}
+
 /// The person at an agent's host, as the host says: to answer what this agent has asked for, where a rule
 /// believes that, and for nothing else.
 pub fn host_dialog(agent: &Principal) -> Principal {

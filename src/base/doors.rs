@@ -67,7 +67,12 @@ pub struct LoopbackAt {
 impl LoopbackAt {
     /// The address for clients, at this port.
     pub fn address(&self, port: u16) -> String {
-        format!("{}://{}:{port}{}", self.scheme, self.host, self.path)
+        self.address_by(self.host, port)
+    }
+
+    /// The address for clients by another name of this machine.
+    pub fn address_by(&self, host: &str, port: u16) -> String {
+        format!("{}://{host}:{port}{}", self.scheme, self.path)
     }
 }
 
@@ -208,7 +213,7 @@ doors! {
         // As much as through `provost mcp`.
         unproved: Some(AGENT),
     };
-    /// The page for people, over loopback HTTP: it shows what needs them and what agents do, and takes no answer.
+    /// The page for people, over loopback HTTP: it shows what needs them and what agents do, and takes answers that a passkey has signed.
     Web DoorRow {
         name: "web",
         protocol: "HTML, for browsers",

@@ -11,7 +11,7 @@ use super::worker;
 use super::{
     adapt, agents, allow, applies, approvals, backup, broker, claims, contracts, cost, crew, git, graph,
     guard, hooks, intents, jail, journal, keys, locks, mcp, merge, passkeys, policy, screenshot, secrets,
-    tasks, tokens, up, watch, web, workflows, worktrees,
+    tasks, tokens, ui, up, watch, web, workflows, worktrees,
 };
 use provost_base::Ttl;
 
@@ -237,6 +237,11 @@ pub(super) enum Command {
         after_help = "Examples:\n  provost secret add ci --env CI_TOKEN < token\n  provost secret list"
     )]
     Secret(secrets::Secrets),
+    /// Show what needs you and what agents do, live, in all of your repositories, and answer with a key
+    #[command(
+        after_help = "Examples:\n  provost ui\n  provost -C . ui\n  provost ui --no-mouse\n  NO_COLOR=1 provost ui\n\nKeys: ? lists those of the moment; q ends."
+    )]
+    Ui(ui::Ui),
     /// Check this machine, the files and the daemon for problems
     #[command(after_help = "Examples:\n  provost doctor\n  provost doctor --json")]
     Doctor,

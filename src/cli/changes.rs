@@ -256,6 +256,13 @@ fn in_work_tree(task: &wire::Task) -> String {
     for (file, why) in &tree.not_committed {
         text.push_str(&format!("not committed: {}\n", visible_name(&format!("{file}: {why}"), 800)));
     }
+    if !tree.ignored.is_empty() {
+        let more =
+            if tree.ignored_more > 0 { format!(" and {} more", tree.ignored_more) } else { String::new() };
+        let says = "which git ignores by a rule in a .gitignore that the run has written";
+        let named = visible_name(&tree.ignored.join(", "), 800);
+        text.push_str(&format!("not committed: {named}{more}, {says}\n"));
+    }
     let is_merged = task.changes.as_ref().is_some_and(|it| it.state == "merged");
     if let Some(next) = tree.next.as_ref().filter(|_| !is_merged) {
         text.push_str(&format!("merge it:     {}\n", visible_name(next, PATH_CHARS)));
@@ -291,7 +298,7 @@ pub(super) fn discard(here: &RepoContext, asked: &Discard) -> Result<u8, CliErro
     if let Some(tree) = task_tree {
         let typed = format!("provost worktree remove {} --branch --force", shell_word(&tree));
         out::note(format!(
-            "what is committed on branch {} stays there; `{typed}` removes it",
+            "what is committed on branch {} stays there; `{typed}` removes it, with all else on that branch",
             visible_name(&tree, PATH_CHARS)
         ));
     }

@@ -92,8 +92,15 @@ pub(super) fn env(here: &RepoContext, asked: &Env) -> Result<u8, CliError> {
     let top = &here.places.worktree;
     let wit_root = top.join(".wit").is_dir().then_some(top.as_path());
     let ports = Ports::of(&here.places);
-    let at =
-        env::Whereabouts { socket: &here.places.devit_socket(), secret: &secret, wit_root, ports: &ports };
+    // Clients are pointed at their doors also where the settings cannot be used.
+    let names = here.config(None).map(|it| it.config.web.names).unwrap_or_default();
+    let at = env::Whereabouts {
+        socket: &here.places.devit_socket(),
+        secret: &secret,
+        wit_root,
+        ports: &ports,
+        page: names.first(),
+    };
     let text = env::for_clients(&at, shell).map_err(|why| {
         CliError::of("clients cannot be pointed here")
             .because(why)

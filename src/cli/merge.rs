@@ -1,5 +1,7 @@
 //! `provost merge`: branches are looked at, and merged into the trunk one after the other.
 
+use std::collections::BTreeMap;
+
 use clap::{Args, Subcommand};
 
 use super::cli_error::{DONE, INTERRUPTED, RETURNED};
@@ -24,7 +26,7 @@ const WHY_CHARS: usize = 8_000;
 pub(super) enum Merge {
     /// Merge branches into the trunk, or show what would come of that
     #[command(
-        after_help = "Examples:\n  provost merge feat/auth feat/log --preview\n  provost merge feat/auth feat/log\n  provost merge feat/auth --into release\n  provost merge branches queue   # a branch that is called so\n\nThe branches are merged in an order that is shown with its reasons, each is checked on the merged tree, and only then the\ntrunk moves. One that conflicts is returned to the agent that made it, and the others go on.\n\nExit codes: 7 if a branch was set aside."
+        after_help = "Examples:\n  provost merge feat/auth feat/log --preview\n  provost merge feat/auth feat/log\n  provost merge feat/auth --into release\n  provost merge branches queue   # a branch that is called so\n\nThe branches are merged in an order that is shown with its reasons, each is checked on the merged tree, and only then the\ntrunk moves. One that conflicts is returned to the agent that made it, and the others go on.\n\nExit codes: 7 if a branch was set aside, or taken out of the queue meanwhile."
     )]
     Branches(Branches),
     /// Add branches to the queue of merges, list, remove and merge them
@@ -47,11 +49,13 @@ pub(super) enum Queue {
     #[command(after_help = "Examples:\n  provost merge queue list\n  provost merge queue list --json")]
     List,
     /// Remove branches from the queue
-    #[command(after_help = "Example:\n  provost merge queue remove feat/log")]
+    #[command(
+        after_help = "Examples:\n  provost merge queue remove feat/log\n  provost merge queue remove feat/log --into release"
+    )]
     Remove(Remove),
     /// Merge what waits, one branch after the other
     #[command(
-        after_help = "Examples:\n  provost merge queue run\n  provost merge queue run --wait\n\nExit codes: 7 if a branch was set aside while this waited."
+        after_help = "Examples:\n  provost merge queue run\n  provost merge queue run --wait\n\nExit codes: 7 if a branch was set aside, or taken out of the queue, while this waited."
     )]
     Run(Run),
 }
@@ -122,6 +126,9 @@ pub(super) struct Remove {
     /// The branches, by their names
     #[arg(required = true)]
     branches: Vec<String>,
+    /// The branch into which they were to be merged; needed where they wait for several
+    #[arg(long, value_name = "TRUNK")]
+    into: Option<String>,
     #[command(flatten)]
     who: IdentityArgs,
 }
@@ -255,7 +262,7 @@ fn row(it: &wire::Merge) -> [String; 7] {
 }
 
 fn remove(here: &RepoContext, asked: &Remove) -> Result<u8, CliError> {
-    let request = wire::RemoveMerges { branches: asked.branches.clone() };
+    let request = wire::RemoveMerges { branches: asked.branches.clone(), into: asked.into.clone() };
     let done = wait_for(async { Ok(asked.who.daemon(here).await?.remove_merges(&request).await?) })?;
     if here.json {
         return out::json(&done).map(|()| DONE);
@@ -295,7 +302,7 @@ async fn to_the_end(here: &RepoContext, client: &Client, numbers: &[u64]) -> Res
 
 async fn watch(here: &RepoContext, client: &Client, numbers: &[u64]) -> Result<u8, CliError> {
     let mut query = wire::MergesQuery { seen: None, wait_ms: Some(WAIT_MS) };
-    let mut told: Vec<(u64, String)> = Vec::new();
+    let (mut told, mut seen): (Vec<(u64, String)>, BTreeMap<u64, String>) = (Vec::new(), BTreeMap::new());
     let ended = loop {
         let now = client.merges(&query).await?;
         let ours: Vec<wire::Merge> =
@@ -312,6 +319,7 @@ async fn watch(here: &RepoContext, client: &Client, numbers: &[u64]) -> Result<u
             told.retain(|(number, _)| *number != it.number);
             told.push((it.number, line));
         }
+        seen.extend(ours.iter().map(|it| (it.number, name(&it.branch))));
         if ours.iter().all(wire::Merge::is_over) {
             break ours;
         }
@@ -324,11 +332,20 @@ async fn watch(here: &RepoContext, client: &Client, numbers: &[u64]) -> Result<u
             out::note(reason(it).trim_end());
         }
     }
-    let aside: Vec<&wire::Merge> = ended.iter().filter(|it| it.state == "set_aside").collect();
-    match aside.len() {
+    // An entry that is not there any more was not merged by this run.
+    let gone: Vec<u64> =
+        numbers.iter().copied().filter(|it| !ended.iter().any(|e| e.number == *it)).collect();
+    for number in gone.iter().filter(|_| !here.json) {
+        let branch = seen.get(number).cloned().unwrap_or_else(|| format!("entry {number}"));
+        out::line(format!("{branch}: taken out of the queue meanwhile"))?;
+    }
+    let aside = ended.iter().filter(|it| it.state == "set_aside").count();
+    let and_gone =
+        if gone.is_empty() { String::new() } else { format!(", and {} were taken out", gone.len()) };
+    match aside + gone.len() {
         0 => Ok(DONE),
         _ if here.json => Err(CliError::silent(RETURNED)),
-        count => Err(CliError::of(format!("{count} of {} branches are set aside", ended.len()))
+        _ => Err(CliError::of(format!("{aside} of {} branches are set aside{and_gone}", numbers.len()))
             .with_code(RETURNED)
             .next("settle what is said above, then: provost merge queue add BRANCH")),
     }
@@ -343,7 +360,7 @@ fn progress(it: &wire::Merge) -> String {
                 format!("{branch}: set aside ({}), returned to {}", out::one_line(cause, 40), name(agent))
             }
             None => {
-                format!("{branch}: set aside ({}); no agent is known that made it", out::one_line(cause, 40))
+                format!("{branch}: set aside ({}); no agent is told", out::one_line(cause, 40))
             }
         },
         (_, Some(step), _) => format!("{branch}: {}", out::one_line(step, 200)),

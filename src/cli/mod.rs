@@ -57,6 +57,7 @@ mod signatures;
 mod status;
 mod tasks;
 mod tokens;
+mod ui;
 mod up;
 mod watch;
 mod web;
@@ -129,6 +130,7 @@ fn carry_out(line: Line, narrowed: bool, run: &Run, rehearse: &Rehearsal) -> Res
         Some(Command::Completions(it)) => manual::completions(it.shell),
         Some(Command::Man) => manual::page(),
         Some(Command::Doctor) => doctor::doctor(json),
+        Some(Command::Ui(it)) => ui::ui(&it, narrowed, json),
         // Hooks have words of their own where there is no repository to speak of.
         Some(Command::Git(it)) => git::git(it, json),
         Some(Command::Hook(it)) => hooks::hook(it, json),
@@ -187,6 +189,7 @@ fn in_repository(here: &RepoContext, command: Command, run: &Run) -> Result<u8, 
         Command::Completions(_)
         | Command::Man
         | Command::Doctor
+        | Command::Ui(_)
         | Command::Hook(_)
         | Command::Git(_)
         | Command::Agent(_)

@@ -154,7 +154,7 @@ pub(super) fn overview(narrowed: bool, json: bool) -> Result<u8, CliError> {
 }
 
 /// Whether there is a repository here, or a daemon has been.
-fn is_known(here: &RepoContext) -> bool {
+pub(super) fn is_known(here: &RepoContext) -> bool {
     here.places.identity != here.places.root || here.places.state.exists()
 }
 

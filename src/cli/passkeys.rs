@@ -97,15 +97,14 @@ fn add(here: &RepoContext, asked: &Add) -> Result<u8, CliError> {
     let letters: Vec<char> = made.code.chars().collect();
     let groups: Vec<String> = letters.chunks(4).map(|it| it.iter().collect()).collect();
     out::line(groups.join("-"))?;
-    out::note(format!(
-        "the code is good once, for {} minutes; pages that may use it: {}",
-        made.good_s / 60,
-        made.origins.join(", ")
-    ));
-    out::note(
-        "this version serves no such page yet: a page of your own at one of these origins hands the code to \
-         POST /begin-passkey of the own API (docs/passkeys.md)",
-    );
+    out::note(format!("the code is good once, for {} minutes", made.good_s / 60));
+    match made.origins.is_empty() {
+        true => out::note("no page is open that could use it; open one, and make another code: provost web"),
+        false => {
+            let pages: Vec<String> = made.origins.iter().map(|it| format!("{it}/passkeys")).collect();
+            out::note(format!("type it into the page of passkeys: {}", pages.join(" or ")));
+        }
+    }
     out::note(
         "once a passkey is enrolled, rules that say passkey-if-enrolled take no other answer: no terminal, and no key of an approver \
          (client:approver)",

@@ -91,7 +91,12 @@ impl Record {
         let kind = &*event.kind;
         if !matches!(
             kind,
-            "passkey_added" | "passkey_revoked" | "passkeys_reset" | "approval_asked" | "approval_answered"
+            "passkey_added"
+                | "passkey_revoked"
+                | "passkeys_reset"
+                | "approval_asked"
+                | "approval_answered"
+                | "word_said"
         ) {
             return Ok(());
         }
@@ -104,6 +109,7 @@ impl Record {
         match kind {
             "passkey_added" => self.added(it),
             "passkey_revoked" => self.revoked(it),
+            "word_said" => self.said(it),
             "passkeys_reset" => {
                 self.keys.clear();
                 Ok(())
@@ -151,6 +157,15 @@ impl Record {
         Ok(())
     }
 
+    fn said(&mut self, it: &Value) -> Result<(), String> {
+        let arguments = Digest::of(Json::from_value(&it["arguments"]).as_str().as_bytes());
+        match self.word(&it["signed"])? {
+            Some(Word::Verb(word)) if it["verb"] == word.verb && word.arguments == arguments => Ok(()),
+            None => Ok(()),
+            _ => Err("another verb was signed".into()),
+        }
+    }
+
     fn answered(&mut self, it: &Value) -> Result<(), String> {
         let shown = it["approval"].as_u64().and_then(|approval| self.asked.remove(&approval));
         if it["proof"] != "passkey" {
@@ -187,9 +202,9 @@ impl Record {
         if !self.seen.insert(it.digest) {
             return Err("the same signature has been used before".into());
         }
-        // The list of passkeys is the person's, and changed at any daemon; an answer is for this one.
-        let is_answer = matches!(transcript.word, Word::Answer(_));
-        if is_answer && self.daemon.get_or_insert_with(|| transcript.daemon.clone()) != &transcript.daemon {
+        // The list of passkeys is the person's, and changed at any daemon; all else is for this one.
+        let is_ours = !matches!(transcript.word, Word::Enrol(_) | Word::Revoke(_));
+        if is_ours && self.daemon.get_or_insert_with(|| transcript.daemon.clone()) != &transcript.daemon {
             return Err("it was signed for another daemon".into());
         }
         let Some(passkey) = self.keys.get(&it.credential) else {

@@ -471,3 +471,8 @@ impl Value for Template {
         self.0.print()
     }
 }
+
+/// An ident written in the table of settings.
+pub(super) fn ours(ident: &str) -> AgentId {
+    AgentId::parse(ident).expect("idents in the table of settings are short plain words")
+}

@@ -114,12 +114,20 @@ pub enum Listed {
     },
 }
 
+/// The folder of the entries, for those who want to hear of changes in it.
+///
+/// # Errors
+/// [`PlacesError`] if there is no state directory.
+pub fn folder(environment: &Environment) -> Result<PathBuf, PlacesError> {
+    Ok(states(environment)?.join(FOLDER))
+}
+
 /// The files of the folder, the newest first, so many at most; and how many more there are.
 ///
 /// # Errors
 /// [`PlacesError`] if the folder is not this user's alone. A missing one is empty.
 pub fn files(environment: &Environment, most: usize) -> Result<(Vec<PathBuf>, usize), PlacesError> {
-    let folder = states(environment)?.join(FOLDER);
+    let folder = folder(environment)?;
     let unusable = |why: String| PlacesError::Unusable { path: folder.display().to_string(), why };
     match fs::symlink_metadata(&folder) {
         Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok((Vec::new(), 0)),

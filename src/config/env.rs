@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use toml::de::DeValue;
 
-use super::Ports;
+use super::{PageName, Ports};
 use provost_base::{At, Door, Secret};
 use provost_system as system;
 
@@ -278,6 +278,8 @@ pub struct Whereabouts<'a> {
     pub wit_root: Option<&'a Path>,
     /// The ports of the doors over loopback.
     pub ports: &'a Ports,
+    /// The name that the page for people goes by, where a setting says another one than the usual.
+    pub page: Option<&'a PageName>,
 }
 
 /// The variables that point existing clients at this daemon.
@@ -320,7 +322,13 @@ fn address(door: Door, at: &Whereabouts<'_>) -> Result<Option<String>, &'static 
             Some(root) => Some(root.to_str().ok_or("the work tree's path is not UTF-8")?.to_owned()),
             None => None,
         },
-        At::Loopback(loopback) => at.ports.of_door(door).map(|port| loopback.address(port)),
+        At::Loopback(loopback) => {
+            let port = at.ports.of_door(door);
+            match at.page.filter(|_| door == Door::Web) {
+                Some(page) => port.map(|port| loopback.address_by(page.as_str(), port)),
+                None => port.map(|port| loopback.address(port)),
+            }
+        }
         At::Socket | At::Run | At::Nowhere => None,
     })
 }

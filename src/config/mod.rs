@@ -53,6 +53,7 @@ pub use value::{
     KeepLog, LogFormat, LogLevel, LoopbackAuth, Mark, Network, ParseMode, Row, Rules, ScreenBackend, Tier,
     Unchecked, Value, Versions, WitOpen, WorkerKind,
 };
+pub use web_origin::{PageName, WebOrigin};
 pub use worker::Copies;
 pub use workflow::{BUILT_IN_FILE, Pattern, Step, StepPhase, Workflow, WorkflowHead};
 pub use writing::{Auto, WhenDown};

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::agent::{AgentConfig, Role, Template};
+use super::agent::{AgentConfig, Role, Template, ours};
 use super::doors::{self, Doors};
 use super::load::RefusedWorker;
 use super::mcp_tools::McpTools;
@@ -16,10 +16,9 @@ use super::resources::{Counted, Needs};
 use super::rounds::Mode;
 use super::value::{
     AcrossDoors, ByteSize, Context, DesktopTasks, Durability, Enforce, Git, ImageFormat, ImportFound,
-    KeepLog, LogFormat, LogLevel, Mark, Network, ParseMode, Row, Rules, ScreenBackend, Tier, Unchecked,
-    Value, Versions, WitOpen, WorkerKind, checked, paths,
+    KeepLog, LogFormat, LogLevel, Mark, Network, PageName, ParseMode, Row, Rules, ScreenBackend, Tier,
+    Unchecked, Value, Versions, WebOrigin, WitOpen, WorkerKind, checked, paths,
 };
-use super::web_origin::WebOrigin;
 use super::worker::{Copies, built_in_workers};
 use super::workflow::Workflow;
 use super::writing::{Auto, WhenDown};
@@ -274,8 +273,14 @@ settings! {
 
     /// Passkeys, which sign answers to approvals. Read at the start.
     ["passkeys"] passkeys: PasskeySettings {
-        /// The pages that may ask for a passkey: scheme, host and port, compared to the letter. A passkey belongs to the host of its page.
-        origins: Vec<WebOrigin> = WebOrigin::local(), "origin", Strict, Owner;
+        /// Further pages that may ask for a passkey, beside the daemon's own while that is open: scheme, host and port, compared to the letter. A passkey belongs to the host of its page.
+        origins: Vec<WebOrigin> = Vec::new(), "origin", Strict, Owner;
+    }
+
+    /// The page for people, over loopback HTTP: it shows what needs them and what agents do, and takes answers that a passkey has signed.
+    ["web"] web: WebSettings {
+        /// By which names browsers ask for the page: `localhost`, or names below it. The first is the one that it goes by, to which addresses lead; each other one is an origin of its own, with passkeys of its own. At `localhost` other programs share cookies and passkeys; it is there for managers of passwords, which take no other name over plain HTTP.
+        names: Vec<PageName> = PageName::usual(), "name", Strict, Owner;
     }
 
     /// Agents' hosts, which speak MCP: through `provost mcp`, and at the door `/mcp` over HTTP on loopback. `provost mcp` works while that door is closed, too.
@@ -589,9 +594,4 @@ section! {
         /// How long a task waits for them before it fails.
         needs_wait: Ttl = Ttl::minutes(30), "duration" within Ttl::seconds_clamped(1)..=Ttl::minutes(24 * 60);
     }
-}
-
-/// An ident written in this file.
-fn ours(ident: &str) -> AgentId {
-    AgentId::parse(ident).expect("idents in the table of settings are short plain words")
 }

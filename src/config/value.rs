@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use toml::de::{DeInteger, DeValue};
 
 use super::mcp_tools::McpTools;
-use super::web_origin::WebOrigin;
+pub(super) use super::web_origin::{PageName, WebOrigin};
 use provost_base::{AgentId, Json, RepoPath, Ttl};
 
 /// A row of the table of settings.
@@ -232,7 +232,7 @@ impl Value for RepoPath {
     }
 }
 
-lists! { RepoPath => "list of paths in the workspace", String => "list of text", PathBuf => "list of paths", u16 => "list of numbers", McpTools => "list of words", WebOrigin => "list of origins" }
+lists! { RepoPath => "list of paths in the workspace", String => "list of text", PathBuf => "list of paths", u16 => "list of numbers", McpTools => "list of words", WebOrigin => "list of origins", PageName => "list of names" }
 
 impl Value for BTreeMap<String, String> {
     const NAME: &'static str = "table of text";

@@ -54,5 +54,7 @@ fn trees(places: &Places) -> Vec<Tree> {
 /// The branch that is checked out in a work tree; none where that is no branch.
 fn branch(tree: &WorkTree) -> Option<String> {
     let head = system::short_text(&tree.git_dir.join("HEAD"), 2 * PATH_LEN_MAX as u64).ok()?;
-    head.strip_prefix("ref: refs/heads/").map(|it| it.trim_end().to_owned())
+    let name = head.strip_prefix("ref: refs/heads/").map(|it| it.trim_end().to_owned());
+    // What git writes there where its refs are in a table.
+    name.filter(|it| it != ".invalid")
 }

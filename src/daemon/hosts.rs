@@ -5,9 +5,11 @@ use std::sync::Arc;
 use super::Daemon;
 use provost_api::Request;
 use provost_client::{self as client, Client, Replying};
+use provost_config::PageName;
 use provost_domain::Principal;
 use provost_mcp::{Called, Clients, McpHttp, Settings, recorded_for};
-use provost_protocols::own::{InProcessApi, VerifiedCaller};
+use provost_protocols::loopback::origin;
+use provost_protocols::own::{InProcessApi, Page, VerifiedCaller};
 use provost_web::Web;
 
 /// A caller that the door has recognised, with the daemon's own API that answers it.
@@ -31,14 +33,24 @@ impl client::InProcess for Recognised {
 fn clients(api: InProcessApi) -> Clients {
     Arc::new(move |who: Principal, token| {
         let agent = who.agent().clone();
-        let who = VerifiedCaller { who: Arc::new(who), token };
+        let who = VerifiedCaller { who: Arc::new(who), token, process: None };
         Client::inside(Arc::new(Recognised { who, api: api.clone() }), agent)
     })
 }
 
 impl Daemon {
-    pub(super) fn page(&self, api: InProcessApi) -> Web {
-        Web::new(clients(api), self.engine().clone(), self.stop.clone())
+    /// The page for people at this port, which may ask for passkeys from now on.
+    pub(super) fn page(&self, api: &InProcessApi, names: &[PageName], port: u16) -> Web {
+        let names: Vec<String> = names.iter().map(|it| it.as_str().to_owned()).collect();
+        let pages = names.iter().map(|host| Page { origin: origin(host, port), host: host.clone() });
+        api.serves_pages(pages.collect());
+        let api = api.clone();
+        let clients: provost_web::Clients = Arc::new(move |who, token, process| {
+            let agent = who.agent().clone();
+            let who = VerifiedCaller { who: Arc::new(who), token, process };
+            Client::inside(Arc::new(Recognised { who, api: api.clone() }), agent)
+        });
+        Web::new(names, clients, self.engine().clone(), self.stop.clone())
     }
 
     pub(super) fn hosts_door(&self, settings: Settings, api: InProcessApi) -> McpHttp {

@@ -18,7 +18,7 @@ use provost_mcp::{McpHttp, Settings as Offered};
 use provost_protocols::a6s::{A6s, ClientQuirks};
 use provost_protocols::agent_protocol::{AgentProtocol, Shown};
 use provost_protocols::broker::Broker;
-use provost_protocols::loopback::{Carriers, Gate, LoopbackDoor, Shell};
+use provost_protocols::loopback::{Carriers, Gate, LoopbackDoor, Shell, origin};
 use provost_protocols::own::InProcessApi;
 use provost_system::{Listener, listener_at};
 use provost_transport::accept::accept_loop;
@@ -102,8 +102,8 @@ impl Wired for McpHttp {
 }
 
 impl Wired for Web {
-    fn wired(daemon: &Daemon, with: &With<'_>, _port: u16) -> Self {
-        daemon.page(with.api.clone())
+    fn wired(daemon: &Daemon, with: &With<'_>, port: u16) -> Self {
+        daemon.page(with.api, &with.config.web.names, port)
     }
 }
 
@@ -201,6 +201,9 @@ impl Daemon {
             };
             bail!("{name}: a browser that follows a link shows no token; {why}");
         }
+        if door == Door::Web && with.config.web.names.is_empty() {
+            bail!("{name}: `names` is empty, so that no browser could ask for the page; leave it out");
+        }
         let Got { bound, note, moved } = self.bind(wanted).await?;
         match note.map(|note| format!("{name}: {note}")) {
             Some(note) if moved => {
@@ -212,7 +215,9 @@ impl Daemon {
         }
         let Some(bound) = bound else { return Ok(None) };
         let port = bound.port();
-        let address = format!("http://{}:{port}", door.loopback().map_or("127.0.0.1", |at| at.host));
+        let usual = door.loopback().map_or("127.0.0.1", |at| at.host);
+        let page = with.config.web.names.first().filter(|_| door == Door::Web);
+        let address = origin(page.map_or(usual, |it| it.as_str()), port);
         tracing::info!(door = name, address, "door open");
         self.shared().0.doors.push(DoorAt { door: name.into(), address });
         let gate = Gate {

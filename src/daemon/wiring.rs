@@ -16,14 +16,14 @@ use provost_base::limits::WIT_WORKTREES_MAX;
 use provost_base::{AgentId, Destination, Digest, Json, Ttl};
 use provost_config::env::Environment;
 use provost_config::places::SYSTEM_CONFIG;
-use provost_config::{self as config, AcrossDoors, Config, Places, Worker};
+use provost_config::{self as config, AcrossDoors, Config, Places, WebOrigin, Worker};
 use provost_domain::post::{Owner, owner_slugs};
 use provost_domain::{self as domain, AutoSetting, CrewSetting, PostSettings, Settings, WorkerSetting};
 use provost_effects::{HookCommand, HookParts, not_ours, runs_outside, shell_profile};
 use provost_index::{self as index, Index};
 use provost_jail::{Bounds, Copies, ForbiddenPaths, Git, McpCall, ParseMode, Profile, Root, Supervisor};
 use provost_protocols::devit;
-use provost_protocols::own::PasskeySetup;
+use provost_protocols::own::{Page, PasskeySetup};
 use provost_service::{ApplyRules, Applying, Base, Configured, MergeSettings, Profiles};
 use provost_store::{
     self as store, Artifacts, JobLogs, Keeping, Options, Retention, Store, StoreError, journal,
@@ -207,8 +207,8 @@ pub(super) fn passkeys(config: &Config, places: &Places) -> PasskeySetup {
     let marks =
         [places.config.join("keys"), places.state.parent().unwrap_or(&places.state).to_owned()].into();
     let files = PasskeyFiles { user: places.config.clone(), system, owner: ROOT, marks };
-    let origins = config.passkeys.origins.iter().map(|it| (it.as_str().to_owned(), it.host().to_owned()));
-    PasskeySetup { files, origins: origins.collect() }
+    let page = |it: &WebOrigin| Page { origin: it.as_str().to_owned(), host: it.host().to_owned() };
+    PasskeySetup { files, pages: config.passkeys.origins.iter().map(page).collect() }
 }
 
 /// The work trees of the repository, for those who ask about files in one of them.

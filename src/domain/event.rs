@@ -419,6 +419,15 @@ pub enum EventKind {
         /// From when passkeys count again.
         until: Timestamp,
     },
+    /// A person has signed a verb with a passkey; what it does follows, unless it is refused.
+    WordSaid {
+        /// The verb.
+        verb: Box<str>,
+        /// Its arguments.
+        arguments: Json,
+        /// What was signed.
+        signed: Box<SignedWord>,
+    },
     /// Something that happened outside the core.
     Recorded {
         /// The kind of occurrence: `daemon.started`, `key.added`, `policy.loaded`, ...
@@ -486,6 +495,7 @@ impl EventKind {
             EventKind::PasskeyAdded { .. } => "passkey_added",
             EventKind::PasskeyRevoked { .. } => "passkey_revoked",
             EventKind::PasskeysReset { .. } => "passkeys_reset",
+            EventKind::WordSaid { .. } => "word_said",
             EventKind::Recorded { .. } => "recorded",
         }
     }

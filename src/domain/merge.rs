@@ -15,7 +15,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::command::{
-    MergeMoved, MergesBegun, MergesQueued, MergesRemoved, MoveMerge, QueueMerges, RemoveMerges, RunMerges,
+    MergeAsked, MergeMoved, MergesBegun, MergesQueued, MergesRemoved, MoveMerge, QueueMerges, RemoveMerges,
+    RunMerges,
 };
 use super::judged::{Judged, Permit, QuestionKind, Redeemed};
 use super::post::{Post, Round};
@@ -59,6 +60,9 @@ pub struct MergeEntry {
     pub passes: MergePasses,
     /// Where it stands.
     pub state: MergeState,
+    /// Whether a run has taken it up, and will merge it as it is here.
+    #[serde(default)]
+    pub taken_up: bool,
 }
 
 /// Where a branch of the queue stands.
@@ -295,7 +299,8 @@ fn is_the_user(who: &Principal) -> bool {
 }
 
 impl State {
-    /// Puts branches into the queue. One that waits already, or has left the queue, is put there again.
+    /// Puts branches into the queue. One that waits already, or has left the queue, is put there again; one that another has
+    /// put there stays as it is, unless the user says otherwise.
     fn queue_merges(
         &self,
         call: &Call<'_>,
@@ -319,13 +324,12 @@ impl State {
         }
         let mut entries = Vec::new();
         for it in &verb.branches {
-            for known in self.merges.of_branch(&it.branch, &verb.into) {
-                if known.state.is_under_way() {
-                    let why = format!("the branch {} is being merged; wait for its end", it.branch);
-                    return Err(Refusal::MergeCannot { why: why.into() });
-                }
-                out.put(Change::DropMerge(known.number));
+            let known: Vec<_> = self.merges.of_branch(&it.branch, &verb.into).collect();
+            if let Some(same) = self.as_it_waits(call.who, it, &known)? {
+                entries.push(same);
+                continue;
             }
+            known.iter().for_each(|known| out.put(Change::DropMerge(known.number)));
             let number = out.next_fence();
             let (branch, into, commit) = (it.branch.clone(), verb.into.clone(), it.commit.clone());
             let asked = (branch.clone(), into.clone(), commit.clone());
@@ -334,11 +338,46 @@ impl State {
             );
             let (by, at) = (call.who.agent().clone(), call.now);
             let (passes, state) = (verb.passes, MergeState::Waiting);
-            let entry = Arc::new(MergeEntry { number, branch, into, commit, by, at, passes, state });
+            let entry =
+                Arc::new(MergeEntry { number, branch, into, commit, by, at, passes, state, taken_up: false });
             out.put(Change::PutMerge(entry.clone()));
             entries.push(entry);
         }
         Ok(MergesQueued { entries })
+    }
+
+    /// The entry that a request to add a branch finds there and leaves alone.
+    fn as_it_waits(
+        &self,
+        who: &Principal,
+        asked: &MergeAsked,
+        known: &[&Arc<MergeEntry>],
+    ) -> Result<Option<Arc<MergeEntry>>, Refusal> {
+        let cannot = |why: String| Err(Refusal::MergeCannot { why: why.into() });
+        for it in known.iter().filter(|it| !it.state.is_over()) {
+            if it.state.is_under_way() {
+                return cannot(format!("the branch {} is being merged; wait for its end", it.branch));
+            }
+            let is_anothers = it.by != *who.agent() && !is_the_user(who);
+            if is_anothers && it.commit == asked.commit {
+                return Ok(Some(Arc::clone(it)));
+            }
+            if is_anothers {
+                let by = &it.by;
+                return cannot(format!(
+                    "the branch {} was put into the queue by {by}, at another commit; ask {by} to add it again",
+                    it.branch
+                ));
+            }
+            if it.taken_up {
+                return cannot(format!(
+                    "a run of the queue has taken up the branch {}; wait for its end, or remove the branch from the queue and \
+                     add it again",
+                    it.branch
+                ));
+            }
+        }
+        Ok(None)
     }
 
     /// Takes entries out of the queue: those that the caller has put there, and for the user, any.
@@ -387,6 +426,9 @@ impl State {
         if let Some(number) = numbers.iter().find(|it| !waits(it)) {
             let why = format!("entry {number} of the queue of merges does not wait; add its branch again");
             return Err(Refusal::MergeCannot { why: why.into() });
+        }
+        for entry in numbers.iter().filter_map(|it| self.merges.get(*it)).filter(|it| !it.taken_up) {
+            out.put(Change::PutMerge(Arc::new(MergeEntry { taken_up: true, ..MergeEntry::clone(entry) })));
         }
         if !numbers.is_empty() {
             out.owe(Effect::RunMerges { numbers: numbers.clone(), asker: who.clone() });

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::command::{
     AddPasskey, NotePasskeyList, PasskeyAdded, PasskeyListNoted, PasskeyRevoked, PasskeysReset,
-    ResetPasskeys, RevokePasskey,
+    ResetPasskeys, RevokePasskey, SayWord, WordSaid,
 };
 use super::{Change, EventKind, Outbox, Principal, Proof, Refusal, State};
 use provost_base::limits::{PASSKEYS_MAX, PASSKEYS_RESET_S, PASSKEYS_REVOKED_MAX};
@@ -371,6 +371,24 @@ impl State {
             out.put(Change::Passkey(PasskeyChange::Standing(standing)));
         }
         Ok(PasskeyListNoted)
+    }
+
+    /// A signed verb counts once: its counter is used up with it.
+    pub(super) fn say_word(
+        &self,
+        now: Timestamp,
+        who: &Principal,
+        verb: &SayWord,
+        out: &mut Outbox,
+    ) -> Result<WordSaid, Refusal> {
+        if who.proof() != Proof::Passkey {
+            let why = "only a person whose passkey has signed it says it".into();
+            return Err(Refusal::PasskeyRefused { why });
+        }
+        self.use_passkey(now, &verb.signed, out)?;
+        let SayWord { verb, arguments, signed } = verb.clone();
+        out.append_event(EventKind::WordSaid { verb, arguments, signed });
+        Ok(WordSaid)
     }
 
     /// The oldest ones that were revoked are forgotten when there are many.

@@ -82,6 +82,12 @@ pub enum Refusal {
         /// The reason and the next step, for the asker.
         why: Box<str>,
     },
+    /// A work tree of a run cannot be removed, or all of them cannot be listed.
+    #[error("{why}")]
+    WorkTreeCannot {
+        /// What is not done, the reason and the next step, for the asker.
+        why: Box<str>,
+    },
     /// Another agent, or a person, holds the worker back.
     #[error("worker {worker} is not switched: {why}")]
     NotYoursToSwitch {
@@ -367,6 +373,7 @@ impl Refusal {
             | Refusal::MergeCannot { .. }
             | Refusal::WorkerBroken { .. }
             | Refusal::NoWorkTree { .. }
+            | Refusal::WorkTreeCannot { .. }
             | Refusal::NotYoursToSwitch { .. }
             | Refusal::ApprovalNotFound(_)
             | Refusal::ApprovalOwn

@@ -118,7 +118,7 @@ pub(super) fn named_by_git(
     })?;
     let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
     let tree = work_tree_of(&answer, root, &home).unwrap_or_else(|| root.to_path_buf());
-    let mut named = read(&answer, (root, &tree), &home, seeker);
+    let mut named = read(&answer, (root, &tree), seeker);
     // What is included under a condition that does not hold at present is not in that answer, nor what that includes.
     let is_new =
         |it: &(PathBuf, Missing), seen: &BTreeSet<PathBuf>| it.1 == Missing::File && !seen.contains(&it.0);
@@ -129,7 +129,7 @@ pub(super) fn named_by_git(
         if let (true, Some(text)) = (file.is_file(), file.to_str()) {
             let list = ["config", "--file", text, "--list", "--show-origin", "-z"];
             if let Ok(Ok(answer)) = config_of(git(seeker.root, root, &list)) {
-                for (path, missing) in read(&answer, (root, &tree), &home, seeker) {
+                for (path, missing) in read(&answer, (root, &tree), seeker) {
                     named.entry(path).or_insert(missing);
                 }
             }
@@ -137,6 +137,17 @@ pub(super) fn named_by_git(
         seen.insert(file);
     }
     Ok(named)
+}
+
+/// All that the configuration of a work tree says, as git prints it.
+///
+/// # Errors
+/// A sentence when git cannot be asked.
+pub(super) fn words_of_configuration(top: &Path) -> Result<Vec<u8>, String> {
+    match config_of(git(top, top, &["config", "--list", "-z"])) {
+        Ok(answer) => answer.map_err(|status| format!("`git config --list` ended with {status}")),
+        Err(why) => Err(why),
+    }
 }
 
 /// Files that an answer is from.
@@ -341,29 +352,29 @@ fn answer_of<T: Default + Send + 'static>(
 }
 
 /// Reads origins, keys and values off git's answer.
-fn read(answer: &[u8], (root, tree): (&Path, &Path), home: &Path, seeker: &mut Seeker<'_>) -> Named {
+fn read(answer: &[u8], (root, tree): (&Path, &Path), seeker: &mut Seeker<'_>) -> Named {
     let mut named = Named::new();
     let text = String::from_utf8_lossy(answer);
     let mut parts = text.split('\0');
     while let (Some(origin), Some(entry)) = (parts.next(), parts.next()) {
         let (key, value) = entry.split_once('\n').unwrap_or((entry, ""));
-        let file = origin.strip_prefix("file:").map(|file| absolute(root, home, file));
+        let file = origin.strip_prefix("file:").map(|file| seeker.at(root, file));
         let folder = file.as_deref().and_then(Path::parent).unwrap_or(root);
         if let Some(file) = &file {
             named.insert(file.clone(), Missing::File);
         }
         let is_include = key == "include.path" || (key.starts_with("includeif.") && key.ends_with(".path"));
         if key == "core.hookspath" {
-            let hooks = absolute(tree, home, value);
+            let hooks = seeker.at(tree, value);
             seeker.hooks_in(&hooks, tree);
             named.insert(hooks, Missing::Directory);
         } else if is_include {
             // Also where its condition does not hold at present: a worker may bring that about.
-            named.insert(absolute(folder, home, value), Missing::File);
+            named.insert(seeker.at(folder, value), Missing::File);
         } else if FOLDERS.contains(&key) {
-            named.insert(absolute(tree, home, value), Missing::Directory);
+            named.insert(seeker.at(tree, value), Missing::Directory);
         } else if FILES.contains(&key) {
-            let file = absolute(tree, home, value);
+            let file = seeker.at(tree, value);
             if file.is_file() {
                 named.insert(file, Missing::Leave);
             }

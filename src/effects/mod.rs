@@ -36,6 +36,7 @@ mod mcp;
 mod mcp_result;
 mod needs;
 mod network;
+mod other_trees;
 mod outside;
 mod prepare;
 mod programs;

@@ -66,6 +66,16 @@ pub(super) struct Outside {
 }
 
 impl Outside {
+    /// Adds what was found in other work trees; files go to those that are named.
+    pub(super) fn takes_over(&mut self, other: Outside, named: &mut Named) {
+        for (path, missing) in other.named {
+            named.entry(path).or_insert(missing);
+        }
+        self.ends.extend(other.ends);
+        self.beside.extend(other.beside);
+        self.told.extend(other.told);
+    }
+
     /// Has a scan report changes of what cannot be held by its path.
     pub(super) fn reported_by(&self, ground: &mut Ground) {
         ground.report_files(&self.told);
@@ -104,6 +114,18 @@ impl<'a> Seeker<'a> {
     pub(super) fn new(root: &'a Path, home: &'a Path, works_in: &'a Path) -> Self {
         let (read, found) = (BTreeSet::new(), Outside::default());
         Self { root, home, works_in, read, budget: Budget::new(), dearest: None, too_long: None, found }
+    }
+
+    /// A path as git and a shell read it, without `.` and `..`. One that leads into the workspace by a link on the way
+    /// is that of the file there.
+    pub(super) fn at(&self, folder: &Path, text: &str) -> PathBuf {
+        let path = absolute(folder, self.home, text);
+        if path.starts_with(self.root) {
+            return path;
+        }
+        let there = path.ancestors().find_map(|it| Some((it, it.canonicalize().ok()?)));
+        let there = there.and_then(|(above, real)| Some(real.join(path.strip_prefix(above).ok()?)));
+        there.filter(|it| it.starts_with(self.root)).unwrap_or(path)
     }
 
     /// A command line that begins in a folder.
@@ -213,7 +235,7 @@ impl<'a> Seeker<'a> {
                     break;
                 }
                 // Where it may have gone by then.
-                let named = absolute(&at, self.home, &word.text);
+                let named = self.at(&at, &word.text);
                 if named.starts_with(self.root) && named.is_dir() {
                     bases.insert(named);
                 }
@@ -261,7 +283,7 @@ impl<'a> Seeker<'a> {
                 for part in value.split(':').filter(|it| !it.is_empty() && !it.contains('\0')) {
                     if self.budget.look(part.len()) {
                         let is_source = mode != Mode::Line && SOURCES.contains(&name.as_str());
-                        self.loaded_from(absolute(at, self.home, part), missing, mode, is_source);
+                        self.loaded_from(self.at(at, part), missing, mode, is_source);
                     }
                 }
             }
@@ -273,7 +295,7 @@ impl<'a> Seeker<'a> {
         let name = name_of(first);
         if matches!(name, "cd" | "pushd") {
             if let Some(to) = words.iter().find(|it| !it.text.starts_with('-')) {
-                *at = absolute(at, self.home, &to.text);
+                *at = self.at(at, &to.text);
             }
             return;
         }
@@ -301,7 +323,7 @@ impl<'a> Seeker<'a> {
         let below = if name == "load_prefix" { "/bin" } else { "" };
         for word in words.iter().filter(|it| !it.is_end && LOADED_FROM.contains(&variable)) {
             if self.budget.look(word.text.len()) {
-                let folder = absolute(way.at, self.home, &format!("{}{below}", word.text));
+                let folder = self.at(way.at, &format!("{}{below}", word.text));
                 let is_source = way.mode != Mode::Line && SOURCES.contains(&variable);
                 self.loaded_from(folder, Missing::Leave, way.mode, is_source);
             }
@@ -338,7 +360,7 @@ impl<'a> Seeker<'a> {
             if !self.budget.look(known.len()) {
                 return;
             }
-            let file = absolute(base, self.home, known);
+            let file = self.at(base, known);
             // A name without a folder is looked for in `PATH`, unless it is in a folder that was gone into.
             if file.is_file() && (is_path || base != way.at) {
                 is_there = true;
@@ -354,7 +376,7 @@ impl<'a> Seeker<'a> {
                 self.budget.is_not_enough();
             }
         } else if !is_there && is_path && !known.is_empty() && !known.contains(['%', '*', '?', '$']) {
-            let file = absolute(way.at, self.home, known);
+            let file = self.at(way.at, known);
             // An empty folder: what is to run it fails, as it does without.
             let stands_in = way.mode == Mode::Line || way.mode == Mode::Alias && run == LaunchMode::Itself;
             let missing = if stands_in { Missing::Directory } else { Missing::Leave };
@@ -372,7 +394,7 @@ impl<'a> Seeker<'a> {
                 if !self.budget.look(part.len()) {
                     return;
                 }
-                let file = absolute(base, self.home, part);
+                let file = self.at(base, part);
                 if !file.starts_with(self.root) || !file.is_file() {
                     continue;
                 }
@@ -385,7 +407,7 @@ impl<'a> Seeker<'a> {
             }
         }
         // One that is named as being there is not for a worker to bring.
-        let file = absolute(way.at, self.home, text);
+        let file = self.at(way.at, text);
         let is_named = text.starts_with("./") || Path::new(text).is_absolute();
         if way.mode == Mode::Line
             && is_named

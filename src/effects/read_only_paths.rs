@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use super::git::{Named, Unreadable, has_in_its_index, submodules};
 use super::heavy::typed;
 use super::link_targets::LinkTargets;
+use super::other_trees::named_in_other_trees;
 use super::outside::Seeker;
 use super::prepare::jail_refused;
 use super::run_outside::{by_git, by_git_and_us, by_repository, by_settings, home, own_repository};
@@ -65,9 +66,8 @@ pub(super) fn shield(
     let home = home();
     let mut seeker = Seeker::new(root.path(), &home, directory.path());
     let own = own_repository(root.path());
-    let by_git = by_git(own.as_deref(), &mut seeker).map_err(jail_refused)?;
-    let hooks = hooks_of(own.as_deref(), &by_git);
-    let named = by_git_and_us(by_git, &mut seeker, &profile.protect, &profile.run_outside);
+    let (hooks, named) =
+        named_by_configuration(profile, own.as_deref(), &home, &mut seeker).map_err(jail_refused)?;
     let prefix = directory.path().strip_prefix(root.path()).unwrap_or(Path::new(""));
     if later::row_over(prefix.as_os_str().as_encoded_bytes()).is_some_and(later::Row::is_read_only) {
         let why =
@@ -125,6 +125,22 @@ pub(super) fn shield(
     let repositories = before.expect(Repositories { known, own });
     let sockets = sockets(&before, &around, root)?;
     Ok(ReadOnlyPaths { guards, sockets, repositories, hooks, before })
+}
+
+/// What git's configuration and ours name, in this work tree and, by the same paths, in others of the repository; and
+/// whether git runs hooks here.
+fn named_by_configuration(
+    profile: &Profile,
+    own: Option<&Path>,
+    home: &Path,
+    seeker: &mut Seeker<'_>,
+) -> Result<(GitHooks, Named), String> {
+    let by_git = by_git(own, seeker)?;
+    let hooks = hooks_of(own, &by_git);
+    let mut named = by_git_and_us(by_git, seeker, &profile.protect, &profile.run_outside);
+    let elsewhere = named_in_other_trees(seeker.root, own, home, &profile.run_outside)?;
+    seeker.found.takes_over(elsewhere, &mut named);
+    Ok((hooks, named))
 }
 
 /// Has all repositories held that are there, and those places where submodules belong. Returns the

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::git::{Named, Unreadable, named_by_git};
 use super::link_targets::LinkTargets;
+use super::other_trees::named_in_other_trees;
 use super::outside::{Outside, Seeker};
 use super::scan_report::Before;
 use super::sockets::Surroundings;
@@ -108,6 +109,7 @@ pub fn runs_outside(
     let own = own_repository(root);
     let named = by_git(own.as_deref(), &mut seeker)?;
     let mut named = by_git_and_us(named, &mut seeker, protect, lines);
+    seeker.found.takes_over(named_in_other_trees(root, own.as_deref(), &home, lines)?, &mut named);
     let place = find_place(root).map_err(|err| err.to_string())?;
     let before = Before::look_for_an_apply(&Ground::of_nothing(&place))?;
     let top = root.join(".git");

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::prepare::jail_refused;
-use provost_base::shell_word;
 use provost_domain::Failure;
 use provost_workspace::work_trees::{Held, WorkTrees};
 
@@ -21,15 +20,15 @@ pub(super) struct TreeTurn {
 }
 
 impl TreeTurns {
-    /// Waits until no other run works in the work tree of a branch.
+    /// Waits until no other run works in the work tree of a branch, and no removal and no merge changes it.
     ///
     /// # Errors
-    /// When the work tree is being removed.
+    /// When the daemon shuts down.
     pub(super) async fn wait(&self, trees: &Arc<WorkTrees>, branch: &str) -> Result<TreeTurn, Failure> {
         let turn = self.of(branch).lock_owned().await;
-        let held = trees.hold(branch).ok_or_else(|| {
-            jail_refused(format!("the work tree of {} is being removed; delegate again", shell_word(branch)))
-        })?;
+        let (trees, branch) = (trees.clone(), branch.to_owned());
+        let held = tokio::task::spawn_blocking(move || trees.hold_when_free(&branch)).await;
+        let held = held.map_err(|_| jail_refused("it is shutting down"))?;
         Ok(TreeTurn { _held: held, _turn: turn })
     }
 

@@ -13,6 +13,7 @@ use super::prepare::jail_refused;
 use super::reason::sentence;
 use super::sockets::surroundings;
 use super::worker::Workers;
+use provost_base::limits::TREE_NAMED_MAX;
 use provost_base::{AgentId, RepoPath, TaskId, merge_command};
 use provost_domain::{Changeset, Directory, Failure, Task};
 use provost_jail::{ResolvedPath, Root, find_place};
@@ -114,6 +115,8 @@ pub(super) struct TreeOutcome {
     path: PathBuf,
     commit: Option<String>,
     withheld: Vec<NotCommitted>,
+    /// Files that git ignores by a rule that the run has made.
+    ignored: Vec<String>,
     /// Whether work tree and branch were removed, since nothing was changed.
     is_gone: bool,
     /// Why nothing is committed that should be.
@@ -129,6 +132,8 @@ impl TreeOutcome {
             "path": self.path.to_string_lossy(),
             "commit": self.commit,
             "not_committed": withheld.collect::<Vec<_>>(),
+            "ignored": self.ignored.iter().take(TREE_NAMED_MAX).collect::<Vec<_>>(),
+            "ignored_more": self.ignored.len().saturating_sub(TREE_NAMED_MAX),
             "failed": self.failed,
             "removed": self.is_gone,
             "next": self.commit.as_ref().map(|_| merge_command(&self.branch)),
@@ -142,6 +147,7 @@ fn commit(tree: &WorkTree, changes: &Changeset, by: &By<'_>, withhold: &Withhold
         path: tree.path.clone(),
         commit: None,
         withheld: Vec::new(),
+        ignored: Vec::new(),
         is_gone: false,
         failed: None,
     };
@@ -159,7 +165,8 @@ fn commit(tree: &WorkTree, changes: &Changeset, by: &By<'_>, withhold: &Withhold
                 (None, _) => Some(it.artifact.content.as_bytes().to_vec()),
             };
             let program = it.artifact.mode.is_some_and(|mode| mode & 0o111 != 0);
-            Some(ChangedFile { path: RepoPath::parse(&it.artifact.path).ok()?, content, program })
+            let path = RepoPath::parse(&it.artifact.path).ok()?;
+            (path.as_str() == &*it.artifact.path).then_some(ChangedFile { path, content, program })
         });
         let author = Author {
             agent: by.agent.as_str(),
@@ -177,6 +184,10 @@ fn commit(tree: &WorkTree, changes: &Changeset, by: &By<'_>, withhold: &Withhold
             Err(why) => outcome.failed = Some(format!("nothing is committed: {why}")),
         }
     }
+    outcome.ignored = tree.hidden_since(&tree.start).unwrap_or_else(|why| {
+        tracing::warn!(why, tree = %tree.path.display(), "it is not known what a run's own rules hide from git");
+        Vec::new()
+    });
     let is_empty = changes.gathered.is_empty() && changes.left_out.is_empty() && !changes.incomplete;
     if is_empty && outcome.failed.is_none() && outcome.commit.is_none() {
         match tree.let_go(by.agent.as_str(), by.task.as_str()) {

@@ -61,7 +61,7 @@ pub fn is_passkey_alone(by: &[Approver]) -> bool {
 }
 
 /// Said of a rule that only a passkey can answer, while there is none.
-pub const PASSKEY_MISSING: &str = "lets only a passkey answer, and none is enrolled: what it asks about expires as a denial; provost passkey add";
+pub const PASSKEY_MISSING: &str = "lets only a passkey answer, and none is enrolled: what it asks about expires as a denial; enrol one on the page: provost passkey add";
 
 fn warnings(layer: &Layer, name: &str) -> Vec<Problem> {
     let mut found = Vec::new();

@@ -14,8 +14,9 @@ impl Provost {
     /// A [`Refusal`]; then nothing has changed.
     pub async fn delegate(&self, who: &Principal, mut verb: Delegate) -> Result<Answer<Delegated>, Refusal> {
         let provost = self.clone();
+        let is_repeat = self.names_no_branch(&verb) && self.task(&verb.task).await.is_ok();
         let (verb, facts) = tokio::task::spawn_blocking(move || {
-            let facts = provost.facts(&mut verb);
+            let facts = provost.facts(&mut verb, is_repeat);
             (verb, facts)
         })
         .await
@@ -23,9 +24,9 @@ impl Provost {
         self.engine().submit_judged(who, verb, facts).await
     }
 
-    fn facts(&self, verb: &mut Delegate) -> Facts {
+    fn facts(&self, verb: &mut Delegate, is_repeat: bool) -> Facts {
         let profile = self.profiles().get(&verb.worker).cloned();
-        let work_tree_refused = self.settle_work_tree(verb, profile.as_deref());
+        let work_tree_refused = self.settle_work_tree(verb, (profile.as_deref(), is_repeat));
         let mut facts = Facts { work_tree_refused, ..Facts::default() };
         match self.directory(verb, profile.as_deref()) {
             Ok(directory) => facts.directory = Some(directory),

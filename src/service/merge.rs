@@ -11,6 +11,7 @@ mod order;
 mod owner;
 mod preview;
 mod run;
+mod settings;
 mod study;
 mod trunk;
 
@@ -88,6 +89,9 @@ pub enum MergeError {
         /// The commit that it names now.
         now: String,
     },
+    /// It is not known what runs outside of every jail.
+    #[error("it is not known which of the files run outside of every jail: {0}")]
+    Unknown(String),
     /// There is nothing to merge.
     #[error("no branch is named")]
     Nothing,
@@ -146,25 +150,38 @@ impl Provost {
         Ok(self.submit_judged(who, QueueMerges { branches, into, passes }).await?)
     }
 
-    /// Takes branches out of the queue.
+    /// Takes branches out of the queue that wait to be merged into one branch: the named one, or the only one.
     ///
     /// # Errors
     /// [`Refusal::MergeCannot`], and [`Refusal::OutOfScope`] for those of others.
     pub async fn remove_merges(
         &self,
         who: &Principal,
-        branches: &[String],
+        (branches, into): (&[String], Option<&str>),
     ) -> Result<MergesRemoved, Refusal> {
         let all = self.merges().await?;
         let mut numbers = Vec::new();
         for branch in branches {
-            let name = branch.strip_prefix("refs/heads/").unwrap_or(branch);
-            let before = numbers.len();
-            numbers.extend(all.iter().filter(|it| &*it.branch == name).map(|it| it.number));
-            if numbers.len() == before {
-                let why = format!("the branch {name:?} is not in the queue of merges");
-                return Err(Refusal::MergeCannot { why: why.into() });
-            }
+            let name = short(branch);
+            let is_meant = |it: &&Arc<MergeEntry>| {
+                &*it.branch == name && into.is_none_or(|into| *it.into == *short(into)) && !it.state.is_over()
+            };
+            let found: Vec<&Arc<MergeEntry>> = all.iter().filter(is_meant).collect();
+            let trunks: Vec<&str> = found.iter().map(|it| &*it.into).collect();
+            let why = match trunks.len() {
+                0 => format!(
+                    "the branch {name:?} does not wait in the queue of merges; `provost merge queue list` shows what does"
+                ),
+                1 => {
+                    numbers.extend(found.iter().map(|it| it.number));
+                    continue;
+                }
+                _ => format!(
+                    "the branch {name:?} waits to be merged into {}; say which: --into BRANCH",
+                    trunks.join(" and ")
+                ),
+            };
+            return Err(Refusal::MergeCannot { why: why.into() });
         }
         self.submit(who, RemoveMerges { numbers }).await
     }
@@ -184,4 +201,9 @@ impl Provost {
     pub async fn run_merges(&self, who: &Principal, only: Vec<Fence>) -> Result<MergesBegun, Refusal> {
         self.submit(who, RunMerges { only }).await
     }
+}
+
+/// The name of a branch without what all branches begin with.
+fn short(branch: &str) -> &str {
+    branch.strip_prefix("refs/heads/").unwrap_or(branch)
 }

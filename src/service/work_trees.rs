@@ -16,11 +16,18 @@ impl Provost {
         &self.0.trees
     }
 
-    /// Names the branch of a delegation that is to work in a work tree, and says why it cannot, if it cannot. Blocking.
+    /// Whether a delegation is to work in a work tree whose branch is named after it.
+    pub(super) fn names_no_branch(&self, verb: &Delegate) -> bool {
+        let works_so = || self.profiles().get(&verb.worker).is_some_and(|it| it.copies == Copies::WorkTree);
+        verb.work_tree.as_deref().map_or_else(works_so, str::is_empty)
+    }
+
+    /// Names the branch of a delegation that is to work in a work tree, and says why it cannot, if it cannot. For a request
+    /// that repeats one, the branch may be there. Blocking.
     pub(super) fn settle_work_tree(
         &self,
         verb: &mut Delegate,
-        profile: Option<&Profile>,
+        (profile, is_repeat): (Option<&Profile>, bool),
     ) -> Option<Box<str>> {
         // What an editor asks is done in its job's copy.
         let by_itself = profile.is_some_and(|it| it.copies == Copies::WorkTree) && verb.errand.is_none();
@@ -30,7 +37,11 @@ impl Provost {
         let branch = verb.work_tree.as_deref()?;
         if branch.is_empty() {
             let name = named_after(verb.worker.as_str(), verb.task.as_str());
+            let refused = if is_repeat { Ok(()) } else { self.0.trees.check_unused(&name) };
             verb.work_tree = Some(name.into());
+            if let Err(why) = refused {
+                return Some(why.into());
+            }
         }
         self.0.trees.check(verb.work_tree.as_deref()?).err().map(Into::into)
     }
@@ -38,16 +49,16 @@ impl Provost {
     /// The work trees of runs, as they are now.
     ///
     /// # Errors
-    /// [`Refusal::NoWorkTree`], when git cannot be asked.
+    /// [`Refusal::WorkTreeCannot`], when git cannot be asked.
     pub async fn listed_work_trees(&self) -> Result<Vec<Listed>, Refusal> {
         let trees = self.0.trees.clone();
-        blocking(move || trees.list()).await
+        blocking("the work trees cannot be listed", move || trees.list()).await
     }
 
     /// Removes a work tree, named by its branch or its folder, and its branch where that is wanted.
     ///
     /// # Errors
-    /// [`Refusal::NoWorkTree`] with the next step, or [`Refusal::OutOfScope`] for an agent.
+    /// [`Refusal::WorkTreeCannot`] with the next step, or [`Refusal::OutOfScope`] for an agent.
     pub async fn remove_work_tree(
         &self,
         who: &Principal,
@@ -59,7 +70,8 @@ impl Provost {
             return Err(Refusal::OutOfScope { needs: Scope::Operate });
         }
         let (trees, which) = (self.0.trees.clone(), which.to_owned());
-        let removed = blocking(move || trees.remove(&which, force, branch)).await?;
+        let removed =
+            blocking("the work tree is not removed", move || trees.remove(&which, force, branch)).await?;
         let details = serde_json::json!({
             "by": who.agent(), "path": removed.path.to_string_lossy(), "branch_deleted": removed.branch_deleted,
         });
@@ -78,9 +90,10 @@ impl Provost {
 }
 
 async fn blocking<T: Send + 'static>(
+    what: &str,
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
 ) -> Result<T, Refusal> {
     let done = tokio::task::spawn_blocking(work).await;
     let done = done.map_err(|_| Refusal::Unavailable { why: "it is shutting down".into() })?;
-    done.map_err(|why| Refusal::NoWorkTree { why: why.into() })
+    done.map_err(|why| Refusal::WorkTreeCannot { why: format!("{what}: {why}").into() })
 }

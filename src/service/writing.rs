@@ -80,6 +80,10 @@ pub fn commit_of(top: &Path) -> Option<Box<str>> {
     };
     let head = short(&git_dir.join("HEAD"))?;
     let Some(name) = head.trim().strip_prefix("ref: ") else { return id_of(head.trim()) };
+    // What git writes there where its refs are in a table: then no file says it.
+    if name == "refs/heads/.invalid" {
+        return None;
+    }
     let common: PathBuf =
         short(&git_dir.join("commondir")).map_or(git_dir.clone(), |it| git_dir.join(it.trim()));
     let is_name = name.starts_with("refs/") && !name.split('/').any(|it| it == "..");

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use provost_api::wire::{Agent, Lock, Locks, Task};
 
 use super::block::Empty;
-use super::{Block, Cell, Filter, Row, Rows, Shown, Tone, Word};
+use super::{Block, Cell, Command, Filter, Here, Row, Rows, Shown, Tone, Word};
 
 /// What is known of what an agent does.
 #[derive(Default)]
@@ -63,6 +63,9 @@ fn row(agent: &Agent, doing: &Doing<'_>) -> (u8, Row) {
     };
     let to = doing.runs.or(doing.asked).map(|it| super::task::path(&it.id));
     let release = doing.holds.first().map(|lock| super::locks::release(&lock.symbol));
+    let name = provost_base::shell_word(&agent.id);
+    let here = Here::verb("revoke-tokens", serde_json::json!({ "agent": agent.id }));
+    let revoke = Command::new("Revoke its tokens", format!("provost token revoke --of {name}")).or_here(here);
     let row = Row {
         key: agent.id.clone(),
         to,
@@ -74,7 +77,7 @@ fn row(agent: &Agent, doing: &Doing<'_>) -> (u8, Row) {
             Cell::text(&agent.doors.join(", ")),
             Cell::time(agent.last_seen.as_deref()),
         ],
-        commands: release.into_iter().collect(),
+        commands: release.into_iter().chain([revoke]).collect(),
     };
     (rank, row)
 }

@@ -1,9 +1,11 @@
 //! An approval: what the daemon knows first, what agents have written last.
 
-use provost_api::wire::Approval;
+use provost_api::wire::{Approval, Passkeys};
+use provost_base::limits::SIGNED_NOTE_BYTES_MAX;
 
 use super::block::Empty;
-use super::{Block, Cell, Command, Fact, Line, Row, Shown, Tone, Word, diff_files, of_risk};
+use super::passkeys::signers;
+use super::{Answering, Block, Cell, Command, Fact, Here, Line, Row, Shown, Tone, Word, diff_files, of_risk};
 
 /// The path of the view about an approval.
 pub(crate) fn path(id: u64) -> String {
@@ -11,17 +13,17 @@ pub(crate) fn path(id: u64) -> String {
 }
 
 /// Whether a person may answer, among those whom a rule accepts.
-fn takes_a_person(by: &str) -> bool {
+pub fn takes_a_person(by: &str) -> bool {
     by.split(", ").any(|it| it == "human" || it.starts_with("passkey"))
 }
 
 /// Why a person's answer at a terminal does not count; `None` where it may.
-fn no_terminal(by: &str) -> Option<String> {
+pub fn no_terminal(by: &str) -> Option<String> {
     match by.split(", ").any(|it| matches!(it, "human" | "passkey-if-enrolled")) {
         true => None,
-        false if takes_a_person(by) => {
-            Some("only an answer that is signed with a passkey counts, and this page takes none yet".into())
-        }
+        false if takes_a_person(by) => Some(
+            "only an answer that is signed with a passkey counts; the page takes one: provost web".into(),
+        ),
         false => Some(format!("only {by} may answer")),
     }
 }
@@ -38,14 +40,25 @@ pub(crate) fn commands(approval: &Approval) -> Vec<Command> {
     .into()
 }
 
+/// The same for a row: what risks little can be answered there, once the whole of it is shown in the row.
+pub(crate) fn commands_of_a_row(approval: &Approval) -> Vec<Command> {
+    let mut commands = commands(approval);
+    if approval.risk == "low" && is_for_a_person(approval) {
+        let here = Some(Here::Answer { approval: approval.id });
+        commands.iter_mut().filter(|it| it.does == "Approve").for_each(|it| it.here.clone_from(&here));
+    }
+    commands
+}
+
 /// Whether it is for a person to answer.
 pub(crate) fn is_for_a_person(approval: &Approval) -> bool {
     takes_a_person(&approval.by)
 }
 
-/// An approval that waits. `facts` are what the daemon has found out, `words` what the asker says; both in order, and nothing
+/// What a person reads of an approval that waits, and what a passkey signs with the answer: everything that is known of it, and
+/// nothing of who looks. `facts` are what the daemon has found out, `words` what the asker says; both in order, and nothing
 /// hides in either. A text of `words` that is a difference stands under a heading that says so.
-pub fn approval(
+pub fn signed(
     approval: &Approval,
     facts: Vec<(&'static str, String)>,
     words: Vec<(&'static str, String)>,
@@ -63,16 +76,7 @@ pub fn approval(
     });
     let mut facts: Vec<Fact> = facts.collect();
     facts.push(Fact::text("at the end", "without an answer the request is denied"));
-    let mut blocks = Vec::new();
-    if !takes_a_person(&approval.by) {
-        let text = format!("This one is not for a person: only {} may answer it.", approval.by);
-        blocks.push(Block::Notice(Line { text, tone: Tone::Quiet }));
-    }
-    blocks.push(Block::Facts { title: "What the daemon knows".into(), facts });
-    blocks.push(Block::Commands {
-        title: "Answer at a terminal; this page takes no answer".into(),
-        commands: commands(approval),
-    });
+    let mut blocks = vec![Block::Facts { title: "What the daemon knows".into(), facts }];
     blocks.extend(words.into_iter().map(|(says, text)| match says.contains("difference") {
         true => Block::Diff { title: "What it would change".into(), files: diff_files(&text) },
         false => Block::Words { title: sentence(says), text },
@@ -81,6 +85,70 @@ pub fn approval(
     shown.state = Some(of_risk(&approval.risk));
     shown.until = Some(approval.expires_at.clone());
     shown
+}
+
+/// The same with the commands that answer it, between what the daemon knows and what the asker says, for readers without a page.
+pub fn approval(
+    approval: &Approval,
+    facts: Vec<(&'static str, String)>,
+    words: Vec<(&'static str, String)>,
+) -> Shown {
+    let mut shown = signed(approval, facts, words);
+    let at = 1.min(shown.blocks.len());
+    shown.blocks.insert(at, at_a_terminal(approval));
+    if let Some(notice) = not_for_a_person(approval) {
+        shown.blocks.insert(0, notice);
+    }
+    shown
+}
+
+fn not_for_a_person(approval: &Approval) -> Option<Block> {
+    let text = format!("This one is not for a person: only {} may answer it.", approval.by);
+    (!takes_a_person(&approval.by)).then_some(Block::Notice(Line { text, tone: Tone::Quiet }))
+}
+
+fn at_a_terminal(approval: &Approval) -> Block {
+    Block::Commands { title: "Answer at a terminal".into(), commands: commands(approval) }
+}
+
+/// What stands beside an approval where passkeys sign answers: whether one would count, and if not, why and what to do.
+pub fn answering(approval: &Approval, known: &Passkeys) -> Vec<Block> {
+    let (why_not, next) = match why_not(approval, known) {
+        Some((why_not, next)) => (Some(why_not), next),
+        None => (None, None),
+    };
+    let answer = Block::Answer(Answering {
+        approval: approval.id,
+        why_not,
+        next,
+        daemon: known.daemon.clone(),
+        signers: signers(known),
+        note_bytes_max: SIGNED_NOTE_BYTES_MAX,
+    });
+    not_for_a_person(approval).into_iter().chain([answer, at_a_terminal(approval)]).collect()
+}
+
+/// Why no passkey could answer this one now, and the command that helps.
+fn why_not(approval: &Approval, known: &Passkeys) -> Option<(String, Option<Command>)> {
+    let only = approval.by.split(", ").all(|it| it == "passkey");
+    if !takes_a_person(&approval.by) {
+        let why = format!("Rule {} lets only {} answer, so no passkey does.", approval.rule, approval.by);
+        return Some((why, None));
+    }
+    if let Some((why, next)) = super::passkeys::none_counts(known) {
+        return Some((why, Some(next)));
+    }
+    if !signers(known).is_empty() {
+        return None;
+    }
+    let and_so = match only {
+        true => "Nothing else answers it, so that it would be denied when its time is over.",
+        false => "Until one is, a person answers at a terminal.",
+    };
+    let why = format!(
+        "No passkey is enrolled. {and_so} Have a code printed at a terminal, and enrol one under Passkeys."
+    );
+    Some((why, Some(Command::new("Print a code", "provost passkey add"))))
 }
 
 /// A heading from the words that stand before a text in a list.

@@ -71,6 +71,10 @@ pub enum Block {
         /// The task.
         task: String,
     },
+    /// Where a passkey answers an approval.
+    Answer(Answering),
+    /// Where a passkey is enrolled.
+    Enrol(Enrolling),
     /// What a task's worker writes, read apart from the view.
     Log {
         /// The task.
@@ -252,12 +256,107 @@ pub struct Command {
     pub line: String,
     /// Why it is of no use to the one who looks, where it is not.
     pub not_yours: Option<String>,
+    /// What does the same where passkeys sign.
+    pub here: Option<Here>,
+}
+
+/// What a passkey signs, where a page can ask for it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(tag = "is", rename_all = "snake_case")]
+pub enum Here {
+    /// The answer to an approval, which is shown whole first.
+    Answer {
+        /// The number of the approval.
+        approval: u64,
+    },
+    /// The revocation of a passkey.
+    Revoke {
+        /// The credential's id.
+        passkey: String,
+        /// Its name, in which nothing hides.
+        name: String,
+        /// The id of the daemon, which signatures are for.
+        daemon: String,
+        /// The passkeys that may sign.
+        signers: Vec<Signer>,
+    },
+    /// A verb of the own API.
+    Verb {
+        /// The path of the own API, without the stroke.
+        verb: &'static str,
+        /// The body for it.
+        arguments: serde_json::Value,
+        /// Whether the person says why, as `reason` among the arguments.
+        asks_reason: bool,
+    },
+}
+
+impl Here {
+    /// A verb with its arguments.
+    pub fn verb(verb: &'static str, arguments: serde_json::Value) -> Self {
+        Self::Verb { verb, arguments, asks_reason: false }
+    }
+
+    /// The release of a lock of another agent, with a reason.
+    pub fn release(symbol: &str) -> Self {
+        let arguments = serde_json::json!({ "symbol": symbol, "force": true });
+        Self::Verb { verb: "unlock", arguments, asks_reason: true }
+    }
+}
+
+/// A passkey that may sign.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Signer {
+    /// Its name for people, in which nothing hides.
+    pub name: String,
+    /// The host of the pages that it signs for.
+    pub rp_id: String,
+}
+
+/// Where a passkey answers an approval.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Answering {
+    /// The number of the approval.
+    pub approval: u64,
+    /// Why no answer of this page would count, where none would.
+    pub why_not: Option<String>,
+    /// What to do about that.
+    pub next: Option<Command>,
+    /// The id of the daemon, which signatures are for.
+    pub daemon: String,
+    /// The passkeys that may sign.
+    pub signers: Vec<Signer>,
+    /// Longest note, in bytes.
+    pub note_bytes_max: usize,
+}
+
+/// Where a passkey is enrolled.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Enrolling {
+    /// Why none can be enrolled now, where none can.
+    pub why_not: Option<String>,
+    /// The command that prints the code.
+    pub code: Command,
+    /// Whether a known passkey has to sign for the new one.
+    pub vouch: bool,
+    /// The id of the daemon, which signatures are for.
+    pub daemon: String,
+    /// The passkeys that may sign for it.
+    pub signers: Vec<Signer>,
+    /// Longest name, in bytes.
+    pub name_bytes_max: usize,
 }
 
 impl Command {
     /// A command that anyone at a terminal may type.
     pub fn new(does: &str, line: impl Into<String>) -> Self {
-        Self { does: does.into(), line: line.into(), not_yours: None }
+        Self { does: does.into(), line: line.into(), not_yours: None, here: None }
+    }
+
+    /// The same, where a passkey may sign for it as well.
+    #[must_use]
+    pub fn or_here(self, here: Here) -> Self {
+        Self { here: Some(here), ..self }
     }
 }
 

@@ -1,10 +1,10 @@
 //! The daemon itself, as it tells of itself.
 
 use provost_api::wire::{About, DoorAt, WorkerAt};
-use provost_base::visible;
+use provost_base::{shell_word, visible};
 
 use super::block::Empty;
-use super::{Block, Cell, Command, Fact, Line, Row, Rows, Shown, Tone, Word};
+use super::{Block, Cell, Command, Fact, Here, Line, Row, Rows, Shown, Tone, Word};
 
 /// What the daemon tells of itself.
 pub fn health(about: &About) -> Shown {
@@ -71,8 +71,19 @@ fn worker(it: &WorkerAt) -> Row {
             Cell::text(&it.kind),
             Cell::maybe(it.broken.as_deref()),
         ],
-        commands: Vec::new(),
+        commands: vec![switch(it)],
     }
+}
+
+/// What switches a worker: off where it takes work, on where it does not.
+fn switch(it: &WorkerAt) -> Command {
+    let (does, word, on) = match it.switched {
+        Some(_) => ("Resume", "resume", true),
+        None => ("Pause", "pause", false),
+    };
+    let line = format!("provost worker {word} {}", shell_word(&it.id));
+    let arguments = serde_json::json!({ "worker": it.id, "on": on });
+    Command::new(does, line).or_here(Here::verb("switch-worker", arguments))
 }
 
 fn door(it: &DoorAt) -> Row {

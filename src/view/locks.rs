@@ -3,7 +3,7 @@
 use provost_api::wire::{HeldFile, Locks};
 
 use super::block::Empty;
-use super::{Block, Cell, Command, Filter, Row, Rows, Shown, Tone, Word};
+use super::{Block, Cell, Command, Filter, Here, Row, Rows, Shown, Tone, Word};
 
 /// What is held and passes a filter, `most` of each kind at the most. `now` is in the form of RFC 3339 in UTC, as the
 /// API's times are.
@@ -85,5 +85,5 @@ pub(super) fn release(symbol: &str) -> Command {
         true => format!("provost unlock --force -- {word}"),
         false => format!("provost unlock {word} --force"),
     };
-    Command::new("Release by force", line)
+    Command::new("Release by force", line).or_here(Here::release(symbol))
 }

@@ -14,25 +14,32 @@ mod filter;
 mod health;
 mod locks;
 mod needs;
+mod passkeys;
+mod request;
 mod task;
 mod tasks;
 mod word;
 
 pub use agents::agents;
-pub use approval::{ASKED, approval, gone};
-pub use block::{Block, Cell, Command, DiffFile, DiffLine, Empty, Fact, Line, Row, Rows, Shown};
+pub use approval::{ASKED, answering, approval, gone, no_terminal, signed, takes_a_person};
+pub use block::{
+    Answering, Block, Cell, Command, DiffFile, DiffLine, Empty, Enrolling, Fact, Here, Line, Row, Rows,
+    Shown, Signer,
+};
 pub use diff::files as diff_files;
 pub use events::events;
 pub use filter::Filter;
 pub use health::health;
 pub use locks::locks;
 pub use needs::{NeedSources, needs};
+pub use passkeys::passkeys;
+pub use request::{facts, words};
 pub use task::{changes, task};
 pub use tasks::tasks;
 pub use word::{Tone, Word, of_risk, of_task};
 
 /// A text as it stands in one part of a path or in the value of a query: everything but letters, digits and `-_.~` is a code.
-pub(crate) fn encoded(text: &str) -> String {
+pub fn encoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {

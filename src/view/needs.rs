@@ -110,7 +110,7 @@ fn approval_row(it: &Approval) -> Row {
             short,
             Cell::Until { at: it.expires_at.clone() },
         ],
-        commands: approval::commands(it),
+        commands: approval::commands_of_a_row(it),
     }
 }
 

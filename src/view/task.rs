@@ -4,7 +4,9 @@ use provost_api::wire::{Previewed, ScanReport, Task};
 use provost_base::{task_command, visible};
 
 use super::block::Empty;
-use super::{Block, Cell, Command, DiffFile, Fact, Line, Row, Rows, Shown, Tone, Word, diff_files, of_task};
+use super::{
+    Block, Cell, Command, DiffFile, Fact, Here, Line, Row, Rows, Shown, Tone, Word, diff_files, of_task,
+};
 
 /// The path of the view about a task.
 pub(crate) fn path(id: &str) -> String {
@@ -21,7 +23,9 @@ pub(crate) fn commands(it: &Task) -> Vec<Command> {
         |does: &str, words: &str, flags: &str| Command::new(does, task_command(words, &it.id, flags));
     if !is_over(&it.state) {
         let answer = it.approval.map(|n| Command::new("Approve", format!("provost approve {n}")));
-        let follow = [command("Follow", "task show", "--wait"), command("Cancel", "task cancel", "")];
+        let here = Here::verb("cancel-task", serde_json::json!({ "task": it.id }));
+        let cancel = command("Cancel", "task cancel", "").or_here(here);
+        let follow = [command("Follow", "task show", "--wait"), cancel];
         return answer.into_iter().chain(follow).collect();
     }
     let changes = it.changes.as_ref().filter(|it| it.wait());

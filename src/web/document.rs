@@ -26,13 +26,14 @@ const fn listed(
 }
 
 /// In the order of the navigation.
-const VIEWS: [Listed; 6] = [
+const VIEWS: [Listed; 7] = [
     listed("/", "needs-you", "Needs you", "n", false),
     listed("/tasks", "tasks", "Tasks", "t", true),
     listed("/agents", "agents", "Agents", "a", true),
     listed("/locks", "locks", "Locks", "l", true),
     listed("/e", "events", "Events", "e", true),
     listed("/health", "health", "Health", "h", false),
+    listed("/passkeys", "passkeys", "Passkeys", "p", false),
 ];
 
 /// Views about one thing, by the beginning of their paths: the name and the title.
@@ -138,6 +139,7 @@ fn keys() -> Markup {
                 }
                 div { dt { kbd { "j" } " " kbd { "k" } } dd { "Next and previous row" } }
                 div { dt { kbd { "Enter" } } dd { "Open the row" } }
+                div { dt { kbd { "a" } " " kbd { "d" } } dd { "Approve and deny, with a passkey" } }
                 div { dt { kbd { "." } } dd { "Commands of the row" } }
                 div { dt { kbd { "n" } } dd { "Show new rows" } }
                 div { dt { kbd { "/" } } dd { "Filter" } }

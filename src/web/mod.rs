@@ -1,9 +1,9 @@
 //! The page for people: what needs them and what agents do, in a browser, over loopback HTTP.
 //!
-//! Promises: it shows, and takes no answer; a document has nothing of the repository in it, since pages from elsewhere
-//! may lead to it, and its script asks for the rest; all words of agents are shown as text; nothing is loaded from
-//! another host. Leaves to the shell who may ask at all (`protocols::loopback`), to `view` what is shown, and to the
-//! own API what is known.
+//! Promises: it has no right of its own, and changes nothing but by a word that a passkey has signed, which it hands on to the
+//! own API (`words.rs`); a document has nothing of the repository in it, since pages from elsewhere may lead to it, and its
+//! script asks for the rest; all words of agents are shown as text; nothing is loaded from another host. Leaves to the shell
+//! who may ask at all (`protocols::loopback`), to `view` what is shown, and to the own API what is known and what counts.
 #![forbid(unsafe_code)]
 
 mod assets;
@@ -12,6 +12,7 @@ mod headers;
 mod query;
 mod rows;
 mod stream;
+mod words;
 
 use std::sync::Arc;
 
@@ -28,15 +29,15 @@ use provost_client::{Client, ClientError};
 use provost_domain::{Door, Principal};
 use provost_engine::Engine;
 use provost_protocols::event_streams::EventStreams;
-use provost_protocols::loopback::{AdmittedRequest, Answer, LoopbackDoor, Manners, closing, whole};
+use provost_protocols::loopback::{AdmittedRequest, Answer, Body, LoopbackDoor, Manners, closing, whole};
 use query::Query;
 use tokio_util::sync::CancellationToken;
 
 /// As whom the page reads, where no token says it.
 const READER: &str = role::PAGE;
 
-/// Makes a client that asks the daemon as this principal, with this token if it has shown one.
-pub type Clients = Arc<dyn Fn(Principal, Option<Digest>) -> Client + Send + Sync>;
+/// Makes a client that asks the daemon as this principal, with this token if it has shown one, for this process.
+pub type Clients = Arc<dyn Fn(Principal, Option<Digest>, Option<i32>) -> Client + Send + Sync>;
 
 /// Makes a browser take what it gets for nothing but JSON.
 const JSON: &str = "application/json";
@@ -45,6 +46,7 @@ const JSON: &str = "application/json";
 pub struct Web {
     clients: Clients,
     engine: Engine,
+    names: Vec<String>,
     streams: EventStreams,
     stop: CancellationToken,
 }
@@ -84,16 +86,15 @@ impl From<ClientError> for WebError {
 }
 
 impl Web {
-    /// A door whose page asks the daemon through these clients, and hears of this engine's events until `stop`.
-    pub fn new(clients: Clients, engine: Engine, stop: CancellationToken) -> Self {
-        Self { clients, engine, streams: stream::streams(), stop }
+    /// A door whose page goes by the first of these names, asks the daemon through these clients, and hears of this engine's
+    /// events until `stop`.
+    pub fn new(names: Vec<String>, clients: Clients, engine: Engine, stop: CancellationToken) -> Self {
+        Self { clients, engine, names, streams: stream::streams(), stop }
     }
 
-    async fn respond(&self, head: &Parts, caller: &Caller) -> Result<Answer, WebError> {
+    async fn respond(&self, head: &Parts, caller: &Caller, body: Body) -> Result<Answer, WebError> {
         if !matches!(head.method, Method::GET | Method::HEAD) {
-            let message =
-                "this page shows, and takes no answer; answer at a terminal: provost approve, provost deny";
-            return Err(WebError::new(StatusCode::METHOD_NOT_ALLOWED, "only_shows", message));
+            return self.hand_on(head, caller, body).await;
         }
         let path = head.uri.path();
         if let Some(name) = path.strip_prefix("/assets/") {
@@ -103,7 +104,7 @@ impl Web {
             return Ok(whole(StatusCode::OK, "text/html; charset=utf-8", page));
         }
         let query = Query::of(head.uri.query().unwrap_or_default())?;
-        let client = self.client(caller)?;
+        let client = self.client(caller, None)?;
         if path == stream::PATH {
             return self.stream(head, &query, client).await;
         }
@@ -112,7 +113,7 @@ impl Web {
         Ok(whole(StatusCode::OK, JSON, said))
     }
 
-    fn client(&self, caller: &Caller) -> Result<Client, WebError> {
+    fn client(&self, caller: &Caller, process: Option<i32>) -> Result<Client, WebError> {
         let name = caller.agent().map_or(READER, AgentId::as_str);
         let taken = |_| {
             let message = format!(
@@ -124,7 +125,7 @@ impl Web {
         };
         let agent = AgentId::parse(name).map_err(|_| WebError::not_there())?;
         let who = caller.speaks_as(agent).map_err(taken)?;
-        Ok((self.clients)(who, caller.token().map(|token| token.digest)))
+        Ok((self.clients)(who, caller.token().map(|token| token.digest), process))
     }
 }
 
@@ -138,8 +139,8 @@ impl LoopbackDoor for Web {
     }
 
     fn manners(&self) -> Manners {
-        const NAMES: &[&str] = &["provost.localhost", "localhost"];
-        Manners { names: NAMES, led_on: &["127.0.0.1", "[::1]"], needs_origin: true }
+        let led_on = ["127.0.0.1", "[::1]"].map(String::from).into();
+        Manners { names: self.names.clone(), led_on, needs_origin: true }
     }
 
     fn is_entrance(&self, path: &str) -> bool {
@@ -152,11 +153,11 @@ impl LoopbackDoor for Web {
 
     async fn answer(&self, asked: AdmittedRequest) -> Answer {
         let AdmittedRequest { head, body, caller } = asked;
-        // Nothing is taken, so nothing is read.
-        drop(body);
-        match self.respond(&head, &caller).await {
+        let sent = !matches!(head.method, Method::GET | Method::HEAD);
+        match self.respond(&head, &caller, body).await {
             Ok(answer) => answer,
-            Err(err) if err.status == StatusCode::METHOD_NOT_ALLOWED => closing(err.into_answer()),
+            // What was sent may not have been read to its end, so nothing can follow it.
+            Err(err) if sent => closing(err.into_answer()),
             Err(err) => err.into_answer(),
         }
     }

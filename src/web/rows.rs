@@ -9,8 +9,7 @@ use super::query::Query;
 use provost_api::wire;
 use provost_base::limits::{WEB_EVENTS_LOOKED_AT, WEB_EVENTS_PAGE, WEB_FINISHED_PAGE, WEB_ROWS_MAX};
 use provost_base::{Timestamp, visible};
-use provost_client::Client;
-use provost_client::approvals::{facts, words};
+use provost_client::{Client, ClientError};
 use provost_view::{self as view, Filter, NeedSources, Shown};
 
 /// A view, with what its reader needs to know of the daemon.
@@ -18,12 +17,24 @@ use provost_view::{self as view, Filter, NeedSources, Shown};
 struct Answered {
     #[serde(flatten)]
     shown: Shown,
+    /// What a passkey signs, where the view is about that: the script draws it and nothing else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seen: Option<Seen>,
     /// The daemon's time.
     now: String,
     /// The last event that is in it.
     seq: u64,
     /// The repository, by the last part of its path, and the whole path.
     repository: (String, String),
+}
+
+/// An approval as it is signed.
+#[derive(Serialize)]
+struct Seen {
+    /// The text of which a passkey signs the digest: a title, a state, an end and blocks.
+    text: String,
+    /// The core's digest of what waits.
+    shown: String,
 }
 
 /// The blocks of the view of this name.
@@ -42,9 +53,14 @@ pub(super) async fn answer(
     // Before the rows: an event that comes between is shown twice, and never missed.
     let about = client.about().await?;
     let filter = Filter::parse(query.text("q").unwrap_or_default());
+    let mut seen = None;
     let shown = match name {
         "needs-you" => needs(client, about.clone(), now).await?,
-        "approval" => approval(client, query, about.journal_seq).await?,
+        "approval" => {
+            let (shown, text) = approval(client, query, about.journal_seq).await?;
+            seen = text;
+            shown
+        }
         "tasks" => tasks(client, query, &filter).await?,
         "task" => task(client, query).await?,
         "changes" => changes(client, query).await?,
@@ -52,11 +68,12 @@ pub(super) async fn answer(
         "locks" => locks(client, &filter, now).await?,
         "events" => events(client, query, &filter, about.journal_seq).await?,
         "health" => view::health(&about),
+        "passkeys" => view::passkeys(&client.passkeys().await?),
         _ => return Err(WebError::not_there()),
     };
     let last = about.root.rsplit(['/', '\\']).next().unwrap_or_default();
     let repository = (visible(last), visible(&about.root));
-    let answered = Answered { shown, now: now.rfc3339(), seq: about.journal_seq, repository };
+    let answered = Answered { shown, seen, now: now.rfc3339(), seq: about.journal_seq, repository };
     serde_json::to_string(&answered).map_err(|err| {
         WebError::new(
             StatusCode::INTERNAL_SERVER_ERROR,
@@ -85,29 +102,38 @@ async fn needs(client: &Client, about: wire::About, now: Timestamp) -> Result<Sh
     Ok(view::needs(from, now.0))
 }
 
-async fn approval(client: &Client, query: &Query, head: u64) -> Result<Shown, WebError> {
+/// An approval with what is signed of it while it waits; what became of it once it does not.
+async fn approval(client: &Client, query: &Query, head: u64) -> Result<(Shown, Option<Seen>), WebError> {
     let Some(id) = query.number("id")? else {
         return Err(WebError::new(StatusCode::BAD_REQUEST, "bad_query", "`id` is missing"));
     };
-    let waiting = client.approvals().await?;
+    let (waiting, known) = tokio::try_join!(client.approvals(), client.passkeys())?;
     if let Some(found) = waiting.iter().find(|it| it.id == id) {
-        return Ok(view::approval(found, facts(found, str::to_owned), words(found)));
+        match client.approval(&wire::ApprovalQuery { id }).await {
+            Ok(it) => {
+                let shown = Shown::new(format!("Approval {id}"), view::answering(found, &known));
+                return Ok((shown, Some(Seen { text: it.view, shown: it.shown })));
+            }
+            // It was answered at this moment.
+            Err(ClientError::Refused { status, .. }) if status == StatusCode::NOT_FOUND => {}
+            Err(err) => return Err(err.into()),
+        }
     }
     let mut said = Vec::new();
     let mut after = head.saturating_sub(WEB_EVENTS_LOOKED_AT);
     loop {
         let asked = wire::EventsQuery { after: Some(after), ..wire::EventsQuery::default() };
         let page = client.events(&asked).await?;
-        said.extend(page.events.iter().filter_map(|event| became(event, id)));
+        said.extend(page.events.iter().filter_map(|event| became(event, id, &known)));
         if page.events.is_empty() || page.next >= head {
-            return Ok(view::gone(id, &said));
+            return Ok((view::gone(id, &said), None));
         }
         after = page.next;
     }
 }
 
 /// What an event says of an approval: when, who, and what.
-fn became(event: &Value, id: u64) -> Option<(String, String, String)> {
+fn became(event: &Value, id: u64, known: &wire::Passkeys) -> Option<(String, String, String)> {
     let (kind, about) = event.get("kind")?.as_object()?.iter().next()?;
     if about.get("approval")?.as_u64()? != id {
         return None;
@@ -115,7 +141,12 @@ fn became(event: &Value, id: u64) -> Option<(String, String, String)> {
     let text = |of: &Value, name: &str| of.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     let what = match kind.as_str() {
         "approval_asked" => view::ASKED.to_owned(),
-        "approval_answered" => format!("{} (proof: {})", text(about, "verdict"), text(about, "proof")),
+        "approval_answered" => {
+            let credential = about.get("signed").map(|it| text(it, "credential"));
+            let key = known.passkeys.iter().find(|it| Some(&it.id) == credential.as_ref());
+            let key = key.map(|it| format!(", {}", visible(&it.name))).unwrap_or_default();
+            format!("{} (proof: {}{key})", text(about, "verdict"), text(about, "proof"))
+        }
         "approval_expired" => "expired, which denies it".to_owned(),
         "grant_failed" => format!("granted, and not carried out: {}", text(about, "why")),
         "task_delegated" => format!("carried out as task {}", text(about, "task")),

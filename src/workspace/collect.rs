@@ -16,12 +16,12 @@ use cap_std::fs::{Dir, Metadata};
 
 use super::diff::lines_changed;
 use super::path_text::named as shown;
-use super::snapshot::{Base, Stamp, Was, add_rules, open_file};
+use super::snapshot::{Base, Stamp, Was, add_rules, is_fit, open_file};
 use provost_base::limits::{
     ARTIFACT_BYTES_MAX, CHANGED_BYTES_USUAL, CHANGED_FILES_USUAL, COPY_DEPTH_MAX, DIFF_MS_MAX,
     HARVEST_ENTRIES_MAX, LEFT_OUT_MAX,
 };
-use provost_base::{Digest, IgnoreRules, RepoPath, TaskId};
+use provost_base::{Digest, IgnoreRules, TaskId};
 use provost_domain::artifact::{artifact_id, is_test, language_by_name};
 use provost_domain::{Artifact, Changeset, CollectedArtifact};
 use provost_system::walk::{Bound, Bounds, Entry, Folder, Name, Step, Unread, Visitor, walk};
@@ -172,8 +172,11 @@ impl Visitor for Collector<'_> {
 
     fn entry(&mut self, at: Entry<'_>, here: &mut Here) -> Result<Step<Here>, Stop> {
         let Ok(meta) = at.metadata() else { return Ok(Step::Over) };
-        let Some(path) = fit_path(at) else {
+        let Some(path) = at.text().filter(|it| is_fit(it)).map(str::to_owned) else {
             let path = at.path().to_string_lossy();
+            // It is there, whatever its name means.
+            let below = self.below(&path);
+            self.seen.extend(below.into_iter().chain([path.clone().into_owned()]));
             self.left_out
                 .say(format!("{}: is no name that a file can be offered under", shown(path.as_bytes())));
             return Ok(Step::Over);
@@ -339,12 +342,6 @@ impl Collector<'_> {
         let settings: Vec<String> = files.into_iter().chain(size).collect();
         (all > fit).then(|| format!("{all} changed files, {fit} fit: {}", settings.join(", and ")).into())
     }
-}
-
-/// A path from the workspace; `None` for a name that would mean another one.
-fn fit_path(at: Entry<'_>) -> Option<String> {
-    let path = at.text()?;
-    RepoPath::parse(path).is_ok_and(|parsed| parsed.as_str() == path).then(|| path.to_owned())
 }
 
 /// What a jail whose supervisor was killed has left behind.

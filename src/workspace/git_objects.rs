@@ -16,7 +16,7 @@ use provost_base::limits::{MERGE_COMMITS_MAX, MERGE_CONTENTS_AT_ONCE_BYTES, SOUR
 use provost_system as system;
 
 /// Settings of the user's that decide how files are written, and that name no program.
-const OF_FILES: [&str; 8] = [
+const OF_FILES: [&str; 9] = [
     "core.autocrlf",
     "core.eol",
     "core.filemode",
@@ -25,6 +25,7 @@ const OF_FILES: [&str; 8] = [
     "core.precomposeunicode",
     "core.longpaths",
     "core.protectntfs",
+    "core.sharedrepository",
 ];
 
 /// The objects of a repository.
@@ -248,17 +249,34 @@ impl Objects {
         Ok(found)
     }
 
-    /// The contents of files, in their order; `None` for one that is too large to be read as source, or not
-    /// there.
+    /// Sees that the contents of files are there, which not all are in a partial clone.
+    ///
+    /// # Errors
+    /// [`GitError::NotThere`] among others.
+    pub fn see_that_there_are(&self, changes: &[TreeChange]) -> Result<(), GitError> {
+        let files = changes.iter().filter_map(|it| it.new.as_ref()).filter(|it| it.mode != "160000");
+        let objects: Vec<&str> = files.map(|it| &*it.object).collect();
+        self.sizes(&objects).map(drop)
+    }
+
+    /// The sizes of objects in bytes, in their order.
+    fn sizes(&self, objects: &[&str]) -> Result<Vec<usize>, GitError> {
+        let said = self.batch("--batch-check=%(objectsize)", objects)?;
+        let sizes = String::from_utf8_lossy(&said).lines().map(|it| it.parse().ok()).collect::<Vec<_>>();
+        let missing = sizes.iter().filter(|it: &&Option<usize>| it.is_none()).count();
+        if missing > 0 || sizes.len() != objects.len() {
+            return Err(GitError::NotThere(missing.max(objects.len() - sizes.len().min(objects.len()))));
+        }
+        Ok(sizes.into_iter().flatten().collect())
+    }
+
+    /// The contents of files, in their order; `None` for one that is too large to be read as source.
     ///
     /// # Errors
     /// [`GitError`].
     pub fn contents(&self, objects: &[&str]) -> Result<Vec<Option<Vec<u8>>>, GitError> {
-        let sizes = self.batch("--batch-check=%(objectsize)", objects)?;
-        let sizes = String::from_utf8_lossy(&sizes).into_owned();
-        let size = |line: &str| line.parse::<usize>().ok().filter(|it| *it <= SOURCE_BYTES_MAX);
-        let mut sizes: Vec<Option<usize>> = sizes.lines().map(size).collect();
-        sizes.resize(objects.len(), None);
+        let of_source = |it: usize| (it <= SOURCE_BYTES_MAX).then_some(it);
+        let sizes: Vec<Option<usize>> = self.sizes(objects)?.into_iter().map(of_source).collect();
         let (mut found, mut some, mut bytes) = (Vec::new(), Vec::new(), 0);
         let small = || objects.iter().zip(&sizes).filter_map(|(it, size)| Some((*it, (*size)?)));
         for (object, size) in small() {

@@ -36,6 +36,12 @@ pub enum GitError {
     /// It has not ended in time.
     #[error("git {0} has not ended in {MERGE_GIT_SECONDS_MAX} s")]
     TooLong(String),
+    /// Files that the commits name are not among the objects.
+    #[error(
+        "{0} files of the commits are not in this repository, which has only a part of them (a partial clone), and the daemon fetches \
+         nothing; fetch them and try again: git fetch --refetch --no-filter"
+    )]
+    NotThere(usize),
     /// The system refused a step.
     #[error("git could not be asked: {0}")]
     Io(#[from] io::Error),

@@ -21,6 +21,9 @@ pub enum BranchError {
     /// There is none of this name.
     #[error("there is no branch {0:?}")]
     NoBranch(String),
+    /// The name is a symbolic ref to something that is no branch.
+    #[error("{0:?} is no branch, but another name of {1} (git symbolic-ref)")]
+    NamesOther(String, String),
     /// Git has not answered.
     #[error(transparent)]
     Git(#[from] GitError),
@@ -80,6 +83,13 @@ impl Repository {
         git_process::git(&self.outer, &self.outer)
     }
 
+    /// Git at one of its work trees, with another index.
+    pub(super) fn git_at(&self, index: &Path, top: &Path) -> Result<Command, GitError> {
+        let mut git = git_process::git(&self.outer, top)?;
+        git.env("GIT_INDEX_FILE", index);
+        Ok(git)
+    }
+
     fn ask(&self, args: &[&str]) -> Result<String, GitError> {
         let (what, mut git) = (args.first().copied().unwrap_or_default(), self.git()?);
         git.args(args);
@@ -99,10 +109,11 @@ impl Repository {
         }
     }
 
-    /// The name of a branch as git has it, without `refs/heads/`.
+    /// The name of a branch as git has it, without `refs/heads/`. Of a branch that is another name of one, it is the name of
+    /// that one.
     ///
     /// # Errors
-    /// [`BranchError::NoName`].
+    /// [`BranchError::NoName`], and [`BranchError::NamesOther`].
     pub fn branch_name(&self, asked: &str) -> Result<String, BranchError> {
         let name = asked.strip_prefix("refs/heads/").unwrap_or(asked);
         let is_plain = !name.is_empty()
@@ -112,7 +123,16 @@ impl Repository {
             && !name.chars().any(char::is_control);
         let full = format!("refs/heads/{name}");
         let is_ref = is_plain && self.ask_whether(&["check-ref-format", &full])?.is_some();
-        if is_ref { Ok(name.to_owned()) } else { Err(BranchError::NoName(asked.to_owned())) }
+        if !is_ref {
+            return Err(BranchError::NoName(asked.to_owned()));
+        }
+        match self.ask_whether(&["symbolic-ref", "--quiet", &full])? {
+            None => Ok(name.to_owned()),
+            Some(target) => match target.strip_prefix("refs/heads/") {
+                Some(other) => Ok(other.to_owned()),
+                None => Err(BranchError::NamesOther(name.to_owned(), target)),
+            },
+        }
     }
 
     /// The commit of a branch.
@@ -135,15 +155,32 @@ impl Repository {
         Ok(head.and_then(|it| it.strip_prefix("refs/heads/").map(str::to_owned)))
     }
 
-    /// The user, as commits name them; `None` where git's configuration does not say who that is.
+    /// The user, as commits name their committer; `None` where git's configuration does not say who that is.
     ///
     /// # Errors
     /// [`GitError`].
     pub fn user(&self) -> Result<Option<Person>, GitError> {
-        let of = |key| self.ask_whether(&["config", "--get", key]);
-        let plain = |it: &String| !it.trim().is_empty() && !it.contains(['<', '>', '\n', '\0']);
-        let (name, email) = (of("user.name")?.filter(plain), of("user.email")?.filter(plain));
-        Ok(name.zip(email).map(|(name, email)| Person { name, email }))
+        // A name with such signs is one that git would change.
+        for key in ["committer.name", "committer.email", "user.name", "user.email"] {
+            if self.setting(key)?.is_some_and(|it| it.contains(['<', '>', '\n', '\0'])) {
+                return Ok(None);
+            }
+        }
+        let mut git = self.git()?;
+        git.args(["-c", "user.useConfigOnly=true", "var", "GIT_COMMITTER_IDENT"]);
+        let answer = git_process::run(git, "var", &self.scratch)?;
+        if !answer.status.success() {
+            return Ok(None);
+        }
+        let said = String::from_utf8_lossy(&answer.said).into_owned();
+        let found = said.split_once(" <").and_then(|(name, rest)| Some((name, rest.split_once('>')?.0)));
+        let found = found.filter(|(name, email)| !name.trim().is_empty() && !email.trim().is_empty());
+        Ok(found.map(|(name, email)| Person { name: name.into(), email: email.into() }))
+    }
+
+    /// Whether this clone has only a part of the history.
+    pub fn is_shallow(&self) -> bool {
+        self.common.join("shallow").exists()
     }
 
     /// The values of a key of the configuration, the last one first.
@@ -152,6 +189,52 @@ impl Repository {
     /// [`GitError`].
     pub fn setting(&self, key: &str) -> Result<Option<String>, GitError> {
         self.ask_whether(&["config", "--get", key])
+    }
+
+    /// A switch of the configuration, as it is in one work tree.
+    ///
+    /// # Errors
+    /// [`GitError`].
+    pub fn is_set_in(&self, tree: &WorkTree, key: &str) -> Result<bool, GitError> {
+        let mut git = git_process::git(&self.outer, &tree.top)?;
+        git.args(["config", "--type=bool", "--get", key]);
+        let answer = git_process::run(git, "config", &self.scratch)?;
+        match answer.status.code() {
+            Some(0) => Ok(String::from_utf8_lossy(&answer.said).trim() == "true"),
+            Some(1) => Ok(false),
+            _ => Err(answer.failed("config")),
+        }
+    }
+
+    /// Whether a work tree has a ref of its own, wherever git keeps refs.
+    ///
+    /// # Errors
+    /// [`GitError`].
+    pub fn has_ref_in(&self, tree: &WorkTree, name: &str) -> Result<bool, GitError> {
+        let mut git = git_process::git(&self.outer, &tree.top)?;
+        git.args(["rev-parse", "--verify", "--quiet", name]);
+        Ok(git_process::run(git, "rev-parse", &self.scratch)?.status.success())
+    }
+
+    /// Makes a copy of a work tree's index whole, where git keeps a part of it in another file.
+    ///
+    /// # Errors
+    /// [`GitError`].
+    pub fn make_whole(&self, tree: &WorkTree, copy: &Path) -> Result<(), GitError> {
+        let mut git = git_process::git(&self.outer, &tree.top)?;
+        git.args(["rev-parse", "--shared-index-path"]);
+        let other = git_process::run(git, "rev-parse", &self.scratch)?.good("rev-parse")?;
+        if other.trim_ascii().is_empty() {
+            return Ok(());
+        }
+        let mut git = git_process::git(&self.outer, &tree.top)?;
+        git.env("GIT_INDEX_FILE", copy).args([
+            "-c",
+            "core.splitIndex=false",
+            "update-index",
+            "--no-split-index",
+        ]);
+        git_process::run(git, "update-index", &self.scratch)?.good("update-index").map(drop)
     }
 
     /// The names of drivers of filters that the configuration has.
@@ -186,8 +269,12 @@ impl Repository {
                 }
             }
             let Some(top) = top.filter(|_| !skip) else { continue };
-            // A work tree that is not there at present has nothing that could follow.
+            // A work tree that is not there at present has nothing that could follow, and what lies in its place is
+            // not ours to write.
             let Ok(git_dir) = self.git_dir_of(&top) else { continue };
+            if !self.is_its_own(&top, &git_dir) {
+                continue;
+            }
             let branch = branch.or_else(|| being_rebased(&git_dir));
             found.push(WorkTree { top, git_dir, branch });
         }
@@ -202,10 +289,24 @@ impl Repository {
         Ok(PathBuf::from(String::from_utf8_lossy(&said).trim_end_matches(['\n', '\r'])))
     }
 
+    /// Whether folder and entry belong together, and to this repository: a folder that was deleted may be another
+    /// repository by now, or the place of another work tree.
+    fn is_its_own(&self, top: &Path, git_dir: &Path) -> bool {
+        let real = |it: &Path| fs::canonicalize(it).ok();
+        let Some((own, common)) = real(git_dir).zip(real(&self.common)) else { return false };
+        if own == common {
+            return true;
+        }
+        let Ok(back) = fs::read_to_string(own.join("gitdir")) else { return false };
+        // It may be relative to the entry.
+        let back = real(&own.join(back.trim_end_matches(['\n', '\r'])));
+        own.parent() == Some(&common.join("worktrees")) && back.is_some() && back == real(&top.join(".git"))
+    }
+
     /// Moves a branch from one commit to another, unless it is elsewhere by now: then this says `false`.
     ///
     /// # Errors
-    /// [`GitError`].
+    /// [`GitError`]. Where git was stopped, the branch may have been moved all the same.
     pub fn move_branch(
         &self,
         branch: &str,
@@ -214,7 +315,7 @@ impl Repository {
     ) -> Result<bool, GitError> {
         let mut git = self.git()?;
         git.env("GIT_COMMITTER_NAME", &by.name).env("GIT_COMMITTER_EMAIL", &by.email);
-        git.args(["update-ref", "-m", reason, "--end-of-options"]);
+        git.args(["update-ref", "--no-deref", "-m", reason, "--end-of-options"]);
         git.arg(format!("refs/heads/{branch}")).args([to, from]);
         // As long as this git lives, the next start waits before it looks at the branch.
         git.stdin(Stdio::from(self.turn()?));
@@ -222,9 +323,10 @@ impl Repository {
         if answer.status.success() {
             return Ok(true);
         }
-        let now = self.commit_of(branch);
-        let has_moved = !matches!(&now, Ok(now) if now == from);
-        if has_moved { Ok(matches!(now, Ok(now) if now == to)) } else { Err(answer.failed("update-ref")) }
+        match self.commit_of(branch) {
+            Ok(now) if now != from => Ok(now == to),
+            _ => Err(answer.failed("update-ref")),
+        }
     }
 
     /// A file that is locked as long as a process of this daemon's moves a branch.

@@ -55,6 +55,8 @@ pub struct QuietGit {
 pub struct Answer {
     /// Whether it ended with the exit code zero.
     pub success: bool,
+    /// The exit code; `None` for a git that was ended by a signal.
+    pub status: Option<i32>,
     /// Its standard output.
     pub out: Vec<u8>,
     /// Its standard error, shortened, safe to show.
@@ -237,7 +239,7 @@ fn answer_of(mut child: Child, input: &[u8], most: Duration) -> Result<Answer, S
     let err = String::from_utf8_lossy(&err);
     let err = visible_name(err.trim(), SAID_CHARS);
     let err = if err.is_empty() { status.to_string() } else { err };
-    Ok(Answer { success: status.success(), out, err })
+    Ok(Answer { success: status.success(), status: status.code(), out, err })
 }
 
 fn bounded(from: impl Read, most: u64) -> Vec<u8> {

@@ -99,9 +99,17 @@ struct Contents {
     end: u64,
 }
 
+/// Whether a path from the workspace means itself, and no other path, wherever it is read.
+pub(super) fn is_fit(path: &str) -> bool {
+    RepoPath::parse(path).is_ok_and(|parsed| parsed.as_str() == path)
+}
+
 impl Base {
     /// Says that there was a file with this content.
     pub fn was_file(&mut self, path: &str, mode: u32, content: &[u8]) -> io::Result<()> {
+        if !is_fit(path) {
+            return Ok(());
+        }
         let at = self.contents.add(content)?;
         let copy = Stamp { mode, size: content.len() as u64, mark: (0, 0, 0) };
         let was = Was::File { mode, copy, hash: Some(Digest::of(content)), at };
@@ -356,6 +364,10 @@ impl Copier {
     }
 
     fn remember(&mut self, path: String, was: Was) -> Result<(), NoCopy> {
+        // What no change can name has not changed.
+        if !is_fit(&path) {
+            return Ok(());
+        }
         if self.base.was.len() >= HARVEST_FILES_MAX {
             return Err(NoCopy::TooManyFiles);
         }

@@ -9,10 +9,13 @@
 //! git of the user's sees a work tree that is half of each. Each file is exchanged in one step; after a crash, a file
 //! that is neither as it was nor as it should be is the user's, and stays.
 
+mod modes;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
@@ -25,6 +28,9 @@ use provost_system::{file_inside, folder_inside};
 /// The folder of ours beside the index.
 const FOLDER: &str = "provost-merge";
 
+/// Attributes that say how the content of a file is written.
+const WRITTEN_BY: [&str; 6] = ["filter", "text", "crlf", "eol", "working-tree-encoding", "ident"];
+
 /// What git keeps while it does something of its own.
 const UNDER_WAY: [(&str, &str); 6] = [
     ("MERGE_HEAD", "a merge"),
@@ -34,6 +40,29 @@ const UNDER_WAY: [(&str, &str); 6] = [
     ("rebase-apply", "a rebase"),
     ("BISECT_LOG", "a bisect"),
 ];
+
+/// What git keeps as a ref, which a repository may have in a table instead of a file.
+const REFS: [(&str, &str); 2] = [("CHERRY_PICK_HEAD", "a cherry-pick"), ("REVERT_HEAD", "a revert")];
+
+/// Begins the text of our locks.
+const MARK: &str = "provost merge ";
+
+/// Files of a work tree that are not as they should be after it has followed.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct LeftAlone {
+    /// The user has changed them.
+    pub yours: Vec<String>,
+    /// They could not be written, each with the reason.
+    pub unwritten: Vec<String>,
+}
+
+/// The commits between which a work tree goes whose index has a lock of ours.
+pub fn marked_way(tree: &WorkTree) -> Option<(String, String)> {
+    let text = fs::read_to_string(tree.git_dir.join("index.lock")).ok()?;
+    let (from, to) = text.strip_prefix(MARK)?.trim_end().split_once(' ')?;
+    let is_commit = |it: &str| it.len() >= 40 && it.bytes().all(|it| it.is_ascii_hexdigit());
+    (is_commit(from) && is_commit(to)).then(|| (from.to_owned(), to.to_owned()))
+}
 
 /// Why a work tree cannot follow; then nothing has changed. Safe to show.
 #[derive(Debug, thiserror::Error)]
@@ -68,6 +97,11 @@ impl<'a> Follower<'a> {
         Self { objects, tree, way }
     }
 
+    /// The work tree's top, for people.
+    pub fn top(&self) -> String {
+        self.tree.top.display().to_string()
+    }
+
     fn lock(&self) -> PathBuf {
         self.tree.git_dir.join("index.lock")
     }
@@ -82,11 +116,11 @@ impl<'a> Follower<'a> {
 
     /// The text by which our lock is known.
     fn mark(&self) -> String {
-        format!("provost merge {} {}\n", self.way.0, self.way.1)
+        format!("{MARK}{} {}\n", self.way.0, self.way.1)
     }
 
     fn in_the_way(&self, why: impl Into<String>) -> CannotFollow {
-        CannotFollow::InTheWay { tree: self.tree.top.display().to_string(), why: why.into() }
+        CannotFollow::InTheWay { tree: self.top(), why: why.into() }
     }
 
     /// Locks the index, sees that nothing of the user's is in the way, and puts all new files beside it.
@@ -97,6 +131,14 @@ impl<'a> Follower<'a> {
         for (name, what) in UNDER_WAY {
             if self.tree.git_dir.join(name).symlink_metadata().is_ok() {
                 return Err(self.in_the_way(format!("{what} is under way there; end it first")));
+            }
+        }
+        let repository = self.objects.repository();
+        if repository.setting("extensions.refstorage")?.is_some_and(|it| it != "files") {
+            for (name, what) in REFS {
+                if repository.has_ref_in(self.tree, name)? {
+                    return Err(self.in_the_way(format!("{what} is under way there; end it first")));
+                }
             }
         }
         // It has its text from the first moment, so that every start knows which run has made it.
@@ -126,6 +168,7 @@ impl<'a> Follower<'a> {
         let (old, new) = (folder.join("old"), folder.join("new"));
         if self.index().exists() {
             fs::copy(self.index(), &old)?;
+            self.objects.repository().make_whole(self.tree, &old)?;
         } else {
             self.git(&old, &["read-tree", "--empty"])?.good("read-tree")?;
         }
@@ -144,6 +187,7 @@ impl<'a> Follower<'a> {
         let changes = self.objects.changes(from, to)?;
         self.check_filters(&new, &changes)?;
         self.check_new_places(&old, &changes)?;
+        self.check_folders(&changes)?;
         let files = folder.join("files");
         fs::create_dir(&files)?;
         let names: Vec<&str> =
@@ -167,7 +211,7 @@ impl<'a> Follower<'a> {
     fn check_filters(&self, index: &Path, changes: &[TreeChange]) -> Result<(), CannotFollow> {
         let repository = self.objects.repository();
         let filters = repository.filters()?;
-        let is_sparse = repository.setting("core.sparsecheckout")?.is_some_and(|it| it != "false");
+        let is_sparse = repository.is_set_in(self.tree, "core.sparsecheckout")?;
         let by_hand = format!("run `git merge --ff-only {}` there instead", self.way.1);
         if is_sparse {
             return Err(
@@ -175,22 +219,34 @@ impl<'a> Follower<'a> {
             );
         }
         let names: Vec<&str> = changes.iter().map(|it| it.path.as_str()).collect();
-        if filters.is_empty() || names.is_empty() {
+        if names.is_empty() {
             return Ok(());
         }
-        let mut git = self.objects.git_at(index, &self.folder())?;
-        git.args(["check-attr", "-z", "--stdin", "--cached", "filter"]);
+        let ours = self.attributes(self.objects.git_at(index, &self.folder())?, &names)?;
+        let users = self.attributes(repository.git_at(index, &self.tree.top)?, &names)?;
+        let is_filter = |it: &&[String; 3]| it[1] == "filter" && filters.contains(&it[2]);
+        if let Some([path, _, filter]) = users.iter().find(is_filter) {
+            return Err(self.in_the_way(format!(
+                "{path:?} is written by the filter {filter:?}, a program that the daemon does not run; {by_hand}"
+            )));
+        }
+        match users.iter().zip(&ours).find(|(user, own)| user != own) {
+            Some(([path, name, _], _)) => Err(self.in_the_way(format!(
+                "the attribute {name} of {path:?} is set outside of the branch (.git/info/attributes, core.attributesFile), \
+                 where the daemon does not look; {by_hand}"
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// The attributes of files that say how their contents are written, each as path, name and value.
+    fn attributes(&self, mut git: Command, names: &[&str]) -> Result<Vec<[String; 3]>, GitError> {
+        git.args(["check-attr", "-z", "--stdin", "--cached"]).args(WRITTEN_BY);
         git_process::reading(&mut git, (names.join("\0") + "\0").as_bytes(), self.objects.scratch())?;
         let said = git_process::run(git, "check-attr", self.objects.scratch())?.good("check-attr")?;
         let text = String::from_utf8_lossy(&said).into_owned();
         let parts: Vec<&str> = text.split('\0').collect();
-        let found = parts.chunks(3).find(|it| it.get(2).is_some_and(|it| filters.iter().any(|f| f == it)));
-        match found {
-            Some([path, _, filter]) => Err(self.in_the_way(format!(
-                "{path:?} is written by the filter {filter:?}, a program that the daemon does not run; {by_hand}"
-            ))),
-            _ => Ok(()),
-        }
+        Ok(parts.chunks_exact(3).map(|it| [it[0], it[1], it[2]].map(str::to_owned)).collect())
     }
 
     /// Where a file is to come, nothing is.
@@ -235,6 +291,33 @@ impl<'a> Follower<'a> {
         Ok(())
     }
 
+    /// Each folder in which something changes can be written.
+    fn check_folders(&self, changes: &[TreeChange]) -> Result<(), CannotFollow> {
+        let top = Dir::open_ambient_dir(&self.tree.top, ambient_authority())?;
+        let mut looked_at = BTreeSet::new();
+        for it in changes {
+            let folders = it.path.rsplit_once('/').map_or("", |(folders, _)| folders);
+            if !looked_at.insert(folders) {
+                continue;
+            }
+            // The last one that is there: others are made in it.
+            let (mut dir, mut way) = (top.try_clone()?, PathBuf::new());
+            for part in folders.split('/').filter(|it| !it.is_empty()) {
+                let Ok(next) = folder_inside(&dir, part) else { break };
+                dir = next;
+                way.push(part);
+            }
+            if !modes::is_writable(&dir) {
+                let way = if way.as_os_str().is_empty() { Path::new(".") } else { &way };
+                return Err(self.in_the_way(format!(
+                    "the folder {way:?} cannot be written, where {:?} changes; give yourself the right, and merge again",
+                    it.path
+                )));
+            }
+        }
+        Ok(())
+    }
+
     /// Whether all files of a folder are git's, so that they go with the folder.
     fn has_nothing_else(&self, old: &Path, folder: &str) -> Result<bool, GitError> {
         let folder = format!(":(literal){folder}");
@@ -264,18 +347,21 @@ impl<'a> Follower<'a> {
     ///
     /// # Errors
     /// [`CannotFollow`]; then it can be called again.
-    pub fn finish(&self) -> Result<Vec<String>, CannotFollow> {
+    pub fn finish(&self) -> Result<LeftAlone, CannotFollow> {
         if !self.is_ours() {
             // The person has taken the lock away, and with that the work tree into their own hands; or all is
             // done.
             remove_folder(&self.folder())?;
-            return Ok(Vec::new());
+            return Ok(LeftAlone::default());
         }
         let (old, new) = (self.folder().join("old"), self.folder().join("new"));
-        let mut left = Vec::new();
+        let mut left = LeftAlone::default();
         if new.exists() {
             left = self.write_files(&old)?;
             let _not_all_the_same = self.git(&new, &["update-index", "-q", "--refresh"])?;
+            if let Ok(before) = fs::metadata(self.index()) {
+                fs::set_permissions(&new, before.permissions())?;
+            }
             fs::rename(&new, self.index())?;
         }
         fs::remove_file(self.lock())?;
@@ -284,36 +370,43 @@ impl<'a> Follower<'a> {
     }
 
     /// Exchanges the files. One that is not as it was is left alone, unless it is as it should be.
-    fn write_files(&self, old: &Path) -> Result<Vec<String>, CannotFollow> {
+    fn write_files(&self, old: &Path) -> Result<LeftAlone, CannotFollow> {
         let dirty = self.git(old, &["diff-files", "--name-only", "-z"])?.good("diff-files")?;
         let dirty = String::from_utf8_lossy(&dirty).into_owned();
         let dirty: BTreeSet<&str> = dirty.split('\0').collect();
         let changes = self.objects.changes(self.way.0, self.way.1)?;
         let top = Dir::open_ambient_dir(&self.tree.top, ambient_authority())?;
         let files = Dir::open_ambient_dir(self.folder().join("files"), ambient_authority())?;
-        let mut left = Vec::new();
+        let shared = modes::shared(self.objects.repository().setting("core.sharedrepository")?.as_deref());
+        let mut left = LeftAlone::default();
         let is_file = |it: &&TreeChange| it.old.as_ref().is_some_and(|it| it.mode != "160000");
         for it in changes.iter().filter(|it| it.new.is_none()).filter(is_file) {
             let is_there = |(dir, name): (Dir, &str)| dir.symlink_metadata(name).is_ok();
-            let is_theirs =
-                dirty.contains(it.path.as_str()) && place(&top, &it.path, false).is_ok_and(is_there);
-            if is_theirs || remove(&top, &it.path).is_err() {
-                left.push(it.path.clone());
+            let is_theirs = dirty.contains(it.path.as_str()) && place(&top, &it.path).is_ok_and(is_there);
+            if is_theirs {
+                left.yours.push(it.path.clone());
+            } else if let Err(error) = remove(&top, &it.path) {
+                left.unwritten.push(format!("{} ({error})", it.path));
             }
         }
         for it in changes.iter().filter(|it| it.new.is_some()) {
             let is_submodule = it.new.as_ref().is_some_and(|it| it.mode == "160000");
             if is_submodule {
-                if place(&top, &format!("{}/.", it.path), true).is_err() {
-                    left.push(it.path.clone());
+                if let Err(error) = folders_of(&top, &format!("{}/", it.path), Some(shared)) {
+                    left.unwritten.push(format!("{} ({error})", it.path));
                 }
-            } else if place(&files, &it.path, false)
-                .is_ok_and(|(dir, name)| dir.symlink_metadata(name).is_ok())
-            {
+            } else if place(&files, &it.path).is_ok_and(|(dir, name)| dir.symlink_metadata(name).is_ok()) {
                 // A file that is no longer beside has its place already.
-                let is_theirs = it.old.is_some() && dirty.contains(it.path.as_str());
-                if is_theirs || exchange(&top, &files, it).is_err() {
-                    left.push(it.path.clone());
+                if it.old.is_some() && dirty.contains(it.path.as_str()) {
+                    left.yours.push(it.path.clone());
+                    continue;
+                }
+                match exchange(&top, &files, it, shared) {
+                    Ok(()) => {}
+                    Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                        left.yours.push(it.path.clone())
+                    }
+                    Err(error) => left.unwritten.push(format!("{} ({error})", it.path)),
                 }
             }
         }
@@ -322,12 +415,13 @@ impl<'a> Follower<'a> {
 }
 
 /// Gives a file its new content, in one step. What has come to the place of a new one since is the user's.
-fn exchange(top: &Dir, files: &Dir, it: &TreeChange) -> io::Result<()> {
-    let (from, name) = place(files, &it.path, false)?;
-    let (to, _) = place(top, &it.path, true)?;
+fn exchange(top: &Dir, files: &Dir, it: &TreeChange, shared: u32) -> io::Result<()> {
+    let (from, name) = place(files, &it.path)?;
+    let to = folders_of(top, &it.path, Some(shared))?;
     if it.old.is_none() && to.symlink_metadata(name).is_ok() {
         return Err(ErrorKind::AlreadyExists.into());
     }
+    modes::take_over(&from, &to, name, shared)?;
     match from.rename(name, &to, name) {
         Err(err) if err.kind() == ErrorKind::CrossesDevices => across(&from, &to, name),
         done => done,
@@ -340,22 +434,30 @@ fn is_written(it: &TreeChange) -> bool {
 }
 
 /// The folder of a file, reached through no link, and the file's name in it.
-fn place<'p>(top: &Dir, path: &'p str, makes: bool) -> io::Result<(Dir, &'p str)> {
+fn place<'p>(top: &Dir, path: &'p str) -> io::Result<(Dir, &'p str)> {
+    Ok((folders_of(top, path, None)?, path.rsplit_once('/').map_or(path, |(_, name)| name)))
+}
+
+/// The folder of a file, reached through no link. With `shared`, missing ones are made, for those with whom the repository is
+/// shared.
+fn folders_of(top: &Dir, path: &str, shared: Option<u32>) -> io::Result<Dir> {
     let mut dir = top.try_clone()?;
-    let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let folders = path.rsplit_once('/').map_or("", |(folders, _)| folders);
     for part in folders.split('/').filter(|it| !it.is_empty()) {
         if part == ".." || part == "." || part.eq_ignore_ascii_case(".git") {
             return Err(ErrorKind::InvalidInput.into());
         }
-        dir = match folder_inside(&dir, part) {
-            Err(err) if err.kind() == ErrorKind::NotFound && makes => {
+        dir = match (folder_inside(&dir, part), shared) {
+            (Err(err), Some(shared)) if err.kind() == ErrorKind::NotFound => {
                 make_public_folder(&dir, part)?;
-                folder_inside(&dir, part)?
+                let made = folder_inside(&dir, part)?;
+                modes::share_folder(&made, shared)?;
+                made
             }
-            found => found?,
+            (found, _) => found?,
         };
     }
-    Ok((dir, name))
+    Ok(dir)
 }
 
 fn make_public_folder(dir: &Dir, name: &str) -> io::Result<()> {
@@ -367,14 +469,14 @@ fn make_public_folder(dir: &Dir, name: &str) -> io::Result<()> {
 
 /// Removes a file, and the folders that are empty then.
 fn remove(top: &Dir, path: &str) -> io::Result<()> {
-    let Ok((dir, name)) = place(top, path, false) else { return Ok(()) };
+    let Ok((dir, name)) = place(top, path) else { return Ok(()) };
     match dir.remove_file(name) {
         Err(err) if err.kind() == ErrorKind::NotFound => {}
         done => done?,
     }
     let mut folder = path;
     while let Some((above, _)) = folder.rsplit_once('/') {
-        let Ok((dir, name)) = place(top, above, false) else { break };
+        let Ok((dir, name)) = place(top, above) else { break };
         if dir.remove_dir(name).is_err() {
             break;
         }

@@ -9,29 +9,28 @@
 #![forbid(unsafe_code)]
 
 mod commit;
+mod hidden;
 mod listing;
 mod names;
+mod others_refs;
 mod record;
 mod rescue;
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::copy;
 use super::quiet_git::{Input, QuietGit, succeeded};
 use provost_base::limits::{PATH_LEN_MAX, TREE_MADE_MS_MAX, TREE_NAMED_MAX};
 use provost_base::{shell_word, visible_name};
 use provost_system as system;
-use record::{GONE, Making, Record, Shelf, shelves};
+use record::{GONE, Made, Making, Record, Shelf, shelves};
 
 pub use commit::{Author, ChangedFile, Committed, NotCommitted};
 pub use listing::{Listed, Removed};
 pub use names::{check_branch, named_after};
-
-/// Branches that are never a run's, whether or not they are checked out.
-const TRUNKS: [&str; 2] = ["main", "master"];
 
 /// The work trees of one repository.
 #[derive(Debug)]
@@ -40,6 +39,8 @@ pub struct WorkTrees {
     folder: PathBuf,
     /// Branches whose work trees are in use.
     held: Mutex<BTreeSet<String>>,
+    /// Told when one of them is free again.
+    freed: Condvar,
 }
 
 /// A work tree, ready for a run.
@@ -71,6 +72,7 @@ pub struct Held {
 impl Drop for Held {
     fn drop(&mut self) {
         self.trees.held().remove(&self.branch);
+        self.trees.freed.notify_all();
     }
 }
 
@@ -81,7 +83,7 @@ impl WorkTrees {
         let (above, name) = (folder.parent().unwrap_or(folder), folder.file_name().unwrap_or_default());
         let known = fs::canonicalize(folder).or_else(|_| fs::canonicalize(above).map(|it| it.join(name)));
         let folder = known.unwrap_or_else(|_| folder.to_path_buf());
-        Self { root: root.to_path_buf(), folder, held: Mutex::default() }
+        Self { root: root.to_path_buf(), folder, held: Mutex::default(), freed: Condvar::new() }
     }
 
     /// Keeps others from using the work tree of a branch; `None` while it is in use.
@@ -90,7 +92,16 @@ impl WorkTrees {
         is_free.then(|| Held { trees: self.clone(), branch: branch.to_owned() })
     }
 
-    /// Whether a run works in the work tree of a branch, or it is being removed.
+    /// The same, and waits while it is in use.
+    pub fn hold_when_free(self: &Arc<Self>, branch: &str) -> Held {
+        let mut held = self.held();
+        while !held.insert(branch.to_owned()) {
+            held = self.freed.wait(held).unwrap_or_else(PoisonError::into_inner);
+        }
+        Held { trees: self.clone(), branch: branch.to_owned() }
+    }
+
+    /// Whether a run works in the work tree of a branch, it is being removed, or a merge brings it to where its branch is.
     pub fn is_held(&self, branch: &str) -> bool {
         self.held().contains(branch)
     }
@@ -106,6 +117,23 @@ impl WorkTrees {
 
     fn shelf(&self, branch: &str) -> Shelf {
         Shelf { folder: self.folder.clone(), name: names::folder_of(branch) }
+    }
+
+    /// Whether the branch that is named after a task is free to be made for it.
+    ///
+    /// # Errors
+    /// A sentence with the next step, where it is there: another run, or a person, has made it.
+    pub fn check_unused(&self, branch: &str) -> Result<(), String> {
+        let there =
+            self.git()?.line(&["rev-parse", "--verify", "--quiet", &format!("refs/heads/{branch}")])?;
+        let word = shell_word(branch);
+        match there {
+            None => Ok(()),
+            Some(_) => Err(format!(
+                "branch {word}, which the task would get, is there already; `--worktree {word}` works on it, and another name \
+                 after --task or --worktree makes a new one"
+            )),
+        }
     }
 
     /// Whether a run can work on a branch, before anything is delegated.
@@ -145,28 +173,15 @@ impl WorkTrees {
     fn base_of(&self, git: &QuietGit, branch: &str) -> Result<Base, String> {
         let reference = format!("refs/heads/{branch}");
         let at = |name: &str| git.line(&["rev-parse", "--verify", "--quiet", &format!("{name}^{{commit}}")]);
-        let used = self.used_by(git, branch)?;
-        if let Some(place) = used.filter(|it| *it != self.shelf(branch).tree()) {
-            return Err(format!(
-                "branch {} is checked out in {}; name another branch with --worktree",
-                shell_word(branch),
-                place.display()
-            ));
-        }
+        self.is_nowhere_else(git, branch, "name another branch with --worktree")?;
+        Self::is_a_runs(git, branch)?;
         let Some(commit) = at(&reference)? else {
             let head =
                 at("HEAD")?.ok_or("the repository has no commit yet; commit once, and delegate again")?;
             self.has_room(git, branch)?;
+            Self::hides_nothing(git, branch)?;
             return Ok(Base { commit: head, is_new: true });
         };
-        let remote = git.line(&["symbolic-ref", "--quiet", "refs/remotes/origin/HEAD"])?;
-        let is_remote_head = remote.is_some_and(|it| it.strip_prefix("refs/remotes/origin/") == Some(branch));
-        if TRUNKS.contains(&branch) || is_remote_head {
-            return Err(format!(
-                "branch {} is the repository's trunk, on which no run commits; name another branch with --worktree",
-                shell_word(branch)
-            ));
-        }
         Ok(Base { commit, is_new: false })
     }
 
@@ -195,20 +210,31 @@ impl WorkTrees {
         }
     }
 
-    /// The work tree in which a branch is checked out.
-    fn used_by(&self, git: &QuietGit, branch: &str) -> Result<Option<PathBuf>, String> {
+    /// The work trees in which a branch is checked out.
+    fn users_of(&self, git: &QuietGit, branch: &str) -> Result<Vec<PathBuf>, String> {
         let listed = git.must(&["worktree", "list", "--porcelain", "-z"], Input::Nothing)?;
         let listed = String::from_utf8_lossy(&listed);
-        let mut place = None;
+        let (mut place, mut found) = (None, Vec::new());
         let wanted = format!("branch refs/heads/{branch}");
         for line in listed.split('\0') {
             if let Some(path) = line.strip_prefix("worktree ") {
                 place = Some(PathBuf::from(path));
             } else if line == wanted {
-                return Ok(place);
+                found.extend(place.take());
             }
         }
-        Ok(None)
+        Ok(found)
+    }
+
+    /// Refuses a branch that is checked out in another work tree than its own here.
+    fn is_nowhere_else(&self, git: &QuietGit, branch: &str, next: &str) -> Result<(), String> {
+        let own = self.shelf(branch).tree();
+        match self.users_of(git, branch)?.into_iter().find(|it| *it != own) {
+            None => Ok(()),
+            Some(place) => {
+                Err(format!("branch {} is checked out in {}; {next}", shell_word(branch), place.display()))
+            }
+        }
     }
 
     /// Makes the work tree of a branch, or looks at the one that is there, for a run of `agent`.
@@ -216,7 +242,7 @@ impl WorkTrees {
     /// # Errors
     /// A sentence with the next step; then nothing is there that was not there before.
     pub fn ready(&self, branch: &str, agent: &str, task: &str) -> Result<WorkTree, String> {
-        check_branch(branch)?;
+        check_branch(branch).map_err(|why| format!("{:?} {why}", visible_name(branch, 80)))?;
         self.folder_fits()?;
         let (git, shelf) = (self.git()?, self.shelf(branch));
         let lock = shelf.lock().map_err(|err| self.unusable(&err))?;
@@ -234,7 +260,7 @@ impl WorkTrees {
                 ));
             }
             Some(record) => record,
-            None => self.make(&git, &shelf, (branch, &base), &lock)?,
+            None => self.make(&git, &shelf, (branch, &base, task), &lock)?,
         };
         let common = common_of(&git)?;
         let tree = WorkTree {
@@ -259,7 +285,7 @@ impl WorkTrees {
         &self,
         git: &QuietGit,
         shelf: &Shelf,
-        (branch, base): (&str, &Base),
+        (branch, base, by): (&str, &Base, &str),
         lock: &fs::File,
     ) -> Result<Record, String> {
         let path = shelf.tree();
@@ -274,8 +300,9 @@ impl WorkTrees {
         let added = git.run_for(args, Input::Lock(lock), &[], TREE_MADE_MS_MAX);
         let made = added.and_then(|answer| succeeded(args, answer)).and_then(|_| entry_of(&path, git));
         let record = made.and_then(|entry| {
+            let made = base.is_new.then(|| Made { task: by.to_owned(), at: base.commit.clone() });
             let (branch, agent, task) = (branch.to_owned(), String::new(), String::new());
-            let record = Record { branch, entry, agent, task, began: None, left: Vec::new() };
+            let record = Record { branch, entry, agent, task, began: None, left: Vec::new(), made };
             let put = shelf.put_record(&record).and_then(|()| shelf.drop_making());
             put.map(|()| record).map_err(|err| self.unusable(&err))
         });
@@ -317,7 +344,8 @@ impl Shelf {
         self.drop_record().map_err(|err| err.to_string())?;
         if let Some((branch, at)) = making.and_then(|it| Some((it.branch, it.made_at?))) {
             // It may not have come as far as that, and a person may have moved it: then it stays.
-            git.run(&["update-ref", "-d", &format!("refs/heads/{branch}"), &at], Input::Nothing)?;
+            let reference = format!("refs/heads/{branch}");
+            git.run(&["update-ref", "--no-deref", "-d", &reference, &at], Input::Nothing)?;
         }
         self.drop_making().map_err(|err| err.to_string())
     }
@@ -402,7 +430,8 @@ impl WorkTree {
                 again()
             ));
         }
-        if says(self.entry.join("HEAD")) != format!("ref: refs/heads/{}", self.branch) {
+        let head = self.git.line(&["symbolic-ref", "--quiet", "HEAD"])?;
+        if head.as_deref() != Some(&*format!("refs/heads/{}", self.branch)) {
             let (branch, path) = (shell_word(&self.branch), shell_word(&self.path.to_string_lossy()));
             return Err(format!(
                 "another branch than {branch} is checked out in {path}; `git -C {path} switch {branch}` goes back to it"
@@ -411,8 +440,8 @@ impl WorkTree {
         Ok(())
     }
 
-    /// Removes the work tree and its branch after a run that has changed nothing, if both were made for that run alone.
-    /// Answers whether they were.
+    /// Removes the work tree and its branch after a run that has changed nothing, if both were made for that run alone, and
+    /// the branch is where it was made. Answers whether they were.
     ///
     /// # Errors
     /// Why they are still there, or what is.
@@ -421,8 +450,16 @@ impl WorkTree {
             return Ok(false);
         }
         let _lock = self.shelf.lock().map_err(|err| err.to_string())?;
+        let record = self.shelf.record().map_err(|err| err.to_string())?;
+        let made = record.and_then(|it| it.made).filter(|it| it.task == task && it.at == self.start);
+        let Some(made) = made else { return Ok(false) };
+        let reference = format!("refs/heads/{}", self.branch);
+        let now = self.repository.line(&["rev-parse", "--verify", "--quiet", &reference])?;
+        if now.as_deref() != Some(&made.at) || !self.hidden_since(&made.at)?.is_empty() {
+            return Ok(false);
+        }
         // As if it had never been made, also for a start in the middle of this.
-        let making = Making { branch: self.branch.clone(), made_at: Some(self.start.clone()) };
+        let making = Making { branch: self.branch.clone(), made_at: Some(made.at) };
         self.shelf.put_making(&making).map_err(|err| err.to_string())?;
         self.shelf.undo(&self.repository).map(|()| true)
     }

@@ -169,6 +169,8 @@ pub struct MergesQueued {
 pub struct RemoveMerges {
     /// The branches, by their names.
     pub branches: Vec<String>,
+    /// The branch into which they were to be merged; without it, each has to wait for one alone.
+    pub into: Option<String>,
 }
 
 /// Answer to `POST /remove-merges`.

@@ -14,8 +14,7 @@ pub struct ApprovalQuery {
 /// Answer to [`ApprovalQuery`].
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ApprovalView {
-    /// Everything that a page shows of it, as one canonical JSON text: an element of `GET /approvals`, in whose texts characters that
-    /// hide are written as code points (`\u{202e}`).
+    /// Everything that a page shows of it, as one canonical JSON text: its title, risk and end, and the blocks to draw.
     pub view: String,
     /// SHA-256 of that text, hexadecimal. A page computes it itself.
     pub view_digest: String,
@@ -23,7 +22,7 @@ pub struct ApprovalView {
     pub shown: String,
 }
 
-/// `POST /word-challenge`: either an answer to an approval, or the revocation of a passkey.
+/// `POST /word-challenge`: an answer to an approval, the revocation of a passkey, or a verb of the own API.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WordChallenge {
@@ -37,6 +36,10 @@ pub struct WordChallenge {
     pub view: Option<String>,
     /// The passkey that is to count no more, by its id.
     pub revoke: Option<String>,
+    /// The verb, by the path of the own API: `cancel-task`, `unlock`, `revoke-tokens`, `switch-worker`.
+    pub verb: Option<String>,
+    /// Its arguments: the body of that path. `unlock` with `force` has a `reason` beside them.
+    pub arguments: Option<Value>,
 }
 
 /// What a passkey is to sign.
@@ -90,7 +93,7 @@ pub struct SignedWord {
 }
 
 /// Answer to [`SignedWord`].
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct WordDone {
     /// The approval that was answered, if one was.
     pub approval: Option<u64>,
@@ -100,6 +103,8 @@ pub struct WordDone {
     pub failed: Option<String>,
     /// The passkey that was revoked, if one was.
     pub revoked: Option<String>,
+    /// The verb that was carried out, if it was one.
+    pub verb: Option<String>,
 }
 
 /// Answer to `GET /passkeys`.
@@ -151,6 +156,8 @@ pub struct Passkey {
     pub used_at: Option<String>,
     /// When it was revoked.
     pub revoked_at: Option<String>,
+    /// Its counter when it was last used here; 0 for those that have none.
+    pub counter: u32,
 }
 
 /// `POST /passkey-code`.

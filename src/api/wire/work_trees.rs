@@ -60,6 +60,10 @@ pub struct InWorkTree {
     pub commit: Option<String>,
     /// Changed files that are not in it, each with the reason.
     pub not_committed: Vec<(String, String)>,
+    /// Files that git ignores by a rule that the run has made; some of them where there are many.
+    pub ignored: Vec<String>,
+    /// How many more there are.
+    pub ignored_more: u64,
     /// Why nothing was committed that should have been.
     pub failed: Option<String>,
     /// Whether work tree and branch were removed, since the run has changed nothing and both were made for it alone.
@@ -80,6 +84,8 @@ impl Task {
             path: text(&tree["path"]).unwrap_or_default(),
             commit: text(&tree["commit"]),
             not_committed: left.filter_map(|it| text(&it["path"]).zip(text(&it["why"]))).collect(),
+            ignored: tree["ignored"].as_array().into_iter().flatten().filter_map(text).collect(),
+            ignored_more: tree["ignored_more"].as_u64().unwrap_or_default(),
             failed: text(&tree["failed"]),
             removed: tree["removed"] == true,
             next: text(&tree["next"]),

@@ -49,3 +49,6 @@ pub const ENDS_HELD_MAX: usize = 128;
 /// Files that git's configuration includes under a condition that does not hold, and that
 /// the daemon reads nevertheless.
 pub const GIT_INCLUDES_MAX: usize = 64;
+
+/// Other work trees of a repository in which it is looked for what git's configuration names.
+pub const OTHER_TREES_MAX: usize = 16;

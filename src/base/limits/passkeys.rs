@@ -27,6 +27,9 @@ pub const PASSKEY_NAME_BYTES_MAX: usize = 64;
 /// Longest note that is signed, in bytes: the journal keeps it with the signature.
 pub const SIGNED_NOTE_BYTES_MAX: usize = 2_000;
 
+/// Longest arguments of a verb that is signed, in bytes: the journal keeps them with the signature.
+pub const SIGNED_VERB_BYTES_MAX: usize = 8 << 10;
+
 /// Passkeys of one person; the browser is given all of their ids with each question.
 pub const PASSKEYS_MAX: usize = 32;
 

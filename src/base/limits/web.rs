@@ -1,7 +1,7 @@
 //! Bounds of the page for people.
 
-/// Largest body of a request to the page's door, in bytes. It takes none yet; what is sent is read no further than that.
-pub const WEB_BODY_BYTES_MAX: usize = 16 << 10;
+/// Largest body of a request to the page's door, in bytes: a new passkey with its attestation object, in base64url.
+pub const WEB_BODY_BYTES_MAX: usize = 64 << 10;
 
 /// Rows of one list; further ones are counted, and found by the filter. A browser draws a thousand within a tenth of a second.
 pub const WEB_ROWS_MAX: usize = 1_000;

@@ -193,7 +193,10 @@ async fn on_its_branch() -> Checked {
         ),
         400,
     ));
-    out::note(out::one_line(&format!("  try: git switch {wanted}, then again"), 400));
+    out::note(out::one_line(
+        &format!("  try: git switch {}, then again", provost_base::shell_word(wanted)),
+        400,
+    ));
     Checked::Refused
 }
 

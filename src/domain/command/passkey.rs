@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::passkey::{Passkey, SignedWord};
-use provost_base::Timestamp;
+use provost_base::{Json, Timestamp};
 
 /// Put a passkey on record.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -63,3 +63,18 @@ pub struct NotePasskeyList {
 /// It is kept in mind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PasskeyListNoted;
+
+/// Put on record that a person has signed a verb, which is carried out next.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SayWord {
+    /// The verb, as the own API names its path.
+    pub verb: Box<str>,
+    /// Its arguments, of which the signature covers the digest.
+    pub arguments: Json,
+    /// What a passkey has signed.
+    pub signed: Box<SignedWord>,
+}
+
+/// The word is on record, and counts once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WordSaid;

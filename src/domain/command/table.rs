@@ -274,6 +274,8 @@ verbs! {
     ResetPasskeys => PasskeysReset, needs Operate, Durable, by state.reset_passkeys(call.now, call.who, it, out);
     /// Keep in mind how the list of passkeys stands.
     NotePasskeyList => PasskeyListNoted, needs Operate, Durable, by state.note_passkey_list(call.who, it, out);
+    /// Put on record that a person has signed a verb, which is carried out next.
+    SayWord => WordSaid, needs Operate, Durable, by state.say_word(call.now, call.who, it, out);
     /// A worker process was confined and is about to run.
     BeginRun => Begun, needs Host, Durable, by state.begin_run(call.now, it, out);
     /// Report on the files of a task.

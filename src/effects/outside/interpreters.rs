@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::{CommandContext, LaunchMode, Mode, Seeker, name_of};
 use crate::command_lines::ShellWord;
-use crate::git::absolute;
+
 use crate::programs::{LOAD_OPTIONS, RESOLVED, RUN_VALUED, RUNNERS, SHELLS, is_loader};
 use provost_base::later::is_module;
 use provost_jail::Missing;
@@ -66,7 +66,7 @@ impl Seeker<'_> {
     fn is_run_itself(&mut self, word: &ShellWord, way: CommandContext<'_>) -> bool {
         let text = if word.is_end { word.text.trim_start_matches('/') } else { &word.text };
         way.bases.iter().any(|base| {
-            let file = absolute(base, self.home, text);
+            let file = self.at(base, text);
             self.budget.look(text.len()) && file.is_file() && system::is_run_itself(&file)
         })
     }
@@ -113,7 +113,7 @@ impl Seeker<'_> {
                     self.program(&ShellWord { text: text.clone(), is_end: word.is_end }, way, (run, true));
                     if run == LaunchMode::ByInterpreter {
                         for base in way.bases {
-                            let file = absolute(base, self.home, &text);
+                            let file = self.at(base, &text);
                             if self.budget.look(text.len()) && file.is_file() {
                                 self.neighbours(&file, way.mode);
                             }
@@ -139,9 +139,7 @@ impl Seeker<'_> {
             return None;
         }
         RESOLVED.iter().map(|end| format!("{text}{end}")).find(|text| {
-            way.bases
-                .iter()
-                .any(|base| self.budget.look(text.len()) && absolute(base, self.home, text).is_file())
+            way.bases.iter().any(|base| self.budget.look(text.len()) && self.at(base, text).is_file())
         })
     }
 
@@ -153,7 +151,7 @@ impl Seeker<'_> {
             if !self.budget.look(text.len()) {
                 return;
             }
-            let named = absolute(base, self.home, &text);
+            let named = self.at(base, &text);
             if named.is_dir() {
                 self.loaded_from(named, Missing::Leave, way.mode, way.mode != Mode::Line);
             } else if named.is_file() {

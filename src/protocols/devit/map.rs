@@ -584,7 +584,9 @@ pub(super) fn fault(refusal: Refusal, advertised: &str) -> DevitError {
         | Refusal::ChangesGone
         | Refusal::ChangesInUse { .. }
         | Refusal::MergeCannot { .. } => Code::Invalid,
-        Refusal::WorkerBroken { .. } | Refusal::NoWorkTree { .. } => Code::Invalid,
+        Refusal::WorkerBroken { .. } | Refusal::NoWorkTree { .. } | Refusal::WorkTreeCannot { .. } => {
+            Code::Invalid
+        }
         Refusal::ApprovalChanged | Refusal::MailNotFound => Code::Invalid,
         Refusal::PasskeyRefused { .. } => Code::Invalid,
         Refusal::TooLong { .. } | Refusal::Exists { .. } => Code::Invalid,

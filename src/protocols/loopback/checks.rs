@@ -11,21 +11,28 @@ use hyper::http::request::Parts;
 /// The port that goes without saying.
 const PORT_OF_HTTP: u16 = 80;
 
+/// The origin of pages at this name and port, as browsers write it.
+pub fn origin(name: &str, port: u16) -> String {
+    if port == PORT_OF_HTTP { format!("http://{name}") } else { format!("http://{name}:{port}") }
+}
+
 /// By which names a door is asked for, and what browsers may do there.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Manners {
     /// The names. The first is the one that the door goes by.
-    pub names: &'static [&'static str],
+    pub names: Vec<String>,
     /// Names that are led to the first one: at these only entrances are answered, and with a redirect.
-    pub led_on: &'static [&'static str],
+    pub led_on: Vec<String>,
     /// Whether what changes something has to say which page sends it, and that page has to be one of the same name.
     pub needs_origin: bool,
 }
 
 impl Manners {
     /// Of doors for programs: they say whom they ask, and few say where they come from.
-    pub const OF_PROGRAMS: Self =
-        Self { names: &["127.0.0.1", "localhost", "[::1]"], led_on: &[], needs_origin: false };
+    pub fn of_programs() -> Self {
+        let names = ["127.0.0.1", "localhost", "[::1]"].map(String::from).into();
+        Self { names, led_on: Vec::new(), needs_origin: false }
+    }
 }
 
 /// What a request that may be answered is for.
@@ -43,11 +50,13 @@ pub(super) struct Spellings {
     authorities: Vec<String>,
     led_on: Vec<String>,
     needs_origin: bool,
+    /// The origin that the door goes by.
+    goes_by: String,
 }
 
 /// Each of these names with the port, and without it where that goes without saying.
-fn with_port(names: &[&str], port: u16) -> Vec<String> {
-    let without = names.iter().filter(|_| port == PORT_OF_HTTP).map(|name| (*name).to_owned());
+fn with_port(names: &[String], port: u16) -> Vec<String> {
+    let without = names.iter().filter(|_| port == PORT_OF_HTTP).cloned();
     without.chain(names.iter().map(|name| format!("{name}:{port}"))).collect()
 }
 
@@ -58,8 +67,14 @@ fn is_among(all: &[String], text: &str) -> bool {
 impl Spellings {
     /// Of a door at this port.
     pub(super) fn of(port: u16, manners: &Manners) -> Self {
-        let (authorities, led_on) = (with_port(manners.names, port), with_port(manners.led_on, port));
-        Self { authorities, led_on, needs_origin: manners.needs_origin }
+        let (authorities, led_on) = (with_port(&manners.names, port), with_port(&manners.led_on, port));
+        let goes_by = origin(manners.names.first().map_or("", String::as_str), port);
+        Self { authorities, led_on, needs_origin: manners.needs_origin, goes_by }
+    }
+
+    /// The same target at the name that the door goes by.
+    pub(super) fn at_its_name(&self, target: &str) -> String {
+        format!("{}{target}", self.goes_by)
     }
 
     /// Whether a request may be answered; `is_entrance` where its path is one to which a page from elsewhere may lead.
@@ -78,7 +93,9 @@ impl Spellings {
         self.check_origin(head, host)?;
         let looks = matches!(head.method, Method::GET | Method::HEAD);
         let entered = is_entrance && looks && is_followed_link(&head.headers);
-        let near = |site: &HeaderValue| matches!(site.as_bytes(), b"none" | b"same-origin");
+        // A person who types an address, or follows a link of another program, only looks.
+        let by_hand = looks || !self.needs_origin;
+        let near = |site: &HeaderValue| site == "same-origin" || (by_hand && site == "none");
         if !entered && !head.headers.get_all("sec-fetch-site").iter().all(near) {
             return Err("a page of another site asks");
         }

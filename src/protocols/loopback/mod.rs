@@ -41,7 +41,7 @@ use tokio::sync::{OnceCell, Semaphore};
 
 pub use answer::{Answer, Reply, closing, empty, foreign, stream, whole};
 use answer::{dressed, led_on};
-pub use checks::Manners;
+pub use checks::{Manners, origin};
 use checks::{Meant, Spellings};
 use process_limit::ProcessLimit;
 use upgrade::Promised;
@@ -95,7 +95,7 @@ pub trait LoopbackDoor: Send + Sync + 'static {
 
     /// By which names it is asked for, and what browsers may do there.
     fn manners(&self) -> Manners {
-        Manners::OF_PROGRAMS
+        Manners::of_programs()
     }
 
     /// Whether a page from elsewhere may lead to this path. What is there has nothing in it that is not for everyone.
@@ -314,8 +314,7 @@ impl<D: LoopbackDoor> Shell<D> {
     /// The same target at the name that the door goes by.
     fn led_on(&self, head: &Parts) -> Answer {
         let target = head.uri.path_and_query().map_or("/", |it| it.as_str());
-        let name = self.0.door.manners().names.first().copied().unwrap_or_default();
-        led_on(&format!("http://{name}:{}{target}", self.0.gate.port))
+        led_on(&self.0.spellings.at_its_name(target))
     }
 
     /// The answer, and what becomes of the connection where that is 101.
@@ -394,9 +393,10 @@ fn speaks(door: Door, head: &Parts) -> bool {
     matches!(door, Door::A6s | Door::Mcp) || !matches!(head.method, Method::GET | Method::HEAD)
 }
 
-/// Whether a request gives its sender a name: pages for people are read at the door for hosts, too.
+/// Whether a request gives its sender a name: pages for people are read at the door for hosts, too, and at their own door what
+/// is sent counts by the signature in it.
 fn names_itself(door: Door, head: &Parts) -> bool {
-    door == Door::A6s || !matches!(head.method, Method::GET | Method::HEAD)
+    door == Door::A6s || (door != Door::Web && !matches!(head.method, Method::GET | Method::HEAD))
 }
 
 /// An answer to which a client replies by showing a token.

@@ -26,13 +26,8 @@ pub(super) struct Call {
     pub(super) tied: Tied,
     /// The process at the other end of the connection; none where a door of this process asks.
     pub(super) peer: Option<Arc<PeerId>>,
-}
-
-impl Call {
-    /// The process that asks, by its number.
-    pub(super) fn process(&self) -> Option<i32> {
-        self.peer.as_ref().map(|it| it.pid)
-    }
+    /// The process that asks, by its number, where it is known.
+    pub(super) process: Option<i32>,
 }
 
 /// Carries out one endpoint. A row of the table without it does not compile.
@@ -70,7 +65,7 @@ impl Own {
         which: Option<Which>,
         request: impl Future<Output = Answered<Request>>,
     ) -> Answered<Reply> {
-        let call = Call { who: Principal::clone(&known.who), tied, peer };
+        let call = Call { who: Principal::clone(&known.who), tied, peer, process: known.process };
         let row = which.map(Which::row);
         let work = async {
             let large = row.is_some_and(|row| row.carries_files);

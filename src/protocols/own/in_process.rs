@@ -4,8 +4,8 @@
 use std::future::ready;
 use std::sync::Arc;
 
-use super::Own;
 use super::ties::Tied;
+use super::{Own, Page};
 use provost_api::{Reply, Request, wire};
 use provost_base::Digest;
 use provost_domain::Principal;
@@ -21,6 +21,8 @@ pub struct VerifiedCaller {
     pub who: Arc<Principal>,
     /// The digest of the token that the caller has shown, if any.
     pub token: Option<Digest>,
+    /// The process that asks, by its number, where the door has found it out.
+    pub process: Option<i32>,
 }
 
 impl Own {
@@ -55,6 +57,11 @@ impl InProcessApi {
             Err(fault) => Err(fault),
         };
         answer.map_err(|fault| (fault.status.as_u16(), fault.body))
+    }
+
+    /// From now on pages at these origins may ask for a passkey: the daemon serves them itself.
+    pub fn serves_pages(&self, pages: Vec<Page>) {
+        self.0.serves_pages(pages);
     }
 
     /// Whether the caller who was let in may still go by that name.

@@ -100,6 +100,7 @@ fn word(refusal: &Refusal) -> (StatusCode, &'static str) {
         Refusal::ChangesInUse { .. } => (StatusCode::CONFLICT, "apply_not_over"),
         Refusal::WorkerBroken { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "worker_broken"),
         Refusal::NoWorkTree { .. } => (StatusCode::CONFLICT, "no_work_tree"),
+        Refusal::WorkTreeCannot { .. } => (StatusCode::CONFLICT, "work_tree_cannot"),
         Refusal::NotYoursToSwitch { .. } => (StatusCode::FORBIDDEN, "held_back"),
         Refusal::ApprovalNotFound(_) => (StatusCode::NOT_FOUND, "approval_not_found"),
         Refusal::ApprovalOwn | Refusal::ApprovalFromAsker { .. } => (StatusCode::FORBIDDEN, "approval_own"),

@@ -29,7 +29,12 @@ impl Handles<endpoints::QueueMerges> for Own {
 
 impl Handles<endpoints::RemoveMerges> for Own {
     async fn handle(&self, call: &Call, body: wire::RemoveMerges) -> Answered<wire::MergesRemoved> {
-        let removed = self.0.provost.remove_merges(&call.who, &body.branches).await.map_err(map::fault)?;
+        let removed = self
+            .0
+            .provost
+            .remove_merges(&call.who, (&body.branches, body.into.as_deref()))
+            .await
+            .map_err(map::fault)?;
         Ok(wire::MergesRemoved { count: removed.count })
     }
 }
@@ -192,7 +197,7 @@ fn fault(error: MergeError) -> OwnError {
         | MergeError::Twice(_)
         | MergeError::Nothing
         | MergeError::HasMoved { .. } => OwnError::invalid(text).hint("`git branch` lists the branches"),
-        MergeError::Git(_) | MergeError::CannotFollow(_) => {
+        MergeError::Git(_) | MergeError::CannotFollow(_) | MergeError::Unknown(_) => {
             OwnError::new(StatusCode::CONFLICT, "merge_impossible", text)
         }
     }

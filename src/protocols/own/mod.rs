@@ -30,6 +30,7 @@ mod stream;
 mod tasks;
 mod ties;
 mod token;
+mod verbs;
 mod words;
 mod work_trees;
 
@@ -37,7 +38,7 @@ use std::collections::HashSet;
 use std::convert::Infallible;
 use std::future::{Future, ready};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hyper::StatusCode;
@@ -49,7 +50,7 @@ use super::FrontDoor;
 use super::event_streams::EventStreams;
 pub use in_process::{InProcessApi, VerifiedCaller};
 use map::OwnError;
-pub use passkeys::PasskeySetup;
+pub use passkeys::{Page, PasskeySetup};
 use provost_agents::AgentService;
 use provost_api::wire;
 use provost_auth::names::{Names, is_same};
@@ -102,8 +103,9 @@ struct OwnInner {
     dialogs: hosts::Dialogs,
     ties: ties::Ties,
     streams: EventStreams,
-    passkey_setup: PasskeySetup,
-    parties: Vec<provost_passkey::Party>,
+    passkey_files: provost_auth::passkeys::PasskeyFiles,
+    /// The pages that may ask for a passkey.
+    pages: Mutex<Vec<Page>>,
     pending: pending::Pending,
     /// Held by who changes the list of passkeys, or puts on record what has changed in it.
     listing: tokio::sync::Semaphore,
@@ -124,7 +126,7 @@ impl Own {
         let large = tokio::sync::Semaphore::new(OWN_LARGE_BODIES_MAX);
         let (dialogs, ties) = (hosts::Dialogs::default(), ties::Ties::default());
         let (streams, pending) = (stream::streams(), pending::Pending::default());
-        let parties = passkey_setup.parties();
+        let PasskeySetup { files: passkey_files, pages } = passkey_setup;
         Self(Arc::new(OwnInner {
             provost: agents.provost().clone(),
             agents,
@@ -138,8 +140,8 @@ impl Own {
             dialogs,
             ties,
             streams,
-            passkey_setup,
-            parties,
+            passkey_files,
+            pages: Mutex::new(pages),
             pending,
             listing: tokio::sync::Semaphore::new(1),
         }))
@@ -190,7 +192,7 @@ impl Own {
     async fn caller(&self, headers: &HeaderMap, peer: &PeerId) -> Result<VerifiedCaller, OwnError> {
         let token = self.token(headers).await?;
         let who = self.named(headers, peer, token.as_deref()).await?;
-        Ok(VerifiedCaller { who: Arc::new(who), token: token.map(|it| it.digest) })
+        Ok(VerifiedCaller { who: Arc::new(who), token: token.map(|it| it.digest), process: Some(peer.pid) })
     }
 
     async fn named(

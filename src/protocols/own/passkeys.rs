@@ -6,7 +6,7 @@
 //! The file is shared by all daemons of the user. Each keeps on record what it knows of it: before a list is used, what was
 //! added or revoked elsewhere is put on record here ([`super::list_sync`]).
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use super::Own;
 use super::handle::{Answered, Call, Handles};
@@ -26,7 +26,7 @@ use provost_domain::command::{AddPasskey, NotePasskeyList, ResetPasskeys, Revoke
 use provost_domain::view::{AgentsAtWork, AllPasskeys, AllPasskeysOut};
 use provost_domain::{KnownPasskey, Passkey, Passkeys, Principal, Proof, Refusal, SOURCE_ROOT};
 use provost_passkey::{
-    EnrolWord, Party, PublicKey, Refused, Registration, Transcript, VerbWord, Word, registered, text_of,
+    EnrolWord, PublicKey, Refused, Registration, Transcript, VerbWord, Word, registered, text_of,
 };
 use serde::Deserialize as _;
 
@@ -36,26 +36,21 @@ const CREATE: &str = "CreatePasskey";
 /// The algorithms that browsers are asked for: ES256, Ed25519, RS256.
 const ALGORITHMS: [i64; 3] = [-7, -8, -257];
 
+/// A page that may ask for a passkey.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Page {
+    /// Scheme, host and port, as browsers write them.
+    pub origin: String,
+    /// The host, to which the passkeys belong.
+    pub host: String,
+}
+
 /// What passkeys need of the daemon's places and settings.
 pub struct PasskeySetup {
     /// Where the lists are.
     pub files: PasskeyFiles,
-    /// The pages that may ask for a passkey, each with its host.
-    pub origins: Vec<(String, String)>,
-}
-
-impl PasskeySetup {
-    /// The parties: each host with its pages.
-    pub(super) fn parties(&self) -> Vec<Party> {
-        let mut parties: Vec<Party> = Vec::new();
-        for (origin, host) in &self.origins {
-            match parties.iter_mut().find(|it| it.rp_id == *host) {
-                Some(party) => party.origins.push(origin.clone()),
-                None => parties.push(Party { rp_id: host.clone(), origins: vec![origin.clone()] }),
-            }
-        }
-        parties
-    }
+    /// The pages that settings name. The daemon's own joins them when it opens ([`super::InProcessApi::serves_pages`]).
+    pub pages: Vec<Page>,
 }
 
 pub(super) fn allowed(it: &ListedPasskey) -> wire::AllowedPasskey {
@@ -102,10 +97,23 @@ fn row(it: &KnownPasskey) -> wire::Passkey {
         added_at: Some(it.added_at.rfc3339()),
         used_at: it.used_at.map(|at| at.rfc3339()),
         revoked_at: it.revoked_at.map(|at| at.rfc3339()),
+        counter: it.counter,
     }
 }
 
 impl Own {
+    /// The pages that may ask for a passkey at the moment.
+    pub(super) fn pages(&self) -> Vec<Page> {
+        self.0.pages.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// From now on these pages may ask for a passkey as well.
+    pub(super) fn serves_pages(&self, pages: Vec<Page>) {
+        let mut known = self.0.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        let new: Vec<Page> = pages.into_iter().filter(|it| !known.contains(it)).collect();
+        known.extend(new);
+    }
+
     async fn known_passkeys(&self) -> Answered<AllPasskeysOut> {
         self.0.provost.view(AllPasskeys).await.map_err(map::fault)
     }
@@ -135,7 +143,7 @@ impl Own {
         let list = self.listed(|files, keys| files.read(keys)).await?;
         let Some(list) = list else {
             return match known.unrevoked().next() {
-                Some(_) => Err(ListError::Gone(self.0.passkey_setup.files.user.join(PASSKEYS_FILE))),
+                Some(_) => Err(ListError::Gone(self.0.passkey_files.user.join(PASSKEYS_FILE))),
                 None => Ok((PasskeyList::default(), Vec::new())),
             };
         };
@@ -222,7 +230,7 @@ impl Own {
         work: impl FnOnce(&PasskeyFiles, &provost_auth::keys::KeyRing) -> Result<T, ListError> + Send + 'static,
     ) -> Result<T, ListError> {
         let (own, keys) = (self.clone(), Arc::clone(self.0.names.keys()));
-        let done = tokio::task::spawn_blocking(move || work(&own.0.passkey_setup.files, &keys)).await;
+        let done = tokio::task::spawn_blocking(move || work(&own.0.passkey_files, &keys)).await;
         done.unwrap_or_else(|_| Err(ListError::Disagrees("it cannot be read".into())))
     }
 
@@ -301,7 +309,7 @@ impl Own {
 
     /// Said where root's list is in force.
     pub(super) fn only_root(&self) -> OwnError {
-        unusable(&ListError::OfRoot(self.0.passkey_setup.files.system.clone()))
+        unusable(&ListError::OfRoot(self.0.passkey_files.system.clone()))
     }
 
     fn check_terminal(call: &Call, what: &str) -> Answered<()> {
@@ -327,7 +335,7 @@ impl Handles<endpoints::Passkeys> for Own {
             leapt_s: Some(all.leapt_ms).filter(|it| *it >= PASSKEY_LEAP_MS_MIN).map(|it| it / 1_000),
             problem: list.err().map(|why| why.body.message),
             daemon: all.passkeys.daemon().to_owned(),
-            origins: self.0.passkey_setup.origins.iter().map(|(origin, _)| origin.clone()).collect(),
+            origins: self.pages().into_iter().map(|it| it.origin).collect(),
         })
     }
 }
@@ -354,7 +362,7 @@ impl Handles<endpoints::PasskeyCode> for Own {
             code: self.0.pending.new_code()?,
             good_s: PASSKEY_CODE_MS_MAX / 1_000,
             vouch,
-            origins: self.0.passkey_setup.origins.iter().map(|(origin, _)| origin.clone()).collect(),
+            origins: self.pages().into_iter().map(|it| it.origin).collect(),
         })
     }
 }
@@ -370,12 +378,10 @@ fn check_name(name: &str) -> Answered<()> {
 
 impl Handles<endpoints::BeginPasskey> for Own {
     async fn handle(&self, call: &Call, body: wire::BeginPasskey) -> Answered<wire::NewPasskey> {
-        self.0.pending.count(call.process(), Kind::Challenge)?;
+        self.0.pending.count(call.process, Kind::Challenge)?;
         check_name(&body.name)?;
-        let setup = &self.0.passkey_setup.origins;
-        let (_, host) =
-            setup.iter().find(|(it, _)| *it == body.origin).ok_or_else(|| refused(Refused::Origin))?;
-        let party = self.party(host)?.clone();
+        let page = self.pages().into_iter().find(|it| it.origin == body.origin);
+        let party = self.party(&page.ok_or_else(|| refused(Refused::Origin))?.host)?;
         let list = self.synced_list().await?;
         if list.passkeys.iter().any(|it| it.name == body.name) {
             return Err(OwnError::invalid("name: there is a passkey of this name already"));
@@ -406,7 +412,7 @@ impl Handles<endpoints::BeginPasskey> for Own {
 
 impl Handles<endpoints::FinishPasskey> for Own {
     async fn handle(&self, call: &Call, body: wire::FinishPasskey) -> Answered<wire::Challenge> {
-        self.0.pending.count(call.process(), Kind::Word)?;
+        self.0.pending.count(call.process, Kind::Word)?;
         let Asked::Create(transcript, name, party) = self.0.pending.take(&bytes(&body.nonce, "nonce")?)?
         else {
             return Err(refused(Refused::Challenge));
@@ -446,7 +452,7 @@ impl Handles<endpoints::FinishPasskey> for Own {
 
 impl Handles<endpoints::ConfirmPasskey> for Own {
     async fn handle(&self, call: &Call, body: wire::ConfirmPasskey) -> Answered<wire::Passkey> {
-        self.0.pending.count(call.process(), Kind::Word)?;
+        self.0.pending.count(call.process, Kind::Word)?;
         let Asked::Confirm(transcript, mut listed) = self.0.pending.take(&bytes(&body.nonce, "nonce")?)?
         else {
             return Err(refused(Refused::Challenge));
@@ -457,7 +463,7 @@ impl Handles<endpoints::ConfirmPasskey> for Own {
             return Err(refused(Refused::Signature));
         }
         let known = (&listed.key, listed.backup_eligible, listed.counter);
-        let asserted = own.check(self.party(&listed.rp_id)?, &transcript, known).map_err(refused)?;
+        let asserted = own.check(&self.party(&listed.rp_id)?, &transcript, known).map_err(refused)?;
         listed.counter = asserted.counter;
         match body.vouch {
             Some(vouch) if !list.passkeys.is_empty() => {

@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::map::OwnError;
+use super::verbs::Said;
 use hyper::StatusCode;
 use provost_auth::passkeys::ListedPasskey;
 use provost_base::limits::{
@@ -20,6 +21,8 @@ use provost_passkey::{Party, Transcript};
 pub(super) enum Asked {
     /// A word of a known passkey.
     Word(Transcript),
+    /// A verb with its arguments, of which the word has the digest.
+    Verb(Transcript, Said),
     /// A new passkey of this name, for this party.
     Create(Transcript, Box<str>, Party),
     /// The first signature of a new passkey.

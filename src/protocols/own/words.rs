@@ -6,6 +6,7 @@ use super::Own;
 use super::handle::{Answered, Call, Handles};
 use super::map::{self, OwnError};
 use super::pending::{Asked, Kind, random};
+use super::verbs::Said;
 use hyper::StatusCode;
 use provost_api::{endpoints, wire};
 use provost_auth::passkeys::PasskeyList;
@@ -16,18 +17,22 @@ use provost_domain::command::{AnswerApproval, Record, RevokePasskey};
 use provost_domain::view::{AllPasskeys, WaitingOne};
 use provost_domain::{Parked, Principal, Refusal, SignedWord, Verdict};
 use provost_passkey::{
-    AnswerWord, Asserted, Assertion, Known, Party, PublicKey, Refused, RevokeWord, Transcript, Word,
-    asserted, bytes_of, text_of,
+    AnswerWord, Asserted, Assertion, Known, Party, PublicKey, Refused, RevokeWord, Transcript, VerbWord,
+    Word, asserted, bytes_of, text_of,
 };
+use provost_view::{facts, signed, words};
 use serde::Deserialize as _;
 use serde_json::Value;
 
 /// How far a signed answer reaches.
 const ONCE: &str = "once";
 
-/// The text that a page shows of an approval. Nothing hides in it: a person signs what can be seen.
+/// The text that a page shows of an approval, and a passkey signs: the one that `view` makes for every reader. Nothing hides in it: a
+/// person signs what can be seen.
 pub(super) fn view_of(parked: &Parked) -> Json {
-    let value = serde_json::to_value(map::approval(parked)).expect("our own types always encode");
+    let approval = map::approval(parked);
+    let shown = signed(&approval, facts(&approval, str::to_owned), words(&approval));
+    let value = serde_json::to_value(shown).expect("our own types always encode");
     Json::from_value(&all_visible(value))
 }
 
@@ -117,8 +122,13 @@ impl Own {
     }
 
     /// The party of a passkey that belongs to this name.
-    pub(super) fn party(&self, rp_id: &str) -> Answered<&Party> {
-        self.0.parties.iter().find(|it| it.rp_id == rp_id).ok_or_else(|| refused(Refused::RpId))
+    pub(super) fn party(&self, rp_id: &str) -> Answered<Party> {
+        let pages = self.pages().into_iter();
+        let origins: Vec<String> = pages.filter(|it| it.host == rp_id).map(|it| it.origin).collect();
+        match origins.is_empty() {
+            true => Err(refused(Refused::RpId)),
+            false => Ok(Party { rp_id: rp_id.to_owned(), origins }),
+        }
     }
 
     /// A challenge over a word, which waits for its signature.
@@ -169,7 +179,7 @@ impl Own {
         let passkey = &on_record.passkey;
         let key = PublicKey::deserialize(&passkey.key.value()).map_err(|_| refused(Refused::KeyKind))?;
         let known = (&key, passkey.backup_eligible, on_record.counter);
-        match it.check(self.party(&passkey.rp_id)?, transcript, known) {
+        match it.check(&self.party(&passkey.rp_id)?, transcript, known) {
             Ok(asserted) => Ok(asserted),
             Err(why) => {
                 if why == Refused::Counter {
@@ -203,7 +213,7 @@ impl Handles<endpoints::ApprovalView> for Own {
 
 impl Handles<endpoints::WordChallenge> for Own {
     async fn handle(&self, call: &Call, body: wire::WordChallenge) -> Answered<wire::Challenge> {
-        self.0.pending.count(call.process(), Kind::Challenge)?;
+        self.0.pending.count(call.process, Kind::Challenge)?;
         let list = self.synced_list().await?;
         let word = match body {
             wire::WordChallenge {
@@ -212,6 +222,8 @@ impl Handles<endpoints::WordChallenge> for Own {
                 note,
                 view,
                 revoke: None,
+                verb: None,
+                arguments: None,
             } => {
                 let note = note.unwrap_or_default();
                 if note.len() > SIGNED_NOTE_BYTES_MAX {
@@ -237,7 +249,26 @@ impl Handles<endpoints::WordChallenge> for Own {
                     scope,
                 })
             }
-            wire::WordChallenge { approval: None, grant: None, note: None, view: None, revoke: Some(id) } => {
+            wire::WordChallenge {
+                verb: Some(verb),
+                arguments: Some(arguments),
+                ref approval,
+                ref revoke,
+                ..
+            } if approval.is_none() && revoke.is_none() => {
+                let said = Said::read(&verb, &arguments)?;
+                let arguments = Digest::of(said.arguments.as_str().as_bytes());
+                let word = Word::Verb(VerbWord { verb, arguments });
+                return self.challenge(word, &list, |transcript| Asked::Verb(transcript, said)).await;
+            }
+            wire::WordChallenge {
+                grant: None,
+                note: None,
+                view: None,
+                revoke: Some(id),
+                approval: None,
+                ..
+            } => {
                 let revoke = list
                     .get(&id)
                     .ok_or_else(|| OwnError::invalid("revoke: there is no such passkey"))?
@@ -245,7 +276,7 @@ impl Handles<endpoints::WordChallenge> for Own {
                     .clone();
                 Word::Revoke(RevokeWord { revoke })
             }
-            _ => return Err(OwnError::invalid("say either approval with grant, or revoke")),
+            _ => return Err(OwnError::invalid("say approval with grant, or revoke, or verb with arguments")),
         };
         self.challenge(word, &list, Asked::Word).await
     }
@@ -253,10 +284,12 @@ impl Handles<endpoints::WordChallenge> for Own {
 
 impl Handles<endpoints::SignedWord> for Own {
     async fn handle(&self, call: &Call, body: wire::SignedWord) -> Answered<wire::WordDone> {
-        self.0.pending.count(call.process(), Kind::Word)?;
+        self.0.pending.count(call.process, Kind::Word)?;
         // The nonce first: an attempt that fails uses it up as well.
-        let Asked::Word(transcript) = self.0.pending.take(&bytes(&body.nonce, "nonce")?)? else {
-            return Err(refused(Refused::Challenge));
+        let (transcript, said) = match self.0.pending.take(&bytes(&body.nonce, "nonce")?)? {
+            Asked::Word(transcript) => (transcript, None),
+            Asked::Verb(transcript, said) => (transcript, Some(said)),
+            Asked::Create(..) | Asked::Confirm(..) => return Err(refused(Refused::Challenge)),
         };
         let brought = Brought::read(body.assertion)?;
         let list = self.synced_list().await?;
@@ -268,14 +301,13 @@ impl Handles<endpoints::SignedWord> for Own {
             Word::Revoke(word) => {
                 let verb = RevokePasskey { id: word.revoke.as_str().into(), signed: Some(signed) };
                 self.revoke(&self.signer(&asserted), verb).await?;
-                Ok(wire::WordDone {
-                    approval: None,
-                    task: None,
-                    failed: None,
-                    revoked: Some(word.revoke.clone()),
-                })
+                Ok(wire::WordDone { revoked: Some(word.revoke.clone()), ..wire::WordDone::default() })
             }
-            Word::Enrol(_) | Word::Verb(_) => Err(refused(Refused::Challenge)),
+            Word::Verb(word) => match said {
+                Some(said) => self.carry_out_signed(said, &word.verb, &asserted, signed).await,
+                None => Err(refused(Refused::Challenge)),
+            },
+            Word::Enrol(_) => Err(refused(Refused::Challenge)),
         }
     }
 }
@@ -304,7 +336,7 @@ impl Own {
             approval: Some(word.approval),
             task: done.task.map(|it| it.to_string()),
             failed: done.failed.map(Into::into),
-            revoked: None,
+            ..wire::WordDone::default()
         })
     }
 

@@ -80,6 +80,31 @@ impl Provost {
         all.map(|(path, it)| path.map_or_else(Some, |path| why(&path, it))).collect()
     }
 
+    /// Whether each of these files, by its path from the top of the repository, runs outside of every jail or is kept from
+    /// being written by the configuration.
+    ///
+    /// # Errors
+    /// Why that is not known.
+    pub(crate) fn are_held(&self, paths: &[String]) -> Result<Vec<bool>, String> {
+        let bounds = self.0.applying.bounds();
+        let root = self.root().place().path().to_path_buf();
+        let top = root.ancestors().find(|it| it.join(".git").symlink_metadata().is_ok()).unwrap_or(&root);
+        let workspace = root.strip_prefix(top).unwrap_or(Path::new(""));
+        let deny = bounds.deny.as_ref().map_err(String::clone)?;
+        let outside = (bounds.held)(&root, &[])?;
+        let is_denied = |path: &RepoPath| {
+            let below = Path::new(path.as_str()).strip_prefix(workspace).ok().and_then(Path::to_str);
+            let below = below.and_then(|it| RepoPath::parse(it).ok());
+            below.is_some_and(|it| artifact_path::denied(deny, &it).is_err())
+        };
+        let is_held = |path: &String| {
+            // What is no path of ours may be read as any path on another system.
+            let Ok(path) = RepoPath::parse(path) else { return true };
+            word_of(top, &outside, &path, false) != FileDecision::Free || is_denied(&path)
+        };
+        Ok(paths.iter().map(is_held).collect())
+    }
+
     /// Refuses those artifacts of a call that are held.
     pub(super) fn withhold(&self, asked: &mut [ApplyItem]) {
         let root = self.root().place().path().to_path_buf();

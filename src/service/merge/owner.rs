@@ -10,7 +10,7 @@ use super::super::Provost;
 use super::MergeError;
 use provost_base::{AgentId, TaskId};
 use provost_domain::command::NoteMerged;
-use provost_domain::view::{LiveLocks, SomeIntents};
+use provost_domain::view::{KnownAgents, LiveLocks, SomeIntents};
 use provost_domain::{MergeEntry, Refusal, Task};
 use provost_workspace::git_objects::CommitInfo;
 
@@ -27,6 +27,8 @@ pub struct Owner {
     pub by: &'static str,
     /// Whether the daemon's own record says so, too.
     pub is_proven: bool,
+    /// Whether the daemon knows such an agent. Only such a one is told.
+    pub is_known: bool,
 }
 
 /// What the commits of a branch say of those who have made them.
@@ -70,7 +72,13 @@ impl Provost {
                 None => None,
             };
             let is_proven = record.is_some_and(|it| it.order.worker == *agent);
-            return Ok(Some(Owner { agent: agent.clone(), by: "the trailers of its commits", is_proven }));
+            let is_known = is_proven || self.knows(agent).await?;
+            return Ok(Some(Owner {
+                agent: agent.clone(),
+                by: "the trailers of its commits",
+                is_proven,
+                is_known,
+            }));
         }
         let names = |text: &str| {
             let is_part = |c: char| c.is_alphanumeric() || "/_-.".contains(c);
@@ -79,11 +87,27 @@ impl Provost {
         let intents = self.view(SomeIntents::default()).await?;
         let intent = intents.into_iter().rev().find(|it| names(&it.it.description));
         if let Some(intent) = intent {
-            return Ok(Some(Owner { agent: intent.it.agent.clone(), by: "its intent", is_proven: false }));
+            return Ok(Some(Owner {
+                agent: intent.it.agent.clone(),
+                by: "its intent",
+                is_proven: false,
+                is_known: true,
+            }));
         }
         let locks = self.view(LiveLocks { holder: None, files: Vec::new() }).await?.0;
         let lock = locks.into_iter().find(|it| it.it.reason.as_deref().is_some_and(names));
-        Ok(lock.map(|it| Owner { agent: it.it.holder.clone(), by: "its lock", is_proven: false }))
+        Ok(lock.map(|it| Owner {
+            agent: it.it.holder.clone(),
+            by: "its lock",
+            is_proven: false,
+            is_known: true,
+        }))
+    }
+
+    /// Whether there is an agent of this name: one that has come to a door, or a worker of the configuration.
+    async fn knows(&self, agent: &AgentId) -> Result<bool, Refusal> {
+        let is_worker = self.profiles().contains_key(agent);
+        Ok(is_worker || self.view(KnownAgents).await?.iter().any(|it| it.id == *agent))
     }
 }
 
@@ -129,9 +153,15 @@ fn trailer(commit: &CommitInfo, key: &str) -> Option<String> {
 }
 
 impl Owner {
-    /// Why the owner is told, for the end of a message.
+    /// Who is told, and why, for the end of a message that a person and the owner read.
     pub(super) fn why_told(&self) -> String {
+        let agent = &self.agent;
+        if !self.is_known {
+            return format!(
+                "The trailers of its commits name {agent}, which is no agent that the daemon knows, so no agent is told."
+            );
+        }
         let known = if self.is_proven { "" } else { ", which the daemon cannot prove" };
-        format!("You are told since the branch is yours by {}{known}.", self.by)
+        format!("The daemon has told {agent}, the owner by {}{known}.", self.by)
     }
 }

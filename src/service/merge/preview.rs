@@ -9,7 +9,6 @@ use super::order::{Standing, ordered};
 use super::owner::{Makers, Owner};
 use super::study::{SideFacts, Study};
 use super::{MergeError, MergeOrder, Named};
-use provost_base::later::{names, row_over};
 use provost_base::limits::{MERGE_BRANCHES_MAX, MERGE_TOLD_MAX};
 use provost_domain::Refusal;
 use provost_domain::command::MergeAsked;
@@ -142,16 +141,12 @@ fn of_text(it: TextConflict) -> MergeConflict {
     MergeConflict { kind: ConflictKind::Text, file: it.path, symbol: None, text: it.why }
 }
 
-/// Files that run later, or tell agents what to do.
-pub(super) fn settings_of(changes: &[TreeChange]) -> Vec<String> {
-    let is_setting = |path: &str| {
-        let mut parts = path.split('/');
-        let hides = parts.next_back().is_some_and(|it| matches!(it, ".gitattributes" | ".gitmodules"));
-        hides || row_over(path.as_bytes()).is_some() || path.split('/').any(names::is_ci)
-    };
-    let submodule = |it: &TreeChange| it.new.as_ref().is_some_and(|it| it.mode == "160000");
-    let found = changes.iter().filter(|it| is_setting(&it.path) || submodule(it));
-    found.map(|it| it.path.clone()).collect()
+/// Two branches whose common commit is not in a clone with a part of the history.
+pub(super) fn cut_off(branch: &str, into: &str) -> String {
+    format!(
+        "{branch} and {into} have no commit in common in this clone, which has only a part of the history; get the rest with \
+         `git fetch --unshallow`, and merge again"
+    )
 }
 
 /// Looks at one branch beside the trunk.
@@ -177,8 +172,12 @@ pub(super) fn look(
         return Ok(looked);
     }
     let Some(base) = objects.base_of(trunk.1, commit)? else {
-        let text =
-            format!("{branch} and {} have no commit in common: their histories are unrelated", trunk.0);
+        let text = match objects.repository().is_shallow() {
+            true => cut_off(branch, trunk.0),
+            false => {
+                format!("{branch} and {} have no commit in common: their histories are unrelated", trunk.0)
+            }
+        };
         let conflict = MergeConflict { kind: ConflictKind::Text, file: String::new(), symbol: None, text };
         looked.conflicts.push(conflict);
         return Ok(looked);
@@ -204,6 +203,7 @@ pub(super) fn look(
         // Of what git cannot merge, what the branch itself has changed counts.
         None => looked.facts.changes.clone(),
     };
+    objects.see_that_there_are(&looked.changes)?;
     Ok(looked)
 }
 
@@ -270,10 +270,12 @@ impl Provost {
         let cache = self.index().cache().clone();
         let work = move |objects: &Objects| look_at_all(objects, &order, &cache);
         let all = self.with_objects(work).await?;
+        let changes = all.branches.iter().map(|it| it.changes.clone()).collect();
+        let mut settings = self.settings_among(changes).await?.into_iter();
         let mut standings = Vec::new();
         let mut previews = Vec::new();
         for (at, looked) in all.branches.iter().enumerate() {
-            let preview = self.previewed(looked).await?;
+            let preview = self.previewed(looked, settings.next().unwrap_or_default()).await?;
             let calls = |(it, other): (usize, &Looked)| {
                 (it != at && is_called_by(&looked.facts, &other.facts)).then_some(it)
             };
@@ -305,7 +307,7 @@ impl Provost {
     }
 
     /// Adds what the core knows: owner, contracts, and what agents hold and have announced.
-    async fn previewed(&self, looked: &Looked) -> Result<BranchPreview, MergeError> {
+    async fn previewed(&self, looked: &Looked, settings: Vec<String>) -> Result<BranchPreview, MergeError> {
         let owner = self.owner_of(&looked.branch, &looked.makers).await?;
         let gathered = self.gathered(Arc::new(looked.changes.clone())).await?;
         let mut conflicts = looked.conflicts.clone();
@@ -320,7 +322,7 @@ impl Provost {
             conflicts,
             held: gathered.held,
             announced: gathered.announced,
-            settings: settings_of(&looked.changes),
+            settings,
             reason: String::new(),
         })
     }

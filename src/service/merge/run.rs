@@ -13,14 +13,14 @@ use super::super::Provost;
 use super::MergeError;
 use super::compare::{ConflictKind, MergeConflict};
 use super::owner::Owner;
-use super::preview::{Looked, look, settings_of};
+use super::preview::{Looked, cut_off, look};
 use super::study::Study;
-use super::trunk::{Moved, Way};
+use super::trunk::{Followed, Moved, Way, run_works_on};
 use provost_base::limits::{MERGE_CHECK_TOLD_BYTES_MAX, MERGE_TRIES_MAX};
-use provost_base::{AgentId, Fence, TaskId, task_command};
+use provost_base::{AgentId, ApprovalId, Fence, TaskId, shell_word, task_command};
 use provost_domain::command::{Delegated, MoveMerge, Status};
 use provost_domain::{
-    Answer, Delegate, JobContext, MergeEntry, MergeState, Principal, Refusal, Task, TaskState, Tool,
+    Answer, Delegate, Failure, JobContext, MergeEntry, MergeState, Principal, Refusal, Task, TaskState, Tool,
 };
 use provost_jail::{Stream, plain_text};
 use provost_workspace::git_objects::Objects;
@@ -57,8 +57,8 @@ enum Try {
         from: Option<String>,
         /// The commit at which it is.
         to: String,
-        /// Files that were left alone when the work tree followed.
-        left: Vec<String>,
+        /// How the work trees have followed.
+        followed: Followed,
     },
     /// The trunk was moved by another process.
     Again,
@@ -81,6 +81,9 @@ impl From<MergeError> for Stop {
     fn from(error: MergeError) -> Self {
         match error {
             MergeError::Refused(refusal) => Self::Broken(refusal),
+            MergeError::Unknown(why) => {
+                Self::Aside(Aside::of_person("settings", MergeError::Unknown(why).to_string()))
+            }
             error => Self::Aside(Aside::of_person("git", error.to_string())),
         }
     }
@@ -117,7 +120,7 @@ impl Provost {
         if let MergeState::Moving { from, to, .. } = &entry.state {
             let way = Way { branch: &entry.into, from, to };
             match self.settle_trunk(&way).await {
-                Ok(Some(left)) => return self.merged(entry, Some(from), (to, &left)).await,
+                Ok(Some(followed)) => return self.merged(entry, Some(from), (to, &followed)).await,
                 Ok(None) => {}
                 Err(error) => return self.set_aside(entry, None, unsettled(&error)).await,
             }
@@ -126,8 +129,8 @@ impl Provost {
             self.step(entry, "merging").await?;
             let mut owner = None;
             match self.try_once(entry, asker, &mut owner).await {
-                Ok(Try::Moved { from, to, left }) => {
-                    return self.merged(entry, from.as_deref(), (&to, &left)).await;
+                Ok(Try::Moved { from, to, followed }) => {
+                    return self.merged(entry, from.as_deref(), (&to, &followed)).await;
                 }
                 Ok(Try::Again) => {}
                 Err(Stop::Aside(aside)) => return self.set_aside(entry, owner.as_ref(), aside).await,
@@ -156,16 +159,10 @@ impl Provost {
         &self,
         entry: &MergeEntry,
         from: Option<&str>,
-        (to, left): (&str, &[String]),
+        (to, followed): (&str, &Followed),
     ) -> Result<(), Refusal> {
         self.note_merged(entry, from).await?;
-        let note = match left {
-            [] => String::new(),
-            left => format!(
-                "these files had changes of yours when the work tree followed, and were left alone: {}; `git status` shows them",
-                left.join(", ")
-            ),
-        };
+        let note = followed.note();
         let at = self.engine().now();
         self.move_entry(entry.number, MergeState::Merged { to: to.into(), at, note: note.into() }).await
     }
@@ -176,12 +173,12 @@ impl Provost {
         owner: Option<&Owner>,
         aside: Aside,
     ) -> Result<(), Refusal> {
-        let told = owner.filter(|_| aside.is_owners);
+        let owner = owner.filter(|_| aside.is_owners);
         let head = format!("Branch {} is not merged into {}: ", entry.branch, entry.into);
-        let end = told.map(|it| format!("\n{}", it.why_told())).unwrap_or_default();
+        let end = owner.map(|it| format!("\n{}", it.why_told())).unwrap_or_default();
         let why = format!("{head}{}{end}", aside.why).into();
         let at = self.engine().now();
-        let told = told.map(|it| it.agent.clone());
+        let told = owner.filter(|it| it.is_known).map(|it| it.agent.clone());
         let state = MergeState::SetAside { cause: aside.cause.into(), why, told, at };
         self.move_entry(entry.number, state).await
     }
@@ -195,7 +192,9 @@ impl Provost {
         let ready = self.made_ready(entry, owner).await?;
         let ready = match ready {
             Ok(ready) => ready,
-            Err(trunk) => return Ok(Try::Moved { from: None, to: trunk, left: Vec::new() }),
+            Err(trunk) => {
+                return Ok(Try::Moved { from: None, to: trunk, followed: Followed::default() });
+            }
         };
         let gathered = self.gathered(Arc::new(ready.looked.changes.clone())).await?;
         let mut conflicts = ready.looked.conflicts.clone();
@@ -212,13 +211,17 @@ impl Provost {
             );
             return Err(Stop::Aside(Aside::of_owner("held", why)));
         }
-        let settings = settings_of(&ready.looked.changes);
+        let settings = self.settings_among(vec![ready.looked.changes.clone()]).await?.concat();
         if !settings.is_empty() && !passes.settings {
             let why = format!(
-                "it changes files that run later, or that tell agents what to do: {}. Look at them, and merge with --with-settings.",
+                "it changes files that run later, that the configuration protects, or that tell agents what to do: {}. Look at them, and merge with --with-settings.",
                 settings.join(", ")
             );
             return Err(Stop::Aside(Aside::of_person("settings", why)));
+        }
+        if self.work_trees().is_held(&entry.into) {
+            let why = run_works_on(&entry.into).to_string();
+            return Err(Stop::Aside(Aside::of_person("in_the_way", why)));
         }
         if !passes.unchecked {
             self.check(entry, (&ready.trunk, &ready.commit), asker).await?;
@@ -226,9 +229,9 @@ impl Provost {
         let way = Way { branch: &entry.into, from: &ready.trunk, to: &ready.commit };
         self.step(entry, "moving the trunk").await?;
         match self.move_trunk(entry, &way, &ready.user).await {
-            Ok(Moved::Yes(left)) => {
+            Ok(Moved::Yes(followed)) => {
                 self.follow_moves(gathered.moves).await?;
-                Ok(Try::Moved { from: Some(ready.trunk), to: ready.commit, left })
+                Ok(Try::Moved { from: Some(ready.trunk), to: ready.commit, followed })
             }
             Ok(Moved::No) => Ok(Try::Again),
             Err(MergeError::Refused(refusal)) => Err(refusal.into()),
@@ -273,26 +276,63 @@ impl Provost {
     ) -> Result<(), Stop> {
         let settings = self.merge_settings();
         for (at, check) in settings.checks.iter().enumerate() {
-            self.step(entry, &format!("check {} of {}: {check}", at + 1, settings.checks.len())).await?;
-            let task = self.begin_check(entry, commit, check, asker).await?;
+            let step = format!("check {} of {}: {check}", at + 1, settings.checks.len());
+            self.step(entry, &step).await?;
+            let (task, approval) = self.begin_check(entry, commit, check, asker).await?;
+            if let Some(approval) = approval {
+                self.wait_for_approval(entry, (&step, &task, approval)).await?;
+            }
             let done = loop {
                 let now = self.task_after(&task, |it| !it.state.is_finished(), FOR_LONG).await?;
                 if now.state.is_finished() {
                     break now;
                 }
             };
-            let passed = matches!(done.state, TaskState::Finished { status: Status::Completed, .. });
-            if !passed {
-                let (show, said) = (task_command("task show", task.as_str(), ""), self.last_words(&done));
+            if !matches!(done.state, TaskState::Finished { status: Status::Completed, .. }) {
+                return Err(Stop::Aside(self.failed_check(entry, trunk, check, &done)));
+            }
+        }
+        Ok(())
+    }
+
+    /// A person has to answer before the check begins: the entry says which command does that.
+    async fn wait_for_approval(
+        &self,
+        entry: &MergeEntry,
+        (step, task, approval): (&str, &TaskId, ApprovalId),
+    ) -> Result<(), Refusal> {
+        let waits = |it: &Task| matches!(it.state, TaskState::Awaiting { .. });
+        self.step(entry, &format!("{step}; it waits for approval {approval}: provost approve {approval}"))
+            .await?;
+        while waits(&*self.task_after(task, waits, FOR_LONG).await?) {}
+        self.step(entry, step).await
+    }
+
+    /// Why a check that has not passed sets the branch aside. Of the owner is only what its command has said itself.
+    fn failed_check(&self, entry: &MergeEntry, trunk: &str, check: &str, done: &Task) -> Aside {
+        let (show, said) = (task_command("task show", done.id().as_str(), ""), self.last_words(done));
+        let again = format!(
+            "`{show}` says more; add the branch again: `provost merge queue add {}`",
+            shell_word(&entry.branch)
+        );
+        match &done.failure {
+            Some(failure) if failure.is_denial() => Aside::of_person(
+                "check_denied",
+                format!("the check {check:?} was not let run: {said}\n{again}."),
+            ),
+            Some(Failure::WorkerFailed { .. } | Failure::RunTimeout { .. }) => {
                 let why = format!(
                     "the check {check:?} fails on the merged tree: {said}\nRebase {} on {} at {}, run the check, and mend it. \
                      `{show}` has its output.",
                     entry.branch, entry.into, trunk
                 );
-                return Err(Stop::Aside(Aside::of_owner("check", why)));
+                Aside::of_owner("check", why)
             }
+            _ => Aside::of_person(
+                "check",
+                format!("the check {check:?} has not run to its end: {said}\n{again}."),
+            ),
         }
-        Ok(())
     }
 
     async fn begin_check(
@@ -301,7 +341,7 @@ impl Provost {
         commit: &str,
         check: &str,
         asker: &Principal,
-    ) -> Result<TaskId, Stop> {
+    ) -> Result<(TaskId, Option<ApprovalId>), Stop> {
         let settings = self.merge_settings();
         let named = AgentId::parse(check).ok().filter(|it| self.profiles().contains_key(it));
         let goal = match &named {
@@ -328,10 +368,11 @@ impl Provost {
             ..Delegate::of(task.clone(), goal.into(), worker.clone(), settings.check_timeout)
         };
         match self.delegate(asker, verb).await {
-            Ok(Answer::Done(Delegated { task, .. })) => Ok(task),
-            Ok(Answer::Parked(_)) => Ok(task),
+            Ok(Answer::Done(Delegated { task, .. })) => Ok((task, None)),
+            Ok(Answer::Parked(approval)) => Ok((task, Some(approval))),
             Ok(Answer::Denied(denial)) => {
-                Err(not_ok(format!("its check was denied by rule {}: {}", denial.rule, denial.reason)))
+                let why = format!("its check was denied by rule {}: {}", denial.rule, denial.reason);
+                Err(Stop::Aside(Aside::of_person("check_denied", why)))
             }
             Err(refusal @ (Refusal::Busy { .. } | Refusal::Unavailable { .. })) => Err(refusal.into()),
             Err(refusal) => Err(not_ok(format!("its check by {worker} does not begin: {refusal}"))),
@@ -369,7 +410,8 @@ fn looked_at(
             "git does not know who you are; set user.name and user.email: git config --global user.name NAME";
         return Ok(Err(Aside::of_person("no_user", why)));
     };
-    let again = format!("look at it, and add it again: provost merge queue add {}", entry.branch);
+    let word = shell_word(&entry.branch);
+    let again = format!("look at it, and add it again: `provost merge queue add {word}`");
     match repository.commit_of(&entry.branch) {
         Ok(now) if *now == *entry.commit => {}
         Ok(now) => {
@@ -378,10 +420,21 @@ fn looked_at(
         }
         Err(error) => return Ok(Err(Aside::of_person("branch_gone", error.to_string()))),
     }
-    let trunk = match repository.commit_of(&entry.into) {
+    let trunk = match repository.branch_name(&entry.into) {
+        Ok(name) if *name != *entry.into => {
+            let why = format!("{} is another name of {name} by now (git symbolic-ref); {again}", entry.into);
+            return Ok(Err(Aside::of_person("no_trunk", why)));
+        }
+        Ok(_) => repository.commit_of(&entry.into),
+        Err(error) => Err(error),
+    };
+    let trunk = match trunk {
         Ok(trunk) => trunk,
         Err(error) => return Ok(Err(Aside::of_person("no_trunk", error.to_string()))),
     };
+    if repository.is_shallow() && objects.base_of(&trunk, &entry.commit)?.is_none() {
+        return Ok(Err(Aside::of_person("shallow", cut_off(&entry.branch, &entry.into))));
+    }
     let (mut study, mut sides) = (Study::new(objects, cache), BTreeMap::new());
     let names = (&*entry.into, trunk.as_str());
     let looked = look(&mut study, objects, names, (&entry.branch, &entry.commit), &mut sides)?;

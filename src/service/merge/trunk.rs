@@ -1,13 +1,19 @@
 //! The step that changes something of the user's: the trunk goes from one commit to another, and the work
 //! trees in which it is checked out follow.
+//!
+//! Once the trunk has moved, the branch is merged, whatever becomes of its work trees. One that could not follow keeps its
+//! lock; the next merge, or the next start, brings it to where its branch is.
 
 use super::super::Provost;
 use super::MergeError;
 use provost_domain::command::MoveMerge;
-use provost_domain::{MergeEntry, MergeState};
+use provost_domain::{MergeEntry, MergeState, Refusal};
 use provost_workspace::git_objects::Objects;
-use provost_workspace::git_refs::{Person, WorkTree};
-use provost_workspace::trunk::{CannotFollow, Follower};
+use provost_workspace::git_refs::{BranchError, Person, WorkTree};
+use provost_workspace::trunk::{CannotFollow, Follower, LeftAlone, marked_way};
+
+/// How often a work tree is tried: a git that was stopped may do it the next time.
+const TRIES: usize = 3;
 
 /// Where a trunk is to go.
 pub(super) struct Way<'a> {
@@ -21,10 +27,45 @@ pub(super) struct Way<'a> {
 
 /// What became of it.
 pub(super) enum Moved {
-    /// It is there, and these files in work trees were left as they were.
-    Yes(Vec<String>),
+    /// It is there.
+    Yes(Followed),
     /// It was moved by another process.
     No,
+}
+
+/// How work trees have followed.
+#[derive(Debug, Default)]
+pub(super) struct Followed {
+    left: LeftAlone,
+    /// Work trees that have not followed yet, each with the reason.
+    behind: Vec<String>,
+}
+
+impl Followed {
+    /// What a person has to know of it; empty where all is as it should be.
+    pub(super) fn note(&self) -> String {
+        let mut notes = Vec::new();
+        let (yours, unwritten) = (self.left.yours.join(", "), self.left.unwritten.join(", "));
+        if !yours.is_empty() {
+            notes.push(format!(
+                "these files had changes of yours when the work tree followed, and were left alone: {yours}; `git status` shows them"
+            ));
+        }
+        if !unwritten.is_empty() {
+            notes.push(format!(
+                "these files could not be written, and are as they were: {unwritten}; `git status` shows them, and \
+                 `git restore FILE` writes them when the reason is gone"
+            ));
+        }
+        if !self.behind.is_empty() {
+            notes.push(format!(
+                "the trunk has moved, and a work tree has not followed: {}. Its index stays locked (index.lock) until the next \
+                 merge or the next start of the daemon brings it there",
+                self.behind.join("; ")
+            ));
+        }
+        notes.join("\n")
+    }
 }
 
 impl From<CannotFollow> for MergeError {
@@ -49,14 +90,22 @@ impl Provost {
         way: &Way<'_>,
         by: &Person,
     ) -> Result<Moved, MergeError> {
+        let held = self.work_trees().hold(way.branch).ok_or_else(|| run_works_on(way.branch))?;
         let branch = way.branch.to_owned();
-        let trees = self.with_objects(move |objects| checked_out(objects, &branch)).await?;
+        let trees = self
+            .with_objects(move |objects| {
+                settle_marked(objects, &[])?;
+                checked_out(objects, &branch)
+            })
+            .await?;
         let tops = trees.iter().map(|it| it.top.to_string_lossy().into()).collect();
         let moving = MergeState::Moving { from: way.from.into(), to: way.to.into(), trees: tops };
         self.submit(self.system(), MoveMerge { number: entry.number, to: moving }).await?;
         let (branch, from, to) = (way.branch.to_owned(), way.from.to_owned(), way.to.to_owned());
         let (by, reason) = (by.clone(), format!("provost merge: {}", entry.branch));
         self.with_objects(move |objects| {
+            // No run begins in a work tree that is half of each.
+            let _held = held;
             let followers: Vec<Follower<'_>> =
                 trees.iter().map(|tree| Follower::new(objects, tree, (&from, &to))).collect();
             for (at, follower) in followers.iter().enumerate() {
@@ -65,49 +114,116 @@ impl Provost {
                     return Err(why.into());
                 }
             }
-            match objects.repository().move_branch(&branch, (&from, &to), (&by, &reason)) {
-                Ok(true) => Ok(Moved::Yes(finish(&followers)?)),
+            let moved = objects.repository().move_branch(&branch, (&from, &to), (&by, &reason));
+            if matches!(moved, Ok(true)) {
+                return Ok(Moved::Yes(finish(&followers)));
+            }
+            // What a git has done that was stopped, the branch says.
+            match is_there(objects, &branch, (&from, &to)) {
+                Ok(true) => Ok(Moved::Yes(finish(&followers))),
                 Ok(false) => {
                     release(&followers);
-                    Ok(Moved::No)
+                    moved.map(|_| Moved::No).map_err(Into::into)
                 }
                 Err(error) => {
-                    release(&followers);
-                    Err(error.into())
+                    let why = format!("it cannot be told whether {branch} was moved: {error}");
+                    Err(Refusal::Unavailable { why: why.into() }.into())
                 }
             }
         })
         .await
     }
 
-    /// After a crash: where the trunk was moved, its work trees follow to the end, with what they have left
-    /// alone; where it was not, they are as they were, and there is nothing to say.
-    pub(super) async fn settle_trunk(&self, way: &Way<'_>) -> Result<Option<Vec<String>>, MergeError> {
+    /// After a crash: where the trunk was moved, its work trees follow to the end; where it was not, they are as they were,
+    /// and there is nothing to say.
+    pub(super) async fn settle_trunk(&self, way: &Way<'_>) -> Result<Option<Followed>, MergeError> {
         let (branch, from, to) = (way.branch.to_owned(), way.from.to_owned(), way.to.to_owned());
         self.with_objects(move |objects| {
             objects.repository().wait_for_turn().map_err(provost_workspace::GitError::from)?;
             let trees = objects.repository().work_trees()?;
             let followers: Vec<Follower<'_>> =
                 trees.iter().map(|tree| Follower::new(objects, tree, (&from, &to))).collect();
-            let now = objects.repository().commit_of(&branch);
-            let is_there =
-                now.is_ok_and(|now| now != from && objects.is_ancestor(&to, &now).unwrap_or(false));
-            if is_there {
-                return Ok(Some(finish(&followers)?));
+            if is_there(objects, &branch, (&from, &to))? {
+                return Ok(Some(finish(&followers)));
             }
             release(&followers);
             Ok(None)
         })
         .await
     }
+
+    /// At a start: brings work trees to where their branches are that an earlier merge has left with a lock of ours. Those of
+    /// a run that is still owed are left to it.
+    pub async fn settle_followers(&self) {
+        let Ok(_turn) = self.0.merging.acquire().await else { return };
+        let Ok(entries) = self.merges().await else { return };
+        let of = |it: &MergeEntry| match &it.state {
+            MergeState::Moving { from, to, .. } => Some((from.to_string(), to.to_string())),
+            _ => None,
+        };
+        let owed: Vec<(String, String)> = entries.iter().filter_map(|it| of(it)).collect();
+        let done = self.with_objects(move |objects| settle_marked(objects, &owed)).await;
+        match done {
+            Ok(()) | Err(MergeError::Git(provost_workspace::GitError::NoRepository(_))) => {}
+            Err(error) => {
+                tracing::warn!(%error, "it is not known whether a merge has left a work tree half-way")
+            }
+        }
+    }
 }
 
-fn finish(followers: &[Follower<'_>]) -> Result<Vec<String>, MergeError> {
-    let mut left = Vec::new();
-    for follower in followers {
-        left.extend(follower.finish()?);
+/// Why nothing is merged into a branch.
+pub(super) fn run_works_on(branch: &str) -> MergeError {
+    MergeError::CannotFollow(format!(
+        "a run works there: in the work tree of {branch}. Merge again when it has ended; `provost worktree list` names its task"
+    ))
+}
+
+/// Whether a branch has come to where it was to go, or beyond.
+fn is_there(objects: &Objects, branch: &str, (from, to): (&str, &str)) -> Result<bool, MergeError> {
+    match objects.repository().commit_of(branch) {
+        Ok(now) => Ok(now != from && objects.is_ancestor(to, &now)?),
+        Err(BranchError::Git(error)) => Err(error.into()),
+        Err(_) => Ok(false),
     }
-    Ok(left)
+}
+
+/// Settles each work tree whose index has a lock of ours, but for those on these ways.
+fn settle_marked(objects: &Objects, but_for: &[(String, String)]) -> Result<(), MergeError> {
+    for tree in objects.repository().work_trees()? {
+        let Some(way) = marked_way(&tree).filter(|it| !but_for.contains(it)) else { continue };
+        let (from, to) = (&*way.0, &*way.1);
+        let follower = Follower::new(objects, &tree, (from, to));
+        let Some(branch) = &tree.branch else { continue };
+        if !is_there(objects, branch, (from, to))? {
+            release(&[follower]);
+            continue;
+        }
+        let note = finish(&[follower]).note();
+        tracing::warn!(tree = %tree.top.display(), note, "a work tree that a merge had left half-way was brought to its branch");
+    }
+    Ok(())
+}
+
+/// Brings all work trees to where the branch is, as far as that can be done.
+fn finish(followers: &[Follower<'_>]) -> Followed {
+    let mut all = Followed::default();
+    for follower in followers {
+        let mut done = follower.finish();
+        for _ in 1..TRIES {
+            if done.is_err() {
+                done = follower.finish();
+            }
+        }
+        match done {
+            Ok(left) => {
+                all.left.yours.extend(left.yours);
+                all.left.unwritten.extend(left.unwritten);
+            }
+            Err(error) => all.behind.push(format!("{} ({error})", follower.top())),
+        }
+    }
+    all
 }
 
 fn release(followers: &[Follower<'_>]) {

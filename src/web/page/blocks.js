@@ -4,6 +4,8 @@
 import { make, say } from './dom.js';
 import { moment } from './time.js';
 import { Log } from './log.js';
+import { answerNode, hereNode } from './answer.js';
+import { enrolNode } from './enrol.js';
 
 /** Lines of a file up to which its difference is open at once. */
 const OPEN_LINES = 400;
@@ -47,6 +49,7 @@ function commandNode(command) {
     }
   };
   const made = make('li', {}, make('span', { class: 'does' }, command.does), code, copy);
+  if (command.here) made.append(hereNode(command.here, whole));
   if (command.not_yours) made.append(make('span', { class: 'quiet' }, command.not_yours));
   return made;
 }
@@ -203,6 +206,8 @@ function whole(block) {
         make('pre', { class: 'words', tabindex: '0', role: 'region', 'aria-label': block.title }, block.text));
     case 'diff':
       return make('section', { class: 'block' }, title(), ...block.files.map(diffFileNode));
+    case 'answer': return answerNode(block, commandNode);
+    case 'enrol': return enrolNode(block, commandNode);
     case 'commands':
       return make('section', { class: 'block' }, title(), commandsNode(block.commands));
     default:

@@ -40,6 +40,8 @@ export function listen(to) {
       k: () => move(-1),
       o: () => { if (row?.dataset.to) location.assign(row.dataset.to); },
       n: to.news,
+      a: () => press('approve', row),
+      d: () => press('deny', row),
       '.': () => commands(row),
       '/': () => document.getElementById('query')?.focus(),
       '?': () => dialog.showModal(),
@@ -66,6 +68,22 @@ function move(by) {
   const next = all[at < 0 ? (by > 0 ? 0 : all.length - 1) : Math.min(Math.max(at + by, 0), all.length - 1)];
   next?.focus();
   next?.scrollIntoView({ block: 'nearest' });
+}
+
+/**
+ * Presses the button that answers the approval of the view or of the row; to deny without a reason leads to where it is written.
+ * @param {string} does
+ * @param {HTMLElement | null} row
+ */
+function press(does, row) {
+  const button = (row ?? document).querySelector(`button[data-does="${does}"]`);
+  if (button instanceof HTMLButtonElement) {
+    button.scrollIntoView({ block: 'nearest' });
+    button.focus();
+    button.click();
+  } else if (row?.dataset.to?.startsWith('/a/')) {
+    location.assign(row.dataset.to);
+  }
 }
 
 /** @param {HTMLElement | null} row */

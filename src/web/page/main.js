@@ -4,6 +4,7 @@
 import { byId, say } from './dom.js';
 import { moment, setClock } from './time.js';
 import { Live } from './live.js';
+import { AGAIN, unfold } from './answer.js';
 import { Blocks, state as stateNode } from './blocks.js';
 import { listen } from './keys.js';
 
@@ -58,7 +59,7 @@ async function ask() {
     const answer = await fetch(source());
     const said = await answer.json();
     if (!answer.ok) throw new Error([said.message ?? said.error, said.hint].filter(Boolean).join('; try: '));
-    draw(said);
+    draw(await unfold(said));
     byId('fault').hidden = true;
   } catch (err) {
     fault(err instanceof TypeError ? 'The daemon does not answer.' : String(err instanceof Error ? err.message : err));
@@ -185,6 +186,7 @@ byId('scheme').onclick = () => {
   localStorage.setItem('provost-scheme', SCHEMES[(at + 1) % SCHEMES.length]);
   scheme();
 };
+document.addEventListener(AGAIN, again);
 document.addEventListener('visibilitychange', () => { if (!document.hidden && dirty) again(); });
 scheme();
 filter();

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use super::hidden::plain;
 use super::names::author;
 use super::{Record, WorkTree};
 use crate::quiet_git::{Input, QuietGit, succeeded};
@@ -58,6 +59,9 @@ impl WorkTree {
         let lock = self.shelf.lock().map_err(|err| err.to_string())?;
         let (git, reference) = (&self.git, format!("refs/heads/{}", self.branch));
         let branch = shell_word(&self.branch);
+        if git.line(&["symbolic-ref", "--quiet", &reference])?.is_some() {
+            return Err(format!("branch {branch} was made another name of a branch while the run went on"));
+        }
         let now = git.line(&["rev-parse", "--verify", "--quiet", &format!("{reference}^{{commit}}")])?;
         let now = now.ok_or_else(|| format!("branch {branch} was deleted while the run went on"))?;
         if now != self.start {
@@ -75,7 +79,7 @@ impl WorkTree {
         let lines = self.stored(&files)?;
         let Some(commit) = self.written(&lines, of)? else { return Ok(Committed { commit: None, withheld }) };
         let said = format!("provost: task {}", visible_name(of.task, 80));
-        let args = ["update-ref", "-m", &said, &reference, &commit, &self.start];
+        let args = ["update-ref", "--no-deref", "-m", &said, &reference, &commit, &self.start];
         succeeded(&args, git.run(&args, Input::Lock(&lock))?)?;
         self.tell_index(&lines);
         Ok(Committed { commit: Some(commit), withheld })
@@ -183,14 +187,10 @@ impl WorkTree {
 
     /// Leaves out new files that git ignores, also by the user's own list.
     fn without_ignored(&self, files: Vec<ChangedFile>) -> Result<Vec<ChangedFile>, String> {
-        let mut asked = Vec::new();
-        for file in files.iter().filter(|it| it.content.is_some()) {
-            asked.extend_from_slice(file.path.as_str().as_bytes());
-            asked.push(0);
-        }
-        // What the index has is never ignored. It ends with 1 where no file is.
-        let answer = self.git.run(&["check-ignore", "-z", "--stdin"], Input::Bytes(&asked))?;
-        let ignored: BTreeSet<&[u8]> = answer.out.split(|byte| *byte == 0).collect();
+        let new = files.iter().filter(|it| it.content.is_some()).map(|it| it.path.as_str().as_bytes());
+        // What the index has is never ignored.
+        let said = self.ignored_of(&[], new)?;
+        let ignored: BTreeSet<&[u8]> = said.split(|byte| *byte == 0).map(plain).collect();
         Ok(files.into_iter().filter(|it| !ignored.contains(it.path.as_str().as_bytes())).collect())
     }
 

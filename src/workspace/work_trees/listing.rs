@@ -93,9 +93,13 @@ impl WorkTrees {
         let git = self.git()?;
         let tree = at(&git, &common_of(&git)?, shelf, &record);
         if !force && tree.path.is_dir() {
-            is_spared(&tree)?;
+            is_spared(&tree, &git)?;
         }
         let reference = format!("refs/heads/{}", record.branch);
+        if branch {
+            let next = format!("`provost worktree remove {word}` leaves the branch");
+            self.is_nowhere_else(&git, &record.branch, &next)?;
+        }
         let tip = git.line(&["rev-parse", "--verify", "--quiet", &reference])?;
         if branch && !force && tip.is_some() {
             let ahead = git.line(&["rev-list", "--count", &format!("HEAD..{reference}"), "--"])?;
@@ -110,7 +114,7 @@ impl WorkTrees {
         tree.shelf.drop_record().map_err(|err| self.unusable(&err))?;
         let mut branch_deleted = false;
         if let Some(tip) = tip.filter(|_| branch) {
-            git.must(&["update-ref", "-d", &reference, &tip], Input::Nothing)?;
+            git.must(&["update-ref", "--no-deref", "-d", &reference, &tip], Input::Nothing)?;
             branch_deleted = true;
         }
         Ok(Removed { branch: record.branch, path: tree.path, branch_deleted })
@@ -146,19 +150,34 @@ pub(super) fn at(git: &QuietGit, common: &Path, shelf: Shelf, record: &Record) -
 }
 
 /// Whether nothing is lost with a work tree.
-fn is_spared(tree: &WorkTree) -> Result<(), String> {
+fn is_spared(tree: &WorkTree, repository: &QuietGit) -> Result<(), String> {
     let (path, word) = (tree.path.display(), shell_word(&tree.branch));
     let forced = format!("`provost worktree remove {word} --force` removes it nevertheless");
-    let changed = tree.is_whole().and_then(|()| tree.uncommitted());
-    let changed = changed.map_err(|why| format!("what is in {path} cannot be told: {why}; {forced}"))?;
-    if changed.is_empty() {
-        return Ok(());
+    let unknown = |why: String| format!("what is in {path} cannot be told: {why}; {forced}");
+    let changed = tree.is_whole().and_then(|()| tree.uncommitted()).map_err(unknown)?;
+    if !changed.is_empty() {
+        let named = some_of(&changed);
+        return Err(format!(
+            "{path} has changes that are not committed: {named}; commit them there, or {forced}"
+        ));
     }
-    let named: Vec<String> = changed.iter().take(TREE_NAMED_MAX).map(|it| visible_name(it, 200)).collect();
-    let more = changed.len().saturating_sub(named.len());
+    // By the rules of what is checked out in the workspace: those of the work tree may be its worker's.
+    let head = repository.line(&["rev-parse", "--verify", "--quiet", "HEAD"])?.unwrap_or_default();
+    let hidden = tree.hidden_since(&head).map_err(unknown)?;
+    match hidden.is_empty() {
+        true => Ok(()),
+        false => Err(format!(
+            "{path} has files that git ignores by a rule which what is checked out in the workspace does not have: {}; copy \
+             what you want to keep, or {forced}",
+            some_of(&hidden)
+        )),
+    }
+}
+
+/// The first of some files, and how many more there are.
+fn some_of(files: &[String]) -> String {
+    let named: Vec<String> = files.iter().take(TREE_NAMED_MAX).map(|it| visible_name(it, 200)).collect();
+    let more = files.len().saturating_sub(named.len());
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    Err(format!(
-        "{path} has changes that are not committed: {}{more}; commit them there, or {forced}",
-        named.join(", ")
-    ))
+    format!("{}{more}", named.join(", "))
 }

@@ -1,5 +1,6 @@
 //! Names of branches, and of the folders of their work trees.
 
+use super::others_refs::check_reserved;
 use provost_base::Digest;
 use provost_base::limits::{BRANCH_LEN_MAX, BRANCH_PART_LEN_MAX, TREE_SLUG_LEN_MAX};
 
@@ -29,7 +30,7 @@ pub fn check_branch(name: &str) -> Result<(), String> {
     if name.split('/').any(is_odd) || name.ends_with('.') {
         return wrong("a part of it is empty, begins or ends with a dot, or ends with `.lock`");
     }
-    Ok(())
+    check_reserved(name)
 }
 
 /// The branch of a run that names none. The same run always gets the same.

@@ -32,6 +32,18 @@ pub(super) struct Record {
     pub(super) began: Option<String>,
     /// Files that earlier runs have left uncommitted, from its top.
     pub(super) left: Vec<String>,
+    /// For which task the branch was made; `None` for a branch that was there.
+    #[serde(default)]
+    pub(super) made: Option<Made>,
+}
+
+/// How a branch came to be.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) struct Made {
+    /// The task for whose run it was made.
+    pub(super) task: String,
+    /// The commit at which it was made.
+    pub(super) at: String,
 }
 
 /// A work tree that is being made. What is there of it counts for nothing.

@@ -21,7 +21,7 @@ const NOT_RUNNING: i32 = 3;
 const REFUSED: i32 = 4;
 
 /// Every command, with enough to ask for its help.
-const COMMANDS: [&str; 148] = [
+const COMMANDS: [&str; 149] = [
     "worktree",
     "worktree list",
     "worktree remove",
@@ -167,6 +167,7 @@ const COMMANDS: [&str; 148] = [
     "secret list",
     "secret remove",
     "doctor",
+    "ui",
     "completions",
     "man",
     "",

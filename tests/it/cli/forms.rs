@@ -116,6 +116,8 @@ const AS_IT_STANDS: &[&str] = &[
     "git run pre-commit",
     "git install",
     "doctor",
+    "ui",
+    "ui --no-mouse",
     // A command that does not exist, and flags that no noun has, are for the definition to refuse.
     "lcok list",
     "--jsn locks",

@@ -15,3 +15,4 @@ mod repositories;
 #[cfg(unix)]
 mod resources;
 mod screenshots;
+mod ui;

@@ -75,6 +75,9 @@ fn only_the_user_has_the_queue_run_and_only_what_waits_is_run() {
     let remove = RemoveMerges { numbers: vec![numbers[0]] };
     assert!(matches!(s.say(&person("owner"), remove), Err(Refusal::MergeCannot { .. })));
     assert!(matches!(s.say(&person("owner"), order(&["one"])), Err(Refusal::MergeCannot { .. })));
+    // Nor what a run has taken up: what it merges is what was asked for.
+    assert!(matches!(s.say(&person("owner"), order(&["two"])), Err(Refusal::MergeCannot { .. })));
+    s.say(&person("owner"), RemoveMerges { numbers: vec![numbers[1]] }).unwrap();
     let again = queued(&mut s, &person("owner"), &["two"])[0];
     assert!(again > numbers[1] && s.core.state().merges.get(numbers[1]).is_none());
     s.say(&person("owner"), RunMerges { only: vec![] }).unwrap();
@@ -98,6 +101,27 @@ fn the_queue_has_a_bound_and_forgets_what_was_over_long_ago() {
         queued(&mut s, &person("owner"), &names.iter().map(String::as_str).collect::<Vec<_>>());
     }
     assert!(matches!(s.say(&person("owner"), order(&["more"])), Err(Refusal::Quota { .. })));
+}
+
+#[test]
+fn nobody_but_the_user_changes_what_another_has_put_there() {
+    let mut s = Script::new();
+    let passes = MergePasses { held: true, ..MergePasses::default() };
+    s.say(&person("owner"), QueueMerges { passes, ..order(&["one"]) }).unwrap();
+    let entry = |s: &Script| s.core.state().merges.iter().next().unwrap().clone();
+    let before = entry(&s);
+    assert_eq!(
+        queued(&mut s, &client("coder"), &["one"]),
+        [before.number],
+        "the same request finds it there"
+    );
+    let mut other = order(&["one"]);
+    other.branches[0].commit = "decade".into();
+    assert!(matches!(s.say(&client("coder"), other.clone()), Err(Refusal::MergeCannot { .. })));
+    assert_eq!(entry(&s), before);
+    assert_eq!(s.core.state().merges.iter().count(), 1);
+    s.say(&person("owner"), other).unwrap();
+    assert_eq!((&*entry(&s).commit, entry(&s).passes), ("decade", MergePasses::default()));
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Answers that passkeys have signed, as scripts over the core: their signatures were checked at the door.
 
 use provost::base::{ApprovalId, Digest, Json, Ttl};
-use provost::domain::command::{AddPasskey, AnswerApproval, NotePasskeyList, ResetPasskeys, RevokePasskey};
+use provost::domain::command::{
+    AddPasskey, AnswerApproval, NotePasskeyList, ResetPasskeys, RevokePasskey, SayWord,
+};
 use provost::domain::{Door, Passkey, Principal, Proof, Refusal, Scope, SignedWord, Verdict};
 use provost_test_equipment::callers::caller;
 
@@ -160,6 +162,27 @@ fn a_list_that_cannot_be_used_asks_for_no_less() {
 
 fn system() -> Principal {
     caller("provost", Door::Internal, &[Scope::Operate, Scope::Read], Proof::Internal)
+}
+
+#[test]
+fn a_signed_verb_uses_the_counter_up_and_nobody_else_says_one() {
+    let mut s = Script::new();
+    s.say(&person("owner"), enrolment("k")).unwrap();
+    let say = |counter| SayWord {
+        verb: "cancel-task".into(),
+        arguments: Json::null(),
+        signed: Box::new(signed_word("k", counter)),
+    };
+    let refused =
+        |it: Result<_, Refusal>| assert!(matches!(it, Err(Refusal::PasskeyRefused { .. })), "{it:?}");
+    refused(s.say(&person("owner"), say(1)).map(drop));
+    s.say(&by_passkey(), say(3)).unwrap();
+    refused(s.say(&by_passkey(), say(3)).map(drop));
+    // The same counter answers nothing any more.
+    let (_, approval) = s.ask(&client("ada"), "ask", "cli");
+    refused(s.say(&by_passkey(), signed(&s, approval, "k", 3)).map(drop));
+    s.say(&person("owner"), RevokePasskey { id: "k".into(), signed: None }).unwrap();
+    refused(s.say(&by_passkey(), say(9)).map(drop));
 }
 
 fn by_passkey() -> Principal {

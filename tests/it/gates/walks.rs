@@ -48,6 +48,7 @@ const LISTINGS: &[(&str, usize, &str)] = &[
     ("src/effects/capture_backend.rs", 1, "pictures that an earlier daemon has left"),
     ("src/effects/interrupted_runs.rs", 1, "notes of runs that an earlier daemon has left"),
     ("src/effects/keeper.rs", 1, "processes, in /proc"),
+    ("src/effects/other_trees.rs", 1, "work trees of the repository"),
     ("src/effects/read_only_paths.rs", 1, "the hooks of git"),
     ("src/effects/screenshot_folder.rs", 1, "the pictures that were taken"),
     ("src/egress/own_ports.rs", 1, "our own descriptors, in /proc"),

@@ -184,6 +184,46 @@ impl Tab<'_> {
         self.ask("Input.dispatchKeyEvent", &json!({ "type": "keyUp", "key": key }));
     }
 
+    /// Presses a key that is no letter, which does what it does in a document.
+    pub(crate) fn press_code(&self, key: &str, code: u32) {
+        let text = if key == "Enter" { "\r" } else { "" };
+        for kind in ["keyDown", "keyUp"] {
+            let text = if kind == "keyDown" { text } else { "" };
+            let event =
+                json!({ "type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code, "text": text });
+            self.ask("Input.dispatchKeyEvent", &event);
+        }
+    }
+
+    /// Writes a text where the focus is.
+    pub(crate) fn write(&self, text: &str) {
+        self.ask("Input.insertText", &json!({ "text": text }));
+    }
+
+    /// Presses what this selector finds, once it is there.
+    #[track_caller]
+    pub(crate) fn click(&self, selector: &str) {
+        let found = format!("document.querySelector('{selector}')");
+        self.until(selector, &format!("{found} && !{found}.disabled"));
+        self.eval(&format!("{found}.click()"));
+    }
+
+    /// Runs a script before those of each document from now on.
+    pub(crate) fn before(&self, source: &str) {
+        self.ask("Page.addScriptToEvaluateOnNewDocument", &json!({ "source": source }));
+    }
+
+    /// An authenticator whose owner is there and is verified.
+    pub(crate) fn authenticator(&self, transport: &str) -> Virtual<'_> {
+        self.ask("WebAuthn.enable", &json!({}));
+        let options = json!({
+            "protocol": "ctap2", "transport": transport, "hasResidentKey": true, "hasUserVerification": true,
+            "isUserVerified": true, "automaticPresenceSimulation": true,
+        });
+        let made = self.ask("WebAuthn.addVirtualAuthenticator", &json!({ "options": options }));
+        Virtual { tab: self, id: made["authenticatorId"].as_str().unwrap().to_owned() }
+    }
+
     /// Is so many points wide, in this scheme of colours.
     pub(crate) fn looks(&self, width: u32, height: u32, scheme: &str) {
         let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500 });
@@ -199,5 +239,42 @@ impl Tab<'_> {
             self.ask("Page.captureScreenshot", &json!({ "format": "png", "captureBeyondViewport": true }));
         let bytes = base64::engine::general_purpose::STANDARD.decode(said["data"].as_str().unwrap()).unwrap();
         std::fs::write(PathBuf::from(folder).join(format!("{name}.png")), bytes).unwrap();
+    }
+}
+
+/// An authenticator of a tab, which lives as long as the tab.
+pub(crate) struct Virtual<'a> {
+    tab: &'a Tab<'a>,
+    id: String,
+}
+
+impl Virtual<'_> {
+    fn ask(&self, method: &str, more: &Value) -> Value {
+        let mut params = json!({ "authenticatorId": self.id });
+        for (name, value) in more.as_object().into_iter().flatten() {
+            params[name] = value.clone();
+        }
+        self.tab.ask(&format!("WebAuthn.{method}"), &params)
+    }
+
+    /// Whether its owner passes the check of a finger, a face or a PIN.
+    pub(crate) fn verifies(&self, is: bool) {
+        self.ask("setUserVerified", &json!({ "isUserVerified": is }));
+    }
+
+    /// Whether its owner touches it by themselves.
+    pub(crate) fn is_touched(&self, is: bool) {
+        self.ask("setAutomaticPresenceSimulation", &json!({ "enabled": is }));
+    }
+
+    /// Its passkeys, with their private keys and counters.
+    pub(crate) fn passkeys(&self) -> Vec<Value> {
+        self.ask("getCredentials", &json!({}))["credentials"].as_array().unwrap().clone()
+    }
+
+    /// Puts a passkey in the place of the one of the same id.
+    pub(crate) fn replace(&self, passkey: &Value) {
+        self.ask("removeCredential", &json!({ "credentialId": passkey["credentialId"] }));
+        self.ask("addCredential", &json!({ "credential": passkey }));
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::authenticator::{Authenticator, Kind, b64, unb64};
+use crate::support::authenticator::{Authenticator, Kind, ORIGIN, b64, unb64};
 use crate::support::own_api::own;
 use crate::support::rules::{allow, approvers, ask, policy};
 use crate::support::terminal::at_the_terminal;
@@ -12,13 +12,19 @@ use crate::support::{Daemon, World};
 /// A world whose rule lets only these answer delegations of agents; it runs.
 pub(crate) fn world_by(by: &str) -> (World, Daemon) {
     let world = World::new();
-    world.rule(&policy([
+    world.configure(&format!("[passkeys]\norigins = [\"{ORIGIN}\"]\n"));
+    world.rule(&rules_by(by));
+    let daemon = world.start();
+    (world, daemon)
+}
+
+/// Rules that let only these answer delegations of agents.
+pub(crate) fn rules_by(by: &str) -> String {
+    policy([
         ask(by, &["when.action = [\"delegate\"]"]),
         approvers(),
         allow("own", &["when.action = [\"token\"]"]),
-    ]));
-    let daemon = world.start();
-    (world, daemon)
+    ])
 }
 
 /// A request of the page.

@@ -57,7 +57,7 @@ fn what_provost_env_prints_arrives_unharmed_in_a_shell() {
         (Path::new("/run/it's \\ $HOME/`x`/d.sock"), Secret::new(b"a'b\"c$d\\e f".to_vec()));
     let (closed, mut open) = (Ports::default(), Ports::default());
     Door::over_loopback().for_each(|(door, at)| open.put(door, Some(at.port)));
-    let at = |wit_root, ports| Whereabouts { socket, secret: &secret, wit_root, ports };
+    let at = |wit_root, ports| Whereabouts { socket, secret: &secret, wit_root, ports, page: None };
     let printed = for_clients(&at(None, &closed), Shell::Sh).unwrap();
     let script =
         format!("{printed}\nprintf '%s|%s|%s' \"$DEVIT_SOCK\" \"$DEVIT_DAEMON_SOCKET\" \"$DEVIT_SECRET\"");

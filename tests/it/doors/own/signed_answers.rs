@@ -10,7 +10,7 @@ use provost::store::{Options, Retention, open};
 use provost_test_equipment::callers::caller;
 use serde_json::{Value, json};
 
-use crate::support::authenticator::{Authenticator, BE, KINDS, Kind, UP, UV, b64, unb64};
+use crate::support::authenticator::{Authenticator, BE, KINDS, Kind, ORIGIN, UP, UV, b64, unb64};
 use crate::support::own_api::own;
 use crate::support::passkeys::{
     answer, answered, asks, assertion, challenge, enrolled, get, page, say, waits, world_by,
@@ -95,6 +95,7 @@ fn nothing_but_a_passkey_answers_where_the_rule_says_so() {
 #[test]
 fn a_passkey_is_a_person_where_a_rule_wants_one() {
     let world = World::new();
+    world.configure(&format!("[passkeys]\norigins = [\"{ORIGIN}\"]\n"));
     world.rule(ASK);
     let daemon = world.start();
     let mut key = enrolled(&world, Kind::Es256);
@@ -161,15 +162,18 @@ fn a_page_makes_the_signed_text_of_what_it_shows() {
     let shown = get(&world, &format!("/approval?id={approval}"));
     let view = shown["view"].as_str().unwrap();
     assert_eq!(shown["view_digest"], Digest::of(view.as_bytes()).to_string());
+    // It is what a page draws, in which nothing hides.
     let fields: Value = serde_json::from_str(view).unwrap();
-    let visible = hostile.replace('\u{1b}', "\\u{1b}").replace('\u{202e}', "\\u{202e}");
-    assert_eq!((&fields["goal"], &fields["digest"]), (&json!(visible), &shown["shown"]));
+    assert_eq!(fields["blocks"][1]["text"], provost::base::visible(hostile));
+    let facts = fields["blocks"][0]["facts"].as_array().unwrap();
+    let digest = facts.iter().find(|it| it["name"] == "digest").unwrap();
+    assert_eq!(digest["value"]["text"], shown["shown"]);
     let asked = challenge(
         &world,
         &json!({ "approval": approval, "grant": true, "note": "ok", "view": shown["view_digest"] }),
     );
     let transcript = json!(["provost-word-v1", get(&world, "/passkeys")["daemon"], asked["nonce"], {
-        "approval": approval, "expires": fields["expires_at"], "grant": true, "note": "ok", "scope": "once",
+        "approval": approval, "expires": fields["until"], "grant": true, "note": "ok", "scope": "once",
         "shown": shown["shown"], "view": shown["view_digest"],
     }]);
     // serde_json's maps are sorted here, as the canonical text is.
@@ -294,7 +298,10 @@ fn a_stranger_checks_each_signature_with_other_code() {
     };
     let fine = check(&exported);
     let said = String::from_utf8_lossy(&fine.stdout).into_owned();
-    assert!(fine.status.success() && said.contains("3 signatures of answers hold, and 2 for"), "{fine:?}");
+    assert!(
+        fine.status.success() && said.contains("3 signatures of answers hold, 0 of other verbs, and 2 for"),
+        "{fine:?}"
+    );
     assert!(
         said.contains("passkey b: ") && said.contains("vouched for by a") && said.contains("no anchor"),
         "{said}"

@@ -16,14 +16,16 @@ use crate::support::{World, eventually};
 const OWN: (&str, &str) = ("Host", "provost.localhost:PORT");
 
 /// Every kind of view, and what its script asks for.
-const DOCUMENTS: [&str; 8] = ["/", "/tasks", "/agents", "/locks", "/e", "/health", "/a/1", "/t/x"];
-const ROWS: [&str; 7] = [
+const DOCUMENTS: [&str; 9] =
+    ["/", "/tasks", "/agents", "/locks", "/e", "/health", "/passkeys", "/a/1", "/t/x"];
+const ROWS: [&str; 8] = [
     "/rows/needs-you",
     "/rows/tasks",
     "/rows/agents",
     "/rows/locks",
     "/rows/events",
     "/rows/health",
+    "/rows/passkeys",
     "/rows/approval?id=1",
 ];
 
@@ -138,7 +140,7 @@ fn a_page_from_elsewhere_leads_to_documents_and_takes_nothing() {
 }
 
 #[test]
-fn what_would_change_something_has_to_come_from_the_page_and_is_taken_by_nothing() {
+fn what_would_change_something_has_to_come_from_the_page_and_to_be_signed() {
     let (_world, _daemon, door) = open_world();
     let origins = [
         None,
@@ -163,10 +165,12 @@ fn what_would_change_something_has_to_come_from_the_page_and_is_taken_by_nothing
         }
     }
     let own = [OWN, ("Origin", "http://provost.localhost:PORT"), ("Content-Type", "application/json")];
-    for path in ["/", "/a/1", "/rows/approval?id=1", "/answer-approval", "/event-stream", "/stop"] {
+    let nowhere =
+        ["/", "/a/1", "/rows/approval?id=1", "/answer-approval", "/passkey-code", "/reset-passkeys", "/stop"];
+    for path in nowhere {
         let answer = door.bare(&format!("POST {path}"), &own, br#"{"approval":1,"grant":true}"#);
         assert_eq!(answer.status, 405, "{path}");
-        assert!(answer.json()["message"].as_str().unwrap().contains("provost approve"), "{answer:?}");
+        assert!(answer.json()["hint"].as_str().unwrap().contains("provost approve"), "{answer:?}");
     }
 }
 
@@ -428,11 +432,50 @@ fn who_reads_the_page_is_still_a_person_at_their_terminal() {
     let at = format!("http://127.0.0.1:{0} -H 'Host: provost.localhost:{0}'", door.port);
     let (base, host) = at.split_once(' ').unwrap();
     let origin = format!("-H 'Origin: http://provost.localhost:{}'", door.port);
+    let word = r#"{"nonce":"AAAA","assertion":{"credential":"","client_data":"","authenticator_data":"","signature":""}}"#;
     let lines = format!(
-        "curl -s {host} {base}/rows/needs-you\ncurl -s {host} {origin} -d '{{}}' {base}/a/1\nprovost approve 1\n"
+        "curl -s {host} {base}/rows/needs-you\ncurl -s {host} {origin} -d '{{}}' {base}/a/1\n\
+         curl -s {host} {origin} -H 'Content-Type: application/json' -d '{word}' {base}/signed-word\nprovost approve 1\n"
     );
     let said = at_a_hosts_terminal(&world, &lines);
-    assert!(said.contains("approval 1:") && said.contains("only_shows"), "{said}");
+    assert!(
+        said.contains("approval 1:") && said.contains("only_signed") && said.contains("challenge_gone"),
+        "{said}"
+    );
     let waiting = world.command(&["approval", "list", "--json"]).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&waiting.stdout).trim(), "[]", "{said}");
+}
+
+#[test]
+fn the_page_goes_by_the_names_of_its_setting_which_are_of_this_machine() {
+    let world = World::new();
+    world.configure("[web]\nenabled = true\nnames = [\"ann.localhost\"]\n");
+    let daemon = world.start();
+    let door = Http::web(&world);
+    assert_eq!(get(door, "/rows/health", &[("Host", "ann.localhost:PORT")]).status, 200);
+    for other in ["provost.localhost:PORT", "localhost:PORT"] {
+        assert_eq!(get(door, "/rows/health", &[("Host", other)]).status, 403, "{other}");
+    }
+    let address = format!("http://ann.localhost:{}", door.port);
+    let led_on = get(door, "/a/7", &[("Host", "127.0.0.1:PORT")]);
+    assert_eq!(led_on.header("location"), Some(format!("{address}/a/7").as_str()));
+    let (_, known) = own(&world, ("GET", "/passkeys"), &[], &json!({}));
+    assert_eq!(known["origins"], json!([address]));
+    let said = |args: &[&str]| String::from_utf8(world.command(args).output().unwrap().stdout).unwrap();
+    assert_eq!(said(&["web"]).trim(), format!("{address}/"));
+    let told: serde_json::Value = serde_json::from_str(&said(&["env", "--json"])).unwrap();
+    assert_eq!(told["PROVOST_WEB_URL"], format!("{address}/"));
+    daemon.stop();
+    for (names, says) in [
+        ("[]", "`names` is empty"),
+        ("[\"example.com\"]", "neither"),
+        ("[\"127.0.0.1\"]", "neither"),
+        ("[\"Provost.localhost\"]", "neither"),
+        ("[\"provost.localhost:80\"]", "neither"),
+    ] {
+        world.configure(&format!("[web]\nenabled = true\nnames = {names}\n"));
+        let output = world.command(&["up", "--foreground"]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && said.contains(says), "{names}: {said}");
+    }
 }

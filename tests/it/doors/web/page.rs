@@ -5,17 +5,13 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use super::{OPEN, ask, open_world};
+use super::{LOOKS, OPEN, ask, at, examine, open_world};
 use crate::support::browser::{Browser, Tab};
 use crate::support::loopback_client::Http;
 use crate::support::own_api::own;
 use crate::support::rules::{ASK, allow};
 use crate::support::terminal::at_the_terminal;
 use crate::support::{Daemon, World};
-
-fn at(door: Http, path: &str) -> String {
-    format!("http://provost.localhost:{}{path}", door.port)
-}
 
 /// That nothing was stopped by the policy of content, and nothing asked of another host.
 #[track_caller]
@@ -55,21 +51,22 @@ fn what_is_asked_appears_by_itself_and_leaves_with_its_end() {
         "provost deny 1",
         "orch",
         "test.ask",
-        "takes no answer",
+        "Answer with a passkey",
+        "No passkey is enrolled",
         "An agent has written this",
     ] {
         assert!(text.contains(there), "{there}: {text}");
     }
-    // Facts come first, and words of agents last.
+    // Facts come first, then the words of agents, and the answer last.
     let order = |it: &str| text.find(it).unwrap();
     assert!(
-        order("What the daemon knows") < order("provost approve 1")
-            && order("provost approve 1") < order("An agent has written")
+        order("What the daemon knows") < order("An agent has written")
+            && order("An agent has written") < order("Answer with a passkey")
     );
     let buttons = tab.eval(
         "[...document.querySelectorAll('main button')].filter((it) => it.checkVisibility()).map((it) => it.textContent)",
     );
-    assert!(buttons.as_array().unwrap().iter().all(|it| it == "Copy"), "no button answers: {buttons}");
+    assert!(buttons.as_array().unwrap().iter().all(|it| it == "Copy"), "no button could answer: {buttons}");
     // One that is answered says by whom and how, while it is looked at.
     ask(&world, &daemon, "another one");
     let other = browser.open(&at(door, "/a/2"));
@@ -228,6 +225,7 @@ fn new_rows_wait_while_somebody_is_at_the_list_and_keys_reach_everything() {
         ("l", "Locks"),
         ("e", "Events"),
         ("h", "Health"),
+        ("p", "Passkeys"),
         ("n", "Needs you"),
     ] {
         tab.press("g");
@@ -294,8 +292,6 @@ fn full_world() -> (World, Daemon, Http) {
 
 #[test]
 fn every_view_is_whole_narrow_and_wide_dark_and_light_and_accessible() {
-    let axe = std::env::var("PROVOST_TEST_PAGE_EXAMINERS").expect("what examines pages: run scripts/test");
-    let axe = std::fs::read_to_string(format!("{axe}/node_modules/axe-core/axe.min.js")).unwrap();
     let (world, daemon, door) = full_world();
     let (task, reply) = world.client(&daemon, "orch").delegate("shell", "a task of its own", json!({}));
     reply.ack();
@@ -313,41 +309,23 @@ fn every_view_is_whole_narrow_and_wide_dark_and_light_and_accessible() {
         "/locks",
         "/e",
         "/health",
+        "/passkeys",
     ];
     let mut wrong = Vec::new();
     for path in views {
-        for (width, height) in [(360, 740), (1280, 800)] {
-            for scheme in ["light", "dark"] {
-                tab.looks(width, height, scheme);
-                tab.go(&at(door, path));
-                tab.until(
-                    "its rows",
-                    "document.querySelector('#blocks')?.getAttribute('aria-busy') === 'false'",
-                );
-                tab.until("live", "document.body.dataset.live === 'live'");
-                let name = path.trim_matches('/').split('?').next().unwrap().replace('/', "-");
-                let name = match name.as_str() {
-                    "" => "needs",
-                    it if path.contains('?') => &format!("{it}-none"),
-                    it if path == one => &it[..1],
-                    it => it,
-                };
-                tab.picture(&format!("view-{name}-{width}-{scheme}"));
-                let wide = tab.eval("document.documentElement.scrollWidth").as_u64().unwrap();
-                if wide > u64::from(width) {
-                    wrong.push(format!("{path} at {width}: {wide} wide"));
-                }
-                assert_eq!(tab.eval("globalThis.violations"), json!([]), "{path}");
-                assert_eq!(tab.eval("document.querySelectorAll('h1').length"), json!(1), "{path}");
-                tab.eval(&format!("{axe}; true"));
-                let found = tab.eval(
-                    "axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa'] }).then((it) => \
-                     it.violations.flatMap((v) => \
-                     v.nodes.map((n) => `${v.id}: ${n.target} ${n.failureSummary}`)))",
-                );
-                let found = found.as_array().unwrap().iter();
-                wrong.extend(found.map(|it| format!("{path} at {width} {scheme}: {it}")));
-            }
+        for (width, height, scheme) in LOOKS {
+            tab.looks(width, height, scheme);
+            tab.go(&at(door, path));
+            tab.until("its rows", "document.querySelector('#blocks')?.getAttribute('aria-busy') === 'false'");
+            tab.until("live", "document.body.dataset.live === 'live'");
+            let name = path.trim_matches('/').split('?').next().unwrap().replace('/', "-");
+            let name = match name.as_str() {
+                "" => "needs",
+                it if path.contains('?') => &format!("{it}-none"),
+                it if path == one => &it[..1],
+                it => it,
+            };
+            wrong.extend(examine(&tab, path, (width, scheme), name));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

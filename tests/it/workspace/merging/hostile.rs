@@ -232,6 +232,7 @@ fn trailers_give_no_name_a_right_and_no_line_of_their_own() {
     branch(&world, "first", "main", &[("a.txt", Some("three\n"))], "first\n\nProvost-Agent: x\u{7}y\n");
     branch(&world, "ahead", "main", &[("b.txt", Some("two\n"))], "ahead");
     person(&world, "merge ahead", 0);
+    inbox(&world, "victim");
     let said = person(&world, "merge first lies", 7);
     assert!(said.contains("lies: set aside (text), returned to victim"), "{said}");
     assert!(inbox(&world, "victim").contains("which the daemon cannot prove"));
@@ -384,7 +385,7 @@ fn a_clone_that_has_not_all_of_the_history_merges_what_it_has() {
     assert!(well(&repo, &["status", "--porcelain"]).is_empty() && repo.join("c.txt").exists());
     // Where the common commit is cut off, git knows of none.
     let said = person(&world, "merge old", 7);
-    assert!(said.contains("their histories are unrelated"), "{said}");
+    assert!(said.contains("git fetch --unshallow"), "{said}");
 }
 
 #[test]

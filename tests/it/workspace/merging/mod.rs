@@ -1,10 +1,15 @@
 //! Branches that are merged into the trunk: looked at beforehand, checked, taken in one after the other, or
 //! returned.
 
+mod followers;
 mod hostile;
 mod kills;
+mod named;
+mod odd_repositories;
 mod queue;
 mod symbols;
+mod taken_out;
+mod told;
 mod trunk;
 mod twenty;
 
@@ -16,6 +21,9 @@ use serde_json::Value;
 use crate::support::World;
 use crate::support::repositories::well;
 use crate::support::terminal::at_the_terminal;
+
+/// An agent that runs what it is told as a shell script.
+pub(super) const AGENT: &str = "[[agent]]\nid = \"coder\"\ncommand = [\"/bin/sh\"]\nmax_parallel = 4\n";
 
 /// A repository on the branch `main`, with one commit of these files.
 pub(super) fn repository(files: &[(&str, &str)], more: &str) -> World {

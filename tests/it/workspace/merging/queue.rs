@@ -34,6 +34,9 @@ fn the_queue_outlives_the_daemon_and_a_bad_branch_holds_no_other_up() {
     daemon.stop();
     let _daemon = world.start();
     assert_eq!(queue(&world).iter().filter(|it| it["state"] == "waiting").count(), 4);
+    for agent in ["coder", "other"] {
+        inbox(&world, agent);
+    }
     let said = person(&world, "merge queue run --wait", 7);
     for part in [
         "good: merged",

@@ -64,6 +64,8 @@ fn of_twenty_branches_every_bad_one_is_caught_and_the_trunk_is_always_green() {
     add("bad-text", &[("m10.py", Some("def run():\n    return 'another'\n"))]);
     add("bad-check", &[("forbidden", Some("\n"))]);
     assert_eq!(names.len(), 20);
+    // Agents that the daemon knows are told.
+    names.iter().for_each(|it| drop(inbox(&world, &format!("agent-{it}"))));
     person(&world, &format!("merge {}", names.join(" ")), 7);
     let expected = [
         ("bad-caller", "call"),

@@ -5,6 +5,8 @@ mod branches;
 mod commits;
 mod hostile;
 mod merged;
+mod named;
+mod others_refs;
 mod removal;
 
 use std::path::{Path, PathBuf};

@@ -1,0 +1,82 @@
+//! The lines of a list, from which drawing and clicks find the same row.
+
+use super::model::ListState;
+
+/// A line of a list: of which section or notice it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ListLine {
+    Notice(usize),
+    Heading(usize),
+    Columns(usize),
+    /// The section, and the number of the row in the whole list.
+    Item(usize, usize),
+    Empty(usize),
+    /// The command that makes the first row.
+    EmptyCommand(usize),
+    More(usize),
+    Blank,
+}
+
+/// The lines of a list.
+pub(crate) fn list_lines(list: &ListState) -> Vec<ListLine> {
+    let mut lines: Vec<ListLine> = (0..list.merged.notices.len()).map(ListLine::Notice).collect();
+    let mut item = 0;
+    for (n, section) in list.merged.sections.iter().enumerate() {
+        if !lines.is_empty() {
+            lines.push(ListLine::Blank);
+        }
+        lines.push(ListLine::Heading(n));
+        if section.items.is_empty() {
+            lines.push(ListLine::Empty(n));
+            if section.empty.command.is_some() {
+                lines.push(ListLine::EmptyCommand(n));
+            }
+            continue;
+        }
+        lines.push(ListLine::Columns(n));
+        lines.extend((item..item + section.items.len()).map(|at| ListLine::Item(n, at)));
+        item += section.items.len();
+        if section.more > 0 {
+            lines.push(ListLine::More(n));
+        }
+    }
+    lines
+}
+
+/// The first line that is drawn, so that the chosen row is in sight, in the middle where there is more on both sides.
+pub(crate) fn list_offset(lines: &[ListLine], chosen: usize, rows: usize) -> usize {
+    let at = lines.iter().position(|it| matches!(it, ListLine::Item(_, item) if *item == chosen));
+    let last = lines.len().saturating_sub(rows);
+    at.unwrap_or(0).saturating_sub(rows / 2).min(last)
+}
+
+/// How narrow a column may become before the last one is left out.
+const NARROWEST: usize = 10;
+
+/// The widths of columns that fit beside each other, from the widths that they would like; between two stand two spaces. Where
+/// there is no room for all of them, the last ones are left out: the detail has them.
+pub(crate) fn fitted(wanted: &[usize], columns: usize) -> Vec<usize> {
+    let mut count = wanted.len();
+    let least = |count: usize| {
+        let narrow = wanted[..count].iter().map(|it| (*it).min(NARROWEST));
+        narrow.sum::<usize>() + 2 * count.saturating_sub(1)
+    };
+    while count > 1 && least(count) > columns {
+        count -= 1;
+    }
+    let mut widths = wanted[..count].to_vec();
+    let room = columns.saturating_sub(2 * count.saturating_sub(1));
+    // The widest gives way first: in it the least is lost.
+    loop {
+        let total: usize = widths.iter().sum();
+        let Some(widest) = widths.iter().copied().max().filter(|it| total > room && *it > 0) else { break };
+        let second = widths.iter().copied().filter(|it| *it < widest).max().unwrap_or(0);
+        let many = widths.iter().filter(|it| **it == widest).count();
+        let over = total - room;
+        let less = over.div_ceil(many).min(widest - second).max(1);
+        for it in widths.iter_mut().filter(|it| **it == widest) {
+            *it -= less.min(*it);
+        }
+    }
+    widths
+}

@@ -1,0 +1,453 @@
+//! One thing, whole: an approval, a task, or a row whose columns did not suffice; and its lines at a width.
+
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use super::Look;
+use super::look::sign;
+use super::text::{clock, cut, one_line, padded, shown, time_left, width, wrapped};
+use provost_view::{Block, Cell, Command, DiffFile, Fact, Rows, Shown, Tone};
+
+/// The most lines of a log that are kept; those before are left out, and it says so.
+pub(crate) const LOG_LINES_MAX: usize = 5_000;
+
+/// The widest column of names of facts.
+const NAMES_MAX: usize = 22;
+
+/// What it is about.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum About {
+    Approval(u64),
+    Task(String),
+    /// A row without a view of its own.
+    Row,
+}
+
+/// A part of a task.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Part {
+    Facts,
+    Log,
+    Changes,
+    Timeline,
+}
+
+impl Part {
+    pub(crate) const ALL: [Self; 4] = [Self::Facts, Self::Log, Self::Changes, Self::Timeline];
+
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::Facts => "Facts",
+            Self::Log => "Log",
+            Self::Changes => "Changes",
+            Self::Timeline => "Timeline",
+        }
+    }
+}
+
+/// Whether a person at this terminal may answer an approval.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Answerable {
+    /// Here.
+    Here,
+    /// With a passkey alone, on the page.
+    Passkey,
+    /// By others alone, or not any more.
+    No,
+}
+
+/// What a worker has written.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Log {
+    pub lines: Vec<String>,
+    /// Lines that were left out.
+    pub lost: usize,
+    pub next: u64,
+    pub done: bool,
+    pub error: Option<String>,
+    pub read: bool,
+}
+
+impl Log {
+    /// Adds text, which may begin within a line.
+    pub(crate) fn add(&mut self, text: &str) {
+        let mut pieces = text.split('\n');
+        if let (Some(first), Some(last)) = (pieces.next(), self.lines.last_mut()) {
+            last.push_str(first);
+        } else {
+            self.lines.push(text.split('\n').next().unwrap_or_default().to_owned());
+        }
+        self.lines.extend(pieces.map(str::to_owned));
+        let over = self.lines.len().saturating_sub(LOG_LINES_MAX);
+        self.lines.drain(..over);
+        self.lost += over;
+    }
+}
+
+/// An open detail.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Detail {
+    pub repository: usize,
+    pub about: About,
+    pub shown: Option<Shown>,
+    pub error: Option<String>,
+    pub part: Part,
+    pub changes: Option<Result<Block, String>>,
+    pub log: Log,
+    pub follows: bool,
+    /// The digest that an answer carries, and who may answer.
+    pub digest: Option<String>,
+    pub answerable: Answerable,
+    /// Whether its rule takes a passkey.
+    pub takes_passkey: bool,
+    /// What commands for this repository begin with.
+    pub program: String,
+    pub scroll: usize,
+    /// What is drawn, at the width for which it was made.
+    pub lines: Vec<Line<'static>>,
+    /// Rises with each change of what is shown.
+    version: u64,
+    /// For what the lines were made.
+    made_for: Option<MadeFor>,
+    /// Long blocks, which are the same each second: the number of the block, the columns, and its lines.
+    long: Vec<(usize, usize, Vec<Line<'static>>)>,
+}
+
+/// All that the lines depend upon. The second counts only where there is a countdown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct MadeFor {
+    version: u64,
+    columns: usize,
+    look: Look,
+    part: Part,
+    second: Option<i64>,
+}
+
+impl Detail {
+    pub(crate) fn new(repository: usize, about: About, program: String) -> Self {
+        Self {
+            repository,
+            about,
+            shown: None,
+            error: None,
+            part: Part::Facts,
+            changes: None,
+            log: Log::default(),
+            follows: true,
+            digest: None,
+            answerable: Answerable::No,
+            takes_passkey: false,
+            program,
+            scroll: 0,
+            lines: Vec::new(),
+            version: 0,
+            made_for: None,
+            long: Vec::new(),
+        }
+    }
+
+    /// What is shown has changed.
+    pub(crate) fn changed(&mut self) {
+        self.version += 1;
+        self.long.clear();
+    }
+
+    pub(crate) fn is_task(&self) -> bool {
+        matches!(self.about, About::Task(_))
+    }
+
+    /// Whether it has a countdown that is to be seen.
+    pub(crate) fn counts_down(&self) -> bool {
+        self.shown.as_ref().is_some_and(|it| it.until.is_some())
+    }
+
+    /// The title above it.
+    pub(crate) fn title(&self) -> String {
+        match (&self.shown, &self.about) {
+            (Some(shown), _) => one_line(&shown.title),
+            (None, About::Approval(id)) => format!("Approval {id}"),
+            (None, About::Task(id)) => format!("Task {}", one_line(id)),
+            (None, About::Row) => String::new(),
+        }
+    }
+
+    /// The commands about it.
+    pub(crate) fn commands(&self) -> Vec<Command> {
+        let blocks = self.shown.iter().flat_map(|it| &it.blocks);
+        let found = blocks.filter_map(|block| match block {
+            Block::Commands { commands, .. } => Some(commands.clone()),
+            _ => None,
+        });
+        found.flatten().collect()
+    }
+
+    /// Makes its lines for a width, where they are not made.
+    pub(crate) fn lay_out(&mut self, columns: usize, look: Look, now_ms: i64) {
+        let second = self.counts_down().then(|| now_ms.div_euclid(1000));
+        let made_for = MadeFor { version: self.version, columns, look, part: self.part, second };
+        if self.made_for == Some(made_for) {
+            return;
+        }
+        if self.made_for.is_some_and(|it| it.look != look) {
+            self.long.clear();
+        }
+        let long = std::mem::take(&mut self.long);
+        let mut out = Lines { out: Vec::new(), columns, look, now_ms, program: self.program.clone(), long };
+        match self.part {
+            Part::Facts => self.facts(&mut out),
+            Part::Log => self.log_lines(&mut out),
+            Part::Changes => match &self.changes {
+                None => out.quiet("Reading the changes …"),
+                Some(Err(why)) => out.paragraph(why, look.tone(Tone::Bad)),
+                Some(Ok(block)) => out.block(block),
+            },
+            Part::Timeline => self.shown.iter().flat_map(|it| &it.blocks).for_each(|block| {
+                if let Block::List(rows) = block
+                    && rows.title == "Timeline"
+                {
+                    out.list(rows);
+                }
+            }),
+        }
+        (self.lines, self.long, self.made_for) = (out.out, out.long, Some(made_for));
+    }
+
+    fn facts(&self, out: &mut Lines) {
+        if let Some(error) = &self.error {
+            out.paragraph(error, out.look.tone(Tone::Bad));
+        }
+        let Some(shown) = &self.shown else {
+            if self.error.is_none() {
+                out.quiet("Asking …");
+            }
+            return;
+        };
+        if let Some(state) = &shown.state {
+            let left = shown.until.as_ref().map(|at| format!(", {}", time_left(at, out.now_ms)));
+            let text = format!("{} {}{}", sign(state.tone), one_line(&state.word), left.unwrap_or_default());
+            out.line(text, out.look.tone(state.tone));
+            out.blank();
+        }
+        let is_approval = matches!(self.about, About::Approval(_));
+        for (n, block) in shown.blocks.iter().enumerate() {
+            match block {
+                Block::Words { .. } | Block::Diff { .. } => out.long_block(n, block),
+                // Here keys answer it; the block is the page's, which takes no answer.
+                Block::Commands { .. } if is_approval => self.how_to_answer(out),
+                Block::Changes { .. } | Block::Log { .. } => {}
+                Block::List(rows) if self.is_task() && rows.title == "Timeline" => {}
+                block => out.block(block),
+            }
+        }
+    }
+
+    fn how_to_answer(&self, out: &mut Lines) {
+        let text = match self.answerable {
+            Answerable::Here => "Press a to approve, or d to deny with a reason.",
+            Answerable::Passkey => {
+                "Only an answer that is signed with a passkey counts: press a for the address."
+            }
+            Answerable::No => "It is not yours to answer.",
+        };
+        out.paragraph(text, out.look.heading());
+        out.blank();
+    }
+
+    fn log_lines(&self, out: &mut Lines) {
+        if self.log.lost > 0 {
+            out.quiet(&format!("{} lines before these are left out.", self.log.lost));
+        }
+        if let Some(error) = &self.log.error {
+            out.paragraph(error, out.look.tone(Tone::Bad));
+        }
+        for line in &self.log.lines {
+            for piece in wrapped(line, out.columns) {
+                out.line(piece, Style::new());
+            }
+        }
+        let end = match (self.log.read, self.log.done, self.log.lines.is_empty()) {
+            (false, ..) => "Reading …",
+            (true, true, true) => "Nothing was written, or its daemon has been started again since.",
+            (true, true, false) => "-- its worker has ended --",
+            (true, false, _) => "-- more may come --",
+        };
+        if self.log.error.is_none() {
+            out.quiet(end);
+        }
+    }
+}
+
+/// Lines that are being made.
+struct Lines {
+    out: Vec<Line<'static>>,
+    columns: usize,
+    look: Look,
+    now_ms: i64,
+    program: String,
+    long: Vec<(usize, usize, Vec<Line<'static>>)>,
+}
+
+impl Lines {
+    /// A block that is long and has nothing in it that counts down: its lines are made once for a width.
+    fn long_block(&mut self, number: usize, block: &Block) {
+        let is_it = |it: &&(usize, usize, Vec<Line<'static>>)| (it.0, it.1) == (number, self.columns);
+        if let Some((_, _, lines)) = self.long.iter().find(is_it) {
+            self.out.extend(lines.iter().cloned());
+            return;
+        }
+        let from = self.out.len();
+        self.block(block);
+        self.long.retain(|it| it.0 != number);
+        self.long.push((number, self.columns, self.out[from..].to_vec()));
+    }
+
+    fn line(&mut self, text: impl Into<String>, style: Style) {
+        self.out.push(Line::styled(text.into(), style));
+    }
+
+    fn blank(&mut self) {
+        self.out.push(Line::default());
+    }
+
+    fn quiet(&mut self, text: &str) {
+        self.paragraph(text, self.look.quiet());
+    }
+
+    fn paragraph(&mut self, text: &str, style: Style) {
+        for piece in wrapped(&shown(text), self.columns) {
+            self.line(piece, style);
+        }
+    }
+
+    fn block(&mut self, block: &Block) {
+        match block {
+            Block::Notice(line) => {
+                self.paragraph(&format!("{} {}", sign(line.tone), line.text), self.look.tone(line.tone));
+            }
+            Block::Facts { title, facts } => {
+                self.line(one_line(title), self.look.heading());
+                self.facts(facts);
+            }
+            Block::Words { title, text } => {
+                self.line(one_line(title), self.look.heading());
+                self.words(text);
+            }
+            Block::List(rows) => self.list(rows),
+            Block::Diff { title, files } => {
+                self.line(one_line(title), self.look.heading());
+                if files.is_empty() {
+                    self.quiet("Nothing.");
+                }
+                files.iter().for_each(|it| self.file(it));
+            }
+            Block::Commands { title, commands } => {
+                self.line(one_line(title), self.look.heading());
+                commands.iter().for_each(|it| self.command(it));
+            }
+            // A browser signs; the screen answers by its keys.
+            Block::Answer(_) | Block::Enrol(_) | Block::Changes { .. } | Block::Log { .. } => return,
+        }
+        self.blank();
+    }
+
+    fn facts(&mut self, facts: &[Fact]) {
+        let names = facts.iter().map(|it| width(&it.name)).max().unwrap_or(0).min(NAMES_MAX);
+        for fact in facts {
+            let (text, style) = cell(&fact.value, self.look, self.now_ms);
+            let rest = self.columns.saturating_sub(names + 4).max(10);
+            for (n, piece) in wrapped(&text, rest).into_iter().enumerate() {
+                let name = if n == 0 { one_line(&fact.name) } else { String::new() };
+                let name = Span::styled(format!("  {}  ", padded(&name, names)), self.look.quiet());
+                self.out.push(Line::from(vec![name, Span::styled(piece, style)]));
+            }
+        }
+    }
+
+    /// Words of an agent stand behind a bar, which no text can draw at the edge.
+    fn words(&mut self, text: &str) {
+        self.line("An agent has written this:", self.look.quiet());
+        for piece in wrapped(&shown(text), self.columns.saturating_sub(2)) {
+            let bar = Span::styled("│ ", self.look.tone(Tone::Waiting));
+            self.out.push(Line::from(vec![bar, Span::raw(piece)]));
+        }
+    }
+
+    fn list(&mut self, rows: &Rows) {
+        self.line(one_line(&rows.title), self.look.heading());
+        if rows.rows.is_empty() {
+            self.quiet(&rows.empty.says);
+        }
+        for row in &rows.rows {
+            let Some((last, first)) = row.cells.split_last() else { continue };
+            let mut spans = vec![Span::raw("  ")];
+            for it in first {
+                let (text, style) = cell(it, self.look, self.now_ms);
+                spans.extend([Span::styled(cut(&text, 40), style), Span::raw("  ")]);
+            }
+            self.out.push(Line::from(spans));
+            let (text, style) = cell(last, self.look, self.now_ms);
+            for piece in wrapped(&text, self.columns.saturating_sub(6)) {
+                self.out.push(Line::from(vec![Span::raw("      "), Span::styled(piece, style)]));
+            }
+        }
+        if rows.more > 0 {
+            self.quiet(&format!("{} more", rows.more));
+        }
+    }
+
+    fn file(&mut self, file: &DiffFile) {
+        let head = format!("{}  +{} -{}", one_line(&file.path), file.added, file.removed);
+        self.line(head, self.look.heading());
+        for it in &file.lines {
+            let sign = match it.is {
+                "add" => "+",
+                "remove" => "-",
+                "same" => " ",
+                _ => "",
+            };
+            let number = it.after.or(it.before).map(|it| it.to_string()).unwrap_or_default();
+            let style = self.look.difference(it.is);
+            let rest = self.columns.saturating_sub(8).max(10);
+            for (n, piece) in wrapped(&format!("{sign}{}", shown(&it.text)), rest).into_iter().enumerate() {
+                let number = if n == 0 { &*number } else { "" };
+                let number = Span::styled(format!("{number:>6}  "), self.look.quiet());
+                self.out.push(Line::from(vec![number, Span::styled(piece, style)]));
+            }
+        }
+        if file.more > 0 {
+            self.quiet(&format!("{} more lines", file.more));
+        }
+    }
+
+    fn command(&mut self, it: &Command) {
+        let line = for_repository(&it.line, &self.program);
+        self.line(format!("  {}: {}", one_line(&it.does), one_line(&line)), Style::new());
+        if let Some(why) = &it.not_yours {
+            self.quiet(&format!("    {why}"));
+        }
+    }
+}
+
+/// A command as it is typed for a repository that need not be the one around the terminal.
+pub(crate) fn for_repository(line: &str, program: &str) -> String {
+    match line.strip_prefix("provost ") {
+        Some(rest) => format!("{program} {rest}"),
+        None => line.to_owned(),
+    }
+}
+
+/// What stands in a cell, and how; its line ends stay.
+pub(crate) fn cell(it: &Cell, look: Look, now_ms: i64) -> (String, Style) {
+    match it {
+        Cell::Text { text } | Cell::Code { text } => (shown(text), Style::new()),
+        Cell::Said { text } => (shown(text), look.said()),
+        Cell::State(word) => (format!("{} {}", sign(word.tone), one_line(&word.word)), look.tone(word.tone)),
+        Cell::Time { at } => (clock(at, now_ms), Style::new()),
+        Cell::Until { at } => {
+            let soon = super::text::seconds_until(at, now_ms).is_some_and(|it| it < 60);
+            (time_left(at, now_ms), if soon { look.tone(Tone::Bad) } else { Style::new() })
+        }
+        Cell::Link { text, .. } => (shown(text), look.link()),
+        Cell::None => (String::new(), Style::new()),
+    }
+}

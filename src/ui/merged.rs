@@ -1,0 +1,146 @@
+//! Lists of several repositories as one: sections of the same heading become one, and each row keeps its repository.
+
+use super::ask::text_of;
+use provost_view::{Block, Cell, Empty, Line, Row, Shown};
+
+/// A row, and the repository that it is of.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Item {
+    pub repository: usize,
+    pub row: Row,
+}
+
+/// Rows under one heading.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Section {
+    pub title: String,
+    pub columns: Vec<&'static str>,
+    pub items: Vec<Item>,
+    /// Rows beyond those.
+    pub more: usize,
+    pub empty: Empty,
+    /// Whether its heading counts.
+    counts: bool,
+}
+
+impl Section {
+    /// The heading, with the number of rows where it had one.
+    pub(crate) fn heading(&self) -> String {
+        match self.counts {
+            true => format!("{} ({})", self.title, self.items.len() + self.more),
+            false => self.title.clone(),
+        }
+    }
+}
+
+/// A list over all repositories.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct Merged {
+    pub notices: Vec<(usize, Line)>,
+    pub sections: Vec<Section>,
+}
+
+/// What two rows are ordered by, where repositories meet.
+fn place(item: &Item) -> Option<&str> {
+    item.row.cells.iter().find_map(|cell| match cell {
+        Cell::Until { at } => Some(at.as_str()),
+        _ => None,
+    })
+}
+
+fn moment(item: &Item) -> &str {
+    item.row.cells.iter().find(|it| matches!(it, Cell::Time { .. })).map_or("", text_of)
+}
+
+impl Merged {
+    /// The lists of these repositories, in their order.
+    pub(crate) fn of<'a>(lists: impl Iterator<Item = (usize, &'a Shown)>) -> Self {
+        let mut merged = Self::default();
+        for (repository, shown) in lists {
+            for block in &shown.blocks {
+                match block {
+                    Block::Notice(line) => merged.notices.push((repository, line.clone())),
+                    Block::List(rows) => {
+                        let (title, counts) = without_count(&rows.title);
+                        let section = merged.section(title, counts, &rows.columns, &rows.empty);
+                        let items = rows.rows.iter().cloned();
+                        section.items.extend(items.map(|row| Item { repository, row }));
+                        section.more += rows.more;
+                    }
+                    _ => {}
+                }
+            }
+        }
+        for section in &mut merged.sections {
+            section.in_order();
+        }
+        merged
+    }
+
+    fn section(
+        &mut self,
+        title: &str,
+        counts: bool,
+        columns: &[&'static str],
+        empty: &Empty,
+    ) -> &mut Section {
+        let at = match self.sections.iter().position(|it| it.title == title) {
+            Some(at) => at,
+            None => {
+                self.sections.push(Section {
+                    title: title.to_owned(),
+                    columns: columns.to_vec(),
+                    items: Vec::new(),
+                    more: 0,
+                    empty: empty.clone(),
+                    counts,
+                });
+                self.sections.len() - 1
+            }
+        };
+        &mut self.sections[at]
+    }
+
+    /// All rows, in the order in which they are drawn.
+    pub(crate) fn items(&self) -> impl Iterator<Item = &Item> {
+        self.sections.iter().flat_map(|it| &it.items)
+    }
+
+    /// How many rows there are.
+    pub(crate) fn len(&self) -> usize {
+        self.sections.iter().map(|it| it.items.len()).sum()
+    }
+
+    pub(crate) fn item(&self, at: usize) -> Option<&Item> {
+        self.items().nth(at)
+    }
+}
+
+impl Section {
+    /// Within a repository `view` has decided the order. What waits for a word is ordered by its end, and what has happened by
+    /// its time, over all repositories.
+    fn in_order(&mut self) {
+        match self.title.as_str() {
+            "Waiting for your word" => {
+                self.items.sort_by(|a, b| {
+                    let key = |it| place(it).map_or((true, ""), |at| (false, at));
+                    key(a).cmp(&key(b))
+                });
+            }
+            "Newest first" => self.items.sort_by(|a, b| moment(b).cmp(moment(a))),
+            "Waiting, longest first" => self.items.sort_by(|a, b| moment(a).cmp(moment(b))),
+            _ => {}
+        }
+    }
+}
+
+/// A heading without the number of rows behind it, and whether there was one.
+fn without_count(title: &str) -> (&str, bool) {
+    let counted = title.strip_suffix(')').and_then(|it| it.rsplit_once(" ("));
+    match counted {
+        Some((title, count)) if !count.is_empty() && count.bytes().all(|it| it.is_ascii_digit()) => {
+            (title, true)
+        }
+        _ => (title, false),
+    }
+}

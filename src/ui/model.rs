@@ -1,0 +1,478 @@
+//! What the terminal shows, and what follows of each input: keys and news in, orders out. Nothing here draws, asks or waits.
+//!
+//! ```text
+//!   keys, sizes, news of daemons --> [take] --> orders: ask, answer, copy, quit
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::ask::{Asked, Got};
+use super::detail::{About, Answerable, Detail, Part};
+use super::inputs::{Input, News, Order, Repository};
+use super::loads::Loads;
+use super::merged::{Item, Merged};
+use super::text::{clock_of, one_line};
+use super::typed::Typed;
+use super::{Look, Screen};
+use provost_view::{Cell, Shown, Tone};
+
+/// The least columns and rows to draw in.
+pub const SMALLEST: (u16, u16) = (60, 15);
+
+/// From how many columns on a detail stands beside its list.
+pub const WIDE: u16 = 100;
+
+/// Rows of the screen that are no body: tabs, where one is, what is said, and keys.
+pub(crate) const FRAME_ROWS: u16 = 4;
+
+/// How long something that was said stays, in milliseconds.
+const SAID_MS: i64 = 12_000;
+
+/// How it stands with a daemon.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Link {
+    Asking,
+    Live,
+    Stale { since_ms: i64, why: String, next: String },
+}
+
+/// A repository, how it stands, and the address of its page.
+pub(crate) struct Known {
+    pub repository: Repository,
+    pub link: Link,
+    pub page: Option<String>,
+}
+
+/// What a list is about, at the moment.
+#[derive(Default)]
+pub(crate) struct ListState {
+    pub filter: String,
+    /// What each repository has told last.
+    pub loaded: BTreeMap<usize, Shown>,
+    /// Why a repository has told nothing newer, though its daemon is there.
+    pub errors: BTreeMap<usize, String>,
+    pub merged: Merged,
+    pub at: usize,
+}
+
+/// What keys mean.
+pub(crate) enum Mode {
+    Normal,
+    /// After `g`.
+    Go,
+    Typing(What, Typed),
+    /// `y` does it.
+    Confirm(Confirm),
+    Help(Typed, usize),
+    /// Commands about a row, to copy.
+    Menu(Vec<(String, String)>, usize),
+    /// An approval waits for a passkey.
+    Passkey {
+        repository: usize,
+        approval: u64,
+    },
+}
+
+/// What is being typed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum What {
+    Command,
+    Filter,
+    /// Why an approval is denied.
+    Reason {
+        repository: usize,
+        approval: u64,
+    },
+    /// A remark with a grant.
+    Note {
+        repository: usize,
+        approval: u64,
+    },
+    Answer {
+        repository: usize,
+        question: u64,
+    },
+}
+
+/// What cannot be undone.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Confirm {
+    Approve { repository: usize, approval: u64 },
+    Cancel { repository: usize, task: String },
+}
+
+/// The whole state.
+pub struct Model {
+    pub(crate) look: Look,
+    pub(crate) size: (u16, u16),
+    pub(crate) now_ms: i64,
+    pub(crate) known: Vec<Known>,
+    /// Whether daemons are still looked for.
+    pub(crate) searching: bool,
+    pub(crate) screen: Screen,
+    pub(crate) lists: BTreeMap<Screen, ListState>,
+    pub(crate) detail: Option<Detail>,
+    pub(crate) mode: Mode,
+    /// What was said last: the text, its tone and its time.
+    pub(crate) said: Option<(String, Tone, i64)>,
+    pub(crate) loads: Loads,
+    /// Approvals that were answered here: their end is no surprise.
+    pub(crate) own: BTreeSet<(usize, u64)>,
+    pub(crate) orders: Vec<Order>,
+    /// Whether there may be something else to draw than before.
+    changed: bool,
+}
+
+impl Model {
+    /// A model that knows of no repository yet, at a terminal of this size, at this moment in milliseconds since 1970.
+    pub fn new(look: Look, size: (u16, u16), now_ms: i64) -> Self {
+        Self {
+            look,
+            size,
+            now_ms,
+            known: Vec::new(),
+            searching: true,
+            screen: Screen::Needs,
+            lists: Screen::ALL.into_iter().map(|it| (it, ListState::default())).collect(),
+            detail: None,
+            mode: Mode::Normal,
+            said: None,
+            loads: Loads::default(),
+            own: BTreeSet::new(),
+            orders: Vec::new(),
+            changed: true,
+        }
+    }
+
+    /// Takes an input at a moment; what is to be done follows.
+    pub fn take(&mut self, input: Input, now_ms: i64) -> Vec<Order> {
+        self.now_ms = now_ms;
+        // That something has happened is seen by what is asked for then.
+        self.changed |= !matches!(&input, Input::News(News::Changed { answered: None, .. }));
+        match input {
+            Input::Key(key) => self.take_key(key),
+            Input::Mouse(mouse) => self.take_mouse(mouse),
+            Input::Paste(text) => self.take_paste(&text),
+            Input::Size(columns, rows) => self.size = (columns, rows),
+            Input::Tick => {}
+            Input::News(news) => self.take_news(news),
+        }
+        if self.said.as_ref().is_some_and(|(_, _, at)| now_ms.saturating_sub(*at) > SAID_MS) {
+            self.said = None;
+        }
+        let due = self.loads.due(now_ms);
+        self.orders.extend(due.into_iter().map(|(repository, asked)| Order::Ask { repository, asked }));
+        if self.changed {
+            self.lay_out();
+        }
+        std::mem::take(&mut self.orders)
+    }
+
+    /// The columns and rows that are drawn upon.
+    pub fn size(&self) -> (u16, u16) {
+        self.size
+    }
+
+    /// Whether there may be something else to draw than at the last question.
+    pub fn has_changed(&mut self) -> bool {
+        std::mem::take(&mut self.changed)
+    }
+
+    /// When something changes by itself, in milliseconds since 1970: a countdown that is to be seen, or what is to be asked.
+    pub fn next_wake(&self) -> Option<i64> {
+        let counts = self.detail.as_ref().is_some_and(Detail::counts_down)
+            || (self.shows_list() && self.list().merged.items().any(counts_down));
+        let second = counts.then(|| (self.now_ms.div_euclid(1000) + 1).saturating_mul(1000));
+        let said = self.said.as_ref().map(|it| it.2.saturating_add(SAID_MS + 1));
+        [second, said, self.loads.next()].into_iter().flatten().min()
+    }
+
+    /// How many things wait for a person, over all repositories.
+    pub fn needs(&self) -> usize {
+        let loaded = self.lists.get(&Screen::Needs).into_iter().flat_map(|it| it.loaded.values());
+        loaded.filter_map(|it| it.needs).sum()
+    }
+
+    pub(crate) fn list(&self) -> &ListState {
+        self.lists.get(&self.screen).expect("each screen has its list from the beginning")
+    }
+
+    pub(crate) fn list_mut(&mut self) -> &mut ListState {
+        self.lists.entry(self.screen).or_default()
+    }
+
+    pub(crate) fn is_wide(&self) -> bool {
+        self.size.0 >= WIDE
+    }
+
+    pub(crate) fn is_too_small(&self) -> bool {
+        self.size.0 < SMALLEST.0 || self.size.1 < SMALLEST.1
+    }
+
+    /// Whether the list is to be seen.
+    pub(crate) fn shows_list(&self) -> bool {
+        self.detail.is_none() || self.is_wide()
+    }
+
+    pub(crate) fn body_rows(&self) -> usize {
+        usize::from(self.size.1.saturating_sub(FRAME_ROWS))
+    }
+
+    /// The columns of the list and of the detail.
+    pub(crate) fn columns(&self) -> (u16, u16) {
+        match (self.detail.is_some(), self.is_wide()) {
+            (false, _) => (self.size.0, 0),
+            (true, false) => (0, self.size.0),
+            (true, true) => {
+                let list = self.size.0 * 2 / 5;
+                (list, self.size.0 - list - 1)
+            }
+        }
+    }
+
+    pub(crate) fn chosen(&self) -> Option<&Item> {
+        let list = self.list();
+        list.merged.item(list.at)
+    }
+
+    /// Says something in the line above the keys.
+    pub(crate) fn say(&mut self, text: impl Into<String>, tone: Tone) {
+        self.said = Some((one_line(&text.into()), tone, self.now_ms));
+    }
+
+    fn lay_out(&mut self) {
+        let (columns, rows) = (usize::from(self.columns().1), self.body_rows());
+        let (look, now_ms) = (self.look, self.now_ms);
+        if let Some(detail) = &mut self.detail {
+            detail.lay_out(columns, look, now_ms);
+            // A line above the detail is its title.
+            let last = detail.lines.len().saturating_sub(rows.saturating_sub(1));
+            let ends = detail.part == Part::Log && detail.follows;
+            detail.scroll = if ends { last } else { detail.scroll.min(last) };
+        }
+    }
+
+    // News.
+
+    fn take_news(&mut self, news: News) {
+        match news {
+            News::Found(repository) => {
+                self.known.push(Known { repository, link: Link::Asking, page: None });
+            }
+            News::Searched => self.searching = false,
+            News::Live { repository, page } => {
+                let Some(known) = self.known.get_mut(repository) else { return };
+                let was_stale = matches!(known.link, Link::Stale { .. });
+                known.link = Link::Live;
+                known.page = page;
+                if was_stale {
+                    let name = known.repository.name.clone();
+                    self.say(format!("live again: {name}"), Tone::Good);
+                }
+                self.load_all_of(repository);
+            }
+            News::Stale { repository, why, next } => self.take_stale(repository, why, next),
+            News::Changed { repository, answered } => {
+                if let Some((approval, who, what)) = answered {
+                    self.tell_of_answer(repository, approval, &who, &what);
+                }
+                self.load_soon(repository);
+            }
+            News::Got { repository, asked, got } => self.take_got(repository, asked, got),
+            News::Done { repository, says, well, refused } => {
+                self.say(says, if well { Tone::Good } else { Tone::Bad });
+                if let Some((approval, takes_passkey)) = refused {
+                    self.own.remove(&(repository, approval));
+                    let open = self.detail.as_ref().filter(|it| it.about == About::Approval(approval));
+                    let takes_passkey = takes_passkey && open.is_some_and(|it| it.takes_passkey);
+                    if takes_passkey && matches!(self.mode, Mode::Normal) {
+                        self.mode = Mode::Passkey { repository, approval };
+                    }
+                }
+                self.load_soon(repository);
+            }
+            News::Page { repository, address } => {
+                if let Some(known) = self.known.get_mut(repository) {
+                    known.page = Some(address);
+                }
+            }
+        }
+    }
+
+    fn take_stale(&mut self, repository: usize, why: String, next: String) {
+        let now_ms = self.now_ms;
+        let Some(known) = self.known.get_mut(repository) else { return };
+        let since_ms = match &known.link {
+            Link::Stale { since_ms, .. } => *since_ms,
+            _ => now_ms,
+        };
+        known.link = Link::Stale { since_ms, why, next };
+        self.loads.forget(repository);
+        self.lists.values_mut().for_each(|it| drop(it.errors.remove(&repository)));
+    }
+
+    /// An approval that was answered elsewhere leaves with a line that says so.
+    fn tell_of_answer(&mut self, repository: usize, approval: u64, who: &str, what: &str) {
+        let is_waited_for = matches!(
+            &self.mode,
+            Mode::Passkey { repository: r, approval: a } | Mode::Typing(What::Reason { repository: r, approval: a }
+                | What::Note { repository: r, approval: a }, _)
+                | Mode::Confirm(Confirm::Approve { repository: r, approval: a }) if *r == repository && *a == approval
+        );
+        if is_waited_for {
+            self.mode = Mode::Normal;
+        }
+        if !self.own.remove(&(repository, approval)) {
+            let tone = if is_waited_for { Tone::Bad } else { Tone::Quiet };
+            self.say(format!("approval {approval}: {what}, by {who}"), tone);
+        }
+    }
+
+    fn take_got(&mut self, repository: usize, asked: Asked, got: Result<Got, String>) {
+        self.loads.done(repository, &asked, self.now_ms);
+        match (&asked, got) {
+            (Asked::List { screen, filter }, got) => {
+                let got = got.map(|it| match it {
+                    Got::Shown(shown) => *shown,
+                    _ => Shown::new("", Vec::new()),
+                });
+                let (screen, filter) = (*screen, filter.clone());
+                self.take_list(repository, screen, &filter, got);
+            }
+            (_, got) => self.take_of_detail(repository, &asked, got),
+        }
+    }
+
+    fn take_list(&mut self, repository: usize, screen: Screen, filter: &str, got: Result<Shown, String>) {
+        let is_live = self.is_live(repository);
+        let list = self.lists.entry(screen).or_default();
+        // Of an earlier filter: the answer to the present one comes.
+        if list.filter != filter {
+            return;
+        }
+        let shown = match got {
+            Ok(shown) => shown,
+            // What was shown stays; of a daemon that has gone something else is said.
+            Err(why) => {
+                if is_live {
+                    list.errors.insert(repository, why);
+                }
+                return;
+            }
+        };
+        let chosen = list.merged.item(list.at).map(|it| (it.repository, it.row.key.clone()));
+        list.errors.remove(&repository);
+        list.loaded.insert(repository, shown);
+        list.merged = Merged::of(list.loaded.iter().map(|(n, shown)| (*n, shown)));
+        let found = chosen
+            .and_then(|(n, key)| list.merged.items().position(|it| it.repository == n && it.row.key == key));
+        list.at = found.unwrap_or(list.at).min(list.merged.len().saturating_sub(1));
+    }
+
+    fn take_of_detail(&mut self, repository: usize, asked: &Asked, got: Result<Got, String>) {
+        let Some(detail) = self.detail.as_mut().filter(|it| it.repository == repository) else { return };
+        let is_meant = match (asked, &detail.about) {
+            (Asked::Approval(id), About::Approval(open)) => id == open,
+            (Asked::Task(id) | Asked::Changes(id) | Asked::Log { task: id, .. }, About::Task(open)) => {
+                id == open
+            }
+            _ => false,
+        };
+        if !is_meant {
+            return;
+        }
+        detail.changed();
+        match (asked, got) {
+            (Asked::Changes(_), got) => {
+                detail.changes = Some(got.map(|it| match it {
+                    Got::Changes(block) => *block,
+                    _ => provost_view::changes(&[]),
+                }));
+            }
+            (Asked::Log { .. }, got) => self.take_log(got),
+            (_, Err(why)) => detail.error = Some(why),
+            (_, Ok(Got::Approval { shown, digest, by })) => self.take_approval(*shown, digest, &by),
+            (_, Ok(Got::Gone(shown))) => {
+                (detail.shown, detail.error, detail.digest) = (Some(*shown), None, None);
+                detail.answerable = Answerable::No;
+            }
+            (_, Ok(Got::Shown(shown))) => (detail.shown, detail.error) = (Some(*shown), None),
+            (_, Ok(_)) => {}
+        }
+    }
+
+    fn take_log(&mut self, got: Result<Got, String>) {
+        let Some(detail) = &mut self.detail else { return };
+        detail.log.read = true;
+        match got {
+            Ok(Got::Log { text, next, done }) => {
+                if !text.is_empty() {
+                    detail.log.add(&text);
+                }
+                (detail.log.next, detail.log.done, detail.log.error) = (next, done, None);
+                self.load_log();
+            }
+            Ok(_) => {}
+            Err(why) => detail.log.error = Some(why),
+        }
+    }
+
+    /// What is shown of an approval. One that has changed while it was looked at is not answered by what was typed before.
+    fn take_approval(&mut self, shown: Shown, digest: String, by: &str) {
+        let Some(detail) = &mut self.detail else { return };
+        let has_changed = detail.digest.as_ref().is_some_and(|before| *before != digest);
+        detail.answerable = match provost_view::no_terminal(by) {
+            None => Answerable::Here,
+            Some(_) if provost_view::takes_a_person(by) => Answerable::Passkey,
+            Some(_) => Answerable::No,
+        };
+        detail.takes_passkey = by.split(", ").any(|it| it.starts_with("passkey"));
+        (detail.shown, detail.error, detail.digest) = (Some(shown), None, Some(digest));
+        let answerable = detail.answerable;
+        if has_changed {
+            self.mode = Mode::Normal;
+            self.say("it has changed while you were looking: read it again", Tone::Bad);
+            return;
+        }
+        let asks = match &self.mode {
+            Mode::Confirm(Confirm::Approve { repository, approval })
+            | Mode::Typing(What::Reason { repository, approval } | What::Note { repository, approval }, _) => {
+                Some((*repository, *approval))
+            }
+            _ => None,
+        };
+        if let Some((repository, approval)) = asks {
+            self.unless_answerable(answerable, repository, approval);
+        }
+    }
+
+    /// Leaves what was begun where this terminal cannot answer; whether it may go on.
+    pub(crate) fn unless_answerable(&mut self, is: Answerable, repository: usize, approval: u64) -> bool {
+        match is {
+            Answerable::Here => return true,
+            Answerable::Passkey => self.mode = Mode::Passkey { repository, approval },
+            Answerable::No => {
+                self.mode = Mode::Normal;
+                self.say(format!("approval {approval} is not yours to answer"), Tone::Bad);
+            }
+        }
+        false
+    }
+
+    /// What is said of the daemons that do not answer.
+    pub(crate) fn stale(&self) -> Vec<String> {
+        let stale = self.known.iter().filter_map(|it| match &it.link {
+            Link::Stale { since_ms, why, next } => {
+                let since = clock_of(*since_ms);
+                Some(format!("{} stale since {since}: {why}; try: {next}", it.repository.name))
+            }
+            _ => None,
+        });
+        stale.map(|it| one_line(&it)).collect()
+    }
+}
+
+/// Whether a row has a countdown that has not ended.
+fn counts_down(item: &Item) -> bool {
+    item.row.cells.iter().any(|cell| matches!(cell, Cell::Until { .. }))
+}

@@ -1,0 +1,135 @@
+//! The screens, and the keys of each: one table for what keys do, for the help and for the line at the bottom.
+
+/// A screen: one list over all repositories.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Screen {
+    /// What needs a person.
+    Needs,
+    /// Tasks.
+    Tasks,
+    /// Agents.
+    Agents,
+    /// Locks and claimed files.
+    Locks,
+    /// Who waits for what.
+    Waits,
+    /// Events of the journals.
+    Events,
+    /// Messages between agents.
+    Messages,
+}
+
+impl Screen {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; 7] =
+        [Self::Needs, Self::Tasks, Self::Agents, Self::Locks, Self::Waits, Self::Events, Self::Messages];
+
+    /// What people call it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Needs => "Needs you",
+            Self::Tasks => "Tasks",
+            Self::Agents => "Agents",
+            Self::Locks => "Locks",
+            Self::Waits => "Waits",
+            Self::Events => "Events",
+            Self::Messages => "Messages",
+        }
+    }
+
+    /// Its word as a command, and behind it the letter after `g`.
+    pub(crate) fn word(self) -> (&'static str, char) {
+        match self {
+            Self::Needs => ("needs", 'n'),
+            Self::Tasks => ("tasks", 't'),
+            Self::Agents => ("agents", 'a'),
+            Self::Locks => ("locks", 'l'),
+            Self::Waits => ("waits", 'w'),
+            Self::Events => ("events", 'e'),
+            Self::Messages => ("messages", 'm'),
+        }
+    }
+}
+
+/// Where a key means something.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Where {
+    /// Everywhere.
+    Anywhere,
+    /// In a list.
+    List,
+    /// In a detail.
+    Detail,
+    /// Where an approval is chosen or open.
+    Approval,
+    /// Where a question is chosen.
+    Question,
+    /// Where a task is chosen or open.
+    Task,
+    /// In the detail of a task.
+    TaskDetail,
+}
+
+/// A row of the help.
+pub(crate) struct KeyRow {
+    /// The keys, as they are written for people.
+    pub keys: &'static str,
+    /// What they do.
+    pub does: &'static str,
+    /// Where.
+    pub at: Where,
+}
+
+const fn key(keys: &'static str, does: &'static str, at: Where) -> KeyRow {
+    KeyRow { keys, does, at }
+}
+
+/// Every key.
+pub(crate) const KEYS: &[KeyRow] = &[
+    key("a", "approve; asks once more, with everything in sight", Where::Approval),
+    key("d", "deny, with the reason that the asker gets", Where::Approval),
+    key("r", "answer the question", Where::Question),
+    key("x", "end the task; asks once more", Where::Task),
+    key("l", "what its worker writes", Where::TaskDetail),
+    key("c", "what it has changed", Where::TaskDetail),
+    key("t", "its timeline", Where::TaskDetail),
+    key("i", "what is known of it", Where::TaskDetail),
+    key("F", "follow the log, or stop following", Where::TaskDetail),
+    key("j k, arrows", "down, up", Where::Anywhere),
+    key("PgDn PgUp, Ctrl-D Ctrl-U", "a page down, a page up", Where::Anywhere),
+    key("Home End, G", "to the begin, to the end", Where::Anywhere),
+    key("Enter, o", "open", Where::List),
+    key("Esc, q", "back", Where::Detail),
+    key("1 to 7", "go to a screen", Where::Anywhere),
+    key("g, then n t a l w e m", "go to a screen by its letter", Where::Anywhere),
+    key("Tab", "the next screen, or the next part of a task", Where::Anywhere),
+    key("/", "filter; with state: worker: by: before a value among tasks", Where::List),
+    key(".", "commands about the row, to copy", Where::Anywhere),
+    key("y", "copy the first command about the row", Where::Anywhere),
+    key(":", "type a command; Tab completes it", Where::Anywhere),
+    key("R", "ask for everything again", Where::Anywhere),
+    key("?", "these keys; typing filters them", Where::Anywhere),
+    key("q, Ctrl-C", "quit", Where::Anywhere),
+];
+
+/// The commands behind `:`, with what they take and what they do.
+pub(crate) const COMMANDS: &[(&str, &str, &str)] = &[
+    ("needs", "", "what needs you"),
+    ("tasks", "", "tasks"),
+    ("agents", "", "agents"),
+    ("locks", "", "locks and claimed files"),
+    ("waits", "", "who waits for what"),
+    ("events", "", "the newest events"),
+    ("messages", "", "the newest messages between agents"),
+    ("approve", "NUMBER", "approve; asks once more"),
+    ("deny", "NUMBER", "deny, with a reason"),
+    ("approval", "NUMBER", "open an approval"),
+    ("task", "ID", "open a task"),
+    ("filter", "WORDS", "filter the list; without words, no more"),
+    ("copy", "", "copy the first command about the row"),
+    ("dark", "", "colours for a dark ground"),
+    ("light", "", "colours for a light ground"),
+    ("refresh", "", "ask for everything again"),
+    ("help", "", "the keys"),
+    ("quit", "", "end"),
+];

@@ -1,0 +1,128 @@
+//! Text in columns of a terminal: nothing in it moves a cursor or hides, and it has the width that the terminal gives it.
+
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+use provost_base::visible;
+use provost_jail::plain_text;
+
+/// Columns of a tab.
+const TAB: &str = "    ";
+
+/// A text in which nothing hides and nothing acts; line ends stay.
+pub(crate) fn shown(text: &str) -> String {
+    visible(text).replace('\t', TAB)
+}
+
+/// The same in one line.
+pub(crate) fn one_line(text: &str) -> String {
+    shown(text).replace('\n', " ")
+}
+
+/// What a worker writes: colours and the like are taken out, and of the rest nothing hides.
+pub(crate) fn of_a_worker(text: &str) -> String {
+    shown(&plain_text(text))
+}
+
+/// The columns that a text takes.
+pub(crate) fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// A text of at most so many columns; a longer one ends with a sign that says so.
+pub(crate) fn cut(text: &str, most: usize) -> String {
+    if text.width() <= most {
+        return text.to_owned();
+    }
+    let mut out = String::new();
+    let mut taken = 0;
+    for c in text.chars() {
+        let columns = c.width().unwrap_or(0);
+        if taken + columns + 1 > most {
+            break;
+        }
+        taken += columns;
+        out.push(c);
+    }
+    if most > 0 {
+        out.push('…');
+    }
+    out
+}
+
+/// A text of exactly so many columns: cut, or with spaces behind it.
+pub(crate) fn padded(text: &str, columns: usize) -> String {
+    let text = cut(text, columns);
+    let rest = columns.saturating_sub(text.width());
+    text + &" ".repeat(rest)
+}
+
+/// A text in lines of at most so many columns, parted at spaces where there are some.
+pub(crate) fn wrapped(text: &str, columns: usize) -> Vec<String> {
+    let columns = columns.max(2);
+    let mut out = Vec::new();
+    for line in text.split('\n') {
+        wrap_line(line, columns, &mut out);
+    }
+    out
+}
+
+fn wrap_line(line: &str, columns: usize, out: &mut Vec<String>) {
+    let (mut filled, mut taken) = (String::new(), 0_usize);
+    // Where its last space stands.
+    let mut space: Option<usize> = None;
+    for c in line.chars() {
+        let wide = c.width().unwrap_or(0);
+        if taken + wide > columns {
+            let rest = match space.take().filter(|at| *at > 0 && c != ' ') {
+                Some(at) => filled.split_off(at).trim_start_matches(' ').to_owned(),
+                None => String::new(),
+            };
+            out.push(std::mem::replace(&mut filled, rest));
+            taken = filled.width();
+            if c == ' ' {
+                continue;
+            }
+        }
+        if c == ' ' {
+            space = Some(filled.len());
+        }
+        filled.push(c);
+        taken += wide;
+    }
+    out.push(filled);
+}
+
+/// A moment in the form of RFC 3339, in the zone of this machine: today as a time, otherwise with its day.
+pub(crate) fn clock(at: &str, now_ms: i64) -> String {
+    let Ok(read) = chrono::DateTime::parse_from_rfc3339(at) else { return one_line(at) };
+    let local = read.with_timezone(&chrono::Local);
+    let today = chrono::DateTime::from_timestamp_millis(now_ms)
+        .map(|now| now.with_timezone(&chrono::Local).date_naive());
+    match today == Some(local.date_naive()) {
+        true => local.format("%H:%M:%S").to_string(),
+        false => local.format("%Y-%m-%d %H:%M").to_string(),
+    }
+}
+
+/// A moment of this program, as a time of day.
+pub(crate) fn clock_of(at_ms: i64) -> String {
+    let at = chrono::DateTime::from_timestamp_millis(at_ms);
+    at.map(|at| at.with_timezone(&chrono::Local).format("%H:%M:%S").to_string()).unwrap_or_default()
+}
+
+/// Seconds until a moment in the form of RFC 3339; `None` for one that makes no sense.
+pub(crate) fn seconds_until(at: &str, now_ms: i64) -> Option<i64> {
+    let read = chrono::DateTime::parse_from_rfc3339(at).ok()?;
+    Some((read.timestamp_millis().saturating_sub(now_ms)).div_euclid(1000))
+}
+
+/// How much time is left until a moment.
+pub(crate) fn time_left(at: &str, now_ms: i64) -> String {
+    match seconds_until(at, now_ms) {
+        None => one_line(at),
+        Some(left) if left < 0 => "over".into(),
+        Some(left) if left < 3600 => format!("{}:{:02} left", left / 60, left % 60),
+        Some(left) if left < 86_400 => format!("{} h {:02} min left", left / 3600, left / 60 % 60),
+        Some(left) => format!("{} d {} h left", left / 86_400, left / 3600 % 24),
+    }
+}

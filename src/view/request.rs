@@ -1,0 +1,89 @@
+//! What a person has to know of a request before they answer it, wherever it is shown.
+//!
+//! What the daemon has found out is apart from what the asker says of itself, so that the latter cannot pass for a fact.
+
+use serde_json::Value;
+
+use provost_api::wire::Approval;
+use provost_base::visible;
+
+/// What the daemon knows, a name and a fact each; a fact without a name goes on with the one before. All of it can be seen.
+pub fn facts(approval: &Approval, time: impl Fn(&str) -> String) -> Vec<(&'static str, String)> {
+    let mut facts = vec![
+        ("verb", approval.verb.clone()),
+        ("tool", approval.tool.clone()),
+        ("risk", approval.risk.clone()),
+        ("asked by", format!("{}, door {}", approval.asked_by, approval.door)),
+    ];
+    facts.extend(approval.worker.clone().map(|worker| ("worker", worker)));
+    facts.extend(approval.request.as_ref().and_then(in_its_place).map(|it| ("runs instead", it)));
+    // Apart from the other files, since they run later or tell agents what to do.
+    facts.extend(settings(approval).map(|it| ("setting", it)));
+    facts.extend(approval.working_dir.clone().map(|dir| ("directory", dir)));
+    // One line each: a person answers for all of them.
+    let mut reach = approval.network.split(' ');
+    facts.push(("network", reach.next().unwrap_or_default().to_owned()));
+    facts.extend(reach.map(|it| ("", it.to_owned())));
+    facts.extend(approval.secrets.iter().map(|it| ("secret", it.clone())));
+    facts.push(("rule", format!("{}: {}", approval.rule, approval.reason)));
+    facts.push(("may answer", approval.by.clone()));
+    facts.push(("asked", time(&approval.asked_at)));
+    facts.push(("until", time(&approval.expires_at)));
+    facts.extend(approval.task.clone().map(|task| ("task", task)));
+    facts.push(("digest", approval.digest.clone()));
+    facts.into_iter().map(|(name, fact)| (name, visible(&fact))).collect()
+}
+
+/// What the asker says: a heading and a text each, which are data. All of it can be seen: a person answers for all of it.
+pub fn words(approval: &Approval) -> Vec<(&'static str, String)> {
+    let goal = approval.goal.clone().map(|goal| ("in the agent's own words, unchecked:", goal));
+    let shown =
+        approval.request.as_ref().map(|it| without_what_was_found(it, of_an_apply(approval).is_some()));
+    let more = shown.as_ref().and_then(beyond_the_goal);
+    let diff = of_an_apply(approval).and_then(difference).map(|it| ("the difference that it makes:", it));
+    let said = goal.into_iter().chain(more.map(|more| ("and the rest of its request:", more))).chain(diff);
+    said.map(|(says, text)| (says, visible(&text))).collect()
+}
+
+/// What the daemon has found out about an apply. Of other requests the same names are the asker's own words.
+fn of_an_apply(approval: &Approval) -> Option<&Value> {
+    approval.request.as_ref().filter(|_| approval.verb == "ApplyFiles")
+}
+
+/// Settings that an apply would write.
+fn settings(approval: &Approval) -> impl Iterator<Item = String> + use<> {
+    let list = of_an_apply(approval).and_then(|it| it.get("settings")?.as_array().cloned());
+    list.unwrap_or_default().into_iter().filter_map(|it| it.as_str().map(str::to_owned))
+}
+
+/// A request without what is shown elsewhere of it.
+fn without_what_was_found(request: &Value, is_apply: bool) -> Value {
+    let mut request = request.clone();
+    if let Some(members) = request.as_object_mut().filter(|_| is_apply) {
+        members.retain(|name, _| !["diff", "settings"].contains(&name.as_str()));
+    }
+    request
+}
+
+/// What an apply would change, as lines.
+fn difference(request: &Value) -> Option<String> {
+    request.get("diff")?.as_str().filter(|it| !it.is_empty()).map(str::to_owned)
+}
+
+/// What is run instead of the worker's own program.
+fn in_its_place(request: &Value) -> Option<String> {
+    let words = request.get("errand")?.get("command")?.as_array()?;
+    Some(words.iter().map(Value::to_string).collect::<Vec<_>>().join(" "))
+}
+
+/// What a request says beside what is shown already: a person answers for all of it.
+fn beyond_the_goal(request: &Value) -> Option<String> {
+    const SHOWN: [&str; 3] = ["action", "goal", "working_dir"];
+    let mut request = request.clone();
+    let whole = request.as_object_mut()?;
+    if let Some(task) = whole.get_mut("task").and_then(Value::as_object_mut) {
+        task.retain(|name, value| !SHOWN.contains(&name.as_str()) && !value.is_null());
+    }
+    whole.retain(|_, value| !value.is_null() && value.as_object().is_none_or(|it| !it.is_empty()));
+    (!whole.is_empty()).then(|| serde_json::to_string_pretty(&request).unwrap_or_default())
+}

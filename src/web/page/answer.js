@@ -1,0 +1,251 @@
+// @ts-check
+// Answers by passkey: what is read of an approval, whether it has changed since, and the signature over exactly that.
+
+import { make, say as aloud } from './dom.js';
+import { canSign, canonical, digest, inWords, ofThisHost, say } from './sign.js';
+
+/** Told to the document when a view is to be asked for again. */
+export const AGAIN = 'provost-again';
+
+/**
+ * What counts as read, of each approval: the digest of its text, and its lines.
+ * @type {Map<number, { digest: string, lines: string[] }>}
+ */
+const read = new Map();
+
+const again = () => document.dispatchEvent(new Event(AGAIN));
+
+/** What the blocks of an approval say, as lines that can be compared. @param {any[]} blocks @returns {string[]} */
+function lines(blocks) {
+  return blocks.flatMap((block) => {
+    if (block.block === 'facts') {
+      return block.facts.map((/** @type {any} */ it) => `${it.name}: ${it.value.text ?? it.value.word ?? it.value.at ?? ''}`);
+    }
+    if (block.block === 'words') return block.text.split('\n');
+    if (block.block === 'diff') {
+      return block.files.flatMap((/** @type {any} */ file) => (
+        file.lines.map((/** @type {any} */ it) => `${file.path}: ${it.is} ${it.text}`)
+      ));
+    }
+    return [];
+  });
+}
+
+/** @param {string[]} before @param {string[]} now */
+function difference(before, now) {
+  const gone = before.filter((it) => !now.includes(it)).map((text) => ({ is: 'remove', text }));
+  const come = now.filter((it) => !before.includes(it)).map((text) => ({ is: 'add', text }));
+  const counts = { added: come.length, removed: gone.length, more: 0 };
+  const file = { path: 'what you have read, and what waits now', lines: [...gone, ...come], ...counts };
+  return { block: 'diff', title: 'What has changed', files: [file] };
+}
+
+/**
+ * Puts the text that is signed in the place of the view: what is drawn of an approval is that text and nothing else.
+ * @param {any} said
+ */
+export async function unfold(said) {
+  if (!said.seen) return said;
+  const whole = JSON.parse(said.seen.text);
+  const view = await digest(said.seen.text);
+  const notices = said.blocks.filter((/** @type {any} */ it) => it.block === 'notice');
+  const beside = said.blocks.filter((/** @type {any} */ it) => it.block !== 'notice');
+  const now = { digest: view, lines: lines(whole.blocks) };
+  const answer = beside.find((/** @type {any} */ it) => it.block === 'answer');
+  const known = read.get(answer.approval);
+  if (!known) read.set(answer.approval, now);
+  const changed = known !== undefined && known.digest !== view;
+  Object.assign(answer, { view, shown: said.seen.shown, expires: whole.until, changed });
+  if (changed) {
+    const text = 'This request has changed while it was open. The buttons are off until you have read it again.';
+    aloud(text);
+    notices.unshift({ block: 'notice', tone: 'bad', text });
+    notices.push(difference(known.lines, now.lines));
+  }
+  const { title, state, until } = whole;
+  return { ...said, title, state, until, blocks: [...notices, ...whole.blocks, ...beside] };
+}
+
+/** @param {any} block */
+function readAgain(block) {
+  const button = make('button', { type: 'button', 'data-does': 'read-again' }, 'I have read it again');
+  button.onclick = () => {
+    read.delete(block.approval);
+    aloud('');
+    again();
+  };
+  return make('p', {}, button);
+}
+
+/** Why no passkey signs at this page, though one counts. @param {any[]} signers @param {string} path */
+export function notHere(signers, path) {
+  if (!canSign()) return make('p', { class: 'notice waiting' }, 'This browser has no passkeys at this page.');
+  if (ofThisHost(signers).length > 0) return null;
+  const host = signers[0].rp_id;
+  const port = location.port ? `:${location.port}` : '';
+  const to = `${location.protocol}//${host}${port}${path}`;
+  return make('p', { class: 'notice waiting' }, `Your passkeys are for pages at ${host}: `, make('a', { href: to }, to));
+}
+
+/**
+ * A button that has a passkey sign, and the line that says how it went.
+ * @param {{ text: string, does: string, work: () => Promise<string | null>, line: HTMLElement }} it
+ */
+export function signing({ text, does, work, line }) {
+  const button = make('button', { type: 'button', 'data-action': '', 'data-does': does }, text);
+  button.onclick = async () => {
+    // Not `disabled`, which would take the focus away, and which the state of the connection decides.
+    const form = button.closest('section') ?? button;
+    if (form.getAttribute('aria-busy') === 'true') return;
+    form.setAttribute('aria-busy', 'true');
+    line.className = 'quiet';
+    line.textContent = 'Your browser asks for your passkey.';
+    try {
+      line.textContent = await work() ?? '';
+      line.className = 'notice good';
+    } catch (err) {
+      line.textContent = inWords(err);
+      line.className = 'notice bad';
+      again();
+    }
+    form.setAttribute('aria-busy', 'false');
+  };
+  return button;
+}
+
+/** @param {any} block */
+function form(block) {
+  const kept = `provost-note-${block.approval}-${block.shown}`;
+  const name = `note-${block.approval}`;
+  const note = /** @type {HTMLTextAreaElement} */ (make('textarea', { id: name, rows: '2', autocomplete: 'off' }));
+  // It comes back after a reload, and only for the same request.
+  note.value = sessionStorage.getItem(kept) ?? '';
+  note.oninput = () => sessionStorage.setItem(kept, note.value);
+  const line = make('p', { class: 'quiet', role: 'status' });
+  const answer = async (/** @type {boolean} */ grant) => {
+    const text = note.value.trim().toWellFormed();
+    if (!grant && !text) {
+      note.focus();
+      throw new Error('Say why: the asker is told, and learns from it.');
+    }
+    const bytes = new TextEncoder().encode(text).length;
+    if (bytes > block.note_bytes_max) throw new Error(`The note has ${bytes} bytes; ${block.note_bytes_max} are the most.`);
+    const { approval, view, shown, expires } = block;
+    const word = { approval, expires, grant, note: text, scope: 'once', shown, view };
+    const done = await say({ approval, grant, note: text, view }, word, block.daemon);
+    sessionStorage.removeItem(kept);
+    const what = done.failed ? `Approved, and not carried out: ${done.failed}.` : grant ? 'Approved.' : 'Denied.';
+    aloud(what);
+    again();
+    return what;
+  };
+  const deny = signing({ text: 'Deny', does: 'deny', work: () => answer(false), line });
+  const approve = signing({ text: 'Approve', does: 'approve', work: () => answer(true), line });
+  const who = ofThisHost(block.signers).map((/** @type {any} */ it) => it.name).join(', ');
+  return [
+    make('label', { for: name }, 'Note for the asker; to deny, say why'), note,
+    make('p', { class: 'answers' }, deny, approve),
+    make('p', { class: 'quiet' }, `Signs for exactly what is shown here: ${who}.`), line,
+  ];
+}
+
+/** Where a passkey answers an approval. @param {any} block @param {(command: any) => HTMLElement} command */
+export function answerNode(block, command) {
+  const made = make('section', { class: 'block answer' }, make('h2', {}, 'Answer with a passkey'));
+  if (block.why_not) {
+    made.append(make('p', { class: 'notice waiting' }, block.why_not));
+    if (block.next) {
+      const link = make('a', { href: '/passkeys' }, 'Passkeys');
+      made.append(make('ul', { class: 'commands' }, command(block.next)), make('p', {}, link));
+    }
+    return made;
+  }
+  const elsewhere = notHere(block.signers, `/a/${block.approval}`);
+  if (elsewhere) made.append(elsewhere);
+  else if (block.changed) made.append(readAgain(block));
+  else made.append(...form(block));
+  return made;
+}
+
+/**
+ * What does the same as a command, by signature; `whole` draws a block.
+ * @param {any} here
+ * @param {(block: any) => HTMLElement} whole
+ */
+export function hereNode(here, whole) {
+  switch (here.is) {
+    case 'revoke': return revokeNode(here);
+    case 'verb': return verbNode(here);
+    default: return inTheRow(here, whole);
+  }
+}
+
+let fields = 0;
+
+/** A verb of the own API, signed. @param {any} here */
+function verbNode(here) {
+  const line = make('p', { class: 'quiet', role: 'status' });
+  const name = `reason-${fields += 1}`;
+  const reason = /** @type {HTMLInputElement} */ (make('input', { id: name, autocomplete: 'off', maxlength: '400' }));
+  const work = async () => {
+    const why = reason.value.trim().toWellFormed();
+    if (here.asks_reason && !why) {
+      reason.focus();
+      throw new Error('Say why: it is put on record.');
+    }
+    const args = here.asks_reason ? { ...here.arguments, reason: why } : here.arguments;
+    // Lists do not say which passkeys there are.
+    const answer = await fetch('/rows/passkeys');
+    const known = (await answer.json()).blocks?.find((/** @type {any} */ it) => it.block === 'enrol');
+    if (!known || known.signers.length === 0) throw new Error('No passkey is enrolled: see Passkeys.');
+    if (ofThisHost(known.signers).length === 0) throw new Error(`Your passkeys are for pages at ${known.signers[0].rp_id}.`);
+    const word = { verb: here.verb, arguments: await digest(canonical(args)) };
+    await say({ verb: here.verb, arguments: args }, word, known.daemon);
+    again();
+    return 'Done.';
+  };
+  const button = signing({ text: 'Do it with a passkey', does: here.verb, work, line });
+  const label = make('label', { for: name }, 'Why');
+  return make('section', { class: 'here' }, ...(here.asks_reason ? [label, ' ', reason, ' '] : []), button, line);
+}
+
+/** @param {any} here */
+function revokeNode(here) {
+  const elsewhere = notHere(here.signers, '/passkeys');
+  if (elsewhere) return elsewhere;
+  const line = make('p', { class: 'quiet', role: 'status' });
+  const word = { revoke: here.passkey };
+  const work = async () => {
+    await say(word, word, here.daemon);
+    aloud(`${here.name} counts no more.`);
+    again();
+    return `${here.name} counts no more.`;
+  };
+  const button = signing({ text: `Revoke ${here.name} by signature`, does: 'revoke', work, line });
+  return make('section', { class: 'here' }, button, line);
+}
+
+/** The whole of an approval within its row, with its answer. @param {any} here @param {(block: any) => HTMLElement} whole */
+function inTheRow(here, whole) {
+  const made = make('section', { class: 'here' });
+  const attributes = { type: 'button', 'data-action': '', 'data-does': 'answer-here' };
+  const button = make('button', attributes, 'Show the whole of it, and answer here');
+  button.onclick = async () => {
+    try {
+      const answer = await fetch(`/rows/approval?id=${here.approval}`);
+      const said = await answer.json();
+      if (!answer.ok) throw new Error([said.message, said.hint].filter(Boolean).join('; try: '));
+      // What is shown from now on is what is read.
+      read.delete(here.approval);
+      const { blocks } = await unfold(said);
+      // The commands stand beside it already.
+      made.replaceChildren(...blocks.filter((/** @type {any} */ it) => it.block !== 'commands').map(whole));
+      const first = made.querySelector('textarea, a, button');
+      if (first instanceof HTMLElement) first.focus();
+    } catch (err) {
+      made.append(make('p', { class: 'notice bad' }, inWords(err)));
+    }
+  };
+  made.append(button);
+  return made;
+}

@@ -1,0 +1,74 @@
+//! Files that a new rule in a work tree hides from git: its worker may have written the rule.
+
+use std::collections::BTreeMap;
+
+use super::WorkTree;
+use crate::quiet_git::{Input, succeeded};
+use provost_base::limits::TREE_GIT_MS_MAX;
+
+impl WorkTree {
+    /// Files and folders that are ignored by a rule that a commit's ignore files do not have, from the top of the work tree.
+    ///
+    /// # Errors
+    /// A sentence, when git cannot be asked.
+    pub fn hidden_since(&self, commit: &str) -> Result<Vec<String>, String> {
+        let git = self.git();
+        let args = ["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"];
+        let ignored = git.must(&args, Input::Nothing)?;
+        if ignored.is_empty() {
+            return Ok(Vec::new());
+        }
+        // Rows of four: the file of the rule, its line, the rule, and what it ignores.
+        let said = self.ignored_of(&["--verbose"], ignored.split(|byte| *byte == 0))?;
+        let words: Vec<&[u8]> = said.split(|byte| *byte == 0).collect();
+        let (mut known, mut hidden) = (BTreeMap::new(), Vec::new());
+        for row in words.chunks_exact(4) {
+            let [source, _, rule, path] = row else { continue };
+            let [source, rule] = [source, rule].map(|it| String::from_utf8_lossy(it).into_owned());
+            // Lists of the user's own lie outside, and are named by absolute paths or below the repository's folder.
+            let is_inside = source == ".gitignore" || source.ends_with("/.gitignore");
+            if !is_inside || source.starts_with('/') || rule.starts_with('!') {
+                continue;
+            }
+            if !known.contains_key(&source) {
+                known.insert(source.clone(), self.rules_at(commit, &source)?);
+            }
+            if !known[&source].contains(&rule) {
+                hidden.push(String::from_utf8_lossy(plain(path)).into_owned());
+            }
+        }
+        Ok(hidden)
+    }
+
+    /// What git ignores of these paths, as `git check-ignore` says it; each path begins with `./`.
+    pub(super) fn ignored_of<'p>(
+        &self,
+        how: &[&str],
+        paths: impl Iterator<Item = &'p [u8]>,
+    ) -> Result<Vec<u8>, String> {
+        let mut asked = Vec::new();
+        for path in paths.filter(|it| !it.is_empty()) {
+            // So that no name is read as a pattern: this command knows no literal ones.
+            asked.extend_from_slice(b"./");
+            asked.extend_from_slice(path);
+            asked.push(0);
+        }
+        let args = [&["check-ignore", "-z", "--stdin"], how].concat();
+        let not_literal = [("GIT_LITERAL_PATHSPECS", "0")];
+        let answer = self.git().run_for(&args, Input::Bytes(&asked), &not_literal, TREE_GIT_MS_MAX)?;
+        // It ends with 1 and says nothing where none is ignored.
+        if answer.success || answer.status == Some(1) { Ok(answer.out) } else { succeeded(&args, answer) }
+    }
+
+    /// The lines of an ignore file at a commit; none where it was not there.
+    fn rules_at(&self, commit: &str, file: &str) -> Result<Vec<String>, String> {
+        let answer = self.git().run(&["cat-file", "blob", &format!("{commit}:{file}")], Input::Nothing)?;
+        let text = if answer.success { answer.out } else { Vec::new() };
+        Ok(String::from_utf8_lossy(&text).lines().map(|it| it.trim_end().to_owned()).collect())
+    }
+}
+
+/// A path without what [`WorkTree::ignored_of`] has put before it.
+pub(super) fn plain(path: &[u8]) -> &[u8] {
+    path.strip_prefix(b"./").unwrap_or(path)
+}
