@@ -146,7 +146,7 @@ fn to_break_the_list_before_a_daemon_hears_of_it_gains_nothing() {
     daemon.stop();
     let good = fs::read_to_string(list(&world)).unwrap();
     let ways: [(&str, fn(&PathBuf, &str)); 6] = [
-        ("edited", |at, good| fs::write(at, format!("{good}# x\nresets = 5\n")).unwrap()),
+        ("edited", |at, good| fs::write(at, good.replace("resets = 0", "resets = 5")).unwrap()),
         ("emptied", |at, _| fs::write(at, "").unwrap()),
         ("cut off", |at, good| fs::write(at, &good[..good.len() / 2]).unwrap()),
         ("open to others", |at, _| fs::set_permissions(at, fs::Permissions::from_mode(0o666)).unwrap()),
