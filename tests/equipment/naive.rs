@@ -270,7 +270,8 @@ fn of_calls_paths(patterns: &[Box<str>], ruling: Ruling, request: &Request) -> b
         Ruling::Allow => {
             let writes = &*request.tool != "Read";
             let may_be = |it: &String| {
-                leads(it) && !machinery(it) && !(writes && runs_later(it)) && !is_of_any_process(it)
+                let is_no = machinery(it) || is_of_any_process(it) || (writes && runs_later(it));
+                leads(it) && !is_no
             };
             call.certain && !call.paths.is_empty() && call.paths.iter().all(may_be)
         }
