@@ -8,13 +8,14 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::time::{Duration, Instant};
 
 use hmac::Mac as _;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
-use provost_base::limits::{KEYS_PER_IDENT_MAX, SECRET_LEN_MIN};
+use provost_base::limits::{FOLDER_LOCK_MS_MAX, FOLDER_LOCK_TRY_MS, KEYS_PER_IDENT_MAX, SECRET_LEN_MIN};
 use provost_base::{AgentId, Digest, Secret, Slug, Timestamp, Ttl};
 use provost_domain::post::owned_slug;
 
@@ -24,7 +25,7 @@ pub mod folder;
 use folder::Folder;
 
 /// The shared secret's file.
-const SHARED: &str = "shared.secret";
+pub(super) const SHARED: &str = "shared.secret";
 
 /// Secrets that DevIt's programs fall back to; the whole world knows them.
 const WELL_KNOWN: [&[u8]; 2] = [b"change-me-in-production", b"change-me"];
@@ -62,6 +63,13 @@ pub enum KeyError {
         /// The mistake, without a quotation of the file.
         what: String,
     },
+    /// Another process holds the folder.
+    #[error(
+        "{}: another process has held the lock of this folder for {} s; end that process (`fuser -v` names it), and try again",
+        .0.display(),
+        FOLDER_LOCK_MS_MAX / 1_000
+    )]
+    Held(PathBuf),
     /// The system refused an operation on a file.
     #[error("{}: {source}", path.display())]
     Io {
@@ -343,7 +351,25 @@ impl KeyRing {
     }
 }
 
-fn derived(secret: &Secret, purpose: &[u8]) -> Secret {
+/// Tries again and again, for as long as a folder's lock is waited for. Blocks its thread.
+fn within_wait<T>(
+    path: &Path,
+    mut attempt: impl FnMut() -> Result<Option<T>, KeyError>,
+) -> Result<T, KeyError> {
+    let until = Instant::now() + Duration::from_millis(FOLDER_LOCK_MS_MAX);
+    loop {
+        if let Some(locked) = attempt()? {
+            return Ok(locked);
+        }
+        if Instant::now() >= until {
+            return Err(KeyError::Held(path.to_owned()));
+        }
+        // The system has no lock of files with a deadline.
+        std::thread::sleep(Duration::from_millis(FOLDER_LOCK_TRY_MS));
+    }
+}
+
+pub(super) fn derived(secret: &Secret, purpose: &[u8]) -> Secret {
     let mut mac = secret.mac();
     mac.update(purpose);
     let digits: String = mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();

@@ -126,7 +126,9 @@ impl Names {
             let its = is_same(&token.agent, &agent);
             return if its { Ok(role::bearer(token, door)) } else { Err(Rejected::OtherName) };
         }
-        self.is_free(&agent, Proof::PeerUid)?;
+        if !role::is_page(&agent, door) {
+            self.is_free(&agent, Proof::PeerUid)?;
+        }
         // Elsewhere names are proved by frames, by a jail, or not at all.
         role::by_name(agent, door).ok_or(Rejected::Reserved)
     }
@@ -180,6 +182,7 @@ impl Names {
     pub fn still(&self, who: &Principal, token: Option<&Digest>) -> Result<HoldsFor, Rejected> {
         let holds_for = self.is_good(token)?;
         match who.proof() {
+            Proof::PeerUid if role::is_page(who.agent(), who.door()) => {}
             Proof::PeerUid if self.user.as_ref().is_none_or(|(user, _)| user != who.agent()) => {
                 self.is_free(who.agent(), Proof::PeerUid)?;
             }

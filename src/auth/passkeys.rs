@@ -3,6 +3,10 @@
 //! `passkeys.toml` lies in the user's configuration (0600) under a MAC of the key ring: an edit by hand is noticed, and then
 //! no passkey counts. It is not prevented, since the ring is readable by the same user. Where root's list exists, only the
 //! keys in it count, and no process of the user changes them.
+//!
+//! The list is a record of what became of passkeys since the last reset: who was added when, by whose signature, and who was
+//! revoked. Each change has the next number. A mark with that number lies beside the key ring and beside the state folders, so
+//! that a list that is gone, or an old copy of it, is noticed by a daemon that has not heard of it as well.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,15 +16,20 @@ use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq as _;
 
 use super::keys::folder::Folder;
-use super::keys::{KeyError, KeyRing};
-#[cfg(unix)]
-use provost_base::limits::KEY_FILE_BYTES_MAX;
-use provost_base::limits::PASSKEYS_MAX;
-use provost_base::{Digest, Json, Timestamp};
+use super::keys::{KeyError, KeyRing, SHARED, derived};
+use provost_base::limits::{KEY_FILE_BYTES_MAX, PASSKEYS_LISTED_REVOKED_MAX, PASSKEYS_MAX};
+use provost_base::{Digest, Json, Secret, Timestamp};
+use provost_domain::SignedWord;
 use provost_passkey::PublicKey;
 
 /// The file's name, in both places.
 pub const PASSKEYS_FILE: &str = "passkeys.toml";
+
+/// The mark that says how far the list had come: its number. No key has this ending.
+const MARK_FILE: &str = "passkeys.mark";
+
+/// Said of a list whose number is lower than one that was seen.
+pub const OLD_COPY: &str = "it is an old copy, from before a change that is known here";
 
 /// The form of the file.
 const VERSION: u32 = 1;
@@ -49,6 +58,21 @@ pub enum ListError {
         .0.display()
     )]
     Edited(PathBuf),
+    /// The MAC fits, and what the list says does not agree with what is on record.
+    #[error(
+        "the list of passkeys was changed by something else than Provost: {0}; so none counts. Bring passkeys.toml back as it was, \
+         or give all up: provost passkey reset"
+    )]
+    Disagrees(String),
+    /// There was a list.
+    #[error(
+        "{} is gone, and there were passkeys in it, so none counts; bring it back, or give all up: provost passkey reset",
+        .0.display()
+    )]
+    Gone(PathBuf),
+    /// Another enrolment was faster.
+    #[error("a passkey was enrolled at the same moment; begin again, and have it sign for the new one")]
+    Overtaken,
     /// Root's list could be changed by others.
     #[error("{}: {why}; root's list of passkeys belongs to root, and no other user may write it", path.display())]
     NotRoots {
@@ -91,8 +115,50 @@ pub struct ListedPasskey {
     pub added_at: Timestamp,
     /// How it came here: `code`, or `vouched` with the name of the passkey that has signed for it.
     pub source: String,
+    /// The number of the list in which it was added.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub number: u64,
     /// Its public key.
     pub key: PublicKey,
+    /// What a passkey that was known has signed for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vouch: Option<Box<SignedWord>>,
+}
+
+impl ListedPasskey {
+    /// What is signed of a new passkey.
+    pub fn digest(&self) -> Digest {
+        let value =
+            serde_json::json!({ "id": self.id, "key": self.key, "name": self.name, "rp_id": self.rp_id });
+        Digest::of(Json::from_value(&value).as_str().as_bytes())
+    }
+}
+
+/// One that counts no more.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RevokedPasskey {
+    /// The number of the list in which it was revoked.
+    pub number: u64,
+    /// The passkey as it was.
+    pub passkey: ListedPasskey,
+    /// What a passkey has signed for that; `None` where a person said it at a terminal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signed: Option<Box<SignedWord>>,
+}
+
+/// What became of a passkey, in the order of the list's numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ListChange<'a> {
+    /// It was added.
+    Added(&'a ListedPasskey),
+    /// It was revoked.
+    Revoked(&'a RevokedPasskey),
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference over")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// The list.
@@ -103,14 +169,20 @@ pub struct PasskeyList {
     /// How often all were given up.
     #[serde(default)]
     pub resets: u64,
-    /// Until when none counts after the last reset.
+    /// Until when none counts after the last reset; nothing once a daemon has seen that wait pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits_until: Option<Timestamp>,
+    /// The number of its last change.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub number: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     mac: Option<Digest>,
     /// The passkeys, oldest first.
     #[serde(default, rename = "passkey")]
     pub passkeys: Vec<ListedPasskey>,
+    /// Those that count no more, oldest first; of many, the latest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub revoked: Vec<RevokedPasskey>,
     /// Whether it is root's.
     #[serde(skip)]
     pub of_root: bool,
@@ -122,10 +194,61 @@ impl PasskeyList {
         self.passkeys.iter().find(|it| it.id == id)
     }
 
-    fn mac(&self, keys: &KeyRing) -> Digest {
+    /// Whether this passkey is or was in it, since the last reset.
+    pub fn has_had(&self, id: &str) -> bool {
+        self.get(id).is_some() || self.revoked.iter().any(|it| it.passkey.id == id)
+    }
+
+    /// What became of passkeys since the last reset, in order.
+    pub fn changes(&self) -> Vec<ListChange<'_>> {
+        let added = self.passkeys.iter().chain(self.revoked.iter().map(|it| &it.passkey));
+        let added = added.map(|it| (it.number, ListChange::Added(it)));
+        let mut all: Vec<_> =
+            added.chain(self.revoked.iter().map(|it| (it.number, ListChange::Revoked(it)))).collect();
+        all.sort_by_key(|(number, _)| *number);
+        all.into_iter().map(|(_, it)| it).collect()
+    }
+
+    /// Adds a passkey.
+    ///
+    /// # Errors
+    /// [`ListError::Overtaken`] where it has no vouch and is not the first, or its name is taken.
+    pub fn add(&mut self, passkey: ListedPasskey) -> Result<(), ListError> {
+        let is_alike = |it: &ListedPasskey| it.name == passkey.name || it.id == passkey.id;
+        if (passkey.vouch.is_none() && !self.passkeys.is_empty()) || self.passkeys.iter().any(is_alike) {
+            return Err(ListError::Overtaken);
+        }
+        self.passkeys.push(ListedPasskey { number: self.number, ..passkey });
+        Ok(())
+    }
+
+    /// Takes a passkey out, and keeps that in mind.
+    pub fn revoke(&mut self, id: &str, signed: Option<Box<SignedWord>>) {
+        let Some(at) = self.passkeys.iter().position(|it| it.id == id) else { return };
+        let passkey = self.passkeys.remove(at);
+        self.revoked.push(RevokedPasskey { number: self.number, passkey, signed });
+        let surplus = self.revoked.len().saturating_sub(PASSKEYS_LISTED_REVOKED_MAX);
+        self.revoked.drain(..surplus);
+    }
+
+    /// Empties it, as after the reset with this count.
+    pub fn reset(&mut self, resets: u64, waits_until: Option<Timestamp>) {
+        let number = self.number;
+        *self = Self { resets, waits_until, number, ..Self::default() };
+    }
+
+    fn has_mac_of(&self, keys: &KeyRing) -> bool {
+        self.has_mac(&keys.derived_for_all(PURPOSE))
+    }
+
+    fn has_mac(&self, key: &Secret) -> bool {
+        self.mac.is_some_and(|mac| mac.as_bytes().ct_eq(self.mac(key).as_bytes()).into())
+    }
+
+    fn mac(&self, key: &Secret) -> Digest {
         let bare = Self { mac: None, ..self.clone() };
         let value = serde_json::to_value(&bare).expect("our own types always encode");
-        let mut mac = keys.derived_for_all(PURPOSE).mac();
+        let mut mac = key.mac();
         mac.update(Json::from_value(&value).as_str().as_bytes());
         Digest::from_bytes(mac.finalize().into_bytes().into())
     }
@@ -140,10 +263,12 @@ pub struct PasskeyFiles {
     pub system: PathBuf,
     /// Whose the latter has to be: 0.
     pub owner: u32,
+    /// The folders in which a mark says how far the user's list had come.
+    pub marks: Vec<PathBuf>,
 }
 
 impl PasskeyFiles {
-    /// The list in force; `None` where there is none.
+    /// The list in force; `None` where there is none, and none was.
     ///
     /// # Errors
     /// [`ListError`]; then no passkey counts.
@@ -153,46 +278,121 @@ impl PasskeyFiles {
             return Ok(Some(PasskeyList { of_root: true, resets: 0, waits_until: None, ..list }));
         }
         let path = self.user.join(PASSKEYS_FILE);
+        let marked = self.marked();
         // Of a folder without a list, nothing is asked.
         let is_gone =
             fs::symlink_metadata(&path).is_err_and(|err| err.kind() == std::io::ErrorKind::NotFound);
         if is_gone {
-            return Ok(None);
+            return if marked.is_some() { Err(ListError::Gone(path)) } else { Ok(None) };
         }
-        let Some(bytes) = Folder::open(&self.user)?.read(PASSKEYS_FILE)? else { return Ok(None) };
+        let Some(bytes) = Folder::open(&self.user)?.read(PASSKEYS_FILE)? else {
+            return Err(ListError::Gone(path));
+        };
         let text = std::str::from_utf8(&bytes).map_err(|_| malformed(&path, "it is not UTF-8"))?;
         let list = parse(&path, text)?;
-        let is_ours = list.mac.is_some_and(|mac| mac.as_bytes().ct_eq(list.mac(keys).as_bytes()).into());
-        if is_ours { Ok(Some(list)) } else { Err(ListError::Edited(path)) }
+        if !list.has_mac_of(keys) {
+            return Err(ListError::Edited(path));
+        }
+        if marked.is_some_and(|marked| list.number < marked) {
+            return Err(ListError::Disagrees(OLD_COPY.into()));
+        }
+        self.mark(list.number);
+        Ok(Some(list))
     }
 
-    /// Changes the user's list, whole and on disk, while no other process does.
+    /// Changes the user's list, whole and on disk, while no other process does. Its new number, which is above `noted`.
     ///
     /// # Errors
     /// [`ListError`]; then nothing has changed.
-    pub fn change(&self, keys: &KeyRing, change: impl FnOnce(&mut PasskeyList)) -> Result<(), ListError> {
+    pub fn change(
+        &self,
+        keys: &KeyRing,
+        noted: u64,
+        change: impl FnOnce(&mut PasskeyList) -> Result<(), ListError>,
+    ) -> Result<u64, ListError> {
         let folder = Folder::open(&self.user)?;
         let _lock = folder.lock()?;
+        self.changed(&folder, keys, noted, change)
+    }
+
+    /// The same, unless another process holds the folder at the moment: a look that finds something to tidy up waits for no process.
+    ///
+    /// # Errors
+    /// [`ListError`]; then nothing has changed.
+    pub fn change_if_free(
+        &self,
+        keys: &KeyRing,
+        noted: u64,
+        change: impl FnOnce(&mut PasskeyList) -> Result<(), ListError>,
+    ) -> Result<u64, ListError> {
+        let folder = Folder::open(&self.user)?;
+        let _lock = folder.lock_if_free()?.ok_or_else(|| KeyError::Held(self.user.clone()))?;
+        self.changed(&folder, keys, noted, change)
+    }
+
+    fn changed(
+        &self,
+        folder: &Folder,
+        keys: &KeyRing,
+        noted: u64,
+        change: impl FnOnce(&mut PasskeyList) -> Result<(), ListError>,
+    ) -> Result<u64, ListError> {
         let mut list = self.read(keys)?.unwrap_or_default();
         if list.of_root {
             return Err(ListError::OfRoot(self.system.clone()));
         }
-        change(&mut list);
-        self.write(&folder, keys, list)
+        list.number = list.number.max(noted) + 1;
+        change(&mut list)?;
+        let number = list.number;
+        self.write(folder, keys, list)?;
+        Ok(number)
     }
 
-    /// Begins an empty list that counts one reset more, also where the present list was edited by hand.
+    /// Begins an empty list that counts one reset more, also where the present list was edited by hand or is gone. Its number is above
+    /// `noted`.
     ///
     /// # Errors
     /// [`ListError`]; then nothing has changed.
-    pub fn reset(&self, keys: &KeyRing, resets: u64, waits_until: Timestamp) -> Result<(), ListError> {
+    pub fn reset(
+        &self,
+        keys: &KeyRing,
+        noted: u64,
+        resets: u64,
+        waits_until: Timestamp,
+    ) -> Result<(), ListError> {
         if roots(&self.system, self.owner)?.is_some() {
             return Err(ListError::OfRoot(self.system.clone()));
         }
         let folder = Folder::open(&self.user)?;
         let _lock = folder.lock()?;
-        let list = PasskeyList { resets, waits_until: Some(waits_until), ..PasskeyList::default() };
+        let number = noted.max(self.marked().unwrap_or(0)) + 1;
+        let list = PasskeyList { resets, waits_until: Some(waits_until), number, ..PasskeyList::default() };
         self.write(&folder, keys, list)
+    }
+
+    /// How far the list had come, as the marks say; `None` without a mark. What is in the place of a mark and is none says that there was
+    /// a list.
+    fn marked(&self) -> Option<u64> {
+        let read = |folder: &PathBuf| match fs::symlink_metadata(folder.join(MARK_FILE)) {
+            Ok(_) => Some(read_mark(folder).unwrap_or(0)),
+            Err(_) => None,
+        };
+        self.marks.iter().filter_map(read).max()
+    }
+
+    /// Brings the marks up to this number. A mark that cannot be written is the loss of a second look, and of nothing else.
+    fn mark(&self, number: u64) {
+        for folder in self.marks.iter().filter(|it| it.is_dir()) {
+            if read_mark(folder).is_some_and(|it| it >= number) {
+                continue;
+            }
+            // Without the folder's lock, which would hold a mere look up: of two that write at once one fails, and looks again.
+            let written =
+                Folder::open(folder).and_then(|it| it.write(MARK_FILE, format!("{number}\n").as_bytes()));
+            if let Err(why) = written {
+                tracing::warn!(%why, "the mark of the list of passkeys cannot be written");
+            }
+        }
     }
 
     fn write(&self, folder: &Folder, keys: &KeyRing, mut list: PasskeyList) -> Result<(), ListError> {
@@ -200,30 +400,48 @@ impl PasskeyFiles {
             return Err(ListError::Full);
         }
         list.version = VERSION;
-        list.mac = Some(list.mac(keys));
+        list.mac = Some(list.mac(&keys.derived_for_all(PURPOSE)));
         let path = self.user.join(PASSKEYS_FILE);
         let text = toml::to_string(&list).map_err(|err| malformed(&path, err.to_string()))?;
         let head =
             "# Passkeys, written by `provost passkey`. An edit by hand is noticed, and then none counts.\n";
-        Ok(folder.write(PASSKEYS_FILE, format!("{head}{text}").as_bytes())?)
+        if head.len() + text.len() > KEY_FILE_BYTES_MAX {
+            return Err(ListError::Full);
+        }
+        folder.write(PASSKEYS_FILE, format!("{head}{text}").as_bytes())?;
+        self.mark(list.number);
+        Ok(())
     }
 }
 
-/// How many passkeys the list in force has, as far as a look at the files tells it; their MAC is not examined. For advice alone.
-pub fn listed(user: &Path, system: &Path) -> usize {
-    let read = |path: &Path| fs::read_to_string(path).ok().and_then(|text| parse(path, &text).ok());
-    let list = if system.exists() { read(system) } else { read(&user.join(PASSKEYS_FILE)) };
-    list.map_or(0, |list| list.passkeys.len())
+fn read_mark(folder: &Path) -> Option<u64> {
+    let text = Folder::open(folder).ok()?.read(MARK_FILE).ok()??;
+    std::str::from_utf8(&text).ok()?.trim().parse().ok()
 }
 
-/// Takes passkeys of a user's list into root's, by their names; the names of all that it has then. For root alone: the file
-/// has to belong to root afterwards.
+/// Whether there are passkeys, or were, as far as a look at the files tells it; their MAC is not examined. For advice alone.
+pub fn any_listed(user: &Path, system: &Path) -> bool {
+    // A list that cannot be read is a list: the daemon says what is wrong with it.
+    let has_any = |path: &Path| match fs::read_to_string(path) {
+        Ok(text) => parse(path, &text).map_or(true, |list| !list.passkeys.is_empty()),
+        Err(err) => err.kind() != std::io::ErrorKind::NotFound,
+    };
+    if system.exists() { has_any(system) } else { has_any(&user.join(PASSKEYS_FILE)) }
+}
+
+/// Takes passkeys of a user's list into root's, by their names; the names of all that it has then, with the fingerprints of their keys.
+/// For root alone: the file has to belong to root afterwards.
 ///
 /// # Errors
-/// A sentence; then root's list is as it was.
-pub fn install(from: &Path, names: &[String], target: &Path) -> Result<Vec<String>, String> {
-    let text = fs::read_to_string(from).map_err(|err| format!("{}: {err}", from.display()))?;
+/// A sentence; then root's list is as it was. The user's list has to have the MAC of the key ring beside it.
+pub fn install(from: &Path, names: &[String], target: &Path) -> Result<Vec<(String, String)>, String> {
+    let text = bounded(from)?;
     let users = parse(from, &text).map_err(|err| err.to_string())?;
+    let ring = from.with_file_name("keys").join(SHARED);
+    let secret = Secret::new(bounded(&ring)?.trim_end_matches(['\r', '\n']).as_bytes().to_vec());
+    if !users.has_mac(&derived(&secret, PURPOSE)) {
+        return Err(ListError::Edited(from.to_owned()).to_string());
+    }
     let mut list = match roots(target, 0).map_err(|err| err.to_string())? {
         Some(text) => parse(target, &text).map_err(|err| err.to_string())?,
         None => PasskeyList { version: VERSION, ..PasskeyList::default() },
@@ -247,7 +465,19 @@ pub fn install(from: &Path, names: &[String], target: &Path) -> Result<Vec<Strin
         fs::rename(&aside, target)
     };
     write().map_err(|err| format!("{}: {err}", target.display()))?;
-    Ok(list.passkeys.into_iter().map(|it| it.name).collect())
+    Ok(list.passkeys.into_iter().map(|it| (it.name, it.key.fingerprint())).collect())
+}
+
+/// A file's text, no longer than a file of keys may be.
+fn bounded(path: &Path) -> Result<String, String> {
+    use std::io::Read as _;
+
+    let wrong = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
+    let file = fs::File::open(path).map_err(|err| wrong(&err))?;
+    let mut text = String::new();
+    let most = KEY_FILE_BYTES_MAX as u64 + 1;
+    file.take(most).read_to_string(&mut text).map_err(|err| wrong(&err))?;
+    if text.len() > KEY_FILE_BYTES_MAX { Err(wrong(&"it is too large")) } else { Ok(text) }
 }
 
 fn malformed(path: &Path, what: impl Into<String>) -> ListError {

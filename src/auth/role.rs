@@ -22,17 +22,30 @@ pub enum Standing {
     Approver,
 }
 
-/// Names that no client may claim, in whatever spelling: the daemon's own, and those of people at the terminal.
+/// The name as which the page for people reads.
+pub const PAGE: &str = "web-page";
+
+/// The name as which a page of the Agent Protocol acts that names no agent.
+pub const DASHBOARD: &str = "dashboard";
+
+/// Names that no client may claim, in whatever spelling: the daemon's own and its pages', and those of people at the terminal. An
+/// agent of such a name would stand in no list of agents, or shut a page out by a token.
 pub fn is_reserved(agent: &AgentId) -> bool {
     /// What they look like: `pr0vost` is read as `provost`.
-    static OWN: LazyLock<[String; 4]> =
-        LazyLock::new(|| ["provost", "orchestrator", "human", "host"].map(look_of));
+    static OWN: LazyLock<[String; 7]> = LazyLock::new(|| {
+        ["provost", "orchestrator", "human", "host", "system", PAGE, DASHBOARD].map(look_of)
+    });
     let name = agent.as_str().to_lowercase();
     // Nor with anything beside it that is not of ASCII.
     let plain = slug_of_branch(&name);
     let is_people = |before: &str| look_of(before) == look_of("user");
     let people = name.trim_start().split_once(':').is_some_and(|(before, _)| is_people(before));
     people || plain.is_some_and(|it| OWN.contains(&look_of(it.as_str())))
+}
+
+/// Whether a page speaks at its own door under its own name, which is nothing but that page there.
+pub(super) fn is_page(agent: &AgentId, door: Door) -> bool {
+    matches!((door, agent.as_str()), (Door::Web, PAGE) | (Door::AgentProtocol, DASHBOARD))
 }
 
 /// A DevIt client whose frame verified. The shared secret never approves.

@@ -194,8 +194,16 @@ pub const PICTURE_BYTES_MAX: u64 = 64 << 20;
 /// Tries to take a picture per picture that the rate allows: a program that always fails is not run without end.
 pub const CAPTURE_TRIES: u32 = 4;
 
-/// Size of a key file, in bytes; a few keys and their dates take one or two thousand.
-pub const KEY_FILE_BYTES_MAX: usize = 64 << 10;
+/// Size of a key file, in bytes: a few keys and their dates take one or two thousand, and the list of passkeys up to a hundred
+/// thousand, with what was signed for each.
+pub const KEY_FILE_BYTES_MAX: usize = 256 << 10;
+
+/// How long the lock of a folder of keys is waited for, in milliseconds: a change takes a few, and a process that holds it longer keeps
+/// others from it.
+pub const FOLDER_LOCK_MS_MAX: u64 = 3_000;
+
+/// How long a thread sleeps between two tries for that lock, in milliseconds.
+pub const FOLDER_LOCK_TRY_MS: u64 = 20;
 
 /// Keys of one ident that may be valid at once: two, and the few of a hasty second rotation.
 pub const KEYS_PER_IDENT_MAX: usize = 8;

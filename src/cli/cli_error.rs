@@ -24,7 +24,7 @@ pub(super) const NOT_RUNNING: u8 = 3;
 pub(super) const REFUSED: u8 = 4;
 /// Somebody else has it: a lock, or what would be written.
 pub(super) const HELD: u8 = 5;
-/// Whether somebody else has it could not be found out.
+/// Something could not be found out: whether another agent has it, or whether a signature holds.
 pub(super) const UNCHECKED: u8 = 6;
 /// A branch was set aside, and the others were merged.
 pub(super) const RETURNED: u8 = 7;

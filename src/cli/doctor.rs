@@ -244,6 +244,11 @@ fn passkeys(here: &RepoContext, rules: &str, name: &str, found: &mut Findings) {
             let says = "any process of yours can change their list, which is noticed and not prevented; for more: sudo provost \
                         passkey install";
             found.add("passkeys", Health::Note, says);
+            if all.enrolled {
+                let says = "where a rule says passkey-if-enrolled, no terminal and no key of an approver answers; where a rule names \
+                            human or a client without that word, they do, and an agent can read a key";
+                found.add("passkeys", Health::Note, says);
+            }
         }
     }
 }

@@ -127,8 +127,10 @@ fn verify(here: &RepoContext, anchor: Option<Anchor>) -> Result<u8, CliError> {
             let leaps: Vec<_> = leaps.iter().map(leap_in_json).collect();
             out::json(
                 &json!({ "ok": true, "events": events, "head": head.to_string(), "passed_over": leaps,
-                         "signed": { "checked": signed.signed, "without_key": signed.without_key } }),
+                         "signed": { "checked": signed.signed, "without_key": signed.without_key,
+                                     "unvouched": signed.unvouched } }),
             )?;
+            Ok(signed.exit_code())
         }
         Ok((Unchanged { events, head, leaps }, signed)) => {
             out::line(format!("nothing wrong in {events} events"))?;
@@ -140,19 +142,23 @@ fn verify(here: &RepoContext, anchor: Option<Anchor>) -> Result<u8, CliError> {
                     "signatures cannot be checked, because the events with their passkeys' keys were pruned";
                 out::line(format!("{} {what}", signed.without_key))?;
             }
+            if signed.unvouched > 0 {
+                let what = "passkeys were added beside known ones, and none of those has signed for them; look at provost passkey list";
+                out::line(format!("{} {what}", signed.unvouched))?;
+            }
             for leap in &leaps {
                 let (first, last) = (leap.kept.next(), leap.to);
                 out::line(format!("no event has a number from {first} to {last}: {}", restored(leap)))?;
             }
             out::line(head)?;
+            Ok(signed.exit_code())
         }
         Err(error) if here.json => {
             out::json(&json!({ "ok": false, "error": error.text() }))?;
-            return Err(CliError::silent(FAILED));
+            Err(CliError::silent(FAILED))
         }
-        Err(error) => return Err(error),
+        Err(error) => Err(error),
     }
-    Ok(DONE)
 }
 
 /// The restore that has skipped these numbers.

@@ -76,7 +76,7 @@ pub(super) fn key(here: &RepoContext, asked: Key) -> Result<u8, CliError> {
                 let what = format!("{} is no name for a key", it.agent);
                 return Err(CliError::of(what)
                     .because(
-                        "it means the daemon, or a person at a terminal, and no client may speak under it",
+                        "it means the daemon, a page, or a person at a terminal, and no client may speak under it",
                     )
                     .next("provost key add with the client's own name"));
             }

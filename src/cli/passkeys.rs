@@ -9,7 +9,7 @@ use super::repo_context::wait_for;
 use super::tasks::short_time;
 use super::{CliError, RepoContext, out, up};
 use provost_api::wire;
-use provost_client::passkeys::{PASSKEYS_FILE, install, listed};
+use provost_client::passkeys::{self, PASSKEYS_FILE, install};
 use provost_config::places::SYSTEM_CONFIG;
 
 /// `provost passkey`.
@@ -21,10 +21,10 @@ pub(super) enum Passkeys {
     /// List the passkeys, and how each was enrolled
     #[command(after_help = "Examples:\n  provost passkey list\n  provost passkey list --json")]
     List,
-    /// Revoke a passkey at a terminal; its signatures no longer answer anything
+    /// Revoke a passkey at a terminal; its signatures no longer answer anything. The last one: the same as reset
     #[command(after_help = "Example:\n  provost passkey revoke phone")]
     Revoke(Revoke),
-    /// Remove all passkeys at a terminal; for 24 hours no passkey counts, and no new one either
+    /// Remove all passkeys at a terminal; until the daemon has run for 24 hours no passkey counts, and no new one either
     #[command(after_help = "Example:\n  provost passkey reset --yes")]
     Reset(Reset),
     /// As root: copy passkeys from a user's list to root's list, which no process of the user can change
@@ -82,9 +82,9 @@ pub(super) fn passkey(here: &RepoContext, asked: Passkeys) -> Result<u8, CliErro
     }
 }
 
-/// Whether the list in force has a passkey.
+/// Whether the list in force has a passkey, or cannot be read.
 pub(super) fn any_listed(here: &RepoContext) -> bool {
-    listed(&here.places.config, &PathBuf::from(SYSTEM_CONFIG).join(PASSKEYS_FILE)) > 0
+    passkeys::any_listed(&here.places.config, &PathBuf::from(SYSTEM_CONFIG).join(PASSKEYS_FILE))
 }
 
 fn add(here: &RepoContext, asked: &Add) -> Result<u8, CliError> {
@@ -105,6 +105,16 @@ fn add(here: &RepoContext, asked: &Add) -> Result<u8, CliError> {
             out::note(format!("type it into the page of passkeys: {}", pages.join(" or ")));
         }
     }
+    out::note(
+        "once a passkey is enrolled, rules that say passkey-if-enrolled take no other answer: no terminal, and no key of an approver \
+         (client:approver)",
+    );
+    if !made.vouch {
+        out::note(
+            "this daemon has looked for agents of this repository alone; `provost` lists those of your other ones, which could take the code as \
+             well",
+        );
+    }
     if made.vouch {
         out::note("a passkey that you have already has to sign for the new one");
     }
@@ -123,6 +133,13 @@ fn list(here: &RepoContext) -> Result<u8, CliError> {
     if let Some(until) = &all.waits_until {
         out::line(format!("all passkeys were given up, and none counts until {until}"))?;
     }
+    if let Some(leapt) = all.leapt_s {
+        out::note(format!(
+            "that counts the time that the daemon runs; the clock went on {} min further than that, because the daemon did not run or the clock \
+             was set",
+            leapt / 60
+        ));
+    }
     if all.passkeys.is_empty() {
         out::note("there are no passkeys; see provost passkey add --help");
         return Ok(DONE);
@@ -136,7 +153,8 @@ fn list(here: &RepoContext) -> Result<u8, CliError> {
             .map_or_else(|| it.source.clone(), |at| format!("revoked {}", short_time(at)));
         let time = |at: &Option<String>| at.as_deref().map(short_time).unwrap_or_else(|| "never".into());
         let (name, rp) = (out::one_line(&it.name, 60), out::one_line(&it.rp_id, 60));
-        [name, rp, kind.into(), it.algorithm.clone(), time(&it.added_at), time(&it.used_at), by]
+        let key = format!("{} {}", it.algorithm, it.fingerprint.get(..12).unwrap_or_default());
+        [name, rp, kind.into(), key, time(&it.added_at), time(&it.used_at), by]
     }));
     out::text_as_is(&out::table(&rows))?;
     if all.of_root {
@@ -174,9 +192,19 @@ fn install_for_root(here: &RepoContext, asked: &Install) -> Result<u8, CliError>
             .next("sudo provost passkey install --help")
     })?;
     if here.json {
-        out::json(&serde_json::json!({ "file": target, "passkeys": names }))?;
+        let listed: Vec<_> = names
+            .iter()
+            .map(|(name, fingerprint)| serde_json::json!({ "name": name, "fingerprint": fingerprint }))
+            .collect();
+        out::json(&serde_json::json!({ "file": target, "passkeys": listed }))?;
     } else {
-        out::line(format!("{} lists {}", target.display(), out::plain(&names.join(", "))))?;
+        for (name, fingerprint) in &names {
+            out::line(format!("{} lists {}, fingerprint {fingerprint}", target.display(), out::plain(name)))?;
+        }
+        out::note(
+            "compare each fingerprint with the one that `provost passkey list --json` shows, and the time of its enrolment with what you \
+             remember",
+        );
         out::note("daemons that run read it when a passkey is used next; provost daemon reload, for rules");
     }
     Ok(DONE)

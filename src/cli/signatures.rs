@@ -10,18 +10,31 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::CliError;
+use super::cli_error::{DONE, UNCHECKED};
 use provost_base::limits::EVENT_PAGE_MAX;
 use provost_base::{Digest, EventSeq, Json};
 use provost_passkey::{Assertion, PublicKey, Transcript, Word, bytes_of, holds};
 use provost_store::{Reader, StoredEvent};
+
+/// The source of a passkey of root's list, which nothing has to vouch for.
+const OF_ROOT: &str = "root";
 
 /// What was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Checked {
     /// Words whose signature was checked again.
     pub(super) signed: u64,
-    /// Words whose passkey is in a part of the journal that was pruned.
+    /// Words whose passkey is in a part of the journal that was pruned, by an earlier version.
     pub(super) without_key: u64,
+    /// Passkeys that came beside known ones without the signature of one, as an earlier version took them from the list.
+    pub(super) unvouched: u64,
+}
+
+impl Checked {
+    /// What a check ends with: signatures that could not be checked are no good end.
+    pub(super) fn exit_code(self) -> u8 {
+        if self.without_key > 0 { UNCHECKED } else { DONE }
+    }
 }
 
 #[derive(Deserialize)]
@@ -40,6 +53,7 @@ struct Passkey {
     name: String,
     rp_id: String,
     key: PublicKey,
+    source: String,
 }
 
 #[derive(Default)]
@@ -87,7 +101,7 @@ impl Record {
             return Ok(());
         }
         let Some(body) = event.body.as_deref() else {
-            self.pruned = true;
+            self.pruned |= kind == "passkey_added";
             return Ok(());
         };
         let body: Value = serde_json::from_str(body).map_err(|err| err.to_string())?;
@@ -116,7 +130,10 @@ impl Record {
             "id": passkey.id, "key": passkey.key, "name": passkey.name, "rp_id": passkey.rp_id,
         });
         let enrolled = Digest::of(Json::from_value(&value).as_str().as_bytes());
-        if !it["vouched"].is_null() {
+        if it["vouched"].is_null() {
+            let is_beside = !self.keys.is_empty() && passkey.source != OF_ROOT;
+            self.checked.unvouched += u64::from(is_beside);
+        } else {
             match self.word(&it["vouched"])? {
                 Some(Word::Enrol(word)) if word.enrol == enrolled => {}
                 None => {}
@@ -185,7 +202,9 @@ impl Record {
         if !self.seen.insert(it.digest) {
             return Err("the same signature has been used before".into());
         }
-        if self.daemon.get_or_insert_with(|| transcript.daemon.clone()) != &transcript.daemon {
+        // The list of passkeys is the person's, and changed at any daemon; all else is for this one.
+        let is_ours = !matches!(transcript.word, Word::Enrol(_) | Word::Revoke(_));
+        if is_ours && self.daemon.get_or_insert_with(|| transcript.daemon.clone()) != &transcript.daemon {
             return Err("it was signed for another daemon".into());
         }
         let Some(passkey) = self.keys.get(&it.credential) else {

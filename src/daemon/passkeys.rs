@@ -2,14 +2,19 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::Notify;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use provost_auth::passkeys::PASSKEYS_FILE;
-use provost_base::limits::WATCH_EVENTS_MAX;
+use provost_base::limits::{PASSKEY_WAIT_NOTE_S, WATCH_EVENTS_MAX};
 use provost_protocols::own::Own;
 use provost_system::folder_watch::{FolderWatcher, ONE_BY_ONE, Subscription};
+
+/// How often the daemon notes that it has run, while a reset waits.
+const NOTE_EVERY: Duration = Duration::from_secs(PASSKEY_WAIT_NOTE_S);
 
 /// Puts on record what changes in the list, from now on until the daemon stops.
 pub(super) async fn follow(own: Own, watcher: FolderWatcher, folder: PathBuf, stop: CancellationToken) {
@@ -22,13 +27,23 @@ pub(super) async fn follow(own: Own, watcher: FolderWatcher, folder: PathBuf, st
     let Ok(subscription) = tokio::task::spawn_blocking(move || covering(subscription, &folder)).await else {
         return;
     };
+    // While a reset waits, the time that the daemon runs is taken from the wait. No clock that can be set has a part in that.
+    let (mut waits, mut since) = (false, Instant::now());
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
             () = changed.notified() => {
                 // The notices do not say what has changed, so the list is read whole.
                 subscription.take();
-                own.look_at_passkeys().await;
+                let waited = std::mem::replace(&mut waits, own.look_at_passkeys().await);
+                if !waited {
+                    since = Instant::now();
+                }
+            }
+            () = tokio::time::sleep_until(since + NOTE_EVERY), if waits => {
+                let ran = since.elapsed().min(NOTE_EVERY * 2);
+                since = Instant::now();
+                waits = own.ran_for(ran).await;
             }
         }
     }

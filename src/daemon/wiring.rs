@@ -205,7 +205,9 @@ pub(super) fn apply_rules(config: &Config) -> ApplyRules<'_> {
 /// Where passkeys are listed, and which pages may ask for one.
 pub(super) fn passkeys(config: &Config, places: &Places) -> PasskeySetup {
     let system = Path::new(SYSTEM_CONFIG).join(PASSKEYS_FILE);
-    let files = PasskeyFiles { user: places.config.clone(), system, owner: ROOT };
+    let marks =
+        [places.config.join("keys"), places.state.parent().unwrap_or(&places.state).to_owned()].into();
+    let files = PasskeyFiles { user: places.config.clone(), system, owner: ROOT, marks };
     let page = |it: &WebOrigin| Page { origin: it.as_str().to_owned(), host: it.host().to_owned() };
     PasskeySetup { files, pages: config.passkeys.origins.iter().map(page).collect() }
 }

@@ -273,6 +273,9 @@ impl State {
     /// Mail goes to the configured approver, if the rule admits it; people look at the list.
     fn ask(&self, now: Timestamp, parked: &Parked, out: &mut Outbox) {
         let target = &self.settings.approval_target;
+        if self.is_passkeys_alone(&parked.by) {
+            return;
+        }
         if !parked.by.iter().any(|by| matches!(by, Approver::Agent(id) if id == target)) {
             return;
         }
@@ -310,7 +313,7 @@ impl State {
         }
         // A host speaks for who sits there about what was asked there, and about nothing else.
         let elsewhere = who.is_host_dialog() && who.agent() != parked.who.agent();
-        if elsewhere || !self.admits(now, &parked.by, who) {
+        if elsewhere || !self.admits(&parked.by, who) {
             return Err(Refusal::ApprovalNotYours { rule: parked.rule.clone() });
         }
         if verb.shown.is_some_and(|shown| shown != parked.shown) || digest_of(parked) != parked.shown {
@@ -353,16 +356,23 @@ impl State {
     }
 
     /// Whether one of these words admits the caller, with the proof that an answer takes.
-    pub(super) fn admits(&self, now: Timestamp, by: &[Approver], who: &Principal) -> bool {
+    pub(super) fn admits(&self, by: &[Approver], who: &Principal) -> bool {
+        if self.is_passkeys_alone(by) {
+            return who.proof() == Proof::Passkey;
+        }
         by.iter().any(|by| match by {
             Approver::Human => who.is_person(),
             Approver::Passkey => who.proof() == Proof::Passkey,
-            Approver::PasskeyIfEnrolled => {
-                who.proof() == Proof::Passkey || (who.is_person() && !self.passkeys.are_enrolled(now))
-            }
+            Approver::PasskeyIfEnrolled => who.is_person(),
             Approver::Host => who.is_host_dialog(),
             Approver::Agent(id) => id == who.agent() && who.proof() == Proof::OwnKey,
         })
+    }
+
+    /// Whether a rule has come to ask for a passkey, because one is enrolled. The words beside it count no more then: a key in a
+    /// file is read by each process of the user, and would answer in the place of the passkey.
+    fn is_passkeys_alone(&self, by: &[Approver]) -> bool {
+        by.contains(&Approver::PasskeyIfEnrolled) && self.passkeys.are_enrolled()
     }
 
     /// The asker, and the worker that works for the asker at the moment.

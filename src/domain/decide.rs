@@ -231,7 +231,7 @@ fn still_allowed(
 ) -> Result<Terms, (Box<str>, Failure)> {
     match judge.decide(&parked.who, &parked.command, &Facts { now: call.wall, ..facts }) {
         Decision::Deny { rule, reason } => Err(denied(parked, &rule, reason)),
-        Decision::NeedApproval { rule, by, .. } if !state.admits(call.now, &by, call.who) => {
+        Decision::NeedApproval { rule, by, .. } if !state.admits(&by, call.who) => {
             let refusal = Refusal::ApprovalNotYours { rule };
             Err(denied(parked, &parked.rule, refusal.to_string().into()))
         }

@@ -186,7 +186,8 @@ pub enum Approver {
     Human,
     /// A person by a passkey, and by nothing else.
     Passkey,
-    /// A person by a passkey, once one is enrolled; until then a person at a terminal or at the desktop as well.
+    /// A person by a passkey, and once one is enrolled nothing else that the rule names; until then a person at a terminal or at the
+    /// desktop as well.
     PasskeyIfEnrolled,
     /// The person at the host of the asking agent, by a dialog that this host shows.
     Host,

@@ -21,6 +21,7 @@ mod decide;
 mod delegation;
 mod effect;
 mod event;
+mod event_kinds;
 mod files;
 mod grants;
 mod handoff;
@@ -80,6 +81,7 @@ pub use crew::{
 };
 pub use effect::{Effect, Owed};
 pub use event::{Event, EventKind};
+pub use event_kinds::event_kinds;
 pub use files::{FileChange, Finding, FindingKind, ScanReport, Watched, WatchedFile};
 pub use grants::{Grant, GrantChange, Grants, Outcome};
 pub use handoff::{Handoff, HandoffState, Handoffs};
@@ -105,7 +107,7 @@ pub use outgoing::{
     ApprovalFacts, NoticeAbout, NoticeKind, NoticeTarget, NoticeWords, Outgoing, OutgoingNotice, TaskFacts,
 };
 pub use owing::{Deed, Owing};
-pub use passkey::{KnownPasskey, Passkey, PasskeyChange, PasskeyReset, Passkeys, SignedWord};
+pub use passkey::{KnownPasskey, Passkey, PasskeyChange, PasskeyStanding, Passkeys, SOURCE_ROOT, SignedWord};
 pub use permission::PermissionEvent;
 pub use post::{BrokerState, Post, PostChange, PostSettings};
 pub use principal::{Principal, Proof, Share};
@@ -121,7 +123,8 @@ pub use task::{Report, Task, TaskNote, TaskState, Tasks};
 pub use timeline::{BEAT, DOOR_OPENED, Topic, WATCHER};
 pub use token::{TOKEN_SCOPES, Token, Tokens};
 pub use tool_call::{
-    ToolCall, ToolCommand, ToolFacts, ToolPath, folders_of, is_machinery, runs_later, takes_patch,
+    ToolCall, ToolCommand, ToolFacts, ToolPath, folders_of, is_machinery, is_of_processes, is_stream,
+    runs_later, takes_patch,
 };
 pub use usage::Usage;
 pub use version::{Ahead, Earlier, KeptVersion, Version};

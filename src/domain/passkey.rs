@@ -6,7 +6,9 @@
 //! ```
 //! Whether a signature is good is found out at the door, before the command comes in. The core decides what only it knows:
 //! whether the passkey is on record and not revoked, and whether its counter went up, in the order of commands.
-//! After a reset no passkey is good for a day, so that its owner hears of it first.
+//!
+//! After a reset, and after a revocation without a signature that leaves no passkey, none is good for a day, so that its
+//! owner hears of it first. That day is counted in time that the daemon has run, which no clock moves.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,11 +16,15 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::command::{
-    AddPasskey, PasskeyAdded, PasskeyRevoked, PasskeysReset, ResetPasskeys, RevokePasskey, SayWord, WordSaid,
+    AddPasskey, NotePasskeyList, PasskeyAdded, PasskeyListNoted, PasskeyRevoked, PasskeysReset,
+    ResetPasskeys, RevokePasskey, SayWord, WordSaid,
 };
 use super::{Change, EventKind, Outbox, Principal, Proof, Refusal, State};
-use provost_base::limits::{PASSKEYS_MAX, PASSKEYS_REVOKED_MAX};
-use provost_base::{Digest, Json, Timestamp};
+use provost_base::limits::{PASSKEYS_MAX, PASSKEYS_RESET_S, PASSKEYS_REVOKED_MAX};
+use provost_base::{Digest, Json, Timestamp, Ttl};
+
+/// How long no passkey counts after all were given up.
+const WAIT: Ttl = Ttl::seconds_clamped(PASSKEYS_RESET_S);
 
 /// A passkey: what is needed to check its signatures, now and by a stranger later.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -73,21 +79,45 @@ pub struct SignedWord {
     pub counter: u32,
 }
 
+impl Passkey {
+    /// Whether the other one signs as this one does: the same key, for the same domain, as able to be backed up.
+    pub fn signs_as(&self, other: &Passkey) -> bool {
+        (&self.key, &self.rp_id, self.backup_eligible) == (&other.key, &other.rp_id, other.backup_eligible)
+    }
+}
+
+/// The source of a passkey of root's list.
+pub const SOURCE_ROOT: &str = "root";
+
 /// Passkeys on record.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Passkeys {
     all: BTreeMap<Box<str>, Arc<KnownPasskey>>,
-    reset: Option<PasskeyReset>,
+    standing: PasskeyStanding,
     daemon: Box<str>,
 }
 
-/// The last reset.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct PasskeyReset {
-    /// How many there were, as the list counts them.
+/// How the list stands with this daemon.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct PasskeyStanding {
+    /// How many resets there were, as the list counts them.
     pub count: u64,
-    /// From when passkeys count again.
+    /// From when passkeys count again, if the daemon runs until then.
     pub until: Timestamp,
+    /// How much of the wait after the last reset is left, in milliseconds of running. A record from before this was counted has all
+    /// of it.
+    #[serde(default = "whole_wait")]
+    pub left_ms: u64,
+    /// The highest number of a list that was taken in. A list with a lower one is an old copy.
+    #[serde(default)]
+    pub number: u64,
+    /// Whether the list could not be used when it was last looked at.
+    #[serde(default)]
+    pub is_unusable: bool,
+}
+
+fn whole_wait() -> u64 {
+    u64::from(WAIT.as_millis())
 }
 
 /// A row of the passkeys on record.
@@ -97,8 +127,8 @@ pub enum PasskeyChange {
     Put(Arc<KnownPasskey>),
     /// A passkey that was revoked long ago is forgotten.
     Drop(Box<str>),
-    /// All were given up.
-    Reset(PasskeyReset),
+    /// How the list stands.
+    Standing(PasskeyStanding),
     /// The id of this daemon, made with its store. Loading says it once.
     Daemon(Box<str>),
 }
@@ -112,7 +142,7 @@ impl Passkeys {
             PasskeyChange::Drop(id) => {
                 self.all.remove(id);
             }
-            PasskeyChange::Reset(it) => self.reset = Some(*it),
+            PasskeyChange::Standing(it) => self.standing = *it,
             PasskeyChange::Daemon(id) => self.daemon = id.clone(),
         }
     }
@@ -122,9 +152,19 @@ impl Passkeys {
         &self.daemon
     }
 
-    /// The last reset, if there was one.
-    pub fn reset(&self) -> Option<PasskeyReset> {
-        self.reset
+    /// How the list stands.
+    pub fn standing(&self) -> PasskeyStanding {
+        self.standing
+    }
+
+    /// The passkey of this id, revoked or not.
+    pub fn get(&self, id: &str) -> Option<&Arc<KnownPasskey>> {
+        self.all.get(id)
+    }
+
+    /// Those that are not revoked.
+    pub fn unrevoked(&self) -> impl Iterator<Item = &Arc<KnownPasskey>> {
+        self.iter().filter(|it| it.revoked_at.is_none())
     }
 
     /// All that are on record, revoked ones included.
@@ -132,28 +172,42 @@ impl Passkeys {
         self.all.values()
     }
 
-    /// Whether a person has enrolled one. During the wait after a reset the answer is yes: a process that resets the list must not be
-    /// asked for less at once.
-    pub fn are_enrolled(&self, now: Timestamp) -> bool {
-        self.waits_until(now).is_some() || self.iter().any(|it| it.revoked_at.is_none())
+    /// Whether a person has enrolled one. During the wait after a reset, and while the list cannot be used, the answer is yes: a
+    /// process that resets or breaks the list must not be asked for less.
+    pub fn are_enrolled(&self) -> bool {
+        self.standing.left_ms > 0 || self.standing.is_unusable || self.unrevoked().next().is_some()
     }
 
-    /// Until when no passkey counts, while that is in the future.
+    /// Until when no passkey counts, if the daemon runs until then; `None` without a wait.
     pub fn waits_until(&self, now: Timestamp) -> Option<Timestamp> {
-        self.reset.map(|it| it.until).filter(|until| now < *until)
+        let left = Ttl::from_millis(self.standing.left_ms).unwrap_or(WAIT);
+        (self.standing.left_ms > 0).then(|| now.after(left))
     }
 
-    fn good(&self, id: &str, now: Timestamp) -> Result<&Arc<KnownPasskey>, Refusal> {
-        let no = |why: &str| Refusal::PasskeyRefused { why: why.into() };
-        if self.waits_until(now).is_some() {
-            return Err(no("all passkeys were reset, and none counts until a day has passed since"));
+    /// By how much the clock went on further than the daemon has run since the wait began, in milliseconds.
+    pub fn leapt_ms(&self, now: Timestamp) -> u64 {
+        self.waits_until(now).map_or(0, |until| until.since_ms(self.standing.until))
+    }
+
+    fn good(&self, id: &str) -> Result<&Arc<KnownPasskey>, Refusal> {
+        if self.standing.left_ms > 0 {
+            return Err(refused("all passkeys were reset, and none counts until a day has passed since"));
         }
+        self.on_record(id)
+    }
+
+    fn on_record(&self, id: &str) -> Result<&Arc<KnownPasskey>, Refusal> {
+        let no = refused;
         let known = self.all.get(id).ok_or_else(|| no("this passkey is not on record here"))?;
         if known.revoked_at.is_some() {
             return Err(no("this passkey was revoked"));
         }
         Ok(known)
     }
+}
+
+fn refused(why: &str) -> Refusal {
+    Refusal::PasskeyRefused { why: why.into() }
 }
 
 impl State {
@@ -164,14 +218,30 @@ impl State {
         word: &SignedWord,
         out: &mut Outbox,
     ) -> Result<(), Refusal> {
-        let known = self.passkeys.good(&word.credential, now)?;
+        let known = self.passkeys.good(&word.credential)?;
         if (word.counter != 0 || known.counter != 0) && word.counter <= known.counter {
-            let why = "its counter went back: a copy of the key may be in use".into();
-            return Err(Refusal::PasskeyRefused { why });
+            return Err(refused("its counter went back: a copy of the key may be in use"));
         }
         let used = KnownPasskey { counter: word.counter, used_at: Some(now), ..KnownPasskey::clone(known) };
         out.put(Change::Passkey(PasskeyChange::Put(Arc::new(used))));
         Ok(())
+    }
+
+    /// Takes in what was signed for a change of the list: here, or at another daemon, whose counters are not ours.
+    fn sign_change(
+        &self,
+        now: Timestamp,
+        who: &Principal,
+        word: Option<&SignedWord>,
+        out: &mut Outbox,
+    ) -> Result<(), Refusal> {
+        match word {
+            Some(word) if who.proof() == Proof::Internal => {
+                self.passkeys.on_record(&word.credential).map(drop)
+            }
+            Some(word) => self.use_passkey(now, word, out),
+            None => Ok(()),
+        }
     }
 
     /// A person, or the daemon that reads the list.
@@ -193,24 +263,30 @@ impl State {
         out: &mut Outbox,
     ) -> Result<PasskeyAdded, Refusal> {
         Self::may_change_passkeys(who)?;
-        let id = &verb.passkey.id;
-        if let Some(known) = self.passkeys.all.get(id) {
+        let (new, is_roots) = (&verb.passkey, &*verb.passkey.source == SOURCE_ROOT);
+        if let Some(known) = self.passkeys.get(&new.id) {
             if known.revoked_at.is_some() {
-                let why = "this passkey was revoked here, and stays so; make another one".into();
-                return Err(Refusal::PasskeyRefused { why });
+                return Err(refused("this passkey was revoked here, and stays so; make another one"));
             }
-            return Ok(PasskeyAdded);
+            if known.passkey.signs_as(new) {
+                return Ok(PasskeyAdded);
+            }
+            if !is_roots {
+                return Err(refused("another key is on record under the id of this passkey"));
+            }
         }
-        if self.passkeys.iter().filter(|it| it.revoked_at.is_none()).count() >= PASSKEYS_MAX {
+        let known = self.passkeys.unrevoked().count();
+        if known >= PASSKEYS_MAX {
             return Err(Refusal::quota(
                 "there are as many passkeys as there may be",
                 PASSKEYS_MAX,
                 "revoke one",
             ));
         }
-        if let Some(word) = &verb.vouched {
-            self.use_passkey(now, word, out)?;
+        if known > 0 && verb.vouched.is_none() && !is_roots {
+            return Err(refused("a passkey is on record, and a further one counts only if it signs for it"));
         }
+        self.sign_change(now, who, verb.vouched.as_deref(), out)?;
         let (passkey, vouched) = (Box::new(verb.passkey.clone()), verb.vouched.clone());
         out.append_event(EventKind::PasskeyAdded { passkey, vouched });
         let known = KnownPasskey {
@@ -232,15 +308,17 @@ impl State {
         out: &mut Outbox,
     ) -> Result<PasskeyRevoked, Refusal> {
         Self::may_change_passkeys(who)?;
-        let known = self.passkeys.all.get(&verb.id).filter(|it| it.revoked_at.is_none());
-        let known =
-            known.ok_or_else(|| Refusal::PasskeyRefused { why: "there is no such passkey".into() })?;
-        if let Some(word) = &verb.signed {
-            self.use_passkey(now, word, out)?;
-        }
+        let known = self.passkeys.get(&verb.id).filter(|it| it.revoked_at.is_none());
+        let known = known.ok_or_else(|| refused("there is no such passkey"))?;
+        self.sign_change(now, who, verb.signed.as_deref(), out)?;
         let (id, name) = (verb.id.clone(), known.passkey.name.clone());
         out.append_event(EventKind::PasskeyRevoked { id, name, signed: verb.signed.clone() });
         self.put_revoked(now, known, out);
+        // Otherwise a process with a terminal of its own would revoke the last one and enrol its own, without the wait of a reset.
+        if verb.signed.is_none() && self.passkeys.unrevoked().count() == 1 {
+            let count = self.passkeys.standing.count + 1;
+            self.begin_wait(now, count, 0, out);
+        }
         Ok(PasskeyRevoked)
     }
 
@@ -252,13 +330,47 @@ impl State {
         out: &mut Outbox,
     ) -> Result<PasskeysReset, Refusal> {
         Self::may_change_passkeys(who)?;
-        let until = now.after(verb.wait);
-        let good: Vec<_> = self.passkeys.iter().filter(|it| it.revoked_at.is_none()).collect();
+        let good: Vec<_> = self.passkeys.unrevoked().collect();
         good.iter().for_each(|it| self.put_revoked(now, it, out));
         let revoked = u32::try_from(good.len()).unwrap_or(u32::MAX);
+        if verb.waits || revoked > 0 {
+            return Ok(PasskeysReset { until: self.begin_wait(now, verb.count, revoked, out) });
+        }
+        let standing = PasskeyStanding { count: verb.count, ..self.passkeys.standing };
+        out.put(Change::Passkey(PasskeyChange::Standing(standing)));
+        Ok(PasskeysReset { until: now })
+    }
+
+    /// From now on no passkey counts until a day has passed.
+    fn begin_wait(&self, now: Timestamp, count: u64, revoked: u32, out: &mut Outbox) -> Timestamp {
+        let until = now.after(WAIT);
         out.append_event(EventKind::PasskeysReset { revoked, until });
-        out.put(Change::Passkey(PasskeyChange::Reset(PasskeyReset { count: verb.count, until })));
-        Ok(PasskeysReset { until })
+        let standing = PasskeyStanding { count, until, left_ms: whole_wait(), ..self.passkeys.standing };
+        out.put(Change::Passkey(PasskeyChange::Standing(standing)));
+        until
+    }
+
+    /// Keeps in mind what the daemon has seen of the list, and how long it has run.
+    pub(super) fn note_passkey_list(
+        &self,
+        who: &Principal,
+        verb: &NotePasskeyList,
+        out: &mut Outbox,
+    ) -> Result<PasskeyListNoted, Refusal> {
+        if who.proof() != Proof::Internal {
+            return Err(refused("only the daemon itself says how the list of passkeys stands"));
+        }
+        let before = self.passkeys.standing;
+        let standing = PasskeyStanding {
+            left_ms: before.left_ms.saturating_sub(verb.ran_ms),
+            number: before.number.max(verb.number.unwrap_or(0)),
+            is_unusable: verb.is_unusable,
+            ..before
+        };
+        if standing != before {
+            out.put(Change::Passkey(PasskeyChange::Standing(standing)));
+        }
+        Ok(PasskeyListNoted)
     }
 
     /// A signed verb counts once: its counter is used up with it.

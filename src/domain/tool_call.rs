@@ -40,6 +40,14 @@ pub struct ToolPath {
     pub spelled: Box<str>,
     /// Whether it is a path for certain, and one that a rule may allow.
     pub sure: bool,
+    /// Whether it may lead to any file: where it leads is another place for each process, or cannot be found out.
+    #[serde(default, skip_serializing_if = "is_not")]
+    pub anywhere: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference over")]
+fn is_not(it: &bool) -> bool {
+    !it
 }
 
 /// What a call names, by its words alone.
@@ -134,6 +142,24 @@ const FILE_TOOLS: &[&str] = &["Read", "Write", "Edit", "MultiEdit", "NotebookEdi
 /// Arguments that name such a file.
 const FILE_ARGUMENTS: &[&str] = &["file_path", "notebook_path"];
 
+/// Arguments that other hosts name files by. Beside one of them it is not certain which file such a tool touches.
+const OTHER_FILE_ARGUMENTS: &[&str] = &[
+    "path",
+    "paths",
+    "file",
+    "files",
+    "filePath",
+    "filename",
+    "fileName",
+    "notebookPath",
+    "target_file",
+    "targetFile",
+    "absolute_path",
+    "relative_path",
+    "uri",
+    "url",
+];
+
 /// Tools that change what a patch says.
 const PATCH_TOOLS: &[&str] = &["apply_patch", "ApplyPatch"];
 
@@ -143,6 +169,30 @@ const MACHINERY: &[&str] = &[".git", ".claude", ".codex", ".cursor", ".provost",
 /// Whether a path is, or lies in, something of git's or of a host's own.
 pub fn is_machinery(path: &str) -> bool {
     path.split(['/', '\\']).any(|part| MACHINERY.iter().any(|it| it.eq_ignore_ascii_case(part)))
+}
+
+/// Links below a process' folder in `/proc` that lead each process to another place.
+const PLACES_OF_PROCESSES: &[&str] = &["cwd", "root", "exe", "fd", "map_files", "ns", "task"];
+
+/// Streams that each process has been given, by whatever name they are opened.
+const STREAMS: &[&str] = &["/dev/stdin", "/dev/stdout", "/dev/stderr"];
+
+/// Whether a path is one of the streams that a process was given, and no file by its name.
+pub fn is_stream(path: &str) -> bool {
+    let numbered = path.strip_prefix("/dev/fd/").or_else(|| path.strip_prefix("/proc/self/fd/"));
+    STREAMS.contains(&path) || numbered.is_some_and(|it| ["0", "1", "2"].contains(&it))
+}
+
+/// Whether an absolute path, as it is spelled, goes through such a link.
+pub fn is_of_processes(path: &str) -> bool {
+    let mut parts = path.split('/').filter(|it| !it.is_empty() && *it != ".");
+    let is_process = |it: &str| it.ends_with("self") || it.bytes().all(|it| it.is_ascii_digit());
+    let leads = match (parts.next(), parts.next()) {
+        (Some("proc"), Some(it)) => is_process(it) && parts.any(|it| PLACES_OF_PROCESSES.contains(&it)),
+        (Some("dev"), Some("fd")) => true,
+        _ => false,
+    };
+    leads && !is_stream(path)
 }
 
 /// Parts of a repository by which git takes a folder for one, and its configuration, in small letters.
@@ -180,14 +230,13 @@ impl ToolCall {
             let named: Vec<Option<&str>> = named.map(Value::as_str).collect();
             let complete = !named.is_empty() && named.iter().all(|it| it.is_some_and(|it| !it.is_empty()));
             let more = named.iter().flatten().any(|it| is_shortened(it));
-            let paths = named.into_iter().flatten().map(str::to_owned).collect();
-            return Self {
-                paths,
-                complete: complete && !more,
-                more,
-                writes: tool != "Read",
-                ..Self::default()
-            };
+            let other = OTHER_FILE_ARGUMENTS.iter().filter_map(|name| arguments.get(name));
+            let other: Vec<&str> = other.flat_map(texts).collect();
+            let more = more || other.iter().any(|it| is_shortened(it));
+            let complete = complete && !more && other.is_empty();
+            let paths = named.into_iter().flatten().chain(other).map(str::to_owned).collect();
+            return Self { paths, complete, more, writes: tool != "Read", ..Self::default() }
+                .with_addresses();
         }
         if takes_patch(tool) {
             return patched(arguments);
@@ -209,8 +258,39 @@ impl ToolCall {
         let more = found.more || found.paths.len() > TOOL_PATHS_MAX || found.open.len() > TOOL_PATHS_MAX;
         let paths = found.paths.into_iter().take(TOOL_PATHS_MAX).collect();
         let open = found.open.into_iter().take(TOOL_PATHS_MAX).map(Into::into).collect();
-        Self { command, paths, complete: false, open, more, writes: true }
+        Self { command, paths, complete: false, open, more, writes: true }.with_addresses()
     }
+
+    /// The same with the paths of addresses of files (`file:///etc/passwd`). Whether the tool reads them as such is not known.
+    fn with_addresses(mut self) -> Self {
+        let found: Vec<String> = self.paths.iter().filter_map(|it| path_of_address(it)).collect();
+        self.complete &= found.is_empty();
+        self.paths.extend(found);
+        self
+    }
+}
+
+/// The path of an address of a file, with its escapes read.
+fn path_of_address(address: &str) -> Option<String> {
+    let scheme = address.get(..5).filter(|it| it.eq_ignore_ascii_case("file:"))?;
+    let rest = &address[scheme.len()..];
+    let path = match rest.strip_prefix("//") {
+        // What stands before the path is a host's name: none, or this one's.
+        Some(rest) => rest.find('/').map_or(rest, |at| &rest[at..]),
+        None => rest,
+    };
+    let path = path.split(['?', '#']).next().unwrap_or_default();
+    let (mut rest, mut all) = (path.as_bytes(), Vec::with_capacity(path.len()));
+    while let [byte, behind @ ..] = rest {
+        let digits = (*byte == b'%').then(|| behind.split_at_checked(2)).flatten();
+        let escaped = digits.and_then(|(two, behind)| {
+            Some((u8::from_str_radix(std::str::from_utf8(two).ok()?, 16).ok()?, behind))
+        });
+        let (byte, behind) = escaped.unwrap_or((*byte, behind));
+        all.push(byte);
+        rest = behind;
+    }
+    String::from_utf8(all).ok().filter(|it| !it.is_empty())
 }
 
 /// Whether Codex asks about a connection of a command, which it names beside it, and not about the command.
@@ -238,25 +318,42 @@ fn command(arguments: &Value) -> Option<ToolCommand> {
     }
 }
 
-/// The files of a patch. Each line that may name one counts as one.
+/// The files of a patch. Each line that may name one counts as one, wherever in the arguments it stands. A patch in which none is
+/// found may be about any.
 fn patched(arguments: &Value) -> ToolCall {
     const NAMES: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
     const MARKS: [&str; 3] = ["*** Begin Patch", "*** End Patch", "*** End of File"];
-    let named = ["command", "input", "patch"].into_iter().find_map(|name| arguments.get(name)?.as_str());
-    let text = arguments.as_str().or(named).unwrap_or_default();
-    let heads = text.lines().map(str::trim).filter(|it| it.starts_with("***"));
-    let (mut paths, mut complete) = (Vec::new(), true);
-    for head in heads {
+    let is_head = |line: &&str| line.starts_with("***");
+    let all = texts(arguments);
+    let (mut paths, mut complete) = (Vec::new(), is_one_patch(arguments));
+    for head in all.iter().flat_map(|it| it.lines()).map(str::trim).filter(is_head) {
         match NAMES.iter().find_map(|name| head.strip_prefix(name)) {
             Some(path) => paths.push(path.trim().to_owned()),
             None => complete &= MARKS.contains(&head),
         }
     }
+    complete &= all.iter().filter(|it| it.lines().map(str::trim).any(|it| is_head(&it))).count() == 1;
     let more = paths.len() > TOOL_PATHS_MAX || paths.iter().any(|it| it.len() > PATH_LEN_MAX);
-    let more = more || is_shortened(text);
-    complete &= !paths.is_empty() && !more;
+    let more = more || paths.is_empty() || all.iter().any(|it| is_shortened(it));
     paths.truncate(TOOL_PATHS_MAX);
-    ToolCall { paths, complete, more, writes: true, ..ToolCall::default() }
+    ToolCall { paths, complete: complete && !more, more, writes: true, ..ToolCall::default() }
+        .with_addresses()
+}
+
+/// Whether it is plain which of the arguments is the patch: a text, alone or behind the tool's own name.
+fn is_one_patch(arguments: &Value) -> bool {
+    let given: Vec<&Value> =
+        ["command", "input", "patch"].into_iter().filter_map(|name| arguments.get(name)).collect();
+    match &given[..] {
+        [] => arguments.is_string(),
+        [Value::String(_)] => true,
+        [Value::Array(words)] => match &words[..] {
+            [Value::String(_)] => true,
+            [Value::String(name), Value::String(_)] => takes_patch(name),
+            _ => false,
+        },
+        _ => false,
+    }
 }
 
 /// Texts of a call that may be paths.

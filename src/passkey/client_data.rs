@@ -1,6 +1,7 @@
 //! What the browser says: which ceremony, which challenge, which page.
 
-use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer};
 
 use provost_base::limits::CLIENT_DATA_BYTES_MAX;
 
@@ -34,8 +35,13 @@ struct ClientData {
     origin: String,
     #[serde(default)]
     cross_origin: bool,
-    #[serde(default)]
-    top_origin: Option<serde_json::Value>,
+    /// A page within another one has it, and no other page, so that even a null refuses.
+    #[serde(default, deserialize_with = "is_there")]
+    top_origin: bool,
+}
+
+fn is_there<'de, D: Deserializer<'de>>(it: D) -> Result<bool, D::Error> {
+    IgnoredAny::deserialize(it).map(|_| true)
 }
 
 /// Holds client data against what was asked; `origins` are compared to the letter, so the port counts. Without them,
@@ -49,6 +55,10 @@ pub(crate) fn check(
     if bytes.len() > CLIENT_DATA_BYTES_MAX {
         return Err(Refused::TooLong("the client data"));
     }
+    // A struct would be read from an array as well.
+    if bytes.trim_ascii_start().first() != Some(&b'{') {
+        return Err(Refused::ClientData);
+    }
     let data: ClientData = serde_json::from_slice(bytes).map_err(|_| Refused::ClientData)?;
     if data.r#type != ceremony.as_str() {
         return Err(Refused::Type);
@@ -59,7 +69,7 @@ pub(crate) fn check(
     if origins.is_some_and(|known| !known.contains(&data.origin)) {
         return Err(Refused::Origin);
     }
-    if data.cross_origin || data.top_origin.is_some() {
+    if data.cross_origin || data.top_origin {
         return Err(Refused::Framed);
     }
     Ok(())

@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use provost_base::limits::{PASSKEY_RSA_BITS_MAX, PASSKEY_RSA_BITS_MIN, PASSKEY_RSA_EXPONENT_BYTES_MAX};
 
+use provost_base::{Digest, Json};
+
 use crate::Refused;
 use crate::cbor::{Item, Reader};
 
@@ -62,6 +64,12 @@ impl PublicKey {
             PublicKey::Ed25519(_) => "Ed25519",
             PublicKey::Rs256 { .. } => "RS256",
         }
+    }
+
+    /// Its fingerprint, RFC 7638: the SHA-256 of the key as a JSON Web Key, base64url.
+    pub fn fingerprint(&self) -> String {
+        let jwk = serde_json::to_value(self).expect("our own types always encode");
+        crate::text_of(Digest::of(Json::from_value(&jwk).as_str().as_bytes()).as_bytes())
     }
 
     /// The key that begins `bytes`, as COSE writes it, and what is behind it.

@@ -252,7 +252,7 @@ impl Form for Paths {
             }
             (NamedPaths::OfCall(call), Ruling::Approve | Ruling::Deny) => {
                 call.more
-                    || call.paths.iter().any(|it| leads(it) || globs.matches(&it.spelled))
+                    || call.paths.iter().any(|it| it.anywhere || leads(it) || globs.matches(&it.spelled))
                     || call.open.iter().any(|it| globs.may_match(it))
             }
         }

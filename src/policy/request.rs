@@ -14,7 +14,7 @@ use super::units::size;
 use provost_base::{RuleId, Timestamp, normalised_path};
 use provost_domain::{
     Command, Credentials, Door, Facts, Git, Network, Principal, Proof, Tier, ToolCall, ToolFacts, ToolPath,
-    WorkerKind, is_machinery, runs_later, takes_patch,
+    WorkerKind, is_machinery, is_of_processes, runs_later, takes_patch,
 };
 
 /// Where a repository is imagined to be when a request does not say.
@@ -246,8 +246,10 @@ impl Request {
                 .map(|it| it.trim_start_matches('/').to_owned());
             let runs_later =
                 call.writes && runs_later(below.as_deref().unwrap_or(&absolute), below.is_some());
-            let sure = call.complete && !is_machinery(&absolute) && !runs_later;
-            ToolPath { at: below.into_iter().chain([absolute]).map(Into::into).collect(), spelled, sure }
+            let anywhere = is_of_processes(path) || is_of_processes(&absolute);
+            let sure = call.complete && !is_machinery(&absolute) && !runs_later && !anywhere;
+            let at = below.into_iter().chain([absolute]).map(Into::into).collect();
+            ToolPath { at, spelled, sure, anywhere }
         };
         let paths = call.paths.iter().map(found).collect();
         let inside = self.place().is_ok();

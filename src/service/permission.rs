@@ -9,10 +9,11 @@ use tokio::time::Instant;
 
 use super::{Base, Provost};
 use provost_base::limits::HOOK_LINKS_MAX;
-use provost_base::{is_absolute, normalised_path};
+use provost_base::{is_absolute, normalised_path, plain_path};
 use provost_domain::command::{AskPermission, Permitted, WithdrawPermission};
 use provost_domain::{
-    Answer, Facts, Principal, Refusal, ToolCall, ToolFacts, ToolPath, folders_of, is_machinery, runs_later,
+    Answer, Facts, Principal, Refusal, ToolCall, ToolFacts, ToolPath, folders_of, is_machinery,
+    is_of_processes, is_stream, runs_later,
 };
 use provost_system::shared_real_path;
 
@@ -120,47 +121,90 @@ fn named_path(path: &str, folder: Option<&Path>, top: &Path, call: &ToolCall) ->
         true => Some(PathBuf::from(path)),
         false => home().or_else(|| folder.map(|it| it.join(path))),
     };
-    let real = whole.filter(|it| it.is_absolute()).and_then(leads_to);
-    let text = real.as_deref().and_then(Path::to_str).map(normalised_path);
+    let whole = whole.filter(|it| it.is_absolute());
+    // The system follows each step; a host may put the words together first. Which of them, rules that refuse need not know.
+    let leads = whole.as_deref().map(|it| leads_to(it.to_owned()));
+    let plain = whole.as_deref().map(|it| leads_to(plain_path(it)));
+    let anywhere = [&leads, &plain].into_iter().any(|it| matches!(it, Some(Lead::Anywhere)));
+    let (real, plain) = (leads.and_then(Lead::path), plain.and_then(Lead::path));
+    let text = |it: &PathBuf| it.to_str().map(normalised_path);
+    let is_one = real.is_some() && real == plain;
     // What a host makes of a tilde or a variable is not known.
     let is_plain = (cfg!(windows) || !path.contains('\\'))
         && !path.starts_with('~')
         && !path.contains(['$', '%'])
         && !path.chars().any(char::is_control);
-    let inside = real.as_deref().filter(|it| it.starts_with(top)).map(|it| below(it, top));
-    let runs = |text: &String| match (&inside, &real) {
-        (Some(below), Some(real)) => runs_later(below, true) || changes_repository(real, top),
-        _ => runs_later(text, false),
+    let inside = |it: &PathBuf| it.starts_with(top).then(|| below(it, top));
+    let runs = |real: &PathBuf, text: &str| match inside(real) {
+        Some(below) => runs_later(&below, true) || changes_repository(real, top),
+        None => runs_later(text, false),
     };
-    let may_be_touched = |it: &String| !(is_machinery(it) || (call.writes && runs(it)));
-    let sure = call.complete && is_plain && text.as_ref().is_some_and(may_be_touched);
+    let may_be_touched = |real: &PathBuf| {
+        text(real).is_some_and(|it| !(is_machinery(&it) || (call.writes && runs(real, &it))))
+    };
+    let sure = call.complete && is_plain && is_one && !anywhere && real.as_ref().is_some_and(may_be_touched);
+    let places = real.iter().chain(plain.iter().filter(|_| !is_one));
     ToolPath {
-        at: inside.into_iter().chain(text).map(Into::into).collect(),
+        at: places.flat_map(|it| inside(it).into_iter().chain(text(it))).map(Into::into).collect(),
         spelled: normalised_path(path).into(),
         sure,
+        anywhere,
     }
 }
 
-/// Where a path leads, links followed, as far as it is there. `None` where that is another place for each process.
-fn leads_to(mut there: PathBuf) -> Option<PathBuf> {
-    let (mut rest, mut links) = (Vec::new(), 0);
+/// Where a path leads.
+enum Lead {
+    /// To this place, links followed, as far as it is there.
+    To(PathBuf),
+    /// Nowhere: what it goes up from is not there.
+    Nowhere,
+    /// To another place for each process, or further than links are followed.
+    Anywhere,
+}
+
+impl Lead {
+    fn path(self) -> Option<PathBuf> {
+        match self {
+            Lead::To(path) => Some(path),
+            Lead::Nowhere | Lead::Anywhere => None,
+        }
+    }
+}
+
+fn leads_to(mut there: PathBuf) -> Lead {
+    let (mut rest, mut links): (Vec<OsString>, _) = (Vec::new(), 0);
+    let whole = |there: &Path, rest: &[OsString]| {
+        rest.iter().rev().fold(there.to_owned(), |path: PathBuf, name| path.join(name))
+    };
     loop {
-        if there.starts_with("/proc") {
-            return None;
+        let path = whole(&there, &rest);
+        if path.to_str().is_some_and(is_stream) {
+            return Lead::To(path);
+        }
+        let is_shared = |path: &Path| path.to_str().is_some_and(|it| !is_of_processes(it));
+        if !is_shared(&path) {
+            return Lead::Anywhere;
         }
         if let Ok(real) = shared_real_path(&there) {
-            return Some(rest.iter().rev().fold(real, |path: PathBuf, name: &OsString| path.join(name)));
+            let real = whole(&real, &rest);
+            return if is_shared(&real) { Lead::To(real) } else { Lead::Anywhere };
         }
         // A link to what is not there yet is written through all the same.
         match std::fs::read_link(&there) {
             Ok(to) if links < HOOK_LINKS_MAX => {
                 links += 1;
-                there = there.parent()?.join(to);
+                match there.parent() {
+                    Some(parent) => there = parent.join(to),
+                    None => return Lead::Nowhere,
+                }
             }
-            Ok(_) => return None,
+            Ok(_) => return Lead::Anywhere,
             Err(_) => {
-                rest.push(there.file_name()?.to_owned());
-                there = there.parent()?.to_owned();
+                let (Some(name), Some(parent)) = (there.file_name(), there.parent()) else {
+                    return Lead::Nowhere;
+                };
+                rest.push(name.to_owned());
+                there = parent.to_owned();
             }
         }
     }

@@ -62,11 +62,7 @@ fn row(agent: &Agent, doing: &Doing<'_>) -> (u8, Row) {
         n => Cell::text(&format!("{n} locks, {} and others", doing.holds[0].symbol)),
     };
     let to = doing.runs.or(doing.asked).map(|it| super::task::path(&it.id));
-    let release = doing.holds.first().map(|lock| {
-        let symbol = provost_base::shell_word(&lock.symbol);
-        Command::new("Release by force", format!("provost unlock {symbol} --force"))
-            .or_here(Here::release(&lock.symbol))
-    });
+    let release = doing.holds.first().map(|lock| super::locks::release(&lock.symbol));
     let name = provost_base::shell_word(&agent.id);
     let here = Here::verb("revoke-tokens", serde_json::json!({ "agent": agent.id }));
     let revoke = Command::new("Revoke its tokens", format!("provost token revoke --of {name}")).or_here(here);

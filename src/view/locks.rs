@@ -17,7 +17,6 @@ pub fn locks(found: &Locks, claims: &[HeldFile], filter: &Filter, most: usize, n
                 true => Word::new("lapsed", Tone::Bad),
                 false => Word::new("held", Tone::Moving),
             };
-            let symbol = provost_base::shell_word(&it.symbol);
             Row {
                 key: it.symbol.clone(),
                 to: it.task.as_deref().map(super::task::path),
@@ -29,10 +28,7 @@ pub fn locks(found: &Locks, claims: &[HeldFile], filter: &Filter, most: usize, n
                     Cell::text(&it.fence.to_string()),
                     Cell::Until { at: it.until.clone() },
                 ],
-                commands: vec![
-                    Command::new("Release by force", format!("provost unlock {symbol} --force"))
-                        .or_here(Here::release(&it.symbol)),
-                ],
+                commands: vec![release(&it.symbol)],
             }
         })
         .collect();
@@ -80,4 +76,14 @@ fn list(title: &str, columns: &[&'static str], mut rows: Vec<Row>, most: usize, 
     let (title, more) = (format!("{title} ({})", rows.len()), rows.len().saturating_sub(most));
     rows.truncate(most);
     Block::List(Rows { title, columns: columns.to_vec(), rows, more, empty })
+}
+
+/// The command that releases another agent's lock. A symbol that begins with a dash is no option behind two of them.
+pub(super) fn release(symbol: &str) -> Command {
+    let word = provost_base::shell_word(symbol);
+    let line = match symbol.starts_with('-') {
+        true => format!("provost unlock --force -- {word}"),
+        false => format!("provost unlock {word} --force"),
+    };
+    Command::new("Release by force", line).or_here(Here::release(symbol))
 }

@@ -22,6 +22,7 @@ use hyper::{Method, StatusCode};
 
 use provost_api::wire;
 use provost_auth::caller::Caller;
+use provost_auth::role;
 use provost_base::limits::WEB_BODY_BYTES_MAX;
 use provost_base::{AgentId, Digest};
 use provost_client::{Client, ClientError};
@@ -33,7 +34,7 @@ use query::Query;
 use tokio_util::sync::CancellationToken;
 
 /// As whom the page reads, where no token says it.
-const READER: &str = "web-page";
+const READER: &str = role::PAGE;
 
 /// Makes a client that asks the daemon as this principal, with this token if it has shown one, for this process.
 pub type Clients = Arc<dyn Fn(Principal, Option<Digest>, Option<i32>) -> Client + Send + Sync>;

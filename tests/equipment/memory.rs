@@ -18,7 +18,7 @@ use provost_base::{
 use provost_domain::post::Received;
 use provost_domain::{
     Change, Contract, Counters, Durability, Effect, Intent, Job, JobChange, JobResult, KnownPasskey, Lock,
-    Mail, MergeEntry, Outbox, Owed, Parked, PasskeyChange, PasskeyReset, RegisteredAgent, Settings, Share,
+    Mail, MergeEntry, Outbox, Owed, Parked, PasskeyChange, PasskeyStanding, RegisteredAgent, Settings, Share,
     State, Switched, Task, Token, Uses,
 };
 use provost_store::journal::{Checkpoint, Key};
@@ -109,7 +109,7 @@ struct Rows {
     switched: BTreeMap<AgentId, Switched>,
     merges: BTreeMap<Fence, Arc<MergeEntry>>,
     passkeys: BTreeMap<Box<str>, Arc<KnownPasskey>>,
-    passkey_reset: Option<PasskeyReset>,
+    passkey_standing: Option<PasskeyStanding>,
     jobs: BTreeMap<JobId, Arc<Job>>,
     job_orders: BTreeMap<JobId, Json>,
     job_results: BTreeMap<JobId, Arc<JobResult>>,
@@ -262,7 +262,7 @@ impl Rows {
                 self.passkeys.insert(it.passkey.id.clone(), it.clone());
             }
             Change::Passkey(PasskeyChange::Drop(id)) => drop(self.passkeys.remove(id)),
-            Change::Passkey(PasskeyChange::Reset(it)) => self.passkey_reset = Some(*it),
+            Change::Passkey(PasskeyChange::Standing(it)) => self.passkey_standing = Some(*it),
             Change::Passkey(PasskeyChange::Daemon(_)) => {}
             Change::Job(change) => self.apply_to_jobs(change),
             Change::PutMerge(it) => drop(self.merges.insert(it.number, it.clone())),
@@ -332,7 +332,7 @@ impl Rows {
         let rows = rows.chain(tokens).chain(switched);
         let rows = rows.chain(self.merges.values().cloned().map(Change::PutMerge));
         let rows = rows.chain(self.jobs.values().cloned().map(|it| JobChange::Put(it).into()));
-        let reset = self.passkey_reset.map(PasskeyChange::Reset);
+        let reset = self.passkey_standing.map(PasskeyChange::Standing);
         let passkeys = self.passkeys.values().cloned().map(PasskeyChange::Put).chain(reset);
         let rows = rows.chain(passkeys.map(Change::Passkey));
         rows.chain([Change::Count(self.counters)]).for_each(|change| state.apply(&change));
@@ -468,11 +468,15 @@ impl Store for MemoryStore {
             !gone
         });
         let cutoff = codec::before(now, keep.events);
-        for event in rows.events.iter_mut().filter(|it| it.body.is_some()) {
+        let from = rows.pruned_to;
+        for event in rows.events.iter_mut().filter(|it| it.seq > from) {
             if events == most || event.at >= cutoff {
                 break;
             }
-            (event.body, rows.pruned_to) = (None, event.seq);
+            rows.pruned_to = event.seq;
+            if !event.kind.starts_with("passkey") {
+                event.body = None;
+            }
             events += 1;
         }
         rows.posts.prune(rows.pruned_to);

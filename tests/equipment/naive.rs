@@ -272,14 +272,25 @@ fn of_calls_paths(patterns: &[Box<str>], ruling: Ruling, request: &Request) -> b
     match ruling {
         Ruling::Allow => {
             let writes = &*request.tool != "Read";
-            let may_be = |it: &String| leads(it) && !machinery(it) && !(writes && runs_later(it));
+            let may_be = |it: &String| {
+                let is_no = machinery(it) || is_of_any_process(it) || (writes && runs_later(it));
+                leads(it) && !is_no
+            };
             call.certain && !call.paths.is_empty() && call.paths.iter().all(may_be)
         }
         _ => {
-            call.paths.iter().any(|it| leads(it) || covers(&tool_path(it)))
+            call.any
+                || call.paths.iter().any(|it| leads(it) || covers(&tool_path(it)) || is_of_any_process(it))
                 || call.open.iter().any(|word| patterns.iter().any(|it| may_be_below(it, word)))
         }
     }
+}
+
+/// Whether an absolute path goes through a link by which each process comes to a place of its own.
+fn is_of_any_process(path: &str) -> bool {
+    let parts: Vec<&str> = path.split('/').collect();
+    let links = ["cwd", "root", "exe", "fd", "map_files", "ns", "task"];
+    path.starts_with("/proc/self/") && parts.iter().any(|it| links.contains(it))
 }
 
 /// Whether a word with stars may be a path that a pattern covers.

@@ -13,6 +13,8 @@ pub(super) struct Named {
     /// Words that may be paths, with stars for what is not known.
     pub(super) open: Vec<String>,
     pub(super) certain: bool,
+    /// Whether it may touch any file.
+    pub(super) any: bool,
 }
 
 pub(super) fn named(request: &Request) -> Named {
@@ -20,20 +22,18 @@ pub(super) fn named(request: &Request) -> Named {
     match &*request.tool {
         "Read" | "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => {
             let paths: Vec<String> = path.filter(|it| !it.is_empty()).into_iter().collect();
-            Named { certain: !paths.is_empty(), paths, open: Vec::new() }
+            Named { certain: !paths.is_empty(), any: false, paths, open: Vec::new() }
         }
-        // What stands as its command is its patch, and none of ours is one.
-        "apply_patch" | "ApplyPatch" if request.command.is_some() => {
-            Named { paths: Vec::new(), open: Vec::new(), certain: false }
-        }
+        // What stands as its command may be its patch, and none of ours is one.
         "apply_patch" | "ApplyPatch" => {
             let paths: Vec<String> = path.into_iter().collect();
-            Named { certain: !paths.is_empty(), paths, open: Vec::new() }
+            let is_alone = request.command.is_none();
+            Named { certain: is_alone && !paths.is_empty(), any: paths.is_empty(), paths, open: Vec::new() }
         }
         _ => {
             let line = request.command.as_deref().unwrap_or_default();
             let texts = path.into_iter().chain(request.command.iter().map(ToString::to_string));
-            let mut named = Named { paths: texts.collect(), open: Vec::new(), certain: false };
+            let mut named = Named { paths: texts.collect(), open: Vec::new(), certain: false, any: false };
             let (read, bare) = stretches(line);
             for (word, open) in read.into_iter().chain(bare).flat_map(|it| it.words) {
                 let escaped = word.contains('\\').then(|| word.replace('\\', ""));

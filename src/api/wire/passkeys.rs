@@ -118,6 +118,9 @@ pub struct Passkeys {
     pub of_root: bool,
     /// Until when none counts after a reset.
     pub waits_until: Option<String>,
+    /// By how much the clock went on further than the daemon has run since then, in seconds, where that is much: the wait is counted in time
+    /// that the daemon runs.
+    pub leapt_s: Option<u64>,
     /// Why the list cannot be used, so that none counts.
     pub problem: Option<String>,
     /// The id of this daemon, which signatures are for.
@@ -137,6 +140,8 @@ pub struct Passkey {
     pub rp_id: String,
     /// `ES256`, `Ed25519` or `RS256`.
     pub algorithm: String,
+    /// Its public key's fingerprint, RFC 7638: the same in root's list, and in a check of the journal.
+    pub fingerprint: String,
     /// Its public key, as a JSON Web Key.
     pub key: Value,
     /// Whether its manager can sync it to other devices.

@@ -16,7 +16,6 @@ use provost_base::limits::KEY_FILE_BYTES_MAX;
 const UNFINISHED: &str = ".new-";
 
 /// A folder of keys that only its owner can open, held open so that no one can exchange it.
-/// A folder of keys that only its owner can open, held open so that no one can exchange it.
 pub struct Folder {
     path: PathBuf,
     fd: OwnedFd,
@@ -47,10 +46,18 @@ impl Folder {
         Ok(Self { path: path.to_owned(), fd })
     }
 
-    /// Waits until no other process changes the folder.
+    /// Waits until no other process changes the folder, but not for ever: any process of the user can hold the lock.
     pub fn lock(&self) -> Result<FolderLock<'_>, KeyError> {
-        fs::flock(&self.fd, FlockOperation::LockExclusive).map_err(|e| self.io("", e))?;
-        Ok(FolderLock(self))
+        super::within_wait(&self.path, || self.lock_if_free())
+    }
+
+    /// The lock, unless another process has it at the moment.
+    pub fn lock_if_free(&self) -> Result<Option<FolderLock<'_>>, KeyError> {
+        match fs::flock(&self.fd, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Some(FolderLock(self))),
+            Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) => Ok(None),
+            Err(e) => Err(self.io("", e)),
+        }
     }
 
     /// Removes what a process that was killed left unfinished. Needs the lock.
@@ -134,7 +141,6 @@ impl Folder {
         file.sync_all()
     }
 
-    /// The error for a file of this folder whose text is not in its form.
     /// The error for a file of this folder whose text is not in its form.
     pub fn malformed(&self, name: &str, what: String) -> KeyError {
         KeyError::Malformed { path: self.path.join(name), what }

@@ -1,7 +1,7 @@
 //! The key ring's folder on Windows; its files inherit its access list, which excludes other users.
 #![forbid(unsafe_code)]
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -43,12 +43,20 @@ impl Folder {
         Ok(Self { path: path.to_owned() })
     }
 
-    /// Waits until no other process changes the folder.
+    /// Waits until no other process changes the folder, but not for ever: any process of the user can hold the lock.
     pub fn lock(&self) -> Result<FolderLock, KeyError> {
+        super::within_wait(&self.path, || self.lock_if_free())
+    }
+
+    /// The lock, unless another process has it at the moment.
+    pub fn lock_if_free(&self) -> Result<Option<FolderLock>, KeyError> {
         let opened = OpenOptions::new().write(true).create(true).truncate(false).open(self.path.join(LOCK));
         let file = opened.map_err(|e| self.io(LOCK, e))?;
-        file.lock().map_err(|e| self.io(LOCK, e))?;
-        Ok(FolderLock(file))
+        match file.try_lock() {
+            Ok(()) => Ok(Some(FolderLock(file))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(e)) => Err(self.io(LOCK, e)),
+        }
     }
 
     /// Removes what a process that was killed left unfinished. Needs the lock.

@@ -60,6 +60,15 @@ pub const PASSKEYS_RESET_S: u64 = 24 * 60 * 60;
 /// Revoked passkeys that are remembered, so that none of them comes back.
 pub const PASSKEYS_REVOKED_MAX: usize = 256;
 
+/// Revoked passkeys that the list remembers, so that a daemon that did not run hears of them.
+pub const PASSKEYS_LISTED_REVOKED_MAX: usize = 32;
+
+/// How often the daemon notes that it has run, while a reset waits, in seconds: what a restart costs.
+pub const PASSKEY_WAIT_NOTE_S: u64 = 60;
+
+/// By how much the clock has to be ahead of what the daemon has run, in milliseconds, so that it is told.
+pub const PASSKEY_LEAP_MS_MIN: u64 = 300_000;
+
 /// Longest exponent of an RSA key, in bytes; 65537 has three.
 pub const PASSKEY_RSA_EXPONENT_BYTES_MAX: usize = 4;
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::passkey::{Passkey, SignedWord};
-use provost_base::{Json, Timestamp, Ttl};
+use provost_base::{Json, Timestamp};
 
 /// Put a passkey on record.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -38,8 +38,8 @@ pub struct PasskeyRevoked;
 pub struct ResetPasskeys {
     /// How many resets the list counts with this one.
     pub count: u64,
-    /// How long no passkey counts: a day, or what is left of it where another daemon has reset them.
-    pub wait: Ttl,
+    /// Whether no passkey counts for a day. It is so in any case where passkeys were on record.
+    pub waits: bool,
 }
 
 /// All passkeys are given up.
@@ -48,6 +48,21 @@ pub struct PasskeysReset {
     /// From when passkeys count again.
     pub until: Timestamp,
 }
+
+/// Keep in mind how the list of passkeys stands. The daemon says so itself.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct NotePasskeyList {
+    /// The number of the list that was taken in, if one was.
+    pub number: Option<u64>,
+    /// Whether the list cannot be used.
+    pub is_unusable: bool,
+    /// How long the daemon has run since it last said so, in milliseconds. The wait after a reset gets shorter by that.
+    pub ran_ms: u64,
+}
+
+/// It is kept in mind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PasskeyListNoted;
 
 /// Put on record that a person has signed a verb, which is carried out next.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

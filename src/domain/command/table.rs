@@ -272,6 +272,8 @@ verbs! {
     RevokePasskey => PasskeyRevoked, needs Operate, Durable, by state.revoke_passkey(call.now, call.who, it, out);
     /// Give up all passkeys.
     ResetPasskeys => PasskeysReset, needs Operate, Durable, by state.reset_passkeys(call.now, call.who, it, out);
+    /// Keep in mind how the list of passkeys stands.
+    NotePasskeyList => PasskeyListNoted, needs Operate, Durable, by state.note_passkey_list(call.who, it, out);
     /// Put on record that a person has signed a verb, which is carried out next.
     SayWord => WordSaid, needs Operate, Durable, by state.say_word(call.now, call.who, it, out);
     /// A worker process was confined and is about to run.

@@ -19,8 +19,10 @@ pub struct AllPasskeysOut {
     pub passkeys: Passkeys,
     /// Whether a person has enrolled one, as rules see it.
     pub enrolled: bool,
-    /// Until when none counts, after a reset.
+    /// Until when none counts after a reset, if the daemon runs until then.
     pub waits_until: Option<Timestamp>,
+    /// By how much the clock went on further than the daemon has run since the reset, in milliseconds.
+    pub leapt_ms: u64,
 }
 
 impl View for AllPasskeys {
@@ -28,8 +30,9 @@ impl View for AllPasskeys {
 
     fn look(self, now: Timestamp, state: &State) -> AllPasskeysOut {
         let passkeys = state.passkeys.clone();
-        let (enrolled, waits_until) = (passkeys.are_enrolled(now), passkeys.waits_until(now));
-        AllPasskeysOut { passkeys, enrolled, waits_until }
+        let (enrolled, waits_until) = (passkeys.are_enrolled(), passkeys.waits_until(now));
+        let leapt_ms = passkeys.leapt_ms(now);
+        AllPasskeysOut { passkeys, enrolled, waits_until, leapt_ms }
     }
 }
 

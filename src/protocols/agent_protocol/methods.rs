@@ -8,6 +8,7 @@ use super::error::AgentProtocolError;
 use super::{AgentProtocol, foreign, ids, map, wire};
 use provost_auth::caller::Caller;
 use provost_auth::names::is_same;
+use provost_auth::role;
 use provost_base::{AgentId, AssignmentId, HandoffId, RepoPath, TaskId};
 use provost_domain::command::{
     AnswerTransfer, BeatCrew, JoinCrew, MakeAssignment, MoveAssignment, MoveMember, OfferTransfer,
@@ -294,7 +295,7 @@ impl AgentProtocol {
     /// Who acts: the page, where it does not say for whom.
     fn answering(&self, body: &Members, by_page: bool) -> Result<AgentId, AgentProtocolError> {
         if by_page && body.require(&["agent_id"], "").is_err() {
-            return Ok(AgentId::parse("dashboard").expect("a constant that is a valid id"));
+            return Ok(AgentId::parse(role::DASHBOARD).expect("a constant that is a valid id"));
         }
         body.agent("agent_id")
     }

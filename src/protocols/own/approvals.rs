@@ -15,6 +15,10 @@ impl Handles<endpoints::Approvals> for Own {
 
 impl Handles<endpoints::AnswerApproval> for Own {
     async fn handle(&self, call: &Call, body: wire::Answer) -> Answered<wire::Answered> {
+        if call.who.is_person() {
+            // A rule that asks for a passkey once there is one has to know of a list that was broken a moment ago.
+            self.look_at_passkeys().await;
+        }
         let done = self.submit_judged(&call.who, map::answer(body)?).await?;
         let (task, failed) = (done.task.map(|it| it.to_string()), done.failed.map(Into::into));
         Ok(wire::Answered { task, failed })

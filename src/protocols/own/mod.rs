@@ -17,6 +17,7 @@ mod in_process;
 mod inbox;
 mod jobs;
 mod journal;
+mod list_sync;
 mod map;
 mod merges;
 mod operate;

@@ -4,27 +4,31 @@
 //!   code at a terminal -> begin (code) -> finish (new key) -> confirm (new key signs; a known one vouches) -> counts
 //! ```
 //! The file is shared by all daemons of the user. Each keeps on record what it knows of it: before a list is used, what was
-//! added or revoked elsewhere is put on record here.
+//! added or revoked elsewhere is put on record here ([`super::list_sync`]).
 
 use std::sync::{Arc, PoisonError};
 
 use super::Own;
 use super::handle::{Answered, Call, Handles};
+use super::list_sync::{Step, steps};
 use super::map::{self, OwnError};
 use super::pending::{Asked, Kind, random};
 use super::words::{Brought, bytes, refused};
 use hyper::StatusCode;
 use provost_api::{endpoints, wire};
-use provost_auth::passkeys::{ListError, ListedPasskey, PasskeyFiles, PasskeyList};
+use provost_auth::passkeys::{ListError, ListedPasskey, PASSKEYS_FILE, PasskeyFiles, PasskeyList};
 use provost_base::limits::{
-    PASSKEY_CODE_MS_MAX, PASSKEY_NAME_BYTES_MAX, PASSKEY_TRANSPORT_BYTES_MAX, PASSKEY_TRANSPORTS_MAX,
-    PASSKEYS_RESET_S,
+    PASSKEY_CODE_MS_MAX, PASSKEY_LEAP_MS_MIN, PASSKEY_NAME_BYTES_MAX, PASSKEY_TRANSPORT_BYTES_MAX,
+    PASSKEY_TRANSPORTS_MAX, PASSKEYS_RESET_S,
 };
 use provost_base::{Digest, Json, Ttl, visible};
-use provost_domain::command::{AddPasskey, ResetPasskeys, RevokePasskey};
+use provost_domain::command::{AddPasskey, NotePasskeyList, ResetPasskeys, RevokePasskey};
 use provost_domain::view::{AgentsAtWork, AllPasskeys, AllPasskeysOut};
-use provost_domain::{KnownPasskey, Passkey, Principal, Proof, Refusal};
-use provost_passkey::{EnrolWord, Refused, Registration, Transcript, VerbWord, Word, registered, text_of};
+use provost_domain::{KnownPasskey, Passkey, Passkeys, Principal, Proof, Refusal, SOURCE_ROOT};
+use provost_passkey::{
+    EnrolWord, PublicKey, Refused, Registration, Transcript, VerbWord, Word, registered, text_of,
+};
+use serde::Deserialize as _;
 
 /// The verb of the frame in which a new passkey is made; nothing is signed in it.
 const CREATE: &str = "CreatePasskey";
@@ -58,7 +62,8 @@ fn unusable(why: &ListError) -> OwnError {
     OwnError::new(StatusCode::CONFLICT, "passkeys_unusable", why.to_string()).hint("provost passkey list")
 }
 
-fn on_record(it: &ListedPasskey, of_root: bool) -> Passkey {
+/// The passkey of a list as it goes on record.
+pub(super) fn on_record(it: &ListedPasskey, of_root: bool) -> Passkey {
     let key = serde_json::to_value(&it.key).expect("our own types always encode");
     Passkey {
         id: it.id.as_str().into(),
@@ -67,7 +72,7 @@ fn on_record(it: &ListedPasskey, of_root: bool) -> Passkey {
         key: Json::from_value(&key),
         backup_eligible: it.backup_eligible,
         aaguid: it.aaguid.as_str().into(),
-        source: if of_root { "root".into() } else { it.source.as_str().into() },
+        source: if of_root { SOURCE_ROOT.into() } else { it.source.as_str().into() },
     }
 }
 
@@ -84,6 +89,7 @@ fn row(it: &KnownPasskey) -> wire::Passkey {
         name: passkey.name.to_string(),
         rp_id: passkey.rp_id.to_string(),
         algorithm: algorithm.into(),
+        fingerprint: PublicKey::deserialize(&key).map(|it| it.fingerprint()).unwrap_or_default(),
         key,
         synced: passkey.backup_eligible,
         aaguid: passkey.aaguid.to_string(),
@@ -112,76 +118,193 @@ impl Own {
         self.0.provost.view(AllPasskeys).await.map_err(map::fault)
     }
 
-    /// Does something with the files, on a thread that may wait for the disk.
-    async fn with_files<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&PasskeyFiles, &provost_auth::keys::KeyRing) -> Result<T, ListError> + Send + 'static,
-    ) -> Answered<T> {
-        let (own, keys) = (self.clone(), Arc::clone(self.0.names.keys()));
-        let done = tokio::task::spawn_blocking(move || work(&own.0.passkey_files, &keys)).await;
-        match done {
-            Ok(done) => done.map_err(|why| unusable(&why)),
-            Err(_) => {
-                Err(map::fault(Refusal::Unavailable { why: "the list of passkeys cannot be read".into() }))
-            }
-        }
-    }
-
     /// The list in force, after what has changed in it elsewhere is on record here.
     ///
     /// # Errors
-    /// Why no passkey counts: the list cannot be used, or is gone although passkeys are on record.
+    /// Why no passkey counts: the list cannot be used.
     pub(super) async fn synced_list(&self) -> Answered<PasskeyList> {
-        let _turn = self.0.listing.acquire().await.ok();
-        let found = self.with_files(|files, keys| files.read(keys)).await?;
-        let all = self.known_passkeys().await?;
-        let good = |it: &&Arc<KnownPasskey>| it.revoked_at.is_none();
-        let Some(list) = found else {
-            if all.passkeys.iter().any(|it| good(&it)) {
-                let why = "the list of passkeys is gone, and passkeys are on record; none counts";
-                let fault = OwnError::new(StatusCode::CONFLICT, "passkeys_unusable", why);
-                return Err(fault.hint("bring passkeys.toml back, or give all up: provost passkey reset"));
+        // Only what changes something waits for its turn, so that a process that holds the folder keeps no reader waiting.
+        let found = match self.compared().await {
+            Ok((list, steps)) if steps.is_empty() => Ok(list),
+            Ok(_) => {
+                let _turn = self.0.listing.acquire().await.ok();
+                self.caught_up().await
             }
-            return Ok(PasskeyList::default());
+            Err(why) => Err(why),
         };
+        self.note_list(&found).await?;
+        found.map_err(|why| unusable(&why))
+    }
+
+    /// The list, and what is missing between it and the record.
+    async fn compared(&self) -> Result<(PasskeyList, Vec<Step>), ListError> {
+        // The record first: each change goes into the file before it goes on record, so the file is never behind.
+        let known = self.known().await?;
+        let list = self.listed(|files, keys| files.read(keys)).await?;
+        let Some(list) = list else {
+            return match known.unrevoked().next() {
+                Some(_) => Err(ListError::Gone(self.0.passkey_files.user.join(PASSKEYS_FILE))),
+                None => Ok((PasskeyList::default(), Vec::new())),
+            };
+        };
+        let steps = steps(&list, &known)?;
+        Ok((list, steps))
+    }
+
+    /// Carries out what is missing. Needs the turn.
+    async fn caught_up(&self) -> Result<PasskeyList, ListError> {
+        let (mut list, steps) = self.compared().await?;
         let system = self.0.provost.system();
-        let before = all.passkeys.reset().map_or(0, |it| it.count);
-        if list.resets > before {
-            let left_ms = list.waits_until.map_or(0, |until| until.since_ms(self.now()));
-            let wait = Ttl::seconds_clamped(left_ms.div_ceil(1_000));
-            self.submit(system, ResetPasskeys { count: list.resets, wait }).await?;
-        }
-        let known = self.known_passkeys().await?.passkeys;
-        for it in &list.passkeys {
-            if !known.iter().any(|known| *known.passkey.id == *it.id) {
-                let passkey = on_record(it, list.of_root);
-                self.submit(system, AddPasskey { passkey, counter: it.counter, vouched: None }).await?;
-            }
-        }
-        for it in known.iter().filter(good) {
-            if list.get(&it.passkey.id).is_none() {
-                self.submit(system, RevokePasskey { id: it.passkey.id.clone(), signed: None }).await?;
-            }
+        for step in steps {
+            let done = match step {
+                Step::Reset(count, waits) => {
+                    self.submit(system, ResetPasskeys { count, waits }).await.map(drop)
+                }
+                Step::Add(it, vouched) => {
+                    let passkey = on_record(&it, list.of_root);
+                    self.submit(system, AddPasskey { passkey, counter: it.counter, vouched }).await.map(drop)
+                }
+                Step::Revoke(id, signed) => self.submit(system, RevokePasskey { id, signed }).await.map(drop),
+                Step::TakeOut(ids) => {
+                    list.passkeys.retain(|it| !ids.contains(&it.id));
+                    self.tidy_up(move |list| {
+                        ids.iter().for_each(|id| list.revoke(id, None));
+                        Ok(())
+                    })
+                    .await;
+                    Ok(())
+                }
+                Step::Empty => {
+                    list = PasskeyList::default();
+                    let empty = self.emptying().await?;
+                    self.tidy_up(empty).await;
+                    Ok(())
+                }
+            };
+            done.map_err(|why| ListError::Disagrees(why.body.message))?;
         }
         Ok(list)
     }
 
-    /// Puts on record what has changed in the list, when nothing else is asked.
-    pub async fn look_at_passkeys(&self) {
+    /// Takes out of the list what was revoked here. Where that fails, it is no loss here; elsewhere it counts until a look succeeds.
+    async fn tidy_up(&self, change: impl FnOnce(&mut PasskeyList) -> Result<(), ListError> + Send + 'static) {
+        let Ok(known) = self.known().await else { return };
+        let noted = known.standing().number;
+        if let Err(why) = self.listed(move |files, keys| files.change_if_free(keys, noted, change)).await {
+            tracing::warn!(%why, "a passkey that was revoked here is still in the list");
+        }
+    }
+
+    /// What empties the list as the last reset here wants it.
+    async fn emptying(
+        &self,
+    ) -> Result<impl FnOnce(&mut PasskeyList) -> Result<(), ListError> + Send + use<>, ListError> {
+        let standing = self.known().await?.standing();
+        let waits_until = (standing.left_ms > 0).then_some(standing.until);
+        Ok(move |list: &mut PasskeyList| {
+            list.reset(standing.count, waits_until);
+            Ok(())
+        })
+    }
+
+    /// Keeps in mind how the list stands, where that is new: rules that ask for a passkey once there is one look at it.
+    async fn note_list(&self, found: &Result<PasskeyList, ListError>) -> Answered<()> {
+        let standing = self.known_passkeys().await?.passkeys.standing();
+        let number = found.as_ref().ok().filter(|it| !it.of_root).map(|it| it.number);
+        let is_unusable = found.is_err();
+        if is_unusable != standing.is_unusable || number.is_some_and(|it| it > standing.number) {
+            let verb = NotePasskeyList { number, is_unusable, ran_ms: 0 };
+            self.submit(self.0.provost.system(), verb).await?;
+        }
+        Ok(())
+    }
+
+    async fn known(&self) -> Result<Passkeys, ListError> {
+        let known = self.known_passkeys().await;
+        known.map(|it| it.passkeys).map_err(|why| ListError::Disagrees(why.body.message))
+    }
+
+    /// Does something with the files, on a thread that may wait for the disk.
+    async fn listed<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&PasskeyFiles, &provost_auth::keys::KeyRing) -> Result<T, ListError> + Send + 'static,
+    ) -> Result<T, ListError> {
+        let (own, keys) = (self.clone(), Arc::clone(self.0.names.keys()));
+        let done = tokio::task::spawn_blocking(move || work(&own.0.passkey_files, &keys)).await;
+        done.unwrap_or_else(|_| Err(ListError::Disagrees("it cannot be read".into())))
+    }
+
+    /// Changes the list. Needs the turn.
+    async fn change_list(
+        &self,
+        change: impl FnOnce(&mut PasskeyList) -> Result<(), ListError> + Send + 'static,
+    ) -> Result<(), ListError> {
+        let standing = self.known().await?.standing();
+        let number = self.listed(move |files, keys| files.change(keys, standing.number, change)).await?;
+        let noted = NotePasskeyList { number: Some(number), is_unusable: standing.is_unusable, ran_ms: 0 };
+        let noted = self.submit(self.0.provost.system(), noted).await;
+        noted.map(drop).map_err(|why| ListError::Disagrees(why.body.message))
+    }
+
+    /// Puts on record what has changed in the list, when nothing else is asked. Whether a reset waits.
+    pub async fn look_at_passkeys(&self) -> bool {
         if let Err(why) = self.synced_list().await {
             tracing::warn!(why = why.body.message, "no passkey counts");
         }
+        self.known_passkeys().await.is_ok_and(|it| it.waits_until.is_some())
+    }
+
+    /// Takes from the wait after a reset what the daemon has run. Whether the wait goes on; when it is over, the list says so to daemons
+    /// that have not heard of it.
+    pub async fn ran_for(&self, time: std::time::Duration) -> bool {
+        let ran_ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let Ok(before) = self.known_passkeys().await else { return true };
+        let is_unusable = before.passkeys.standing().is_unusable;
+        let verb = NotePasskeyList { number: None, is_unusable, ran_ms };
+        if let Err(why) = self.submit(self.0.provost.system(), verb).await {
+            tracing::warn!(why = why.body.message, "the wait after a reset of passkeys does not get shorter");
+            return true;
+        }
+        let waits = self.known_passkeys().await.is_ok_and(|it| it.waits_until.is_some());
+        if !waits && before.waits_until.is_some() {
+            let _turn = self.0.listing.acquire().await.ok();
+            let told = self.change_list(|list| {
+                list.waits_until = None;
+                Ok(())
+            });
+            if let Err(why) = told.await {
+                tracing::warn!(%why, "the list of passkeys does not say that the wait is over");
+            }
+        }
+        waits
     }
 
     /// Revokes a passkey here and in the list.
     pub(super) async fn revoke(&self, who: &Principal, verb: RevokePasskey) -> Answered<()> {
-        let id = verb.id.to_string();
+        let (id, signed) = (verb.id.to_string(), verb.signed.clone());
         let _turn = self.0.listing.acquire().await.ok();
+        let before = self.known_passkeys().await?.passkeys.standing().count;
         // Here first: if the file cannot be written, the passkey is no good in this repository all the same.
         self.submit(who, verb).await?;
         self.0.pending.clear();
-        self.with_files(move |files, keys| files.change(keys, |list| list.passkeys.retain(|it| it.id != id)))
+        let is_reset = self.known_passkeys().await?.passkeys.standing().count > before;
+        let written = if is_reset {
+            match self.emptying().await {
+                Ok(empty) => self.change_list(empty).await,
+                Err(why) => Err(why),
+            }
+        } else {
+            self.change_list(move |list| {
+                list.revoke(&id, signed);
+                Ok(())
+            })
             .await
+        };
+        written.map_err(|why| {
+            let why = format!("it is revoked in this repository, and stays in the list for now: {why}");
+            OwnError::new(StatusCode::CONFLICT, "passkeys_unusable", why)
+                .hint("the daemon takes it out when it looks at the list next: provost passkey list")
+        })
     }
 
     /// Said where root's list is in force.
@@ -209,6 +332,7 @@ impl Handles<endpoints::Passkeys> for Own {
             enrolled: all.enrolled,
             of_root: list.as_ref().is_ok_and(|it| it.of_root),
             waits_until: all.waits_until.map(|it| it.rfc3339()),
+            leapt_s: Some(all.leapt_ms).filter(|it| *it >= PASSKEY_LEAP_MS_MIN).map(|it| it / 1_000),
             problem: list.err().map(|why| why.body.message),
             daemon: all.passkeys.daemon().to_owned(),
             origins: self.pages().into_iter().map(|it| it.origin).collect(),
@@ -313,21 +437,17 @@ impl Handles<endpoints::FinishPasskey> for Own {
             transports: transports.take(PASSKEY_TRANSPORTS_MAX).collect(),
             added_at: self.now(),
             source: "code".into(),
+            number: 0,
             key: new.key,
+            vouch: None,
         };
-        let word = Word::Enrol(EnrolWord { enrol: digest_of(&listed) });
+        let word = Word::Enrol(EnrolWord { enrol: listed.digest() });
         let mut challenge = self
             .challenge(word, &list, |transcript| Asked::Confirm(transcript, Box::new(listed.clone())))
             .await?;
         challenge.allow.insert(0, allowed(&listed));
         Ok(challenge)
     }
-}
-
-/// What is signed of a new passkey.
-fn digest_of(it: &ListedPasskey) -> Digest {
-    let value = serde_json::json!({ "id": it.id, "key": it.key, "name": it.name, "rp_id": it.rp_id });
-    Digest::of(Json::from_value(&value).as_str().as_bytes())
 }
 
 impl Handles<endpoints::ConfirmPasskey> for Own {
@@ -345,12 +465,11 @@ impl Handles<endpoints::ConfirmPasskey> for Own {
         let known = (&listed.key, listed.backup_eligible, listed.counter);
         let asserted = own.check(&self.party(&listed.rp_id)?, &transcript, known).map_err(refused)?;
         listed.counter = asserted.counter;
-        let mut vouched = None;
         match body.vouch {
             Some(vouch) if !list.passkeys.is_empty() => {
                 let vouch = Brought::read(vouch)?;
                 let by = self.known_word(&list, &transcript, &vouch).await?;
-                vouched = Some(vouch.for_log(&transcript, &by));
+                listed.vouch = Some(vouch.for_log(&transcript, &by));
                 listed.source = "vouched".into();
             }
             None if !list.passkeys.is_empty() => {
@@ -362,19 +481,20 @@ impl Handles<endpoints::ConfirmPasskey> for Own {
             _ => {}
         }
         let passkey = on_record(&listed, false);
-        let verb = AddPasskey { passkey, counter: listed.counter, vouched };
+        let verb = AddPasskey { passkey, counter: listed.counter, vouched: listed.vouch.clone() };
         let (id, written) = (listed.id.clone(), ListedPasskey::clone(&listed));
         // The file first: a passkey that is on record and not in the file would count as revoked. The turn keeps other looks
         // from comparing the two before both are written.
         let turn = self.0.listing.acquire().await.ok();
-        self.with_files(move |files, keys| files.change(keys, |list| list.passkeys.push(written))).await?;
+        self.change_list(move |list| list.add(written)).await.map_err(|why| unusable(&why))?;
         let signer = self.signer(&asserted);
         if let Err(why) = self.submit(&signer, verb).await {
             let gone = id.clone();
-            self.with_files(move |files, keys| {
-                files.change(keys, |list| list.passkeys.retain(|it| it.id != gone))
-            })
-            .await?;
+            let taken_back = self.change_list(move |list| {
+                list.passkeys.retain(|it| it.id != gone);
+                Ok(())
+            });
+            taken_back.await.map_err(|why| unusable(&why))?;
             return Err(why);
         }
         drop(turn);
@@ -409,15 +529,15 @@ impl Handles<endpoints::ResetPasskeys> for Own {
     async fn handle(&self, call: &Call, (): ()) -> Answered<wire::PasskeysReset> {
         Self::check_terminal(call, "gives all passkeys up")?;
         let _turn = self.0.listing.acquire().await.ok();
-        let wait = Ttl::seconds_clamped(PASSKEYS_RESET_S);
-        let known = self.known_passkeys().await?.passkeys.reset().map_or(0, |it| it.count);
+        let standing = self.known_passkeys().await?.passkeys.standing();
         // Of a list that was edited nothing is believed, its count neither.
         let listed =
-            self.with_files(|files, keys| files.read(keys)).await.ok().flatten().map_or(0, |it| it.resets);
-        let count = known.max(listed) + 1;
-        let until = self.now().after(wait);
-        self.with_files(move |files, keys| files.reset(keys, count, until)).await?;
-        let done = self.submit(&call.who, ResetPasskeys { count, wait }).await?;
+            self.listed(|files, keys| files.read(keys)).await.ok().flatten().map_or(0, |it| it.resets);
+        let count = standing.count.max(listed) + 1;
+        let until = self.now().after(Ttl::seconds_clamped(PASSKEYS_RESET_S));
+        let written = self.listed(move |files, keys| files.reset(keys, standing.number, count, until)).await;
+        written.map_err(|why| unusable(&why))?;
+        let done = self.submit(&call.who, ResetPasskeys { count, waits: true }).await?;
         self.0.pending.clear();
         tracing::warn!(
             until = done.until.rfc3339(),

@@ -19,9 +19,9 @@ use super::{Own, read};
 use crate::event_streams::{EventStreams, EventText, TOO_MANY};
 use crate::proven::ended;
 use provost_api::wire;
-use provost_base::EventSeq;
 use provost_base::limits::OWN_COMMENT_EVERY_S;
-use provost_domain::Event;
+use provost_base::{EventSeq, visible};
+use provost_domain::{Event, event_kinds};
 use provost_transport::accept::Guard;
 use provost_transport::sse::{CutOff, EventSender};
 
@@ -95,7 +95,13 @@ impl Own {
                 .hint("it belongs to another repository, or to a journal that was restored since: read again from the beginning, with after=0"));
         }
         let kinds = query.kinds.unwrap_or_default();
-        let kinds = kinds.split(',').map(str::trim).filter(|it| !it.is_empty()).map(Into::into).collect();
+        let kinds: Vec<Box<str>> =
+            kinds.split(',').map(str::trim).filter(|it| !it.is_empty()).map(Into::into).collect();
+        // Its reader would wait for ever.
+        if let Some(it) = kinds.iter().find(|it| event_kinds().all(|kind| kind != &***it)) {
+            let message = format!("kinds: no event is of the kind `{}`", visible(it));
+            return Err(OwnError::invalid(message).hint("`kind` of each event at GET /events names its kind"));
+        }
         Ok(Wanted { after, kinds })
     }
 

@@ -20,7 +20,8 @@ impl Handles<endpoints::MintToken> for Own {
         let wire::MintToken { agent, scopes, ttl_s } = body;
         let agent = map::agent(&agent, "agent")?;
         if role::is_reserved(&agent) {
-            let message = format!("{agent} belongs to the daemon or a person, and never has a token");
+            let message =
+                format!("{agent} belongs to the daemon, to a page or to a person, and never has a token");
             return Err(OwnError::new(StatusCode::FORBIDDEN, "reserved", message));
         }
         self.check_other(&call.who, &agent)?;

@@ -12,7 +12,7 @@ use provost_api::{endpoints, wire};
 use provost_auth::passkeys::PasskeyList;
 use provost_auth::role;
 use provost_base::limits::{ATTESTATION_BYTES_MAX, CHALLENGE_MS_MAX, SIGNED_NOTE_BYTES_MAX};
-use provost_base::{ApprovalId, Digest, Json, Timestamp};
+use provost_base::{ApprovalId, Digest, Json, Timestamp, visible};
 use provost_domain::command::{AnswerApproval, Record, RevokePasskey};
 use provost_domain::view::{AllPasskeys, WaitingOne};
 use provost_domain::{Parked, Principal, Refusal, SignedWord, Verdict};
@@ -21,16 +21,30 @@ use provost_passkey::{
     Word, asserted, bytes_of, text_of,
 };
 use provost_view::{facts, signed, words};
+use serde::Deserialize as _;
+use serde_json::Value;
 
 /// How far a signed answer reaches.
 const ONCE: &str = "once";
 
-/// The text that a page shows of an approval, and a passkey signs: the one that `view` makes for every reader.
+/// The text that a page shows of an approval, and a passkey signs: the one that `view` makes for every reader. Nothing hides in it: a
+/// person signs what can be seen.
 pub(super) fn view_of(parked: &Parked) -> Json {
     let approval = map::approval(parked);
     let shown = signed(&approval, facts(&approval, str::to_owned), words(&approval));
     let value = serde_json::to_value(shown).expect("our own types always encode");
-    Json::from_value(&value)
+    Json::from_value(&all_visible(value))
+}
+
+fn all_visible(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(visible(&text)),
+        Value::Array(items) => items.into_iter().map(all_visible).collect(),
+        Value::Object(members) => {
+            members.into_iter().map(|(name, it)| (visible(&name), all_visible(it))).collect()
+        }
+        other => other,
+    }
 }
 
 /// An assertion as it came, with its bytes.
@@ -157,11 +171,15 @@ impl Own {
                 why: "this passkey is not in the list of passkeys that count".into(),
             })
         })?;
-        let all = self.0.provost.view(AllPasskeys).await.map_err(map::fault)?;
-        let counter =
-            all.passkeys.iter().find(|known| *known.passkey.id == *listed.id).map_or(0, |it| it.counter);
-        let known = (&listed.key, listed.backup_eligible, counter);
-        match it.check(&self.party(&listed.rp_id)?, transcript, known) {
+        // The key on record, whatever the list says: the list is a file of the user.
+        let all = self.0.provost.view(AllPasskeys).await.map_err(map::fault)?.passkeys;
+        let on_record = all.get(&listed.id).filter(|it| it.revoked_at.is_none()).ok_or_else(|| {
+            map::fault(Refusal::PasskeyRefused { why: "this passkey is not on record here".into() })
+        })?;
+        let passkey = &on_record.passkey;
+        let key = PublicKey::deserialize(&passkey.key.value()).map_err(|_| refused(Refused::KeyKind))?;
+        let known = (&key, passkey.backup_eligible, on_record.counter);
+        match it.check(&self.party(&passkey.rp_id)?, transcript, known) {
             Ok(asserted) => Ok(asserted),
             Err(why) => {
                 if why == Refused::Counter {

@@ -56,7 +56,7 @@ pub(super) fn live(
     each(db, "token", "", |it| state.apply(&Change::PutToken(Arc::new(it))))?;
     each(db, "daemon", "", |it| state.apply(&Change::Passkey(PasskeyChange::Daemon(it))))?;
     each(db, "passkey", "", |it| state.apply(&Change::Passkey(PasskeyChange::Put(Arc::new(it)))))?;
-    each(db, "passkey_reset", "", |it| state.apply(&Change::Passkey(PasskeyChange::Reset(it))))?;
+    each(db, "passkey_reset", "", |it| state.apply(&Change::Passkey(PasskeyChange::Standing(it))))?;
     each(db, "switched", "", |(worker, to)| state.apply(&Change::Switch(worker, Some(to))))?;
     each(db, "merge_entry", "", |it| state.apply(&Change::PutMerge(Arc::new(it))))?;
     each(db, "job", "", |it| state.apply(&JobChange::Put(Arc::new(it)).into()))?;

@@ -142,7 +142,7 @@ fn put_passkey(db: &Connection, change: &PasskeyChange) -> Result<(), StoreError
             put(db, "INSERT OR REPLACE INTO passkey VALUES (?1, ?2)", row)
         }
         PasskeyChange::Drop(id) => put(db, "DELETE FROM passkey WHERE id = ?1", params![&**id]),
-        PasskeyChange::Reset(it) => {
+        PasskeyChange::Standing(it) => {
             put(db, "INSERT OR REPLACE INTO passkey_reset VALUES (1, ?1)", params![text(it)?])
         }
         // It is made with the store, and stays.
@@ -306,7 +306,8 @@ fn forget(db: &Connection, delete: &str, which: impl rusqlite::Params) -> Result
     Ok(gone.len())
 }
 
-/// Takes the bodies of events from before `cutoff`, strictly in order, so that one number says how far.
+/// Takes the bodies of events from before `cutoff`, strictly in order, so that one number says how far. Those of passkeys stay: what a
+/// passkey has signed later is checked with them, and they are as few as a person makes.
 pub(super) fn prune_events(
     db: &Connection,
     cutoff: Timestamp,
@@ -325,7 +326,8 @@ pub(super) fn prune_events(
         *pruned_to = EventSeq(nat(seq)?);
     }
     drop(rows);
-    let clear = "UPDATE event SET body = NULL WHERE seq > ?1 AND seq <= ?2";
+    let clear = "UPDATE event SET body = NULL WHERE seq > ?1 AND seq <= ?2
+        AND kind NOT IN ('passkey_added', 'passkey_revoked', 'passkeys_reset')";
     put(db, clear, params![int(from)?, int(pruned_to.0)?])?;
     search::forget_events(db, EventSeq(from), *pruned_to)?;
     posts::prune(db, *pruned_to)?;

@@ -503,3 +503,26 @@ fn the_journal_in_memory_is_a_chain_too() {
     let ahead = Anchor { seq: anchor.seq.next(), ..anchor };
     assert!(matches!(reader.verify(Some(ahead)).expect("a verdict"), Verdict::Truncated { .. }));
 }
+
+#[test]
+fn every_kind_of_event_can_be_asked_for_by_its_name() {
+    let sources = [
+        ("EventKind", include_str!("../../../src/domain/event.rs")),
+        ("CrewEvent", include_str!("../../../src/domain/crew/event.rs")),
+        ("JobEvent", include_str!("../../../src/domain/job.rs")),
+        ("ApplyEvent", include_str!("../../../src/domain/apply.rs")),
+        ("MergeEvent", include_str!("../../../src/domain/merge.rs")),
+        ("PermissionEvent", include_str!("../../../src/domain/permission.rs")),
+    ];
+    let arms = |(of, source): (&str, &'static str)| -> Vec<&'static str> {
+        let begins = format!("{of}::");
+        let lines = source.lines().filter(|it| it.trim().starts_with(&begins));
+        let named = lines.filter_map(|it| it.split_once("=> \"")?.1.split('"').next());
+        named.collect()
+    };
+    let mut arms: Vec<&str> = sources.into_iter().flat_map(arms).collect();
+    let mut kinds: Vec<&str> = provost::domain::event_kinds().collect();
+    (arms.sort_unstable(), kinds.sort_unstable());
+    assert!(arms.len() > 60, "{arms:?}");
+    assert_eq!(arms, kinds);
+}

@@ -1,7 +1,9 @@
 //! Answers that passkeys have signed, as scripts over the core: their signatures were checked at the door.
 
 use provost::base::{ApprovalId, Digest, Json, Ttl};
-use provost::domain::command::{AddPasskey, AnswerApproval, ResetPasskeys, RevokePasskey, SayWord};
+use provost::domain::command::{
+    AddPasskey, AnswerApproval, NotePasskeyList, ResetPasskeys, RevokePasskey, SayWord,
+};
 use provost::domain::{Door, Passkey, Principal, Proof, Refusal, Scope, SignedWord, Verdict};
 use provost_test_equipment::callers::caller;
 
@@ -9,7 +11,11 @@ use crate::support::script::{Script, approver, client, person};
 
 #[test]
 fn a_rule_for_passkeys_admits_no_other_proof() {
-    for (rule, without, with) in [("ask-passkey", false, false), ("ask-passkey-if-enrolled", true, false)] {
+    for (rule, without, with) in [
+        ("ask-passkey", false, false),
+        ("ask-passkey-if-enrolled", true, false),
+        ("ask-passkey-if-enrolled-or-boss", true, false),
+    ] {
         let mut s = Script::new();
         let ask = |s: &mut Script| s.ask(&client("ada"), rule, "cli").1;
         let others =
@@ -53,19 +59,109 @@ fn agents_change_no_passkeys_and_a_reset_lasts_a_day() {
     let mut s = Script::new();
     let agent = caller("ada", Door::Own, &[Scope::Operate, Scope::Read], Proof::PeerUid);
     assert!(matches!(s.say(&agent, enrolment("k")), Err(Refusal::PasskeyRefused { .. })));
-    let reset = ResetPasskeys { count: 1, wait: Ttl::minutes(24 * 60) };
+    let reset = ResetPasskeys { count: 1, waits: true };
     assert!(matches!(s.say(&agent, reset.clone()), Err(Refusal::PasskeyRefused { .. })));
     s.say(&person("owner"), reset).unwrap();
     s.say(&person("owner"), enrolment("k")).unwrap();
-    let (_, approval) = s.ask(&client("ada"), "ask-passkey-if-enrolled", "cli");
-    assert!(s.say(&by_passkey(), signed(&s, approval, "k", 1)).is_err());
-    assert!(
-        s.answer(&person("owner"), approval, Verdict::Granted).is_err(),
-        "nor is a person enough meanwhile"
-    );
-    s.pass(Ttl::minutes(24 * 60));
+    waits_for_a_day(&mut s);
+}
+
+/// None counts, and no person is a substitute, until the daemon has run for a day, whatever the clock says.
+fn waits_for_a_day(s: &mut Script) {
+    let refused = |s: &mut Script, what: &str| {
+        let (_, approval) = s.ask(&client("ada"), "ask-passkey-if-enrolled", "cli");
+        assert!(s.say(&by_passkey(), signed(s, approval, "k", 1)).is_err(), "{what}");
+        assert!(s.answer(&person("owner"), approval, Verdict::Granted).is_err(), "{what}");
+    };
+    refused(s, "at once");
+    // A clock that was set, and days in which the daemon did not run.
+    s.pass(Ttl::minutes(3 * 24 * 60));
+    refused(s, "after a leap");
+    let now = s.now;
+    assert!(s.core.state().passkeys.leapt_ms(now) >= 2 * 24 * 3_600_000, "and the leap is known");
+    let ran = |hours: u64| NotePasskeyList { number: None, is_unusable: false, ran_ms: hours * 3_600_000 };
+    assert!(matches!(s.say(&person("owner"), ran(24)), Err(Refusal::PasskeyRefused { .. })));
+    s.say(&system(), ran(23)).unwrap();
+    refused(s, "an hour before");
+    s.say(&system(), ran(1)).unwrap();
     let (_, approval) = s.ask(&client("ada"), "ask-passkey", "cli");
-    s.say(&by_passkey(), signed(&s, approval, "k", 1)).unwrap();
+    s.say(&by_passkey(), signed(s, approval, "k", 1)).unwrap();
+}
+
+#[test]
+fn to_revoke_the_last_one_without_a_signature_is_a_reset() {
+    let mut s = Script::new();
+    s.say(&person("owner"), enrolment("old")).unwrap();
+    s.say(&person("owner"), RevokePasskey { id: "old".into(), signed: None }).unwrap();
+    s.say(&person("owner"), enrolment("k")).unwrap();
+    waits_for_a_day(&mut s);
+    // With its own signature it is its owner's word, and waits for nothing.
+    let word = signed_word("k", 2);
+    s.say(&by_passkey(), RevokePasskey { id: "k".into(), signed: Some(Box::new(word)) }).unwrap();
+    let (_, approval) = s.ask(&client("ada"), "ask-passkey-if-enrolled", "cli");
+    s.answer(&person("owner"), approval, Verdict::Granted).unwrap();
+}
+
+#[test]
+fn a_passkey_on_record_keeps_its_key_and_others_come_beside_it_by_its_signature() {
+    let mut s = Script::new();
+    s.say(&person("owner"), enrolment("k")).unwrap();
+    let refused =
+        |it: Result<_, Refusal>| assert!(matches!(it, Err(Refusal::PasskeyRefused { .. })), "{it:?}");
+    let changes: [fn(&mut Passkey); 3] = [
+        |it| it.key = Json::from_value(&serde_json::json!({ "kty": "OKP" })),
+        |it| it.rp_id = "localhost".into(),
+        |it| it.backup_eligible = true,
+    ];
+    for change in changes {
+        let mut other = enrolment("k");
+        change(&mut other.passkey);
+        for who in [person("owner"), system()] {
+            refused(s.say(&who, other.clone()).map(drop));
+        }
+        // Root's word goes before what stands here.
+        other.passkey.source = "root".into();
+        s.say(&system(), other.clone()).unwrap();
+        assert_eq!(s.core.state().passkeys.get("k").unwrap().passkey, other.passkey);
+        s.say(
+            &system(),
+            AddPasskey {
+                passkey: Passkey { source: "root".into(), ..enrolment("k").passkey },
+                ..enrolment("k")
+            },
+        )
+        .unwrap();
+    }
+    for who in [person("owner"), system()] {
+        refused(s.say(&who, enrolment("second")).map(drop));
+        let by_unknown =
+            AddPasskey { vouched: Some(Box::new(signed_word("unknown", 9))), ..enrolment("second") };
+        refused(s.say(&who, by_unknown).map(drop));
+    }
+    s.say(
+        &person("owner"),
+        AddPasskey { vouched: Some(Box::new(signed_word("k", 9))), ..enrolment("second") },
+    )
+    .unwrap();
+    // The counter of a word for another daemon is that daemon's to look at.
+    let elsewhere = AddPasskey { vouched: Some(Box::new(signed_word("k", 1))), ..enrolment("third") };
+    refused(s.say(&person("owner"), elsewhere.clone()).map(drop));
+    s.say(&system(), elsewhere).unwrap();
+}
+
+#[test]
+fn a_list_that_cannot_be_used_asks_for_no_less() {
+    let mut s = Script::new();
+    let stands = |is_unusable| NotePasskeyList { number: None, is_unusable, ran_ms: 0 };
+    s.say(&system(), stands(true)).unwrap();
+    let (_, approval) = s.ask(&client("ada"), "ask-passkey-if-enrolled", "cli");
+    assert!(s.answer(&person("owner"), approval, Verdict::Granted).is_err());
+    s.say(&system(), stands(false)).unwrap();
+    s.answer(&person("owner"), approval, Verdict::Granted).unwrap();
+}
+
+fn system() -> Principal {
+    caller("provost", Door::Internal, &[Scope::Operate, Scope::Read], Proof::Internal)
 }
 
 #[test]
@@ -75,7 +171,7 @@ fn a_signed_verb_uses_the_counter_up_and_nobody_else_says_one() {
     let say = |counter| SayWord {
         verb: "cancel-task".into(),
         arguments: Json::null(),
-        signed: Box::new(word("k", counter)),
+        signed: Box::new(signed_word("k", counter)),
     };
     let refused =
         |it: Result<_, Refusal>| assert!(matches!(it, Err(Refusal::PasskeyRefused { .. })), "{it:?}");
@@ -106,7 +202,13 @@ fn enrolment(id: &str) -> AddPasskey {
     AddPasskey { passkey, counter: 0, vouched: None }
 }
 
-fn word(credential: &str, counter: u32) -> SignedWord {
+fn signed(s: &Script, approval: ApprovalId, credential: &str, counter: u32) -> AnswerApproval {
+    let word = signed_word(credential, counter);
+    let shown = s.core.state().approvals.get(approval).map(|it| it.shown);
+    AnswerApproval { approval, verdict: Verdict::Granted, note: None, shown, signed: Some(Box::new(word)) }
+}
+
+fn signed_word(credential: &str, counter: u32) -> SignedWord {
     SignedWord {
         credential: credential.into(),
         transcript: "[]".into(),
@@ -116,10 +218,4 @@ fn word(credential: &str, counter: u32) -> SignedWord {
         signature: "".into(),
         counter,
     }
-}
-
-fn signed(s: &Script, approval: ApprovalId, credential: &str, counter: u32) -> AnswerApproval {
-    let word = word(credential, counter);
-    let shown = s.core.state().approvals.get(approval).map(|it| it.shown);
-    AnswerApproval { approval, verdict: Verdict::Granted, note: None, shown, signed: Some(Box::new(word)) }
 }

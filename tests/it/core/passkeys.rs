@@ -79,6 +79,8 @@ fn client_data_are_compared_strictly_and_may_have_more_members() {
         (json!({ "origin": "http://Provost.localhost:4720" }), Refused::Origin),
         (json!({ "crossOrigin": true }), Refused::Framed),
         (json!({ "topOrigin": "http://provost.localhost:4720" }), Refused::Framed),
+        (json!({ "topOrigin": null }), Refused::Framed),
+        (json!({ "crossOrigin": null }), Refused::ClientData),
         (json!({ "origin": 7 }), Refused::ClientData),
     ];
     let mut key = Authenticator::new(Kind::Es256);
@@ -96,6 +98,9 @@ fn client_data_are_compared_strictly_and_may_have_more_members() {
     };
     assert_eq!(check(&client), Ok(()));
     assert_eq!(check(b"no JSON"), Err(Refused::ClientData));
+    let list = json!(["webauthn.get", b64(&CHALLENGE), ORIGIN, false]).to_string();
+    assert_eq!(check(list.as_bytes()), Err(Refused::ClientData), "an array in the order of the members");
+    assert_eq!(check(format!("\n{list}").as_bytes()), Err(Refused::ClientData));
     assert_eq!(check(&vec![b' '; 9000]), Err(Refused::TooLong("the client data")));
 }
 

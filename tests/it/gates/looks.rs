@@ -79,6 +79,7 @@ const LOOKS: &[(&str, usize, &str)] = &[
 
 /// What failed, or is taken, is tried again after a pause that grows or that ends.
 const TRIES: &[(&str, usize, &str)] = &[
+    ("src/auth/keys.rs", 1, "a lock on a folder, with an end"),
     ("src/cli/adapt/file.rs", 3, "a lock on a file, which the standard library waits for without an end"),
     (
         "src/cli/follow.rs",
@@ -113,6 +114,7 @@ const TIMES: &[(&str, usize, &str)] = &[
         "a burst of changes is waited for; looks where the system does not tell",
     ),
     ("src/daemon/identities.rs", 1, "the rest of a second, at the start"),
+    ("src/daemon/passkeys.rs", 3, "how long the daemon has run is noted, while a reset of passkeys waits"),
     ("src/domain/mod.rs", 3, "what is over is forgotten, by the time that the rules are given"),
     ("src/effects/hook.rs", 1, "the limit of a hook"),
     ("src/effects/run.rs", 1, "output is kept for a while after a run"),

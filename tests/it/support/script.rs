@@ -65,6 +65,7 @@ impl Judge for ByWord {
             "ask-human" => asks(terms, vec![Approver::Human]),
             "ask-passkey" => asks(terms, vec![Approver::Passkey]),
             "ask-passkey-if-enrolled" => asks(terms, vec![Approver::PasskeyIfEnrolled]),
+            "ask-passkey-if-enrolled-or-boss" => asks(terms, vec![Approver::PasskeyIfEnrolled, boss()]),
             "ask-rated" => {
                 terms.rate = Some(Rate { count: RATED, per: Ttl::minutes(1) });
                 asks(terms, vec![Approver::Human, boss()])

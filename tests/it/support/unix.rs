@@ -33,10 +33,10 @@ pub(super) fn init_repository(path: &Path) {
 }
 
 /// What a program of the world whose folder this is knows of its surroundings.
-pub(super) fn environment(command: &mut Command, world: &Path) {
+pub(super) fn environment(command: &mut Command, world: &Path, home: &Path) {
     command
         .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-        .env("HOME", world.join("home"))
+        .env("HOME", home)
         .env("USER", "tester")
         .env("XDG_RUNTIME_DIR", world.join("run"))
         // Many daemons run at once here, and none is to wait for another's port.

@@ -36,13 +36,12 @@ pub(super) fn init_repository(path: &Path) {
 }
 
 /// What a program of the world whose folder this is knows of its surroundings.
-pub(super) fn environment(command: &mut Command, world: &Path) {
-    let home = world.join("home");
+pub(super) fn environment(command: &mut Command, _world: &Path, home: &Path) {
     for name in ["SystemRoot", "SystemDrive", "PATH", "TEMP", "TMP", "ComSpec"] {
         command.envs(std::env::var_os(name).map(|value| (name, value)));
     }
     command
-        .env("USERPROFILE", &home)
+        .env("USERPROFILE", home)
         .env("APPDATA", home.join(r"AppData\Roaming"))
         .env("LOCALAPPDATA", home.join(r"AppData\Local"))
         .env("USERNAME", "tester")

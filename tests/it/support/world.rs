@@ -31,12 +31,15 @@ pub(crate) fn provost() -> PathBuf {
 /// An ordinary user's machine, as far as Provost sees it: a home, a runtime folder and a repository.
 pub(crate) struct World {
     dir: TempDir,
+    home: PathBuf,
 }
 
 impl World {
     pub(crate) fn new() -> Self {
         assert!(!host::is_root(), "these tests are an ordinary user's: run scripts/test");
-        let world = Self { dir: TempDir::new().unwrap() };
+        let dir = TempDir::new().unwrap();
+        let home = dir.path().join("home");
+        let world = Self { dir, home };
         for name in ["home", "run", "repo"] {
             let folder = world.dir.path().join(name);
             std::fs::create_dir(&folder).unwrap();
@@ -46,12 +49,17 @@ impl World {
         world
     }
 
+    /// Another repository of the same user.
+    pub(crate) fn beside(&self) -> Self {
+        Self { home: self.home.clone(), ..Self::new() }
+    }
+
     pub(crate) fn repo(&self) -> PathBuf {
         self.dir.path().join("repo")
     }
 
     pub(crate) fn home(&self) -> PathBuf {
-        self.dir.path().join("home")
+        self.home.clone()
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -87,7 +95,7 @@ impl World {
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(provost());
         command.args(args).current_dir(self.repo()).env_clear().stdin(Stdio::null());
-        host::environment(&mut command, self.dir.path());
+        host::environment(&mut command, self.dir.path(), &self.home);
         command
     }
 

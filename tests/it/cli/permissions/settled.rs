@@ -218,8 +218,10 @@ fn rules_look_into_what_a_hook_asks_and_follow_links() {
         ("src/out/../a.rs", "nothing"),
         ("src/gone/x", "nothing"),
         ("src/gone", "nothing"),
-        ("src/own/src/a.rs", "nothing"),
-        ("/proc/self/cwd/src/a.rs", "nothing"),
+        // Another place for each process, so that it may be any.
+        ("src/own/src/a.rs", "deny"),
+        ("/proc/self/cwd/src/a.rs", "deny"),
+        ("/proc/self/status", "nothing"),
         ("src/harmless", "deny"),
         ("README.md", "nothing"),
         ("src/.git/config", "nothing"),
@@ -239,6 +241,85 @@ fn rules_look_into_what_a_hook_asks_and_follow_links() {
         ("*** Add File: src/b.rs\n+b\n*** Delete File: .env\n", "deny"),
     ] {
         assert_eq!(asks("codex", "apply_patch", patch(files), ""), said, "{files}");
+    }
+}
+
+#[test]
+fn no_spelling_of_a_path_evades_a_rule_that_denies_it() {
+    let world = World::new();
+    let repo = world.repo();
+    std::fs::create_dir(repo.join("secrets")).unwrap();
+    std::fs::write(repo.join("secrets/key"), "s").unwrap();
+    std::fs::create_dir(repo.join("src")).unwrap();
+    std::os::unix::fs::symlink(&repo, world.path("link")).unwrap();
+    let deny = "[[rule]]\nid = \"no\"\ndecision = \"deny\"\nreason = \"no\"\nwhen.action = [\"permission\"]\n\
+                when.path = [\"secrets/**\"]\n";
+    let rest = allow("rest", &["when.action = [\"permission\"]"]);
+    world.rule(&format!("{}{deny}", policy([rest])));
+    let _daemon = world.start();
+    let top = repo.to_str().unwrap();
+    let link = world.path("link");
+    let link = link.to_str().unwrap();
+    let asks = |tool: &str, input: Value| {
+        let told = recorded(&world, "claude", |it| {
+            it["tool_name"] = tool.into();
+            it["tool_input"] = input.clone();
+            it["cwd"] = top.into();
+        });
+        let answer = Asking::say(&world, "claude", "9m", &told, &[("CLAUDE_PROJECT_DIR", top)]).answer();
+        answer["behavior"].as_str().unwrap_or("nothing").to_owned()
+    };
+    let patch = |path: &str| format!("*** Begin Patch\n*** Update File: {path}\n@@\n-a\n+b\n*** End Patch\n");
+    for path in [
+        format!("{top}/secrets/key"),
+        format!("{top}/x/../secrets/key"),
+        format!("{top}/x/y/../../secrets/key"),
+        format!("/nox/..{top}/secrets/key"),
+        format!("{top}/secrets/new/../key"),
+        format!("{link}/x/../secrets/key"),
+        format!("{top}/{}secrets/key", "a/../".repeat(200)),
+        "x/../secrets/key".into(),
+        "/proc/self/cwd/secrets/key".into(),
+        "/proc/thread-self/cwd/x".into(),
+        "/dev/fd/7".into(),
+        "secrets/key/../key".into(),
+    ] {
+        for (tool, input) in [
+            ("Read", json!({ "file_path": path })),
+            ("Read", json!({ "path": path })),
+            ("Read", json!({ "file_path": "src/a.rs", "filePath": path })),
+            ("Write", json!({ "file_path": path, "content": "x" })),
+            ("mcp__files__read", json!({ "path": path })),
+            ("mcp__files__read", json!({ "deep": [{ "paths": [path] }] })),
+            ("apply_patch", json!({ "command": patch(&path) })),
+            ("apply_patch", json!({ "command": "x", "input": patch(&path) })),
+            ("apply_patch", json!({ "command": ["apply_patch", patch(&path)] })),
+            ("Bash", json!({ "command": format!("cat {path}") })),
+        ] {
+            assert_eq!(asks(tool, input), "deny", "{tool} {path}");
+        }
+    }
+    let percent = top.replace('/', "%2F");
+    for address in [
+        format!("file://{top}/secrets/key"),
+        format!("FILE://localhost{top}/secrets/key?x#y"),
+        format!("file:{top}/x/../secrets/%6bey"),
+        format!("file:///{percent}/secrets/key"),
+    ] {
+        assert_eq!(asks("Read", json!({ "file_path": address })), "deny", "{address}");
+        assert_eq!(asks("mcp__files__read", json!({ "uri": address })), "deny", "{address}");
+    }
+    // A patch in which no file is found may be about any.
+    assert_eq!(asks("apply_patch", json!({ "command": "--- a/secrets/key\n+++ b/secrets/key\n" })), "deny");
+    // What is no such path is left alone.
+    for (tool, input) in [
+        ("Read", json!({ "file_path": "src/a.rs" })),
+        ("Read", json!({ "file_path": format!("{top}/x/../src/a.rs") })),
+        ("apply_patch", json!({ "command": patch("src/a.rs") })),
+        ("Bash", json!({ "command": "cat /proc/cpuinfo /proc/self/status 2>/dev/stderr" })),
+        ("Bash", json!({ "command": "echo x > /dev/stdout; head -c 3 /dev/stdin" })),
+    ] {
+        assert_eq!(asks(tool, input.clone()), "allow", "{tool} {input}");
     }
 }
 

@@ -142,8 +142,8 @@ fn a_person_answers_until_a_passkey_is_enrolled() {
         String::from_utf8_lossy(&at_the_terminal(&world, &format!("approve {second}")).stdout).into_owned();
     assert!(text.contains("does not let this caller answer"), "{text}");
     assert_eq!(answer(&world, &mut key, second, true).0, 200);
-    let revoked = at_the_terminal(&world, "passkey revoke phone");
-    assert!(revoked.status.success(), "{revoked:?}");
+    let asked = challenge(&world, &json!({ "revoke": b64(&key.id) }));
+    assert_eq!(say(&world, &mut key, &asked).0, 200);
     let third = asks(&world, "true # 3");
     let _answered = at_the_terminal(&world, &format!("approve {third}"));
     assert!(!waits(&world, third));
@@ -234,9 +234,9 @@ fn what_another_daemon_enrols_and_revokes_counts_here() {
         crate::support::apart(&person)
     };
     // Heard of without being asked: the journal is read from its file.
-    eventually("it is revoked here", || {
+    eventually("all are given up here, since it was the last one", || {
         let exported = world.command(&["journal", "export"]).output().unwrap().stdout;
-        String::from_utf8_lossy(&exported).contains("passkey_revoked")
+        String::from_utf8_lossy(&exported).contains("passkeys_reset")
     });
     let _stopped = world.command(&["down"]).current_dir(&elsewhere).output();
     daemon.stop();

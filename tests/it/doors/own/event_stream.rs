@@ -307,3 +307,14 @@ fn readers_that_do_not_read_hold_little_memory_and_miss_nothing() {
         }
     }
 }
+
+#[test]
+fn a_kind_that_no_event_has_is_refused() {
+    let world = World::new();
+    let _daemon = world.start();
+    for (kinds, status) in
+        [("nope", 400), ("recorded,nope", 400), ("task_delegated,approval_asked", 200), ("", 200)]
+    {
+        assert_eq!(Reader::open(&world, &format!("?kinds={kinds}"), "").status, status, "{kinds}");
+    }
+}

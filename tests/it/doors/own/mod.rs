@@ -2,5 +2,6 @@
 
 mod enrolment;
 mod event_stream;
+mod passkey_attacks;
 mod signed_answers;
 mod views;
