@@ -22,8 +22,8 @@ impl Provost {
             let held = if paths.is_empty() { Vec::new() } else { service.are_held(&paths)? };
             let mut held = held.into_iter();
             let is_one = |change: &TreeChange, is_held: bool| {
-                let checks_by = |line: &Box<str>| change.old.is_some() && names_file(line, &change.path);
-                is_held || is_setting(change) || checks.iter().any(checks_by)
+                let checks_by = |line: &str| change.old.is_some() && names_file(line, &change.path);
+                is_held || is_setting(change) || checks.iter().any(|it| checks_by(it))
             };
             let of_branch = |changes: &Vec<TreeChange>| {
                 let each = changes.iter().zip(held.by_ref());

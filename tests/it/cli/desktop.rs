@@ -267,18 +267,18 @@ fn notices_can_be_switched_off() {
 fn the_commands_of_macos_and_windows_carry_texts_as_data_and_no_button() {
     let (title, text) =
         ("Provost: approval 7 is wanted", "a\" & (do shell script \"id\")\n$(id) `id` '; Stop-Process");
-    let link = Some("http://provost.localhost:4720/a/7?d=1f9ac2");
-    let macos = DesktopSystem::MacOs.command("", title, text, link);
+    let link = "http://provost.localhost:4720/a/7?d=1f9ac2";
+    let macos = DesktopSystem::MacOs.command("", title, text, Some(link));
     assert_eq!(macos.program, "/usr/bin/osascript");
     assert_eq!(macos.args[macos.args.len() - 2..], [title, text], "behind the lines of the script");
     assert!(!macos.args[..macos.args.len() - 2].concat().contains("id\""));
-    let windows = DesktopSystem::Windows.command(r"C:\Windows", title, text, link);
+    let windows = DesktopSystem::Windows.command(r"C:\Windows", title, text, Some(link));
     assert_eq!(windows.program, r"C:\Windows\System32\WindowsPowerShell\v1.0\powershell.exe");
     let script = windows.args.concat();
     assert!(
         !script.contains("Stop-Process") && !script.contains("approval 7") && !script.contains("<action")
     );
     let variables: Vec<&str> = windows.variables.iter().map(|(_, value)| value.as_str()).collect();
-    assert_eq!(variables, [title, text, link.unwrap()]);
+    assert_eq!(variables, [title, text, link]);
     assert_eq!(DesktopSystem::here(), None, "Linux has its bus");
 }

@@ -66,7 +66,8 @@ fn each_address_is_told_what_it_wants_and_words_of_agents_only_where_it_says_so(
 #[test]
 fn every_end_of_a_question_is_told_once_with_what_became_of_it() {
     let kinds = [NoticeKind::Approval, NoticeKind::Answered];
-    let ends: [(&str, &dyn Fn(&mut Script, &provost::base::TaskId, provost::base::ApprovalId)); 4] = [
+    type End<'a> = &'a dyn Fn(&mut Script, &provost::base::TaskId, provost::base::ApprovalId);
+    let ends: [(&str, End<'_>); 4] = [
         ("granted", &|s, _, id| drop(s.answer(&approver("boss"), id, Verdict::Granted).unwrap())),
         ("denied", &|s, _, id| drop(s.answer(&person("owner"), id, Verdict::Denied).unwrap())),
         ("expired", &|s, _, _| s.pass(Ttl::minutes(6))),

@@ -109,11 +109,12 @@ impl Receiver {
                     tokio::spawn(async move {
                         match acceptor {
                             None => served.serve(stream).await,
-                            Some(acceptor) => match acceptor.accept(stream).await {
-                                Ok(stream) => served.serve(stream).await,
-                                // A client that does not believe the certificate ends here.
-                                Err(_) => {}
-                            },
+                            // A client that does not believe the certificate ends before it is served.
+                            Some(acceptor) => {
+                                if let Ok(stream) = acceptor.accept(stream).await {
+                                    served.serve(stream).await;
+                                }
+                            }
                         }
                     });
                 }

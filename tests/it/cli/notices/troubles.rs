@@ -177,7 +177,7 @@ fn private_addresses_and_doors_of_the_daemon_are_not_reached_unless_the_settings
     };
     let world = world(&format!("[web]\nenabled = true\nport = 0\n{}", entries("address = \"127.0.0.1\"")));
     std::fs::write(world.config_dir().join("ca.pem"), &receiver.authority).unwrap();
-    assert_eq!(said(world.command(&["daemon", "reload"])).0 == 0, false, "no daemon runs yet");
+    assert_ne!(said(world.command(&["daemon", "reload"])).0, 0, "no daemon runs yet");
     let daemon = world.start();
     for (name, words) in [
         ("name", "leads to an address of this machine or its network"),

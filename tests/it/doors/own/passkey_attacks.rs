@@ -145,7 +145,8 @@ fn to_break_the_list_before_a_daemon_hears_of_it_gains_nothing() {
     let _phone = enrolled(&world, Kind::Es256);
     daemon.stop();
     let good = fs::read_to_string(list(&world)).unwrap();
-    let ways: [(&str, fn(&PathBuf, &str)); 6] = [
+    type Way = fn(&PathBuf, &str);
+    let ways: [(&str, Way); 6] = [
         ("edited", |at, good| fs::write(at, good.replace("resets = 0", "resets = 5")).unwrap()),
         ("emptied", |at, _| fs::write(at, "").unwrap()),
         ("cut off", |at, good| fs::write(at, &good[..good.len() / 2]).unwrap()),

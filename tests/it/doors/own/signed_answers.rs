@@ -320,7 +320,7 @@ fn a_stranger_checks_each_signature_with_other_code() {
         let mut event: Value = serde_json::from_str(text).unwrap();
         let from = text.find("\"body\":").unwrap() + 7;
         let to = text.rfind(",\"hash\"").unwrap();
-        event["hash"] = json!(Digest::of(text[from..to].as_bytes()).to_string());
+        event["hash"] = json!(Digest::of(&text.as_bytes()[from..to]).to_string());
         format!("{}{}", &text[..to], format_args!(",\"hash\":{},\"mac\":{}}}", event["hash"], event["mac"]))
     };
     for (from, to) in [

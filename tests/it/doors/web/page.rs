@@ -1,7 +1,6 @@
 //! The page in a real browser: live, stale and live again, keys, hostile words, narrow and dark, and nothing from elsewhere.
 
 use std::net::TcpListener;
-use std::process::Stdio;
 use std::time::Instant;
 
 use serde_json::json;
@@ -336,7 +335,8 @@ fn full_world() -> (World, Daemon, Http) {
     assert!(lock.status.success(), "{lock:?}");
     let wait = ["lock", "src/auth.py:login", "--wait", "10m", "--as", "ada"];
     let mut waits = world.command(&wait);
-    waits.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    // It ends with the daemon.
+    std::thread::spawn(move || waits.output());
     let intent =
         ["intent", "declare", "a new form", "--file", "src/auth.py", "--symbol", "login", "--as", "eve"];
     let question = r#"{"type":"agent.question","agent_id":"ada","payload":{"question":"which login?"}}"#;
