@@ -85,7 +85,7 @@ pub enum Input {
     Paste(String),
     /// The columns and rows of the terminal.
     Size(u16, u16),
-    /// The time that [`Model::next_wake`] has named has come.
+    /// The time that `Model::next_wake` has named has come.
     Tick,
     /// Something from elsewhere.
     News(News),
