@@ -8,6 +8,7 @@ mod applies;
 mod coordinate;
 mod cost;
 mod crew;
+mod events;
 mod graph;
 mod health;
 mod held_back;
@@ -36,6 +37,7 @@ pub use applies::*;
 pub use coordinate::*;
 pub use cost::*;
 pub use crew::*;
+pub use events::*;
 pub use graph::*;
 pub use health::*;
 pub use held_back::*;
@@ -425,43 +427,6 @@ pub struct Chunk {
     pub stream: String,
     /// Text; what is not UTF-8 is replaced.
     pub text: String,
-}
-
-/// Query of `GET /events`: answered when there are events after `after`, or after `wait_ms`.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct EventsQuery {
-    /// The last sequence number the caller has seen; absent means the newest.
-    pub after: Option<u64>,
-    /// How many events to return at most; the daemon's page size when absent, and never more than that.
-    pub limit: Option<u16>,
-    /// How long to wait, in milliseconds; bounded.
-    pub wait_ms: Option<u64>,
-}
-
-/// Path of the stream of events, the one answer that goes on: server-sent events with `id`, `event` and `data`.
-pub const EVENT_STREAM: &str = "/event-stream";
-
-/// Header with the number of the last event that a reader of the stream has.
-pub const LAST_EVENT_HEADER: &str = "last-event-id";
-
-/// Query of `GET /event-stream`.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct EventStreamQuery {
-    /// The last number that the caller has; absent means the newest. The header `last-event-id` goes before it.
-    pub after: Option<u64>,
-    /// Only events of these kinds, with commas between them.
-    pub kinds: Option<String>,
-}
-
-/// `GET /events`.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Events {
-    /// In order, as stored.
-    pub events: Vec<Value>,
-    /// The number after which the next request continues.
-    pub next: u64,
 }
 
 /// An agent. `GET /agents`.

@@ -250,7 +250,7 @@ impl State {
     }
 
     /// The same question, under its number and digest. Its time begins now, also where the daemon did not run when the time
-    /// before was over: nobody could have answered meanwhile.
+    /// before was over: no person could have answered meanwhile.
     fn ask_again(&self, now: Timestamp, parked: &Parked, again: Again, out: &mut Outbox) {
         let again = Again { asked: again.asked.saturating_add(1), left: again.left - 1, ..again };
         let expires_at = now.after(again.wait);

@@ -238,7 +238,7 @@ impl Notices {
             return self.give_up(queue, effect, &found, "it could not be delivered for three days").await;
         }
         if found.is_past && address.service != NoticeService::Webhook {
-            // Nobody is called to a question that waits no more.
+            // No person is called to a question that waits no more.
             return self.settle(queue, effect).await;
         }
         let id = format!("evt_{}_{}", found.daemon, found.notice.event);

@@ -2,7 +2,7 @@
 
 use super::model::ListState;
 
-/// A line of a list: of which section or notice it is.
+/// A line of a list, with the section or notice that it belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ListLine {
     Notice(usize),

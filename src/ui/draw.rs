@@ -158,7 +158,7 @@ fn name_of(model: &Model, repository: usize) -> String {
     model.known.get(repository).map(|it| one_line(&it.repository.name)).unwrap_or_default()
 }
 
-/// Whether rows say of which repository they are.
+/// Whether rows name their repository.
 fn names_repositories(model: &Model) -> bool {
     model.known.len() > 1
 }

@@ -57,7 +57,7 @@ pub fn messages(questions: &[Question], posts: &[Post], filter: &Filter, limit: 
     shown
 }
 
-/// The two of a thread, the same way round whoever writes.
+/// The two of a thread, in one order for both directions.
 fn pair(post: &Post) -> Pair {
     match &post.to {
         None => (post.from.clone(), String::new()),

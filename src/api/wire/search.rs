@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SearchQuery {
-    /// Words that all have to be there, whatever signs are in them; words in quotation marks stand together, and `log*` is the
+    /// Words that all have to be there, with the signs in them; words in quotation marks stand together, and `log*` is the
     /// beginning of a word.
     pub words: String,
     /// `tasks`, `messages` or `events`; all when absent.

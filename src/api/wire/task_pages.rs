@@ -32,7 +32,7 @@ pub struct TaskPage {
     pub live: usize,
     /// Where the next page begins; absent at the end. A page is short, or empty, where few of many tasks pass.
     pub next: Option<String>,
-    /// How many tasks there are, whatever the filter.
+    /// How many tasks there are, also those that the filter leaves out.
     pub counts: TaskCounts,
 }
 

@@ -1,5 +1,5 @@
-//! Chats: a text with a link. Nobody is mentioned, no link but ours is one, and nothing that an agent wrote is markup: it stands in
-//! a block of code, in which no chat looks for any of these.
+//! Chats: a text with a link. No person is mentioned, no link but ours is one, and nothing that an agent wrote is
+//! markup: it stands in a block of code, in which no chat looks for any of these.
 
 use serde_json::json;
 

@@ -1,8 +1,9 @@
 //! What the list of passkeys says against what is on record here, and the steps that bring the two together.
 //!
-//! Whatever can write the list can have a good MAC made for it, by enrolling in a repository that knows of no passkey. So the record goes
-//! before the list: a key on record stays what it is, a passkey is added beside known ones only if one of them has signed for it, and
-//! is revoked because of the list only if the list says so. A list that says otherwise cannot be used.
+//! A process that can write the list can have a good MAC made for it, by enrolling in a repository that knows of no
+//! passkey. So the record goes before the list: a key on record stays what it is, a passkey is added beside known
+//! ones only if one of them has signed for it, and is revoked because of the list only if the list says so. A list
+//! that says otherwise cannot be used.
 
 use std::collections::BTreeMap;
 

@@ -171,7 +171,7 @@ function filter() {
     const query = new URLSearchParams(location.search);
     if (field.value) query.set('q', field.value);
     else query.delete('q');
-    // What is typed anew begins at its first page.
+    // A new filter begins at its first page.
     for (const place of ['before', 'after']) query.delete(place);
     const text = query.toString();
     // The address is the view: it can be shared, and comes back.

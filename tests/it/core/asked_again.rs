@@ -44,7 +44,7 @@ fn an_answer_counts_in_every_round_and_between_two_of_them() {
         s.answer(&person("owner"), approval, Verdict::Granted).unwrap();
         assert_eq!(s.spawned().len(), 1);
     }
-    // The time is over, and nobody has looked at the clock since.
+    // The time is over, and no process has looked at the clock since.
     let mut s = Script::new();
     let (_, approval) = s.ask(&client("ada"), "ask-again", "cli");
     s.now = s.now.after(Ttl::minutes(6));

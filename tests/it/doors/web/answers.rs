@@ -225,7 +225,7 @@ fn one_that_was_answered_elsewhere_in_between_says_by_whom() {
     tab.go(&at(door, &format!("/a/{approval}")));
     tab.click("button[data-does=approve]");
     tab.shows("Your browser asks for your passkey");
-    // Somebody else is faster, at a terminal.
+    // Another person is faster, at a terminal.
     let person = at_the_terminal(&world, &format!("deny {approval} --reason no"));
     assert!(person.status.success(), "{person:?}");
     tab.shows("It does not wait any more: denied (proof: weak-human), by user:");
