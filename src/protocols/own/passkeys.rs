@@ -301,7 +301,8 @@ impl Own {
             .await
         };
         written.map_err(|why| {
-            let why = format!("it is revoked in this repository, and stays in the list for now: {why}");
+            let why =
+                format!("it is revoked in this repository, but it could not be taken out of the list: {why}");
             OwnError::new(StatusCode::CONFLICT, "passkeys_unusable", why)
                 .hint("the daemon takes it out when it looks at the list next: provost passkey list")
         })

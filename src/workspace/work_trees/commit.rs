@@ -126,7 +126,7 @@ impl WorkTree {
             true => self.uncommitted()?.into_iter().take(TREE_LEFT_MAX).collect(),
             false => record.left,
         };
-        self.shelf.put_record(&Record { began: None, left, ..record }).map_err(|err| err.to_string())
+        self.shelf.put_record(&Record { left, ..record }).map_err(|err| err.to_string())
     }
 
     /// Whether a commit is the one that was made for a task, on top of where its run began.

@@ -28,7 +28,8 @@ pub(super) struct Record {
     /// Whose run was the last one in it, and which task that was.
     pub(super) agent: String,
     pub(super) task: String,
-    /// The commit at which that run began, until its end was dealt with.
+    /// The commit at which that run began. It stays after the run: a daemon can be killed before the end is on record,
+    /// and the next start then finds the commit by it.
     pub(super) began: Option<String>,
     /// Files that earlier runs have left uncommitted, from its top.
     pub(super) left: Vec<String>,
