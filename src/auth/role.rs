@@ -28,7 +28,7 @@ pub const PAGE: &str = "web-page";
 /// The name as which a page of the Agent Protocol acts that names no agent.
 pub const DASHBOARD: &str = "dashboard";
 
-/// Names that no client may claim, in whatever spelling: the daemon's own and its pages', and those of people at the terminal. An
+/// Names that no client may claim, in any spelling: the daemon's own and its pages', and those of people at the terminal. An
 /// agent of such a name would stand in no list of agents, or shut a page out by a token.
 pub fn is_reserved(agent: &AgentId) -> bool {
     /// What they look like: `pr0vost` is read as `provost`.

@@ -174,7 +174,7 @@ pub fn is_machinery(path: &str) -> bool {
 /// Links below a process' folder in `/proc` that lead each process to another place.
 const PLACES_OF_PROCESSES: &[&str] = &["cwd", "root", "exe", "fd", "map_files", "ns", "task"];
 
-/// Streams that each process has been given, by whatever name they are opened.
+/// Streams that each process has been given, under each name by which they can be opened.
 const STREAMS: &[&str] = &["/dev/stdin", "/dev/stdout", "/dev/stderr"];
 
 /// Whether a path is one of the streams that a process was given, and no file by its name.

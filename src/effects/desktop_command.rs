@@ -17,7 +17,7 @@ pub struct DesktopCommand {
     pub program: String,
     /// Its arguments.
     pub args: Vec<String>,
-    /// Variables that it gets besides the daemon's own.
+    /// Variables that the program gets in addition to those of the daemon.
     pub variables: Vec<(&'static str, String)>,
 }
 
@@ -27,7 +27,7 @@ const OSASCRIPT: &str = "/usr/bin/osascript";
 /// Below the folder of Windows.
 const POWERSHELL: &str = r"System32\WindowsPowerShell\v1.0\powershell.exe";
 
-/// Shows a toast whose texts are nodes of text, whatever is in them. The name is PowerShell's own: programs that were not installed have
+/// Shows a toast whose texts are nodes of text, and never markup. The name is PowerShell's own: programs that were not installed have
 /// none, and a toast without a name is not shown.
 const TOAST: &str = r"
 $ErrorActionPreference = 'Stop'

@@ -138,7 +138,7 @@ pub struct TaskPage {
     pub live: usize,
     /// Where the next page begins; it may be empty where few of many pass.
     pub next: Option<TaskPlace>,
-    /// How many unfinished tasks there are in each state, whatever the choice.
+    /// How many unfinished tasks there are in each state, also those that the filter leaves out.
     pub counts: BTreeMap<&'static str, u64>,
     /// Completed and cancelled since the beginning.
     pub completed: u64,

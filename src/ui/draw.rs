@@ -350,7 +350,7 @@ fn passkey_lines(model: &Model, repository: usize, approval: u64, area: Rect) ->
     let picture = qr::lines(&address, !look.colour && look.light).unwrap_or_default();
     let room = usize::from(area.height).saturating_sub(lines.len() + 1);
     if picture.len() <= room {
-        // Its own colours, whatever the palette of the terminal makes of others.
+        // Its own colours, because a terminal can show the others differently.
         let ink = match look.colour {
             true => Style::new().fg(Color::Rgb(255, 255, 255)).bg(Color::Rgb(0, 0, 0)),
             false => Style::new().remove_modifier(Modifier::all()),

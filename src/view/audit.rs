@@ -39,7 +39,7 @@ pub fn request(typed: &str) -> Result<RulesQuery, String> {
     Ok(asked)
 }
 
-/// Words, of which some have a part in quotation marks.
+/// Words; some have a part in quotation marks.
 fn parts(typed: &str) -> Result<Vec<String>, String> {
     let (mut all, mut part, mut is_open) = (Vec::new(), String::new(), false);
     for c in typed.chars() {

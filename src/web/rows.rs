@@ -34,7 +34,7 @@ struct Answered {
 /// An approval as it is signed.
 #[derive(Serialize)]
 struct Seen {
-    /// The text of which a passkey signs the digest: a title, a state, an end and blocks.
+    /// The text whose digest a passkey signs: a title, a state, an end and blocks.
     text: String,
     /// The core's digest of what waits.
     shown: String,

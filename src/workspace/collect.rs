@@ -174,7 +174,7 @@ impl Visitor for Collector<'_> {
         let Ok(meta) = at.metadata() else { return Ok(Step::Over) };
         let Some(path) = at.text().filter(|it| is_fit(it)).map(str::to_owned) else {
             let path = at.path().to_string_lossy();
-            // It is there, whatever its name means.
+            // It is there, also if its name means another path elsewhere.
             let below = self.below(&path);
             self.seen.extend(below.into_iter().chain([path.clone().into_owned()]));
             self.left_out

@@ -46,7 +46,7 @@ pub const SEARCH_EXCERPT_CHARS: usize = 160;
 /// Events that are taken into the index of words at a time, so that no command waits long for it.
 pub const INDEX_BITE: u32 = 100;
 
-/// Text that is taken in at a time, in bytes, whatever is left of such a bite.
+/// The most text, in bytes, that the search takes in at a time.
 pub const INDEX_BITE_BYTES_MAX: usize = 256 << 10;
 
 /// How long new events wait for others before they are taken into the index, in milliseconds: a few large pieces are cheaper to

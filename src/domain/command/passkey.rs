@@ -69,7 +69,7 @@ pub struct PasskeyListNoted;
 pub struct SayWord {
     /// The verb, as the own API names its path.
     pub verb: Box<str>,
-    /// Its arguments, of which the signature covers the digest.
+    /// Its arguments; the signature covers their digest.
     pub arguments: Json,
     /// What a passkey has signed.
     pub signed: Box<SignedWord>,

@@ -43,7 +43,7 @@ fn markdown(text: &str) -> String {
     out
 }
 
-/// The whole text, of which the link and the facts come first. What is too long is cut at the end, where agents' words are, and a
+/// The whole text: the link and the facts come first. What is too long is cut at the end, where agents' words are, and a
 /// block of code is closed all the same.
 fn text(told: &Told, escape: impl Fn(&str) -> String, link: impl Fn(&str, &str) -> String) -> String {
     let mut lines = vec![escape(&told.title)];

@@ -12,7 +12,7 @@ use provost_base::limits::{NOTICE_NEWS_MS_MIN, NOTICE_WAITS_MS};
 #[derive(Default)]
 pub(super) struct Queue {
     waiting: BTreeMap<EffectId, Waiting>,
-    /// Attempts at the address that failed one after the other, whatever the notice.
+    /// Attempts at the address that failed one after the other, over all notices.
     failures: usize,
     /// The wait after the last of them.
     pause: Option<Pause>,

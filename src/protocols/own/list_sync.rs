@@ -36,7 +36,7 @@ pub(super) fn steps(list: &PasskeyList, known: &Passkeys) -> Result<Vec<Step>, L
     if list.of_root { Ok(of_roots(list, known)) } else { of_users(list, known) }
 }
 
-/// Root's list says which passkeys count, whatever else is on record.
+/// Root's list alone says which passkeys count.
 fn of_roots(list: &PasskeyList, known: &Passkeys) -> Vec<Step> {
     let is_missing = |it: &&ListedPasskey| match known.get(&it.id) {
         None => true,

@@ -21,7 +21,7 @@ use provost_passkey::{Party, Transcript};
 pub(super) enum Asked {
     /// A word of a known passkey.
     Word(Transcript),
-    /// A verb with its arguments, of which the word has the digest.
+    /// A verb with its arguments; the word has their digest.
     Verb(Transcript, Said),
     /// A new passkey of this name, for this party.
     Create(Transcript, Box<str>, Party),

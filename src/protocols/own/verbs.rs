@@ -21,7 +21,7 @@ use provost_passkey::Asserted;
 /// A verb with its arguments.
 pub(super) struct Said {
     verb: SignedVerb,
-    /// The arguments as canonical JSON, of which the digest is signed.
+    /// The arguments as canonical JSON; a passkey signs their digest.
     pub(super) arguments: Json,
 }
 

@@ -171,7 +171,7 @@ impl Own {
                 why: "this passkey is not in the list of passkeys that count".into(),
             })
         })?;
-        // The key on record, whatever the list says: the list is a file of the user.
+        // The key on record, and not that of the list, which is a file of the user.
         let all = self.0.provost.view(AllPasskeys).await.map_err(map::fault)?.passkeys;
         let on_record = all.get(&listed.id).filter(|it| it.revoked_at.is_none()).ok_or_else(|| {
             map::fault(Refusal::PasskeyRefused { why: "this passkey is not on record here".into() })

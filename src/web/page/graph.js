@@ -12,7 +12,7 @@ const HEAD = [8, 4];
  * @param {...(string | Node)} children
  */
 function svg(tag, attributes, ...children) {
-  // The document has an empty picture, of which the names of pictures are taken.
+  // The document has an empty picture, which gives the namespace of pictures.
   const made = document.createElementNS(byId('picture').namespaceURI, tag);
   for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, String(value));
   made.append(...children);

@@ -80,7 +80,7 @@ impl WorkTrees {
                 ));
             }
         }
-        // A tag, a commit, or whatever else git finds by this name.
+        // A tag, a commit, or another object that git finds by this name.
         if let Some(found) = git.line(&["rev-parse", "--verify", "--quiet", branch])? {
             let full = git.line(&["rev-parse", "--symbolic-full-name", branch])?.filter(|it| !it.is_empty());
             return Err(format!(
