@@ -1,7 +1,7 @@
 //! kill -9 of the daemon while a work tree is made, while a run goes on, and before its commit is on record.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -31,10 +31,18 @@ fn in_trees(world: &World) -> Vec<PathBuf> {
 
 /// A git that waits before it makes a work tree, and after.
 fn slow_git(world: &World) -> String {
+    git_that(
+        world,
+        "*'worktree add'*)\n  touch \"$HOME/adding\"\n  /usr/bin/git \"$@\"; code=$?\n  touch \"$HOME/added\"\n  sleep 1\n  \
+         exit $code;;",
+    )
+}
+
+/// A `PATH` on which git does something else where a case of a shell matches its words.
+fn git_that(world: &World, case: &str) -> String {
     let bin = world.path("bin");
     fs::create_dir_all(&bin).unwrap();
-    let script = "#!/bin/sh\ncase \"$*\" in *'worktree add'*)\n  touch \"$HOME/adding\"\n  /usr/bin/git \"$@\"; code=$?\n  \
-                  touch \"$HOME/added\"\n  sleep 1\n  exit $code;; esac\nexec /usr/bin/git \"$@\"\n";
+    let script = format!("#!/bin/sh\ncase \"$*\" in {case} esac\nexec /usr/bin/git \"$@\"\n");
     fs::write(bin.join("git"), script).unwrap();
     fs::set_permissions(bin.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
     format!("{}:/usr/bin:/bin", bin.display())
@@ -151,4 +159,37 @@ fn a_kill_at_any_moment_around_the_commit_leaves_one_commit() {
         assert_eq!(git(&world, &["show", &format!("feat/x:{round}.txt")]), round.to_string());
         assert_eq!(git_in(&world, &tree, &["status", "--porcelain"]), "");
     }
+}
+
+/// The store is held by another program from before the branch moves, so that the daemon cannot put the end on record.
+#[test]
+fn a_kill_between_the_commit_and_the_record_of_the_end_loses_no_commit() {
+    let world = world(&[]);
+    let path = git_that(
+        &world,
+        "*update-ref*'provost: task t2'*)\n  touch \"$HOME/moving\"\n  until test -e \"$HOME/go\"; do sleep 0.01; done;;",
+    );
+    let mut command = world.command(UP);
+    command.env("PATH", &path);
+    let mut daemon = world.start_as(command);
+    on(&world, "feat/x", "true");
+    let tree = folder(&world, "feat/x");
+    let record = tree.with_extension("json");
+    begin(&world, "t2", "echo y > y.txt");
+    eventually("the branch is about to move", || world.home().join("moving").exists());
+    let of_run = fs::metadata(&record).unwrap().ino();
+    let held = rusqlite::Connection::open(world.state_dir().join("provost.db")).unwrap();
+    held.execute_batch("BEGIN IMMEDIATE").unwrap();
+    fs::write(world.home().join("go"), "").unwrap();
+    eventually("the run is finished in its work tree", || fs::metadata(&record).unwrap().ino() != of_run);
+    daemon.kill();
+    drop(daemon);
+    drop(held);
+    let _daemon = world.start();
+    let task = ended(&world, "t2");
+    let commit = tree_of(&task)["commit"].as_str().map(str::to_owned);
+    assert_eq!(commit, Some(git(&world, &["rev-parse", "feat/x"])), "{task:#}\n{}", world.log());
+    assert_eq!(git(&world, &["show", "feat/x:y.txt"]), "y");
+    assert_eq!(git(&world, &["rev-list", "--count", "main..feat/x"]), "1");
+    assert_eq!(git_in(&world, &tree, &["status", "--porcelain"]), "");
 }
