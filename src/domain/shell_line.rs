@@ -80,6 +80,8 @@ pub struct LineWord {
     pub open: bool,
     /// Whether it is no word of its own: the target of a redirection, or what follows a blank within quotation marks.
     aside: bool,
+    /// Whether a text within quotation marks begins with it, so that it names a program where a shell is given that text.
+    head: bool,
 }
 
 impl LineWord {
@@ -104,7 +106,7 @@ impl LineWord {
     /// The words that stand behind signs within this one by which a text tells another program what to run.
     fn parts(&self) -> Vec<Self> {
         let parts = self.text.split(['=', '!', '[', ']', ',']).skip(1).filter(|it| !it.is_empty());
-        parts.map(|it| Self { text: it.to_owned(), open: self.open, aside: false }).collect()
+        parts.map(|it| Self { text: it.to_owned(), open: self.open, aside: false, head: false }).collect()
     }
 
     /// The word without escapes, if it has some: what a shell makes of it that is given it as a text.
@@ -149,6 +151,9 @@ impl Stretch {
 
 /// Words of a shell behind which a command begins.
 const KEYWORDS: &[&str] = &["if", "then", "elif", "else", "while", "until", "do", "{", "!"];
+
+/// Programs that run a text which they are given as a line of their own.
+const SHELLS_OF_TEXTS: &[&str] = &["sh", "bash", "zsh", "dash", "ksh", "ash", "eval", "su"];
 
 /// Programs that run another one, which they are given by its name.
 const WRAPPERS: &[&str] = &[
@@ -195,11 +200,9 @@ const INTERPRETERS: &[&str] = &["deno", "bun", "source", ".", "tee"];
 /// The same, by how their names begin: a version may follow.
 const INTERPRETERS_BEGIN: &[&str] = &["python", "pypy", "perl", "ruby", "node", "php", "lua"];
 
-/// Programs that run none of their words.
-const READERS: &[&str] = &[
-    "echo", "printf", "grep", "egrep", "fgrep", "cat", "ls", "head", "tail", "wc", "which", "type", "cd",
-    "test", "[",
-];
+/// Programs that run none of their words. `test`, `[` and `printf` evaluate the subscript of a variable that they are given.
+const READERS: &[&str] =
+    &["echo", "grep", "egrep", "fgrep", "cat", "ls", "head", "tail", "wc", "which", "type", "cd"];
 
 /// Commands of git that run none of their words.
 const GIT_READERS: &[&str] = &["commit", "log", "show", "add", "status"];
@@ -219,6 +222,7 @@ impl WideLine {
     pub fn read(line: &str) -> Self {
         let mut reader = Reader::default();
         reader.line(line);
+        reader.open_programs_of_texts();
         let words = reader.done.iter().map(|it| it.words.len()).sum();
         let mut bare = Reader { bare: true, ..Reader::default() };
         if reader.tangled && words <= CALL_WORDS_MAX {
@@ -303,6 +307,10 @@ struct Reader {
     open: bool,
     /// Whether a word has begun: one in quotation marks may be empty.
     begun: bool,
+    /// Whether a text within quotation marks begins with the word.
+    head: bool,
+    /// Whether what is read stands within quotation marks.
+    in_text: bool,
     /// Whether the word has something in quotation marks, and so is no word of the shell's own.
     quoted: bool,
     /// Whether the word is the target of a redirection.
@@ -325,9 +333,10 @@ impl Reader {
                 (_, '\'' | '"') if self.bare => self.begun = true,
                 (None, '\'' | '"') => {
                     mark = Some(c);
-                    (self.begun, self.quoted) = (true, true);
+                    self.head |= !self.begun;
+                    (self.begun, self.quoted, self.in_text) = (true, true, true);
                 }
-                (Some(end), c) if c == end => mark = None,
+                (Some(end), c) if c == end => (mark, self.in_text) = (None, false),
                 // Marks within marks are those of a text that is a line of its own.
                 (Some(_), '\'' | '"') => {}
                 (None, '#') if !self.begun && !self.bare => {
@@ -373,6 +382,17 @@ impl Reader {
         self.end_stretch(false);
     }
 
+    /// A shell that is given a text finds the text's programs by patterns and variables, as it does outside of quotation marks.
+    fn open_programs_of_texts(&mut self) {
+        let mut all = self.done.iter().flat_map(|it| &it.words);
+        if !all.any(|it| it.is_one_of(SHELLS_OF_TEXTS)) {
+            return;
+        }
+        for word in self.done.iter_mut().flat_map(|it| &mut it.words) {
+            word.open |= word.head && word.text.contains(['*', '?', '[', '{', '$', '`']) && word.text != "[";
+        }
+    }
+
     fn push(&mut self, c: char) {
         self.text.push(c);
         self.begun = true;
@@ -411,7 +431,8 @@ impl Reader {
         }
         // Brackets by themselves are words of the shell's own.
         let open = open && !matches!(text.as_str(), "{" | "}" | "[" | "[[");
-        self.stretch.words.push(LineWord { text, open, aside });
+        let head = std::mem::take(&mut self.head) || (self.in_text && self.stretch.words.is_empty());
+        self.stretch.words.push(LineWord { text, open, aside, head });
     }
 
     /// Ends the stretch; the next one stands `within` quotation marks.

@@ -96,6 +96,11 @@ impl LinkTargets {
         self.ends.keys().map(PathBuf::as_path)
     }
 
+    /// Links on the way to what was asked for, from the workspace.
+    pub(super) fn on_the_way(&self) -> impl Iterator<Item = &Path> {
+        self.links.iter().map(PathBuf::as_path)
+    }
+
     /// What is to be read-only, from the workspace. Something stands in for what is missing where a worker could make it in
     /// one step; what it can make with a folder of its own is reported, since a folder is more often made for something else.
     pub(super) fn held(&self, root: &Path) -> impl Iterator<Item = (&Path, Missing)> {

@@ -26,7 +26,7 @@ pub(super) fn named_in_other_trees(
     let Some(own) = own else { return Ok(found) };
     let has_repository = |at: &&Path| std::fs::symlink_metadata(at.join(".git")).is_ok();
     let Some(top) = root.ancestors().find(has_repository) else { return Ok(found) };
-    for other in other_trees(top, own, home)? {
+    for other in other_trees(top, own)? {
         // No worker works there, so nothing is left out.
         let mut seeker = Seeker::new(&other, home, Path::new(""));
         let named = by_git(Some(own), &mut seeker)?;
@@ -52,21 +52,22 @@ pub(super) fn named_in_other_trees(
 }
 
 /// The tops of the other work trees: that of the main one, and those of the linked ones that the configuration names.
-fn other_trees(top: &Path, own: &Path, home: &Path) -> Result<Vec<PathBuf>, String> {
+fn other_trees(top: &Path, own: &Path) -> Result<Vec<PathBuf>, String> {
     let is_usual = own.file_name().is_some_and(|it| it == ".git");
     let main = own.parent().filter(|it| is_usual && *it != top).map(Path::to_path_buf);
-    let linked = linked_trees(own).filter(|it| it != top).collect::<Vec<_>>();
+    let linked = linked_trees(own).filter(|(it, _)| it != top).collect::<Vec<_>>();
     let words = match linked.is_empty() {
         true => Vec::new(),
         false => words_of_configuration(top)?,
     };
     let words = String::from_utf8_lossy(&words);
-    let is_named = |tree: &PathBuf| {
-        let below_home = tree.strip_prefix(home).ok().map(|it| format!("~/{}", it.display()));
-        let spellings = [Some(tree.display().to_string()), below_home];
-        spellings.into_iter().flatten().any(|it| words.contains(&it))
+    // A path has many spellings, and all of them have the folder's name, unless they go through a link.
+    let is_named = |(tree, entry): &(PathBuf, PathBuf)| {
+        let has_name = tree.file_name().is_some_and(|it| words.contains(&*it.to_string_lossy()));
+        has_name || words.contains("includeif.") || entry.join("config.worktree").symlink_metadata().is_ok()
     };
-    let all: Vec<PathBuf> = main.into_iter().chain(linked.into_iter().filter(is_named)).collect();
+    let all: Vec<PathBuf> =
+        main.into_iter().chain(linked.into_iter().filter(is_named).map(|(it, _)| it)).collect();
     match all.len() > OTHER_TREES_MAX {
         true => Err(format!(
             "git's configuration names files in more than {OTHER_TREES_MAX} work trees of this repository, which are more \
@@ -76,12 +77,12 @@ fn other_trees(top: &Path, own: &Path, home: &Path) -> Result<Vec<PathBuf>, Stri
     }
 }
 
-/// The tops of linked work trees, as the repository has them on record.
-fn linked_trees(own: &Path) -> impl Iterator<Item = PathBuf> {
+/// The tops of linked work trees, each with git's folder about it, as the repository has them on record.
+fn linked_trees(own: &Path) -> impl Iterator<Item = (PathBuf, PathBuf)> {
     let entries = std::fs::read_dir(own.join("worktrees")).into_iter().flatten().flatten();
     entries.filter_map(|entry| {
         let text = system::short_text(&entry.path().join("gitdir"), 2 * PATH_LEN_MAX as u64).ok()?;
         let file = entry.path().join(text.trim_end());
-        file.parent()?.canonicalize().ok()
+        Some((file.parent()?.canonicalize().ok()?, entry.path()))
     })
 }

@@ -121,8 +121,9 @@ pub fn runs_outside(
     for (path, missing) in &seeker.found.named {
         named.entry(path.clone()).or_insert(*missing);
     }
-    let by_git_or_us: BTreeSet<PathBuf> =
+    let mut by_git_or_us: BTreeSet<PathBuf> =
         named.into_keys().chain(seeker.found.ends.iter().map(PathBuf::from)).collect();
+    by_git_or_us.extend(behind_links(&by_git_or_us, root));
     by_settings(&before, &Surroundings::default(), &mut seeker);
     for (path, text) in new {
         if let Some(row) = row_of_settings(path.as_str().as_bytes()) {
@@ -134,7 +135,8 @@ pub fn runs_outside(
     }
     let links = before.links().filter_map(|it| std::str::from_utf8(it).ok()).map(PathBuf::from);
     let led = LinkTargets::of(links, root);
-    let Outside { named, ends, beside, told } = seeker.found;
+    let Outside { named, ends, beside, mut told } = seeker.found;
+    told.extend(behind_links(&instructions(root), root));
     let by_settings = named.into_keys().chain(ends.into_iter().map(PathBuf::from));
     // A link that leads to all of the workspace holds nothing in particular.
     let ends = led.ends().filter(|it| !it.as_os_str().is_empty()).map(|it| root.join(it));
@@ -144,6 +146,29 @@ pub fn runs_outside(
         told: told.into_iter().collect(),
         beside: beside.into_iter().collect(),
     })
+}
+
+/// Where links in the workspace lead that are on the way to what is named, or in a named folder, and those links themselves: what is
+/// written there is what is named.
+fn behind_links(named: &BTreeSet<PathBuf>, root: &Path) -> BTreeSet<PathBuf> {
+    let from_root = |it: &Path| it.strip_prefix(root).ok().map(Path::to_path_buf);
+    let within = named.iter().filter_map(|it| from_root(it)).flat_map(|at| {
+        let entries =
+            std::fs::read_dir(root.join(&at)).into_iter().flatten().flatten().take(SETTINGS_READ_MAX);
+        let links = entries.filter(|it| it.file_type().is_ok_and(|it| it.is_symlink()));
+        let below: Vec<PathBuf> = links.map(|it| at.join(it.file_name())).collect();
+        std::iter::once(at).chain(below)
+    });
+    let found = LinkTargets::of(within, root);
+    let all = found.ends().chain(found.on_the_way()).filter(|it| !it.as_os_str().is_empty());
+    all.map(|it| root.join(it)).filter(|it| !named.contains(it)).collect()
+}
+
+/// Links at the top in the place of files that tell agents what to do.
+fn instructions(root: &Path) -> BTreeSet<PathBuf> {
+    let names = later::ROWS.iter().map(|it| it.pattern).filter(|it| !it.contains(['*', '/']));
+    let is_link = |it: &PathBuf| it.symlink_metadata().is_ok_and(|it| it.is_symlink());
+    names.map(|it| root.join(it)).filter(is_link).collect()
 }
 
 /// The folder of the repository that a workspace belongs to, also where the workspace is one of its work trees.

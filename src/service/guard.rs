@@ -285,7 +285,10 @@ impl Provost {
             }
         }
         let also = |path: &str| read.as_ref().map(|it| it.other_names(path)).unwrap_or_default();
-        looked.touched.extend(places.into_iter().map(|it| (file.clone(), it.clone(), also(&it))));
+        // Who has the file has all of it that others leave.
+        let is_file = places.iter().any(|it| it.is_empty());
+        let held = places.into_iter().filter(|it| !is_file || it.is_empty());
+        looked.touched.extend(held.map(|it| (file.clone(), it.clone(), also(&it))));
     }
 
     async fn read_edit<'a>(&self, edit: &'a Edit, file: &RepoPath, until: Instant) -> Option<Read<'a>> {

@@ -21,8 +21,8 @@ pub struct Version<'a> {
     pub bytes: &'a [u8],
 }
 
-/// The paths of the symbols that an edit touches; an empty path stands for the file, where the change lies
-/// outside of all symbols or cannot be told. Nothing where both versions say the same.
+/// The paths of the symbols that an edit touches; an empty path stands for the file, where a part of the change lies
+/// outside of all symbols, or where it cannot be told. Nothing where both versions say the same.
 pub fn touched(old: Version<'_>, new: Version<'_>) -> Vec<Box<str>> {
     if old.bytes == new.bytes {
         return Vec::new();
@@ -33,7 +33,8 @@ pub fn touched(old: Version<'_>, new: Version<'_>) -> Vec<Box<str>> {
     let (before, after) = (owned(old), owned(new));
     let names: BTreeSet<&str> = before.keys().chain(after.keys()).copied().collect();
     let differs: Vec<&str> = names.into_iter().filter(|it| before.get(it) != after.get(it)).collect();
-    let is_inner = |name: &&str| differs.iter().any(|it| encloses(it, name));
+    // A change beside the symbols, such as an import, says nothing about those within the file.
+    let is_inner = |name: &&str| differs.iter().any(|it| !it.is_empty() && encloses(it, name));
     let outermost = differs.iter().filter(|it| !is_inner(it)).map(|it| (*it).into());
     outermost.collect()
 }

@@ -108,15 +108,24 @@ pub fn short_text(path: &Path, most: u64) -> io::Result<String> {
 /// What the system says, or that it is no plain file.
 pub fn beginning(path: &Path, most: u64) -> io::Result<(Vec<u8>, bool)> {
     use std::io::Read as _;
-    let file =
-        cap_std::fs::File::open_ambient_with(path, &reading_without_waiting(), cap_std::ambient_authority())?;
-    let meta = file.metadata()?;
-    if !meta.is_file() {
-        return Err(io::Error::other("is no plain file"));
-    }
+    let file = plain_file(path)?;
+    let is_all = file.metadata()?.len() <= most;
     let mut begin = Vec::new();
     file.take(most).read_to_end(&mut begin)?;
-    Ok((begin, meta.len() <= most))
+    Ok((begin, is_all))
+}
+
+/// A plain file, open to be read. A pipe or a device in its place is not waited for.
+///
+/// # Errors
+/// What the system says, or that it is no plain file.
+pub fn plain_file(path: &Path) -> io::Result<cap_std::fs::File> {
+    let file =
+        cap_std::fs::File::open_ambient_with(path, &reading_without_waiting(), cap_std::ambient_authority())?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other("is no plain file")),
+    }
 }
 
 /// Whether a file is one that is run by itself: it may be executed, or names its interpreter. One that cannot be read may be.

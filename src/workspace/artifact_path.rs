@@ -111,11 +111,20 @@ fn is_short_for(plain: &str, name: &str) -> bool {
     fits && !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit())
 }
 
+/// The folder of version control or of an agents' tool into which a path leads on some system, if any.
+pub fn guarded(path: &RepoPath) -> Option<&'static str> {
+    path.as_str().split('/').find_map(|name| guarded_name(&plain(name)))
+}
+
+fn guarded_name(plain: &str) -> Option<&'static str> {
+    GUARDED.into_iter().find(|it| plain == *it || is_short_for(plain, it))
+}
+
 /// One name of a path.
 fn part(name: &str) -> Result<(), String> {
     let plain = plain(name);
     let plain = plain.as_str();
-    if let Some(guarded) = GUARDED.iter().find(|it| plain == **it || is_short_for(plain, it)) {
+    if let Some(guarded) = guarded_name(plain) {
         return Err(format!("nothing is written into {guarded}"));
     }
     let stem = plain.split('.').next().unwrap_or_default().trim_end();

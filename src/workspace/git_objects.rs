@@ -28,6 +28,9 @@ const OF_FILES: [&str; 9] = [
     "core.sharedrepository",
 ];
 
+/// Longest list of the commits at which a shallow clone ends, in bytes.
+const SHALLOW_BYTES_MAX: u64 = 64 << 20;
+
 /// The objects of a repository.
 #[derive(Clone, Debug)]
 pub struct Objects {
@@ -118,8 +121,11 @@ impl Objects {
         put(&own.join("config"), text.as_bytes())?;
         // Where history ends in a clone that has not all of it.
         let shallow = own.join("shallow");
-        match fs::read(repository.common.join("shallow")) {
-            Ok(text) => put(&shallow, &text)?,
+        match system::beginning(&repository.common.join("shallow"), SHALLOW_BYTES_MAX) {
+            Ok((text, true)) => put(&shallow, &text)?,
+            Ok((_, false)) => {
+                return Err(io::Error::other("the list of a shallow clone's ends is too long").into());
+            }
             Err(err) if err.kind() == io::ErrorKind::NotFound => drop(fs::remove_file(&shallow)),
             Err(err) => return Err(err.into()),
         }

@@ -5,15 +5,16 @@
 //!        ^                        |                                                   ^
 //!        +------ release ---------+      the daemon dies: the branch says which ------+
 //! ```
-//! From `prepare` to the end, git's own lock of the index is held, with a text by which a start knows it as ours; so no
-//! git of the user's sees a work tree that is half of each. Each file is exchanged in one step; after a crash, a file
-//! that is neither as it was nor as it should be is the user's, and stays.
+//! From `prepare` to the end, git's own lock of the index is held; so no git of the user's sees a work tree that is half of
+//! each. What there is to do, and all files for it, are in a folder of ours that no worker reaches: one that may write git's
+//! folder can make a lock with our text, and that lock leads to nothing. Each file is exchanged in one step; after a crash, a
+//! file that is neither as it was nor as it should be is the user's, and stays.
 
 mod modes;
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::io::{self, ErrorKind};
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -23,10 +24,15 @@ use cap_std::fs::Dir;
 use super::git_objects::{Objects, TreeChange};
 use super::git_process::{self, GitError};
 use super::git_refs::WorkTree;
-use provost_system::{file_inside, folder_inside};
+use provost_base::Digest;
+use provost_system::{file_inside, folder_inside, make_private_folders, plain_file, short_text};
 
-/// The folder of ours beside the index.
-const FOLDER: &str = "provost-merge";
+/// The folder, among those of ours, for work trees that follow.
+const FOLDER: &str = "followers";
+/// The file in a follower's folder that says from which commit to which it goes.
+const WAY: &str = "way";
+/// Longest text of a lock that is looked at, in bytes.
+const LOCK_BYTES_MAX: u64 = 1_024;
 
 /// Attributes that say how the content of a file is written.
 const WRITTEN_BY: [&str; 6] = ["filter", "text", "crlf", "eol", "working-tree-encoding", "ident"];
@@ -56,12 +62,25 @@ pub struct LeftAlone {
     pub unwritten: Vec<String>,
 }
 
-/// The commits between which a work tree goes whose index has a lock of ours.
-pub fn marked_way(tree: &WorkTree) -> Option<(String, String)> {
-    let text = fs::read_to_string(tree.git_dir.join("index.lock")).ok()?;
+/// The commits between which a work tree goes that was left half-way: those that were noted for it, if its index still has our
+/// lock for them. A note without that lock is removed: the user has taken the work tree into their own hands.
+pub fn marked_way(objects: &Objects, tree: &WorkTree) -> Option<(String, String)> {
+    let folder = folder_of(objects, tree);
+    let text = short_text(&folder.join(WAY), LOCK_BYTES_MAX).ok()?;
     let (from, to) = text.strip_prefix(MARK)?.trim_end().split_once(' ')?;
-    let is_commit = |it: &str| it.len() >= 40 && it.bytes().all(|it| it.is_ascii_hexdigit());
-    (is_commit(from) && is_commit(to)).then(|| (from.to_owned(), to.to_owned()))
+    let way = (from.to_owned(), to.to_owned());
+    if !Follower::new(objects, tree, (&way.0, &way.1)).is_ours() {
+        // Another merge replaces what stays.
+        let _removed = remove_folder(&folder);
+        return None;
+    }
+    Some(way)
+}
+
+/// Our folder for a work tree, outside of every repository.
+fn folder_of(objects: &Objects, tree: &WorkTree) -> PathBuf {
+    let name = Digest::of(tree.git_dir.as_os_str().as_encoded_bytes()).to_string();
+    objects.scratch().join(FOLDER).join(name.replace(':', "-"))
 }
 
 /// Why a work tree cannot follow; then nothing has changed. Safe to show.
@@ -107,7 +126,7 @@ impl<'a> Follower<'a> {
     }
 
     fn folder(&self) -> PathBuf {
-        self.tree.git_dir.join(FOLDER)
+        folder_of(self.objects, self.tree)
     }
 
     fn index(&self) -> PathBuf {
@@ -141,19 +160,7 @@ impl<'a> Follower<'a> {
                 }
             }
         }
-        // It has its text from the first moment, so that every start knows which run has made it.
-        let marked = self.tree.git_dir.join(format!("{FOLDER}.lock"));
-        fs::write(&marked, self.mark())?;
-        let locked = fs::hard_link(&marked, self.lock());
-        fs::remove_file(&marked)?;
-        match locked {
-            Ok(()) => {}
-            Err(err) if err.kind() == ErrorKind::AlreadyExists => {
-                let why = "another git holds its index (index.lock); try again when it has ended";
-                return Err(self.in_the_way(why));
-            }
-            Err(err) => return Err(err.into()),
-        }
+        self.take_lock()?;
         let done = self.stage();
         if done.is_err() {
             self.release()?;
@@ -161,13 +168,35 @@ impl<'a> Follower<'a> {
         done
     }
 
+    /// Notes the way, and then takes git's lock of the index, which has our text from the first moment. No name in git's folder
+    /// that others can have made is written through.
+    fn take_lock(&self) -> Result<(), CannotFollow> {
+        let held =
+            || self.in_the_way("another git holds its index (index.lock); try again when it has ended");
+        if self.lock().symlink_metadata().is_ok() {
+            return Err(held());
+        }
+        remove_folder(&self.folder())?;
+        make_private_folders(&self.folder())?;
+        create(&self.folder().join(WAY), self.mark().as_bytes())?;
+        let marked = self.tree.git_dir.join(format!("provost-{}.lock", uuid::Uuid::new_v4().simple()));
+        create(&marked, self.mark().as_bytes())?;
+        let locked = fs::hard_link(&marked, self.lock());
+        fs::remove_file(&marked)?;
+        match locked {
+            Ok(()) => Ok(()),
+            Err(err) => {
+                remove_folder(&self.folder())?;
+                Err(if err.kind() == ErrorKind::AlreadyExists { held() } else { err.into() })
+            }
+        }
+    }
+
     fn stage(&self) -> Result<(), CannotFollow> {
         let folder = self.folder();
-        remove_folder(&folder)?;
-        fs::create_dir(&folder)?;
         let (old, new) = (folder.join("old"), folder.join("new"));
-        if self.index().exists() {
-            fs::copy(self.index(), &old)?;
+        if self.index().symlink_metadata().is_ok() {
+            copy_plain(&self.index(), &old)?;
             self.objects.repository().make_whole(self.tree, &old)?;
         } else {
             self.git(&old, &["read-tree", "--empty"])?.good("read-tree")?;
@@ -334,13 +363,17 @@ impl<'a> Follower<'a> {
     /// # Errors
     /// What the system says.
     pub fn release(&self) -> io::Result<()> {
-        remove_folder(&self.folder())?;
-        if self.is_ours() { fs::remove_file(self.lock()) } else { Ok(()) }
+        let is_ours = self.is_ours();
+        if is_ours {
+            fs::remove_file(self.lock())?;
+        }
+        remove_folder(&self.folder())
     }
 
-    /// Whether the lock of the index is ours, for this way.
+    /// Whether this way was noted, and the lock of the index is ours for it.
     fn is_ours(&self) -> bool {
-        fs::read(self.lock()).is_ok_and(|it| it == self.mark().as_bytes())
+        let says = |path: PathBuf| short_text(&path, LOCK_BYTES_MAX).is_ok_and(|it| it == self.mark());
+        says(self.folder().join(WAY)) && says(self.lock())
     }
 
     /// Brings the work tree to where its branch is. Says what it has left alone.
@@ -359,14 +392,27 @@ impl<'a> Follower<'a> {
         if new.exists() {
             left = self.write_files(&old)?;
             let _not_all_the_same = self.git(&new, &["update-index", "-q", "--refresh"])?;
-            if let Ok(before) = fs::metadata(self.index()) {
-                fs::set_permissions(&new, before.permissions())?;
-            }
-            fs::rename(&new, self.index())?;
+            self.put_index(&new)?;
         }
         fs::remove_file(self.lock())?;
         remove_folder(&self.folder())?;
         Ok(left)
+    }
+
+    /// Gives git the new index, in one step, also where its folder is on another file system than ours.
+    fn put_index(&self, new: &Path) -> io::Result<()> {
+        let half = self.tree.git_dir.join(format!("provost-{}.index", uuid::Uuid::new_v4().simple()));
+        let put = || {
+            let mut file = File::options().write(true).create_new(true).open(&half)?;
+            io::copy(&mut File::open(new)?, &mut file)?;
+            if let Some(before) = self.index().symlink_metadata().ok().filter(fs::Metadata::is_file) {
+                file.set_permissions(before.permissions())?;
+            }
+            file.sync_all()?;
+            fs::rename(&half, self.index())
+        };
+        put().inspect_err(|_| drop(fs::remove_file(&half)))?;
+        fs::remove_file(new)
     }
 
     /// Exchanges the files. One that is not as it was is left alone, unless it is as it should be.
@@ -501,6 +547,19 @@ fn across(from: &Dir, to: &Dir, name: &str) -> io::Result<()> {
     }
     to.rename(&half, to, name).inspect_err(|_| drop(to.remove_file(&half)))?;
     from.remove_file(name)
+}
+
+/// Writes a file that is not there, on the disk.
+fn create(path: &Path, text: &[u8]) -> io::Result<()> {
+    let mut file = File::options().write(true).create_new(true).open(path)?;
+    file.write_all(text)?;
+    file.sync_all()
+}
+
+/// Copies a plain file; a pipe in its place is not waited for.
+fn copy_plain(from: &Path, to: &Path) -> io::Result<()> {
+    let mut from = plain_file(from)?;
+    io::copy(&mut from, &mut File::options().write(true).create_new(true).open(to)?).map(drop)
 }
 
 fn remove_folder(folder: &Path) -> io::Result<()> {

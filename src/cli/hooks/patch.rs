@@ -20,6 +20,8 @@ pub(super) enum Change {
 pub(super) struct Part {
     /// A line that stands before it.
     after: Option<String>,
+    /// Whether it is meant at the end of the file.
+    at_end: bool,
     old: Vec<String>,
     new: Vec<String>,
 }
@@ -44,7 +46,10 @@ pub(super) fn read(text: &str) -> Vec<Patched> {
         if line.trim_end() == "*** End Patch" {
             break;
         }
-        if let Some(file) = heading(line) {
+        // Behind a file that is added or deleted blanks before the next heading do not count.
+        let is_in_parts = files.last().is_some_and(|it| matches!(it.change, Change::Parts(_)));
+        let begin = if is_in_parts { line } else { line.trim() };
+        if let Some(file) = heading(begin) {
             files.push(file);
         } else if let Some(to) = line.strip_prefix("*** Move to: ") {
             if let Some(file) = files.last_mut() {
@@ -85,6 +90,9 @@ fn take(change: &mut Change, line: &str) {
         return;
     }
     if line == "*** End of File" {
+        if let Some(part) = parts.last_mut() {
+            part.at_end = true;
+        }
         return;
     }
     if parts.is_empty() {
@@ -102,16 +110,35 @@ fn take(change: &mut Change, line: &str) {
     }
 }
 
-/// Where some lines are found from a line on. As Codex does it, blanks at the ends of lines, then those before them too, do not
-/// count where the lines are not there to the letter.
-fn found(lines: &[&str], wanted: &[&str], from: usize) -> Option<usize> {
-    let equal: [fn(&str, &str) -> bool; 3] =
-        [|a, b| a == b, |a, b| a.trim_end() == b.trim_end(), |a, b| a.trim() == b.trim()];
+/// Where some lines are found from a line on, or at the end of the file where they are meant there and are there. As Codex does
+/// it, blanks at the ends of lines, then those before them too, then the kinds of dashes, quotation marks and blanks do not count
+/// where the lines are not there to the letter.
+fn found(lines: &[&str], wanted: &[&str], from: usize, at_end: bool) -> Option<usize> {
+    let equal: [fn(&str, &str) -> bool; 4] = [
+        |a, b| a == b,
+        |a, b| a.trim_end() == b.trim_end(),
+        |a, b| a.trim() == b.trim(),
+        |a, b| levelled(a) == levelled(b),
+    ];
+    let last = lines.len().checked_sub(wanted.len())?;
+    let from = if at_end { from.max(last) } else { from };
     let rest = lines.get(from..)?;
     equal.iter().find_map(|same| {
         let fits = |window: &[&str]| window.iter().zip(wanted).all(|(a, b)| same(a, b));
         rest.windows(wanted.len()).position(fits).map(|at| from + at)
     })
+}
+
+/// A line with plain dashes, quotation marks and blanks.
+fn levelled(line: &str) -> String {
+    let plain = |c: char| match c {
+        '\u{2010}'..='\u{2015}' | '\u{2212}' => '-',
+        '\u{2018}'..='\u{201b}' => '\'',
+        '\u{201c}'..='\u{201f}' => '"',
+        '\u{a0}' | '\u{2002}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => ' ',
+        c => c,
+    };
+    line.trim().chars().map(plain).collect()
 }
 
 /// What a file says after its parts were replaced; `None` where one of them is not in it.
@@ -125,19 +152,29 @@ pub(super) fn apply(before: &str, parts: &[Part]) -> Option<String> {
     for part in parts {
         let mut from = at;
         if let Some(after) = &part.after {
-            from = found(&lines, &[after.as_str()], at)? + 1;
+            from = found(&lines, &[after.as_str()], at, false)? + 1;
         }
+        let mut old: Vec<&str> = part.old.iter().map(String::as_str).collect();
+        let mut new: Vec<&str> = part.new.iter().map(String::as_str).collect();
         let found = match part.old.is_empty() {
             true if part.after.is_some() => from,
             true => lines.len(),
-            false => {
-                let old: Vec<&str> = part.old.iter().map(String::as_str).collect();
-                found(&lines, &old, from)?
-            }
+            false => match found(&lines, &old, from, part.at_end) {
+                Some(found) => found,
+                // An empty line behind the last one is no line of the file.
+                None if old.last() == Some(&"") => {
+                    old.pop();
+                    if new.last() == Some(&"") {
+                        new.pop();
+                    }
+                    found(&lines, &old, from, part.at_end)?
+                }
+                None => return None,
+            },
         };
         out.extend(&lines[at..found]);
-        out.extend(part.new.iter().map(String::as_str));
-        at = found + part.old.len();
+        out.extend(&new);
+        at = found + old.len();
     }
     out.extend(&lines[at..]);
     let mut text = out.join("\n");

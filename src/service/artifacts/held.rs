@@ -81,11 +81,11 @@ impl Provost {
     }
 
     /// Whether each of these files, by its path from the top of the repository, runs outside of every jail or is kept from
-    /// being written by the configuration.
+    /// being written by the configuration. With each is said whether it is a link: one above such a file would bring another.
     ///
     /// # Errors
     /// Why that is not known.
-    pub(crate) fn are_held(&self, paths: &[String]) -> Result<Vec<bool>, String> {
+    pub(crate) fn are_held(&self, paths: &[(String, bool)]) -> Result<Vec<bool>, String> {
         let bounds = self.0.applying.bounds();
         let root = self.root().place().path().to_path_buf();
         let top = root.ancestors().find(|it| it.join(".git").symlink_metadata().is_ok()).unwrap_or(&root);
@@ -97,10 +97,21 @@ impl Provost {
             let below = below.and_then(|it| RepoPath::parse(it).ok());
             below.is_some_and(|it| artifact_path::denied(deny, &it).is_err())
         };
-        let is_held = |path: &String| {
+        let coming: BTreeSet<RepoPath> =
+            paths.iter().filter_map(|(it, _)| RepoPath::parse(it).ok()).collect();
+        let repositories = repositories(top, &coming, &coming);
+        let is_above = |path: &RepoPath| {
+            let at = top.join(path.as_str());
+            outside.by_git_or_us.iter().chain(&outside.by_settings).any(|it| it.starts_with(&at))
+        };
+        let is_held = |(path, is_link): &(String, bool)| {
             // What is no path of ours may be read as any path on another system.
             let Ok(path) = RepoPath::parse(path) else { return true };
-            word_of(top, &outside, &path, false) != FileDecision::Free || is_denied(&path)
+            word_of(top, &outside, &path, false) != FileDecision::Free
+                || is_denied(&path)
+                || artifact_path::guarded(&path).is_some()
+                || repositories.iter().any(|it| is_in(&path, it))
+                || (*is_link && is_above(&path))
         };
         Ok(paths.iter().map(is_held).collect())
     }

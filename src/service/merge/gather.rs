@@ -175,6 +175,24 @@ impl Provost {
         Ok(())
     }
 
+    /// Has contracts go along with the files that were renamed between two commits of the trunk, where a daemon that has moved
+    /// it has not come to that. Those that have gone along already stay.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] also where the commits cannot be compared; then the run is still owed.
+    pub(super) async fn follow_moves_of(&self, from: &str, to: &str) -> Result<(), Refusal> {
+        let (from, to) = (from.to_owned(), to.to_owned());
+        let found = async {
+            let changes = self.with_objects(move |objects| Ok(objects.changes(&from, &to)?)).await?;
+            self.gathered(Arc::new(changes)).await
+        };
+        match found.await {
+            Ok(gathered) => self.follow_moves(gathered.moves).await,
+            Err(MergeError::Refused(refusal)) => Err(refusal),
+            Err(error) => Err(Refusal::Unavailable { why: error.to_string().into() }),
+        }
+    }
+
     /// Has contracts go along with renamed files, once the trunk has them.
     pub(super) async fn follow_moves(&self, moves: Vec<(ContractId, RepoPath)>) -> Result<(), Refusal> {
         match moves.is_empty() {

@@ -120,7 +120,10 @@ impl Provost {
         if let MergeState::Moving { from, to, .. } = &entry.state {
             let way = Way { branch: &entry.into, from, to };
             match self.settle_trunk(&way).await {
-                Ok(Some(followed)) => return self.merged(entry, Some(from), (to, &followed)).await,
+                Ok(Some(followed)) => {
+                    self.follow_moves_of(from, to).await?;
+                    return self.merged(entry, Some(from), (to, &followed)).await;
+                }
                 Ok(None) => {}
                 Err(error) => return self.set_aside(entry, None, unsettled(&error)).await,
             }

@@ -2,7 +2,8 @@
 
 use super::super::Provost;
 use super::MergeError;
-use provost_base::later::{names, row_over};
+use provost_base::AgentId;
+use provost_base::later::{ROWS, names, row_over};
 use provost_domain::Refusal;
 use provost_workspace::git_objects::TreeChange;
 
@@ -16,9 +17,10 @@ impl Provost {
         &self,
         all: Vec<Vec<TreeChange>>,
     ) -> Result<Vec<Vec<String>>, MergeError> {
-        let (service, checks) = (self.clone(), self.merge_settings().checks.clone());
+        let (service, checks) = (self.clone(), self.lines_of_checks());
         let work = move || {
-            let paths: Vec<String> = all.iter().flatten().map(|it| it.path.clone()).collect();
+            let paths: Vec<(String, bool)> =
+                all.iter().flatten().map(|it| (it.path.clone(), is_link(it))).collect();
             let held = if paths.is_empty() { Vec::new() } else { service.are_held(&paths)? };
             let mut held = held.into_iter();
             let is_one = |change: &TreeChange, is_held: bool| {
@@ -37,16 +39,46 @@ impl Provost {
     }
 }
 
+impl Provost {
+    /// The command lines of the checks; of a check by a worker, the worker's own.
+    fn lines_of_checks(&self) -> Vec<String> {
+        let profiles = self.profiles();
+        let line = |check: &Box<str>| {
+            let worker = AgentId::parse(check).ok().and_then(|it| profiles.get(&it).cloned());
+            worker.map_or_else(|| check.to_string(), |it| it.args.join(" "))
+        };
+        self.merge_settings().checks.iter().map(line).collect()
+    }
+}
+
+/// Whether it is a link, or was one.
+fn is_link(change: &TreeChange) -> bool {
+    [&change.old, &change.new].into_iter().flatten().any(|it| it.mode == "120000")
+}
+
 /// Whether a file is one by its name, or leads to another repository.
 fn is_setting(change: &TreeChange) -> bool {
     let path = change.path.as_str();
     let hides = path.split('/').next_back().is_some_and(|it| matches!(it, ".gitattributes" | ".gitmodules"));
     let is_submodule = change.new.as_ref().is_some_and(|it| it.mode == "160000");
-    hides || is_submodule || row_over(path.as_bytes()).is_some() || path.split('/').any(names::is_ci)
+    // A link in the place of a folder brings the settings that are at its end.
+    let brings = || {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        is_link(change) && ROWS.iter().any(|it| it.pattern.split('/').next() == Some(name))
+    };
+    hides
+        || is_submodule
+        || row_over(path.as_bytes()).is_some()
+        || path.split('/').any(names::is_ci)
+        || brings()
 }
 
-/// Whether a command line has a file among its words.
+/// Whether a command line has a file among its words, from the top or from a folder that it goes to first.
 fn names_file(line: &str, path: &str) -> bool {
     let mut words = line.split(|c: char| c.is_whitespace() || "'\"=;&|()<>".contains(c));
-    words.any(|word| word.trim_start_matches("./") == path)
+    let is_it = |word: &str| path == word || path.strip_suffix(word).is_some_and(|it| it.ends_with('/'));
+    words.any(|word| {
+        let word = word.trim_start_matches("./");
+        !word.is_empty() && is_it(word)
+    })
 }

@@ -172,8 +172,16 @@ fn version((bytes, reading): &Read) -> Version<'_> {
 /// The symbols that differ; an empty name, where a file differs outside of all symbols, is left out.
 fn touched_in(old: Option<&Read>, new: Option<&Read>) -> BTreeSet<Box<str>> {
     let all = |it: &Read| it.1.symbols.iter().map(|it| it.path.clone()).collect::<Vec<_>>();
+    let is_whole = |it: &Read| it.1.is_whole();
     let found = match (old, new) {
-        (Some(old), Some(new)) => touched(version(old), version(new)),
+        (Some(old), Some(new)) => {
+            let mut found = touched(version(old), version(new));
+            // Of what cannot be read as a whole each symbol may have changed.
+            if found.iter().any(|it| it.is_empty()) && !(is_whole(old) && is_whole(new)) {
+                found.extend(all(old).into_iter().chain(all(new)));
+            }
+            found
+        }
         (Some(only), None) | (None, Some(only)) => all(only),
         (None, None) => Vec::new(),
     };

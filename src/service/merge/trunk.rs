@@ -191,7 +191,7 @@ fn is_there(objects: &Objects, branch: &str, (from, to): (&str, &str)) -> Result
 /// Settles each work tree whose index has a lock of ours, but for those on these ways.
 fn settle_marked(objects: &Objects, but_for: &[(String, String)]) -> Result<(), MergeError> {
     for tree in objects.repository().work_trees()? {
-        let Some(way) = marked_way(&tree).filter(|it| !but_for.contains(it)) else { continue };
+        let Some(way) = marked_way(objects, &tree).filter(|it| !but_for.contains(it)) else { continue };
         let (from, to) = (&*way.0, &*way.1);
         let follower = Follower::new(objects, &tree, (from, to));
         let Some(branch) = &tree.branch else { continue };

@@ -235,6 +235,9 @@ fn codex_is_refused_by_the_patch_that_it_is_about_to_apply() {
         "*** Begin Patch\n*** Update File: src/other.ts\n*** Move to: src/auth.ts\n@@\n-a\n+b\n*** End Patch",
         // What does not fit to the letter is not guessed.
         "*** Begin Patch\n*** Update File: src/auth.ts\n@@\n-nothing like it\n+x\n*** End Patch",
+        // Blanks before a heading do not count behind a file that is added or deleted.
+        "*** Begin Patch\n*** Add File: src/c.ts\n+x\n  *** Update File: src/auth.ts\n@@\n-nothing like it\n+x\n*** End Patch",
+        "*** Begin Patch\n*** Delete File: src/c.ts\n *** Delete File: src/auth.ts\n*** End Patch",
         "*** Begin Patch\r\n*** Update File: src/../src/./auth.ts\r\n@@\r\n-nothing like it\r\n+x\r\n*** End Patch",
     ];
     for text in refused {

@@ -97,6 +97,8 @@ fn two_functions_of_one_file_are_written_side_by_side_and_a_new_one_too() {
     // What belongs to a function is held with it.
     let first = "export function login";
     world.is_refused("claude", &other(edit(&world, first, &format!("// Mine.\n{first}"))));
+    let import = format!("import x from 'x'\n\n// Mine.\n{first}");
+    world.is_refused("claude", &other(edit(&world, first, &import)));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use super::{branch, entry, person, repository, tip};
+use super::{branch, entry, is_half_way, person, repository, tip};
 use crate::support::repositories::well;
 use crate::support::{Daemon, UP, World, eventually};
 
@@ -44,10 +44,8 @@ fn dies(world: &World, step: &str, times: u32, place: &Path) {
     fs::write(world.home().join("dies"), format!("{step} {times} {}\n", place.display())).unwrap();
 }
 
-fn is_settled(tree: &Path, git_dir: &Path) -> bool {
-    !git_dir.join("index.lock").exists()
-        && !git_dir.join("provost-merge").exists()
-        && well(tree, &["status", "--porcelain"]).is_empty()
+fn is_settled(world: &World, tree: &Path, git_dir: &Path) -> bool {
+    !is_half_way(world, git_dir) && well(tree, &["status", "--porcelain"]).is_empty()
 }
 
 #[test]
@@ -57,7 +55,7 @@ fn a_git_that_dies_once_after_the_trunk_has_moved_is_asked_again() {
     dies(&world, "diff-files", 1, &world.repo());
     person(&world, "merge feat", 0);
     assert_eq!(entry(&world, "feat")["state"], "merged");
-    assert!(is_settled(&world.repo(), &world.repo().join(".git")));
+    assert!(is_settled(&world, &world.repo(), &world.repo().join(".git")));
 }
 
 #[test]
@@ -71,13 +69,13 @@ fn a_trunk_that_has_moved_is_merged_whatever_becomes_of_its_work_trees() {
     assert!(said.contains("feat: merged") && said.contains("has not followed"), "{said}");
     let own = repo.join(".git");
     // Each other work tree has followed.
-    assert!(is_settled(&beside, &own.join("worktrees/beside")));
+    assert!(is_settled(&world, &beside, &own.join("worktrees/beside")));
     assert_eq!(fs::read_to_string(repo.join("a.txt")).unwrap(), "one\n");
     assert!(own.join("index.lock").exists());
     // The next merge settles it first, and so does a start.
     fs::remove_file(world.home().join("dies")).unwrap();
     person(&world, "merge more", 0);
-    assert!(is_settled(&repo, &own), "{}", well(&repo, &["status", "--porcelain"]));
+    assert!(is_settled(&world, &repo, &own), "{}", well(&repo, &["status", "--porcelain"]));
     assert_eq!(fs::read_to_string(repo.join("a.txt")).unwrap(), "two\n");
     branch(&world, "last", "main", &[("a.txt", Some("three\n"))], "last");
     dies(&world, "diff-files", 1000, &repo);
@@ -86,7 +84,7 @@ fn a_trunk_that_has_moved_is_merged_whatever_becomes_of_its_work_trees() {
     fs::remove_file(world.home().join("dies")).unwrap();
     daemon.kill();
     let _daemon = start(&world);
-    eventually("the start settles it", || is_settled(&repo, &own));
+    eventually("the start settles it", || is_settled(&world, &repo, &own));
     assert_eq!(fs::read_to_string(repo.join("a.txt")).unwrap(), "three\n");
 }
 
@@ -115,6 +113,6 @@ fn a_git_that_dies_while_it_moves_the_trunk_leaves_the_truth_to_the_trunk() {
     dies(&world, "update-ref", 1, &world.repo());
     person(&world, "merge feat", 7);
     assert_eq!(tip(&world, "main"), before);
-    assert!(is_settled(&world.repo(), &world.repo().join(".git")));
+    assert!(is_settled(&world, &world.repo(), &world.repo().join(".git")));
     person(&world, "merge feat", 0);
 }

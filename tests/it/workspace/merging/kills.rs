@@ -101,7 +101,7 @@ fn after_a_kill_at_any_step_the_trunk_is_as_it_was_or_as_it_should_be() {
         assert_eq!(entry(&world, "work")["trunk"], after.as_str(), "{step}");
         assert!(is_at(&world, "main"), "{step}: {}", well(&world.repo(), &["status", "--porcelain"]));
         let git = world.repo().join(".git");
-        assert!(!git.join("index.lock").exists() && !git.join("provost-merge").exists(), "{step}");
+        assert!(!super::is_half_way(&world, &git), "{step}");
         well(&world.repo(), &["fsck", "--no-dangling"]);
     }
 }
@@ -154,4 +154,27 @@ fn a_command_that_is_killed_leaves_the_run_to_the_daemon() {
     person(&world, "merge queue run", 0);
     eventually("it is merged", || entry(&world, "work")["state"] == "merged");
     assert_eq!(fs::read_to_string(world.repo().join("a.txt")).unwrap(), "new\n");
+}
+
+#[test]
+fn a_contract_goes_along_with_its_file_although_the_daemon_was_killed_behind_the_move() {
+    let login = "export function login(user: string): string { return user }\n";
+    let world = repository(&[("src/auth.ts", login)], "");
+    let first = tip(&world, "main");
+    branch(&world, "work", &first, &[("src/auth.ts", None), ("src/session.ts", Some(login))], "work");
+    let broken = login.replace("user: string)", "user: number)");
+    branch(&world, "breaks", "work", &[("src/session.ts", Some(&broken))], "breaks");
+    let mut daemon = start(&world);
+    let offered = world.done("ada", &["contract", "propose", "src/auth.ts:login"]);
+    world.done("bob", &["contract", "accept", offered["id"].as_str().unwrap()]);
+    person(&world, "merge queue add work", 0);
+    fs::write(world.home().join("stop"), "after update-ref\n").unwrap();
+    person(&world, "merge queue run", 0);
+    eventually("the trunk is moved", || world.home().join("stopped").exists());
+    daemon.kill();
+    fs::remove_file(world.home().join("stop")).unwrap();
+    let _daemon = start(&world);
+    eventually("it ends", || entry(&world, "work")["state"] == "merged");
+    let said = person(&world, "merge breaks", 7);
+    assert!(said.contains("set aside (contract)") && said.contains("src/session.ts:login"), "{said}");
 }

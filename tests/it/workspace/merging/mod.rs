@@ -2,6 +2,7 @@
 //! returned.
 
 mod followers;
+mod forged;
 mod hostile;
 mod kills;
 mod named;
@@ -39,6 +40,14 @@ pub(super) fn repository(files: &[(&str, &str)], more: &str) -> World {
     well(&repo, &["add", "-A"]);
     well(&repo, &["commit", "-q", "--allow-empty", "-m", "first"]);
     world
+}
+
+/// Whether a merge has left anything half-way: git's lock of an index, a file of ours beside it, or a note of the way.
+pub(super) fn is_half_way(world: &World, git_dir: &std::path::Path) -> bool {
+    let is_ours = |it: &std::fs::DirEntry| it.file_name().to_string_lossy().starts_with("provost");
+    let beside = std::fs::read_dir(git_dir).unwrap().flatten().any(|it| is_ours(&it));
+    let noted = std::fs::read_dir(world.state_dir().join("merge/followers"));
+    beside || git_dir.join("index.lock").exists() || noted.is_ok_and(|mut it| it.next().is_some())
 }
 
 /// A work tree of its own in which branches are made, so that the workspace is not touched.

@@ -112,3 +112,88 @@ fn attributes_outside_of_the_branch_set_it_aside() {
     person(&world, "merge three", 0);
     assert_eq!(std::fs::read_to_string(repo.join("t.txt")).unwrap(), "b\n");
 }
+
+/// A branch with a link, which `branch` does not make.
+fn links(world: &World, name: &str, link: &str, to: &str) {
+    let bench = super::bench(world);
+    well(&bench, &["checkout", "-q", "-B", name, "main"]);
+    std::os::unix::fs::symlink(to, bench.join(link)).unwrap();
+    well(&bench, &["add", "-A"]);
+    well(&bench, &["commit", "-q", "-m", name]);
+    well(&bench, &["checkout", "-q", "--detach"]);
+}
+
+#[test]
+fn what_is_named_through_a_link_is_merged_only_with_a_flag() {
+    let world = repository(
+        &[
+            ("real/hooks/pre-commit", "#!/bin/sh\n"),
+            ("scripts/check.sh", "#!/bin/sh\n"),
+            ("conf/git.cfg", ""),
+            ("places/prod.sh", "a\n"),
+            ("docs/agents.md", "a\n"),
+            ("own/x", "a\n"),
+        ],
+        "[workspace]\nprotect = [\"ops/prod.sh\"]\n",
+    );
+    let repo = world.repo();
+    for (link, to) in [("tools", "real"), ("cfg", "conf"), ("ops", "places"), ("CLAUDE.md", "docs/agents.md")]
+    {
+        std::os::unix::fs::symlink(to, repo.join(link)).unwrap();
+    }
+    std::os::unix::fs::symlink("../../scripts/check.sh", repo.join("real/hooks/post-commit")).unwrap();
+    well(&repo, &["add", "-A"]);
+    well(&repo, &["commit", "-q", "-m", "links"]);
+    well(&repo, &["config", "core.hooksPath", "tools/hooks"]);
+    well(&repo, &["config", "include.path", "../cfg/git.cfg"]);
+    well(&repo, &["config", "alias.x", "!later/x.sh"]);
+    let _daemon = world.start();
+    for (name, file) in [
+        ("hook", "real/hooks/pre-commit"),
+        ("linked-hook", "scripts/check.sh"),
+        ("include", "conf/git.cfg"),
+        ("protected", "places/prod.sh"),
+        ("instructions", "docs/agents.md"),
+    ] {
+        branch(&world, name, "main", &[(file, Some("#!/bin/sh\n# other\n"))], name);
+        asks_for(&world, name, file);
+    }
+    links(&world, "link", "later", "own");
+    asks_for(&world, "link", "later");
+    links(&world, "editor", ".vscode", "own");
+    asks_for(&world, "editor", ".vscode");
+    branch(&world, "free", "main", &[("own/x", Some("b\n"))], "free");
+    person(&world, "merge free", 0);
+}
+
+#[test]
+fn a_branch_with_a_repository_or_with_a_tools_own_folder_is_merged_only_with_a_flag() {
+    let world = repository(&[("a.txt", "a\n")], "");
+    let _daemon = world.start();
+    let parts = [
+        ("vendor/x/HEAD", Some("ref: refs/heads/main\n")),
+        ("vendor/x/objects/keep", Some("")),
+        ("vendor/x/refs/keep", Some("")),
+        ("vendor/x/config", Some("[core]\n\tfsmonitor = ./m.sh\n")),
+    ];
+    branch(&world, "bare", "main", &parts, "bare");
+    asks_for(&world, "bare", "vendor/x/config");
+    for (name, file) in [("ours", ".provost/provost.toml"), ("wit", "sub/.wit/x"), ("svn", ".svn/entries")] {
+        branch(&world, name, "main", &[(file, Some("x\n"))], name);
+        asks_for(&world, name, file);
+    }
+}
+
+#[test]
+fn what_a_check_runs_in_a_folder_or_by_a_worker_is_merged_only_with_a_flag() {
+    let world = repository(
+        &[("web/check.sh", "exit 1\n"), ("lint.sh", "exit 1\n")],
+        "[workers.lint]\ntype = \"cli\"\nbinary = \"/bin/sh\"\nargs = [\"lint.sh\"]\nparse_mode = \"text\"\n\
+         [merge]\nchecks = [\"cd web && sh check.sh\", \"lint\"]\n",
+    );
+    let _daemon = world.start();
+    for (name, file) in [("one", "web/check.sh"), ("two", "lint.sh")] {
+        branch(&world, name, "main", &[(file, Some("exit 0\n"))], name);
+        asks_for(&world, name, file);
+    }
+}

@@ -149,6 +149,40 @@ fn one_symbol_that_both_sides_have_changed_is_caught_and_two_symbols_of_one_file
     assert!(text.contains("one = 10") && text.contains("name * 2") && text.contains("seven = 7\n"));
 }
 
+#[test]
+fn an_import_hides_neither_a_symbol_that_both_sides_change_nor_a_new_call() {
+    let world = world();
+    let _daemon = world.start();
+    let with_import = |text: String| format!("import os\n{text}");
+    branch(&world, "one", "main", &[("lib.py", Some(&lib(&world, "one = 1", "one = 10")))], "one");
+    let both = with_import(lib(&world, "seven = 7", "seven = 70"));
+    branch(&world, "both", "main", &[("lib.py", Some(&both))], "both");
+    let changed = lib(&world, "def greet(name)", "def greet(name, loud)");
+    branch(&world, "sig", "main", &[("lib.py", Some(&changed))], "sig");
+    let user = code(&["from lib import greet, kept\n", "def hello():\n    return greet(1) + kept(1, 2)\n"]);
+    branch(&world, "calls", "main", &[("user.py", Some(&user))], "calls");
+    let said = person(&world, "merge one both sig calls", 7);
+    assert!(said.contains("main and both have both changed long in lib.py"), "{said}");
+    assert!(said.contains("calls: set aside (call)"), "{said}");
+    assert!(said.contains("one: merged") && said.contains("sig: merged"), "{said}");
+}
+
+#[test]
+fn of_a_file_that_cannot_be_read_as_a_whole_each_symbol_counts() {
+    let world = repository(
+        &[("odd.ts", "export function f() { return 1; }\n\n\n\n\n\nconst (;\n\n\n\n\n// end\n")],
+        "",
+    );
+    let _daemon = world.start();
+    let odd = |from: &str, to: &str| {
+        std::fs::read_to_string(world.repo().join("odd.ts")).unwrap().replace(from, to)
+    };
+    branch(&world, "one", "main", &[("odd.ts", Some(&odd("return 1", "return 2")))], "one");
+    branch(&world, "two", "main", &[("odd.ts", Some(&odd("// end", "// the end")))], "two");
+    let said = person(&world, "merge one two", 7);
+    assert!(said.contains("one: merged") && said.contains("two: set aside (symbol)"), "{said}");
+}
+
 fn agree(world: &World, symbol: &str) {
     let said = |by: &str, args: &[&str]| world.done(by, args);
     let offered: Value = said("ada", &["contract", "propose", symbol]);
