@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::call::Told;
-use super::overwritten::{self, Changed};
+use super::overwritten::{self, Changed, HeldFiles};
 use super::run::{self, Run};
 use crate::{CliError, RepoContext, out};
 use provost_api::wire;
@@ -37,20 +37,22 @@ pub(super) fn put_aside(asked: &Run, here: &RepoContext, told: &Told, until: Ins
 }
 
 /// The files of this work tree in which other agents hold something.
-async fn held_by_others(here: &RepoContext, client: &Client) -> Result<BTreeSet<String>, ClientError> {
+async fn held_by_others(here: &RepoContext, client: &Client) -> Result<HeldFiles, ClientError> {
     let locks = client.locks(&wire::Whose::default()).await?.locks;
     let claims = client.claims(&wire::ClaimsQuery::default()).await?;
     if locks.is_empty() && claims.is_empty() {
-        return Ok(BTreeSet::new());
+        return Ok(HeldFiles::new());
     }
     let me = client.who_am_i().await?.agent;
     let tree = here.places.worktree.to_string_lossy();
     let is_here = |it: &wire::Lock| it.written_in.as_deref().is_none_or(|it| *it == *tree);
     let is_file = |it: &wire::Lock| !Resource::is_meant(&it.symbol);
     let others = locks.into_iter().filter(|it| it.holder != me && is_here(it) && is_file(it));
-    let locked = others.map(|it| file_of(&it.symbol));
-    let claimed = claims.into_iter().filter(|it| it.holder != me).map(|it| it.file);
-    Ok(locked.chain(claimed).collect())
+    let locked = others.map(|it| (file_of(&it.symbol), it.holder));
+    let claimed = claims.into_iter().filter(|it| it.holder != me).map(|it| (it.file, it.holder));
+    let mut held = HeldFiles::new();
+    locked.chain(claimed).for_each(|(file, holder)| drop(held.entry(file).or_default().insert(holder)));
+    Ok(held)
 }
 
 fn file_of(symbol: &str) -> String {
@@ -79,6 +81,15 @@ pub(super) async fn overwritten(
             continue;
         };
         by_holder.entry(holder).or_default().entry(file).or_default().insert(what);
+    }
+    // A command that commits what it has overwritten ends the leases there.
+    let still = held_by_others(here, &client).await?;
+    for file in &changed {
+        let is_held = |it: &&String| still.get(&file.path).is_some_and(|now| now.contains(*it));
+        for holder in file.holders.iter().filter(|it| !is_held(it)) {
+            let of_it = by_holder.entry(holder.clone()).or_default();
+            of_it.entry(file.path.clone()).or_insert_with(|| BTreeSet::from([file.path.clone()]));
+        }
     }
     if by_holder.is_empty() {
         return Ok(None);

@@ -4,7 +4,7 @@
 //! A holder may itself write while the command runs. Each hook notes what a write will leave, and a file that says just that
 //! was not changed by the command.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -35,6 +35,8 @@ const ANYTHING: &str = "*";
 pub(super) struct Changed {
     /// Its path, from the top of the repository.
     pub(super) path: String,
+    /// Who held something of it before the command.
+    pub(super) holders: BTreeSet<String>,
     before: Vec<u8>,
     after: Vec<u8>,
 }
@@ -125,8 +127,11 @@ fn forget(folder: &Path, most: usize) {
     }
 }
 
+/// Files that others hold, each with its holders.
+pub(super) type HeldFiles = BTreeMap<String, BTreeSet<String>>;
+
 /// Puts files aside before a command: those that others hold.
-pub(super) fn put_aside(here: &RepoContext, agent: &AgentId, call: &Value, held: &BTreeSet<String>) {
+pub(super) fn put_aside(here: &RepoContext, agent: &AgentId, call: &Value, held: &HeldFiles) {
     let folder = of_call(&here.places, agent, call);
     let _not_there = fs::remove_dir_all(&folder);
     if held.is_empty() {
@@ -137,11 +142,11 @@ pub(super) fn put_aside(here: &RepoContext, agent: &AgentId, call: &Value, held:
         return;
     }
     let mut list = Vec::new();
-    for (number, path) in held.iter().take(HOOK_ASIDE_FILES_MAX).enumerate() {
+    for (number, (path, holders)) in held.iter().take(HOOK_ASIDE_FILES_MAX).enumerate() {
         // What cannot be read cannot be compared either.
         let Ok(Some(bytes)) = read(here, path) else { continue };
         if write(&folder.join(number.to_string()), &bytes).is_ok() {
-            list.push(json!([number, path]));
+            list.push(json!([number, path, holders]));
         }
     }
     let _kept = write(&folder.join(LIST), json!(list).to_string().as_bytes());
@@ -151,21 +156,24 @@ pub(super) fn put_aside(here: &RepoContext, agent: &AgentId, call: &Value, held:
 pub(super) fn take_changed(here: &RepoContext, agent: &AgentId, call: &Value) -> Vec<Changed> {
     let folder = of_call(&here.places, agent, call);
     let list = fs::read(folder.join(LIST)).ok().and_then(|it| serde_json::from_slice(&it).ok());
-    let list: Vec<(usize, String)> = list.unwrap_or_default();
+    let list: Vec<(usize, String, BTreeSet<String>)> = list.unwrap_or_default();
     let put_at = fs::metadata(folder.join(LIST)).and_then(|it| it.modified()).ok();
     let mut found = Vec::new();
-    for (number, path) in list {
+    for (number, path, holders) in list {
         let Ok(before) = fs::read(folder.join(number.to_string())) else { continue };
-        let Ok(Some(after)) = read(here, &path) else { continue };
-        if before != after && !is_theirs(here, agent, &path, &after, put_at) {
-            found.push(Changed { path, before, after });
+        // A link, a folder, or what is too large now has taken the place of all that was there.
+        let after = read(here, &path).ok().flatten();
+        let is_other = after.as_ref() != Some(&before);
+        let is_theirs = after.as_ref().is_some_and(|it| is_theirs(here, agent, &path, it, put_at));
+        if is_other && !is_theirs {
+            found.push(Changed { path, holders, before, after: after.unwrap_or_default() });
         }
     }
     let _not_there = fs::remove_dir_all(&folder);
     found
 }
 
-/// Whether another agent's write left a file so.
+/// Whether a write of another agent's since then left a file so. What it has written before may have come back by the command.
 fn is_theirs(
     here: &RepoContext,
     agent: &AgentId,
@@ -173,13 +181,16 @@ fn is_theirs(
     content: &[u8],
     put_at: Option<SystemTime>,
 ) -> bool {
-    let at = note_of(here, path);
-    let Ok(text) = fs::read_to_string(&at) else { return false };
-    let is_new =
-        fs::metadata(&at).and_then(|it| it.modified()).is_ok_and(|it| put_at.is_none_or(|put| it >= put));
+    let Ok(text) = fs::read_to_string(note_of(here, path)) else { return false };
     let content = Digest::of(content).to_string();
-    let mut lines = text.lines().filter_map(|it| it.split_once(' '));
-    lines.any(|(who, what)| who != short(agent.as_str()) && (what == content || (what == ANYTHING && is_new)))
+    let since = put_at.and_then(|it| it.duration_since(SystemTime::UNIX_EPOCH).ok()).unwrap_or_default();
+    text.lines().any(|line| {
+        let mut words = line.split(' ');
+        let (who, what) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        let at = words.next().and_then(|it| it.parse::<u128>().ok()).unwrap_or_default();
+        let is_new = at >= since.as_millis();
+        is_new && who != short(agent.as_str()) && (what == content || what == ANYTHING)
+    })
 }
 
 /// Notes what a write of an agent's will leave of a file; without a content, anything.
@@ -193,7 +204,8 @@ pub(super) fn note(here: &RepoContext, agent: &AgentId, path: &str, content: Opt
     let mut options = OpenOptions::new();
     options.create(true).write(true).append(!is_long).truncate(is_long);
     let file = system::private_file(&mut options).open(at);
-    let line = format!("{} {what}\n", short(agent.as_str()));
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let line = format!("{} {what} {}\n", short(agent.as_str()), since.as_millis());
     // Without it, a holder's own write may be told as the command's.
     let _unheard = file.and_then(|mut it| it.write_all(line.as_bytes()));
 }
