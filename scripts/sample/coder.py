@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Stands in for Claude Code, in its stream of JSON. It understands nothing: it replaces texts in files, as the lines of its prompt say.
+"""Stands in for Claude Code, in its stream of JSON. It understands nothing: it replaces lines in files, as its prompt says.
 
     Round the total to cents.
     CHANGE src/cart.py

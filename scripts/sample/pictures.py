@@ -5,9 +5,9 @@
     pictures.py FOLDER all    # each view of the page as well, in light and dark, at a desk and on a phone
 """
 
-import getpass
 import json
 import os
+import pwd
 import subprocess
 import sys
 import tempfile
@@ -19,9 +19,10 @@ from terminal import Terminal
 # Width, the most of the height that is shown, points for each point, and how it is called.
 DESK, WIDE, PHONE = (1160, 1180, 1.5, "desk"), (1280, 1000, 1.5, "desk"), (360, 1100, 2, "phone")
 VIEWS = {
-    "needs": "/", "approval": "/a/2", "apply": "/a/3", "tasks": "/tasks", "task": "/t/watch-tests", "changes": "/t/print-receipts",
-    "agents": "/agents", "locks": "/locks", "waits": "/waits", "intents": "/intents", "messages": "/messages", "events": "/e",
-    "audit": "/audit", "health": "/health", "search": "/search?q=order*", "passkeys": "/passkeys", "answered": "/a/1",
+    "needs": "/", "approval": "/a/2", "apply": "/a/3", "answered": "/a/1", "tasks": "/tasks", "task": "/t/watch-tests",
+    "changes": "/t/print-receipts", "agents": "/agents", "locks": "/locks", "waits": "/waits", "intents": "/intents",
+    "messages": "/messages", "events": "/e", "audit": "/audit", "health": "/health", "search": "/search?q=order*",
+    "passkeys": "/passkeys",
 }
 WORDS_TO_ANSWER = (".block.words", ".answer")
 # What documents show: the view, the size, the colours, and the first and the last part where it is not the top.
@@ -85,8 +86,9 @@ def take(browser, address, folder, wanted):
 
 def is_clean(text, view):
     """Ends the run where something of this machine would be in a picture that documents show."""
-    own = [os.environ["HOME"], os.uname().nodename, Path(os.environ["HOME"]).parent.name, getpass.getuser()]
-    found = [it for it in own if it not in ("ada", "localhost") and it in text]
+    user = pwd.getpwuid(os.getuid())
+    own = [str(Path(os.environ["HOME"]).parent), user.pw_dir, f"user:{user.pw_name}"]
+    found = [it for it in own if it in text]
     if found and view in {shown for shown, *_ in SHOWN}:
         raise SystemExit(f"pictures: {view} shows {found[0]}, which is of this machine")
 
@@ -109,10 +111,12 @@ def take_screens(folder):
 
 def main():
     folder, is_all = Path(sys.argv[1]), sys.argv[2:] == ["all"]
-    address = json.loads(subprocess.run(["provost", "web", "--json"], capture_output=True, check=True).stdout)["address"].rstrip("/")
-    wanted = list(SHOWN)
+    opened = subprocess.run(["provost", "web", "--json"], capture_output=True, check=True).stdout
+    address = json.loads(opened)["address"].rstrip("/")
+    wanted = SHOWN
     if is_all:
-        wanted = [(view, size, scheme, ()) for view in VIEWS for size in (DESK, PHONE) for scheme in ("light", "dark")]
+        looks = [(size, scheme) for size in (DESK, PHONE) for scheme in ("light", "dark")]
+        wanted = [(view, *look, ()) for view in VIEWS for look in looks]
     with tempfile.TemporaryDirectory() as place:
         browser = Browser(place)
         try:

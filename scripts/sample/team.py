@@ -1,21 +1,18 @@
 #!/usr/bin/env python3
-"""A team of agents over the sample shop. They stand in for Claude Code, Codex, DevIt's backend, wit, git-paw and Agent Protocol: each
-is what its real client is to the daemon, at the same door and in the same messages. What they do is always the same.
+"""A team of agents over the sample shop. They stand in for Claude Code, Codex, DevIt's backend, wit, git-paw and Agent
+Protocol: each is to the daemon what its real client is, at the same door and in the same messages. What they do is always
+the same.
 
     team.py           # begins the day, then works on until it is ended
     team.py --still   # begins the day, until something is in every view, and changes no more
 """
 
 import itertools
-import json
-import os
 import signal
 import subprocess
 import sys
 import threading
 import time
-import uuid
-from pathlib import Path
 
 import doors
 import two_agents
@@ -37,7 +34,10 @@ CHANGE src/receipts.py
 +     lines = [f"{count} x {name}: {price:.2f}" for name, price, count in order["items"]]
 +     return "\\n".join([*lines, f"total: {order['total']:.2f}"])
 """
-WATCHED = "for n in $(seq 900); do echo \"run $n\"; python3 tests/test_cart.py -v 2>&1 | grep -E '[.][.][.] |FAILED|OK'; sleep 5; done"
+WATCHED = (
+    "for n in $(seq 900); do echo \"run $n\"; python3 tests/test_cart.py -v 2>&1 | "
+    "grep -E '[.][.][.] |FAILED|OK'; sleep 5; done"
+)
 LONG = "Read all of the shop and write down what a customer waits for.\nWAIT 900\n"
 
 
@@ -45,16 +45,9 @@ class Team:
     """Everyone of the team; what holds a place lives as long as this."""
 
     def __init__(self):
-        self.threads = []
         self.planner = doors.devit("client:planner")
         self.mcp = doors.Mcp("reviewer")
         self.hosts = {}
-
-    def beside(self, work, *words, **more):
-        """Does something that takes long, beside the others."""
-        thread = threading.Thread(target=work, args=words, kwargs=more, daemon=True)
-        thread.start()
-        self.threads.append(thread)
 
     def hooks_hold_what_is_written(self):
         """Claude Code writes a method and holds it; Codex is stopped there, and writes beside it."""
@@ -79,27 +72,36 @@ class Team:
         expect("result" in lock("checkout", "src/orders.py:place", "orders in two steps"))
         expect("result" in lock("payments", "src/orders.py:refund", "refunds by the bank"))
         expect("result" in lock("tokens", "src/auth.py:Session.renew", "shorter tokens"))
-        self.beside(lock, "checkout", "src/cart.py:Cart.total", "the total of an order", waitMs=hour)
+        beside(lock, "checkout", "src/cart.py:Cart.total", "the total of an order", waitMs=hour)
         waits_for("checkout", "Cart.total")
-        self.beside(lock, "payments", "src/orders.py:place", "when an order is paid", waitMs=hour)
+        beside(lock, "payments", "src/orders.py:place", "when an order is paid", waitMs=hour)
         waits_for("payments", "place")
-        self.beside(lock, "tokens", "src/orders.py:place", "who has ordered", waitMs=hour)
+        beside(lock, "tokens", "src/orders.py:place", "who has ordered", waitMs=hour)
         waits_for("tokens", "place")
         # It would wait for one that waits for it.
         expect("error" in lock("checkout", "src/orders.py:refund", "the other way round", waitMs=1000))
         intent = {"description": "tokens of 32 bytes, renewed each day", "files": ["src/auth.py"]}
-        expect("result" in doors.wit("intent.declare", sessionId="tokens", symbols=["src/auth.py:Session.renew"], **intent))
+        intent["symbols"] = ["src/auth.py:Session.renew"]
+        expect("result" in doors.wit("intent.declare", sessionId="tokens", **intent))
         expect("result" in doors.wit("contract.propose", sessionId="payments", symbolPath="src/orders.py:refund"))
 
     def git_paw_talks(self):
         """Agents on branches of their own say where they are, ask, and answer."""
-        doors.publish("agent.status", "feat-login", status="working", modified_files=["src/auth.py"], message="log-in by link")
-        doors.publish("agent.status", "feat-search", status="working", modified_files=[], message="an index of all things")
-        doors.publish("agent.intent", "feat-login", files=["src/auth.py"], summary="a log-in by link needs tokens of its own", valid_for_seconds=3600)
-        doors.publish("agent.feedback", "feat-login", **{"from": "feat-search", "errors": ["Your branch renames login(): the search calls it, too."]})
-        doors.publish("agent.feedback", "feat-search", **{"from": "feat-login", "errors": ["It keeps its name. Only Session.renew() changes."]})
-        doors.publish("agent.artifact", "feat-search", status="committed", exports=[], modified_files=["src/search.py"])
-        doors.publish("agent.question", "feat-login", question="Is a link good for ten minutes, or for a day?")
+
+        def says(kind, agent, **payload):
+            doors.publish(f"agent.{kind}", agent, **payload)
+
+        def writes(agent, to, text):
+            says("feedback", to, **{"from": agent, "errors": [text]})
+
+        says("status", "feat-login", status="working", modified_files=["src/auth.py"], message="log-in by link")
+        says("status", "feat-search", status="working", modified_files=[], message="an index of all things")
+        summary = "a log-in by link needs tokens of its own"
+        says("intent", "feat-login", files=["src/auth.py"], summary=summary, valid_for_seconds=3600)
+        writes("feat-search", "feat-login", "Your branch renames login(): the search calls it, too.")
+        writes("feat-login", "feat-search", "It keeps its name. Only Session.renew() changes.")
+        says("artifact", "feat-search", status="committed", exports=[], modified_files=["src/search.py"])
+        says("question", "feat-login", question="Is a link good for ten minutes, or for a day?")
 
     def agent_protocol_claims(self):
         """A crew by Agent Protocol, whose members claim whole files."""
@@ -133,7 +135,7 @@ class Team:
 
     def reviewer_applies(self):
         """A host with MCP wants to write what a task has changed: a person looks at it first."""
-        self.mcp.call("task_apply", task_id="print-receipts")
+        expect("pproval 3" in self.mcp.call("task_apply", task_id="print-receipts"))
 
     def until_ended(self, *tasks):
         def ended():
@@ -162,6 +164,11 @@ class Team:
             self.planner.say("HEARTBEAT", {})
             if round_ % 4 == 0:
                 doors.delegate(self.planner, "shell", f"count-lines-{round_ // 4}", "wc --lines src/*.py")
+
+
+def beside(work, *words, **more):
+    """Does something that takes long, beside the others."""
+    threading.Thread(target=work, args=words, kwargs=more, daemon=True).start()
 
 
 def expect(it):
