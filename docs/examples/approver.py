@@ -36,9 +36,9 @@ class Door:
     def __init__(self, path, ident, secret):
         self.path, self.ident, self.secret = path, ident, secret
 
-    def say(self, msg_type, payload, msg_id=None):
+    def say(self, msg_type, payload, msg_id=None, to="orchestrator"):
         """Sends one message; returns the answer, or None for an empty line."""
-        head = [msg_type, msg_id or str(uuid.uuid4()), self.ident, "orchestrator"]
+        head = [msg_type, msg_id or str(uuid.uuid4()), self.ident, to]
         head += [str(int(time.time())), str(uuid.uuid4())]
         text = json.dumps(payload, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         names = ["msg_type", "msg_id", "from", "to", "ts", "nonce"]

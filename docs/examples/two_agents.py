@@ -28,32 +28,32 @@ def hooks(host, event, tool):
             yield from (hook["command"] for hook in group["hooks"])
 
 
-def call(host, session, old, new):
+def call(host, session, old, new, file):
     """A tool call as the host tells its hooks about it."""
     told = {"session_id": session, "cwd": str(Path.cwd()), "hook_event_name": "PreToolUse"}
     told |= {"permission_mode": "default", "tool_use_id": uuid.uuid4().hex}
     if host == "claude":
-        edit = {"file_path": str(FILE.resolve()), "old_string": old, "new_string": new, "replace_all": False}
+        edit = {"file_path": str(file.resolve()), "old_string": old, "new_string": new, "replace_all": False}
         return told | {"tool_name": "Edit", "tool_input": edit}
-    patch = f"*** Begin Patch\n*** Update File: {FILE}\n@@\n-{old}\n+{new}\n*** End Patch"
+    patch = f"*** Begin Patch\n*** Update File: {file}\n@@\n-{old}\n+{new}\n*** End Patch"
     return told | {"tool_name": "apply_patch", "tool_input": {"command": patch}}
 
 
-def write(host, session, old, new):
+def write(host, session, old, new, file=FILE):
     """Writes unless a hook says no; the reason of the no, which a model would read."""
-    told = call(host, session, old, new)
+    file = Path(file)
+    told = call(host, session, old, new, file)
     for command in hooks(host, "PreToolUse", told["tool_name"]):
         said = subprocess.run(command, shell=True, input=json.dumps(told), text=True, capture_output=True)
         answer = json.loads(said.stdout or "{}").get("hookSpecificOutput", {})
         if said.returncode == 2 or answer.get("permissionDecision") == "deny":
             return answer.get("permissionDecisionReason") or said.stderr
-    FILE.write_text(FILE.read_text().replace(old, new))
+    file.write_text(file.read_text().replace(old, new))
     return None
 
 
-def be_agent(host):
+def be_agent(host, session):
     """The process of an agent: what it is to write comes line by line."""
-    session = str(uuid.uuid4())
     for line in sys.stdin:
         print(json.dumps(write(host, session, *json.loads(line))), flush=True)
 
@@ -61,14 +61,14 @@ def be_agent(host):
 class Agent:
     """An agent, as the one who gives it work sees it."""
 
-    def __init__(self, host):
+    def __init__(self, host, session=None):
         self.host = host
-        command = [sys.executable, __file__, host]
+        command = [sys.executable, __file__, host, session or str(uuid.uuid4())]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
-    def writes(self, old, new):
+    def writes(self, old, new, file=str(FILE)):
         """Has it replace a line; why it was stopped, or nothing."""
-        self.process.stdin.write(json.dumps([old, new]) + "\n")
+        self.process.stdin.write(json.dumps([old, new, file]) + "\n")
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())
 
@@ -107,6 +107,6 @@ def show():
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
-        be_agent(sys.argv[1])
+        be_agent(*sys.argv[1:])
     else:
         sys.exit(0 if show() else 1)

@@ -11,20 +11,26 @@ import { graphNode } from './graph.js';
 /** Lines of a file up to which its difference is open at once. */
 const OPEN_LINES = 400;
 
+/** Up to so many signs, the words of a text are not broken: a column is as wide as the longest one. */
+const UNBROKEN_MAX = 20;
+
 const SIGNS = { quiet: '○', moving: '▶', waiting: '◆', good: '✓', bad: '!' };
+
+/** @param {string} text */
+const unbroken = (text) => (text.length > UNBROKEN_MAX ? '' : 'unbroken');
 
 /** @param {{ word: string, tone: keyof typeof SIGNS }} state */
 export function state(state) {
   const sign = make('span', { class: 'sign', 'aria-hidden': 'true' }, SIGNS[state.tone] ?? '');
-  return make('span', { class: `state ${state.tone}` }, sign, ` ${state.word}`);
+  return make('span', { class: `state ${state.tone} ${unbroken(state.word)}` }, sign, `\u00a0${state.word}`);
 }
 
 /** @param {any} cell */
 function cellNode(cell) {
   switch (cell.is) {
-    case 'text': return make('span', {}, cell.text);
+    case 'text': return make('span', { class: unbroken(cell.text) }, cell.text);
     case 'said': return make('q', { class: 'said', title: 'In an agent’s words' }, cell.text);
-    case 'code': return make('code', {}, cell.text);
+    case 'code': return make('code', { class: unbroken(cell.text) }, cell.text);
     case 'state': return state(cell);
     case 'time': return moment(cell.at, false);
     case 'until': return moment(cell.at, true);

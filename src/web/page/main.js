@@ -195,6 +195,8 @@ scheme();
 filter();
 listen({ news: release, search });
 listenForSearch();
+// On a phone the views are in one line, and the one that is shown may be beyond its end.
+document.querySelector('nav [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
 // Before the first rows, so that no change falls between the two.
 live.start();
 ask();

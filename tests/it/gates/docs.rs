@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
 use provost::cli::{definition, read};
 use serde_json::json;
 
 use crate::support::rules::{approvers, ask, policy};
 use crate::support::source::{files, project_root};
-use crate::support::{Client, Daemon, Reply, World, provost};
+use crate::support::{Client, Daemon, Reply, World, provost, sample};
 
 /// Every document, by its path from the project's root.
 fn documents() -> Vec<(String, String)> {
@@ -262,26 +262,14 @@ fn masked(text: &str) -> String {
 #[test]
 fn the_demo_shows_what_the_readme_says_and_leaves_nothing_behind() {
     let world = World::new();
-    let (place, root) = (world.path("demo"), project_root());
-    fs::create_dir_all(place.join("bin")).unwrap();
-    let ours = ["docs/examples/approver.py", "docs/examples/two_agents.py", "scripts/demo"];
-    for from in ours.map(|it| root.join(it)).into_iter().chain([provost()]) {
-        fs::copy(&from, place.join("bin").join(from.file_name().unwrap())).unwrap();
-    }
-    let mut demo = Command::new("bash");
-    demo.arg(place.join("bin/demo")).arg("--in").arg(&place).stdin(Stdio::null());
-    // What the caller's clients are set to is none of the demo's business.
-    demo.env("DEVIT_SECRET", "somebody-elses")
-        .env("PROVOST_ROOT", "/")
-        .env("CI", "1")
-        .env("PROVOST_AGENT", "a");
-    let done = demo.output().unwrap();
+    let (place, root) = (sample::prepared(&world), project_root());
+    let done = sample::demo(&place, &[]).output().unwrap();
     let (out, err) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
     assert!(done.status.success(), "{}\n{out}\n{err}", done.status);
     let readme = fs::read_to_string(root.join("README.md")).unwrap();
-    let sample = readme.split("```text\n").nth(1).unwrap().split("```").next().unwrap();
+    let shown = readme.split("```text\n").nth(1).unwrap().split("```").next().unwrap();
     let both = masked(&format!("{out}{err}"));
-    for line in sample.lines().filter(|line| !line.contains("task ")) {
+    for line in shown.lines().filter(|line| !line.contains("task ")) {
         assert!(
             both.contains(masked(line).trim_end()),
             "the README shows what the demo does not say: {line}\n{both}"

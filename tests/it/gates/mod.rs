@@ -7,6 +7,7 @@ mod layers;
 mod looks;
 mod named_commands;
 mod page;
+mod pictures;
 mod recipes;
 mod tidy;
 mod walks;

@@ -27,6 +27,8 @@ pub(crate) mod receiver;
 pub(crate) mod repositories;
 pub(crate) mod rules;
 pub(crate) mod runs;
+#[cfg(target_os = "linux")]
+pub(crate) mod sample;
 pub(crate) mod screens;
 pub(crate) mod script;
 pub(crate) mod source;

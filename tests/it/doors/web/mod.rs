@@ -3,6 +3,7 @@
 mod answers;
 mod gate;
 mod page;
+mod sample;
 mod signed;
 
 use serde_json::json;

@@ -1,0 +1,2 @@
+echo "shop $1 is ready for the mirrors"
+echo "$1" >VERSION
