@@ -338,7 +338,8 @@ async fn assemble(
     let watch = Arc::new(clock::Watch::new(engine.clone()));
     let about = clock::told_with(shared.clone(), watch.clone(), sender.clone());
     let (user, passkeys) = ((prepared.user.clone(), prepared.uid), wiring::passkeys(config, places));
-    let told = (about, rules::told(in_force.subscribe(), places.root.clone()));
+    let push = notices::push_told(sender.clone());
+    let told = (about, rules::told(in_force.subscribe(), places.root.clone()), push);
     let own = Own::new(agents.clone(), names.clone(), user, orders, told, wiring::bases(places), passkeys);
     let wit = Wit::new(provost.clone(), names.clone(), prepared.uid);
     let devit = identities::devit_door(&start, prepared, config, (&provost, &names))?;
@@ -487,6 +488,16 @@ impl Daemon {
                 // An address that is slow holds no other order up. The asker may have gone.
                 self.doors.spawn(async move { reply.send(sender.try_out(&name).await).ok() });
                 return;
+            }
+            DaemonCommand::PushKey => {
+                let sender = self.sender.clone();
+                // The key is read from a file. The asker may have gone.
+                self.doors.spawn(async move { reply.send(sender.push_key().await).ok() });
+                return;
+            }
+            DaemonCommand::CheckPush { endpoint, keys: (p256dh, auth) } => {
+                let checked = self.sender.check_push(&endpoint, &p256dh, &auth);
+                checked.map(|()| "messages for this browser can be sent".into()).map_err(|why| anyhow!(why))
             }
             DaemonCommand::OpenPage => self.open_page(inside.clone()).await,
             // The main loop takes this one itself.

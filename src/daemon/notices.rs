@@ -2,13 +2,16 @@
 
 use tokio::sync::watch;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::{Prepared, Shared, Start, notice_addresses};
 use provost_auth::role;
 use provost_config::{Config, DesktopTasks};
 use provost_domain::Door;
-use provost_effects::{DesktopOptions, DesktopParts, NoticeParts, NoticeSettings, PageAddress, TaskNotices};
+use provost_effects::{
+    DesktopOptions, DesktopParts, NoticeParts, NoticeSettings, Notices, PageAddress, TaskNotices,
+};
+use provost_protocols::own::{PushTold, TellPush};
 use provost_vault::Vault;
 
 /// The options of notices, from the configuration.
@@ -43,6 +46,16 @@ pub(super) fn both(
     let (addresses, settings) = watch::channel(Arc::new(settings));
     let vault = Vault::at(start.places.secrets());
     (notices, addresses, desktop, NoticeParts { settings, vault, page })
+}
+
+/// How browsers are told, once there is what tells them.
+pub(super) fn push_told(sender: Arc<OnceLock<Notices>>) -> TellPush {
+    Box::new(move || {
+        let Some(sender) = sender.get() else { return PushTold::default() };
+        let last =
+            sender.last().iter().map(|(to, it)| (to.to_string(), notice_addresses::attempt(it))).collect();
+        PushTold { problem: sender.push_trouble(), last }
+    })
 }
 
 /// Where the page is, while it is open. Links lead there.
