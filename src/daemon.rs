@@ -489,16 +489,8 @@ impl Daemon {
                 self.doors.spawn(async move { reply.send(sender.try_out(&name).await).ok() });
                 return;
             }
-            DaemonCommand::PushKey => {
-                let sender = self.sender.clone();
-                // The key is read from a file. The asker may have gone.
-                self.doors.spawn(async move { reply.send(sender.push_key().await).ok() });
-                return;
-            }
-            DaemonCommand::CheckPush { endpoint, keys: (p256dh, auth) } => {
-                let checked = self.sender.check_push(&endpoint, &p256dh, &auth);
-                checked.map(|()| "messages for this browser can be sent".into()).map_err(|why| anyhow!(why))
-            }
+            DaemonCommand::PushKey => return self.say_push_key(reply),
+            DaemonCommand::CheckPush { endpoint, keys } => self.check_push(&endpoint, &keys),
             DaemonCommand::OpenPage => self.open_page(inside.clone()).await,
             // The main loop takes this one itself.
             DaemonCommand::Stop => Ok("stopping".to_owned()),

@@ -329,7 +329,7 @@ macro_rules! for_each_endpoint {
             POST "/test-notice" test_notice TestNotice(TestNotice) -> NoticeTested,
                 tools ("a person says where notices go"), commands ["notify test"];
             /// Lists the browsers that are told by their push services.
-            GET "/push" push Push() -> Push,
+            GET "/push" browsers Push() -> Push,
                 tools ("a person has browsers"), commands ["push list", "doctor"];
             /// Gives the key with which a browser subscribes to its push service; one is made where there is none.
             POST "/begin-push" begin_push BeginPush() -> PushKey,

@@ -316,7 +316,7 @@ fn daemon(here: &RepoContext, found: &mut Findings) {
 
 /// The browsers that are told, where there are any.
 fn browsers(here: &RepoContext, found: &mut Findings) {
-    let Ok(push) = wait_for(async { here.client().push().await.map_err(CliError::from) }) else { return };
+    let Ok(push) = wait_for(async { here.client().browsers().await.map_err(CliError::from) }) else { return };
     if let Some(problem) = push.problem.as_ref().filter(|_| !push.browsers.is_empty()) {
         found.add("browsers", Health::Broken, problem);
     }

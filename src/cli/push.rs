@@ -38,7 +38,7 @@ pub(super) fn push(here: &RepoContext, asked: Push) -> Result<u8, CliError> {
 }
 
 fn list(here: &RepoContext) -> Result<u8, CliError> {
-    let known = wait_for(async { Ok(here.daemon(None).await?.push().await?) })?;
+    let known = wait_for(async { Ok(here.daemon(None).await?.browsers().await?) })?;
     if here.json {
         out::json(&known)?;
         return Ok(DONE);

@@ -4,6 +4,8 @@
 //! in `config/provost.toml` and `docs/configuration.md`. After changing a row, run the tests once with `UPDATE=1`,
 //! which prints both files again.
 
+// tidy: long because it is the one table of settings
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 

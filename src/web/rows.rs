@@ -81,7 +81,7 @@ pub(super) async fn answer(
             shown
         }
         "passkeys" => {
-            let (known, push) = tokio::try_join!(client.passkeys(), client.push())?;
+            let (known, push) = tokio::try_join!(client.passkeys(), client.browsers())?;
             let mut shown = view::passkeys(&known);
             shown.blocks.extend(view::browsers(&push, &known));
             shown

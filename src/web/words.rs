@@ -65,7 +65,10 @@ async fn said(client: &Client, path: &str, sent: &[u8]) -> Result<String, WebErr
         "/begin-passkey" => text(&client.begin_passkey(&read(sent)?).await?),
         "/finish-passkey" => text(&client.finish_passkey(&read(sent)?).await?),
         "/confirm-passkey" => text(&client.confirm_passkey(&read(sent)?).await?),
-        "/begin-push" => text(&client.begin_push().await?),
+        "/begin-push" => {
+            read::<()>(sent)?;
+            text(&client.begin_push().await?)
+        }
         "/snooze-push" => text(&client.snooze_push(&read(sent)?).await?),
         "/offer-push" => text(&client.offer_push(&read(sent)?).await?),
         _ => Err(WebError::not_there()),

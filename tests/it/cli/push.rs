@@ -29,6 +29,7 @@ fn setup(more: &str) -> Setup {
     let service = Receiver::tls();
     service.be(status("201 Created"));
     let world = World::new();
+    std::fs::create_dir_all(world.config_dir()).unwrap();
     std::fs::write(world.config_dir().join("ca.pem"), &service.authority).unwrap();
     let hosts = format!("hosts = [\"hooks.example:{}=127.0.0.1\"]\nauthority = \"ca.pem\"", service.port);
     world.configure(&format!(

@@ -202,7 +202,7 @@ fn a_message_is_shown_and_a_click_on_it_opens_exactly_that_approval() {
     let click = |action: &str| {
         worker.eval(&format!(
             "(async () => {{ const opened = []; self.clients.openWindow = async (it) => {{ opened.push(it); }}; \
-             const [it] = (await registration.getNotifications()).reverse(); const waits = []; \
+             const it = (await registration.getNotifications()).find((it) => it.tag === 'approval-1' || it.tag === 'news'); const waits = []; \
              const event = new NotificationEvent('notificationclick', {{ notification: it, action: '{action}' }}); \
              event.waitUntil = (it) => waits.push(it); self.dispatchEvent(event); await Promise.all(waits); return opened; }})()"
         ))
@@ -240,6 +240,7 @@ fn a_browser_is_subscribed_on_the_page_with_a_passkey_and_gets_what_it_can_open(
     let service = Receiver::tls();
     service.be(status("201 Created"));
     let world = World::new();
+    std::fs::create_dir_all(world.config_dir()).unwrap();
     std::fs::write(world.config_dir().join("ca.pem"), &service.authority).unwrap();
     world.configure(&format!(
         "{OPEN}[push]\nsubject = \"mailto:me@example.org\"\nhosts = [\"hooks.example:{}=127.0.0.1\"]\nauthority = \"ca.pem\"\n",
