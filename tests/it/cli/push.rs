@@ -234,7 +234,7 @@ fn a_browser_puts_a_question_off_by_its_own_address_and_takes_nothing_away_by_it
     }
     assert_eq!((s.row()["owed"].clone(), s.service.heard().len()), (json!(1), 1), "later, and once");
     // The question waits, and its end is told at once.
-    assert!(at_the_terminal(&s.world, "deny 1").status.success());
+    assert!(at_the_terminal(&s.world, "deny 1 --reason no").status.success());
     assert_eq!(s.service.hears(2)[1].header("topic"), "approval-1");
 }
 
@@ -278,7 +278,7 @@ fn an_offer_is_checked_before_anything_is_signed_and_sends_nothing() {
         let (code, said) = page(&s.world, "/offer-push", &offer);
         assert!(code >= 400 && said["message"].as_str().unwrap().contains(word), "{offer}: {code} {said}");
     }
-    assert_eq!(page(&s.world, "/offer-push", &json!({ "endpoint": "x" })).0, 400);
+    assert_eq!(page(&s.world, "/offer-push", &json!({ "endpoint": "x" })).0, 422);
     assert!(s.service.heard().is_empty() && s.is_told_no_more());
 }
 
@@ -401,7 +401,7 @@ fn words_of_an_agent_go_along_where_the_settings_say_so_marked_and_cut_as_text()
     assert_eq!(message["web_push"], 8030);
     assert!(within(Duration::from_secs(10), || s.row()["owed"] == 0));
     // Of an end it is told nothing.
-    assert!(at_the_terminal(&s.world, "deny 1").status.success());
+    assert!(at_the_terminal(&s.world, "deny 1 --reason no").status.success());
     assert_eq!(s.row()["owed"], 0);
     assert_eq!(s.service.heard().len(), 1);
 }
