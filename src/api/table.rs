@@ -328,6 +328,24 @@ macro_rules! for_each_endpoint {
             /// Sends a sample to an address that gets notices, and says what it has answered.
             POST "/test-notice" test_notice TestNotice(TestNotice) -> NoticeTested,
                 tools ("a person says where notices go"), commands ["notify test"];
+            /// Lists the browsers that are told by their push services.
+            GET "/push" browsers Push() -> Push,
+                tools ("a person has browsers"), commands ["push list", "doctor"];
+            /// Gives the key with which a browser subscribes to its push service; one is made where there is none.
+            POST "/begin-push" begin_push BeginPush() -> PushKey,
+                tools ("a person has browsers"), commands ("a browser subscribes itself");
+            /// Takes what a browser has said of its subscription, for a passkey to sign as `subscribe-push`.
+            POST "/offer-push" offer_push OfferPush(OfferPush) -> PushOffered,
+                tools ("a person has browsers"), commands ("a browser subscribes itself");
+            /// Has a browser told no more, for a person.
+            POST "/remove-push" remove_push RemovePush(RemovePush) -> PushGone,
+                tools ("a person has browsers"), commands ["push remove"];
+            /// Tells a browser that is told of an approval once more, ten minutes later, if it still waits then.
+            POST "/snooze-push" snooze_push SnoozePush(SnoozePush) -> PushSnoozed,
+                tools ("a person has browsers"), commands ("a notification on the person's device asks it");
+            /// Sends a sample to a browser, and says what its push service has answered.
+            POST "/test-push" test_push TestPush(TestPush) -> PushTested,
+                tools ("a person has browsers"), commands ["push test"];
             /// Reads configuration, rules and keys again.
             POST "/reload" reload Reload() -> Done,
                 tools ("a person changes the rules"), commands ["daemon reload"];

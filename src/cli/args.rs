@@ -10,8 +10,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use super::worker;
 use super::{
     adapt, agents, allow, applies, approvals, backup, broker, claims, contracts, cost, crew, git, graph,
-    guard, hooks, intents, jail, journal, keys, locks, mcp, merge, notify, passkeys, policy, screenshot,
-    secrets, tasks, tokens, ui, up, waits, watch, web, workflows, worktrees,
+    guard, hooks, intents, jail, journal, keys, locks, mcp, merge, notify, passkeys, policy, push,
+    screenshot, secrets, tasks, tokens, ui, up, waits, watch, web, workflows, worktrees,
 };
 use provost_base::Ttl;
 
@@ -207,6 +207,12 @@ pub(super) enum Command {
     /// List and test the addresses elsewhere that get notices, such as a phone or a chat
     #[command(subcommand, after_help = "Examples:\n  provost notify list\n  provost notify test phone")]
     Notify(notify::Notify),
+    /// List, test and remove the browsers that are told by their push services when something needs you
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  provost push list\n  provost push test phone\n  provost push remove phone"
+    )]
+    Push(push::Push),
     /// Keep a section about the other agents current in a file that an agent's host reads
     #[command(subcommand, after_help = "Example:\n  provost adapter run claude")]
     Adapter(adapt::Adapters),

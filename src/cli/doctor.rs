@@ -301,6 +301,7 @@ fn daemon(here: &RepoContext, found: &mut Findings) {
                 about.workers.iter().filter_map(|worker| Some((&worker.id, worker.broken.as_ref()?)));
             broken.for_each(|(id, why)| found.add(format!("worker {id}"), Health::Broken, why));
             about.notices.iter().for_each(|it| notices(it, found));
+            browsers(here, found);
         }
         Err(error) if error.is_not_running() => match sockets::of_running(&here.places.state) {
             Some(at) => {
@@ -310,6 +311,20 @@ fn daemon(here: &RepoContext, found: &mut Findings) {
             None => found.add("daemon", Health::Note, "does not run; start it with `provost up`"),
         },
         Err(error) => found.add("daemon", Health::Broken, error.text()),
+    }
+}
+
+/// The browsers that are told, where there are any.
+fn browsers(here: &RepoContext, found: &mut Findings) {
+    let Ok(push) = wait_for(async { here.client().browsers().await.map_err(CliError::from) }) else { return };
+    if let Some(problem) = push.problem.as_ref().filter(|_| !push.browsers.is_empty()) {
+        found.add("browsers", Health::Broken, problem);
+    }
+    for it in &push.browsers {
+        let failed = it.last.as_ref().is_some_and(|last| !last.delivered);
+        let health = if failed { Health::Note } else { Health::Fine };
+        let hint = if failed { format!("; try it: provost push test {}", it.id) } else { String::new() };
+        found.add(format!("browser {}", it.name), health, format!("{}{hint}", super::push::last(it)));
     }
 }
 

@@ -23,6 +23,7 @@ pub mod pin;
 pub mod places;
 pub mod ports;
 mod print;
+mod push;
 mod rate;
 mod resources;
 mod rounds;
@@ -42,13 +43,14 @@ pub use notify::{NotifyDetail, NotifyKind, NotifyTarget, NotifyTargets, NotifyTy
 pub use places::{Places, WorkTree};
 pub use ports::Ports;
 pub use print::{print_markdown, print_toml};
+pub use push::{PushHost, PushSubject};
 pub use rate::Rate;
 pub use resources::{Counted, Needs};
 pub use rounds::{Checks, Commands, Mode};
 pub use table::{
     A6sPhasePrompts, A6sPipeline, A6sPrompts, A6sSettings, AgentProtocolSettings, Approvals, BrokerSettings,
     Config, Coordination, Daemon, Desktop, Devit, GitSettings, HostHooks, Limits, LogSettings, McpSettings,
-    Notify, PolicySettings, Screenshot, StoreSettings, WitSettings, Worker, Workspace,
+    Notify, PolicySettings, PushSettings, Screenshot, StoreSettings, WitSettings, Worker, Workspace,
 };
 pub use value::{
     AcrossDoors, ByteSize, Context, DesktopTasks, Durability, Enforce, Git, ImageFormat, ImportFound,

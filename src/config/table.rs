@@ -3,6 +3,7 @@
 //! A row becomes a field of its section's struct, that field's default, the check of its value, and its lines
 //! in `config/provost.toml` and `docs/configuration.md`. After changing a row, run the tests once with `UPDATE=1`,
 //! which prints both files again.
+// tidy: long because it is the one table of settings
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,6 +12,8 @@ use super::agent::{AgentConfig, Role, Template, ours};
 use super::doors::{self, Doors};
 use super::load::RefusedWorker;
 use super::mcp_tools::McpTools;
+use super::notify::{NotifyDetail, NotifyKind};
+use super::push::{PushHost, PushSubject};
 use super::rate::Rate;
 use super::resources::{Counted, Needs};
 use super::rounds::Mode;
@@ -284,6 +287,20 @@ settings! {
     ["web"] web: WebSettings {
         /// By which names browsers ask for the page: `localhost`, or names below it. The first is the one that it goes by, to which addresses lead; each other one is an origin of its own, with passkeys of its own. At `localhost` other programs share cookies and passkeys; it is there for managers of passwords, which take no other name over plain HTTP.
         names: Vec<PageName> = PageName::usual(), "name", Strict, Owner;
+    }
+
+    /// Messages to browsers by their push services. A person subscribes each browser on the page, with a passkey: docs/push.md.
+    ["push"] push: PushSettings {
+        /// Who push services can turn to: `mailto:you@example.org`, or an address of yours that begins with `https://`. Without it, the first page of `passkeys.origins` that begins with `https://` counts; services refuse messages that name neither.
+        subject: Option<PushSubject> = None, "address", Strict, Owner;
+        /// What browsers are told, of the words that `[notify.NAME]` has for that.
+        kinds: Vec<NotifyKind> = PushSettings::usual_kinds(), "", Strict, Owner;
+        /// `facts`: the number, the risk, the asker's name and six characters of the digest; `full`: also what agents wrote, marked as such.
+        detail: NotifyDetail = NotifyDetail::Facts, "", Strict, Owner;
+        /// Push services beside those of Google, Apple, Mozilla and Microsoft: `host`, `host:port`, or `host:port=ADDRESS` for one in your own network. A message goes nowhere else.
+        hosts: Vec<PushHost> = Vec::new(), "host", Strict, Owner;
+        /// The certificate authority of those hosts (PEM), if it is not a public one.
+        authority: Option<PathBuf> = None, "path", Strict, Owner;
     }
 
     /// Agents' hosts, which speak MCP: through `provost mcp`, and at the door `/mcp` over HTTP on loopback. `provost mcp` works while that door is closed, too.

@@ -71,6 +71,7 @@ pub(super) fn workers_and_settings(config: &Config, vault: &Vault) -> (Settings,
     settings.tasks_per_agent = config.limits.tasks_per_agent;
     settings.hooks = hook(config).is_some();
     settings.notices = notice_addresses::for_the_core(config);
+    settings.push = notice_addresses::push_for_the_core(config);
     settings.posts = posts(config);
     pictures::settings(config, &mut settings);
     let mut profiles = BTreeMap::new();

@@ -82,6 +82,8 @@ pub enum Block {
     Answer(Answering),
     /// Where a passkey is enrolled.
     Enrol(Enrolling),
+    /// Where the browser that shows this is told by its push service.
+    Push(Subscribing),
     /// What a task's worker writes, read apart from the view.
     Log {
         /// The task.
@@ -352,6 +354,19 @@ pub struct Enrolling {
     pub signers: Vec<Signer>,
     /// Longest name, in bytes.
     pub name_bytes_max: usize,
+}
+
+/// Where a browser is subscribed to its push service.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Subscribing {
+    /// Why none can be subscribed now, where none can.
+    pub why_not: Option<String>,
+    /// The id of the daemon, which signatures are for.
+    pub daemon: String,
+    /// The passkeys that may sign for it.
+    pub signers: Vec<Signer>,
+    /// The browsers that are told already: id and name. The id is the beginning of its address's SHA-256.
+    pub told: Vec<(String, String)>,
 }
 
 impl Command {

@@ -20,6 +20,7 @@ mod messages;
 mod needs;
 mod numbers;
 mod passkeys;
+mod push;
 mod request;
 mod search;
 mod task;
@@ -32,7 +33,7 @@ pub use approval::{ASKED, answering, approval, gone, no_terminal, signed, takes_
 pub use audit::{audit, request};
 pub use block::{
     Answering, Block, Cell, Command, DiffFile, DiffLine, Empty, Enrolling, Fact, Here, Line, Row, Rows,
-    Shown, Signer,
+    Shown, Signer, Subscribing,
 };
 pub use diff::files as diff_files;
 pub use events::events;
@@ -45,6 +46,7 @@ pub use messages::messages;
 pub use needs::{NeedSources, needs};
 pub use numbers::{numbers, numbers_in_words};
 pub use passkeys::passkeys;
+pub use push::browsers;
 pub use request::{facts, words};
 pub use search::{no_search, search};
 pub use task::{changes, task};

@@ -66,6 +66,38 @@ pub(super) fn at(path: &str) -> Option<String> {
     Some(document(path, name, title, filters).into_string())
 }
 
+/// Where the document is that a browser keeps.
+pub(super) const OFFLINE_PATH: &str = "/offline";
+
+/// What a browser shows where the daemon does not answer. It has kept this, and nothing else.
+pub(super) fn offline() -> String {
+    let made = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { "Not live · Provost" }
+                link rel="icon" type="image/svg+xml" href=(assets::path("mark.svg"));
+                link rel="stylesheet" href=(assets::path("page.css"));
+            }
+            body {
+                header.top { p.mark { "Provost" } p #live data-live="stale" { "not live" } }
+                main {
+                    h1 { "The daemon does not answer" }
+                    p {
+                        "Nothing is shown, since nothing here would be live: requests may have been answered, or have "
+                        "expired. Where the daemon runs, " code { "provost up" } " starts it, and " code { "provost web" } " opens the page."
+                    }
+                    p { a href="" { "Try again" } }
+                }
+            }
+        }
+    };
+    made.into_string()
+}
+
 fn document(path: &str, name: &str, title: &str, filters: bool) -> Markup {
     html! {
         (DOCTYPE)
@@ -75,6 +107,9 @@ fn document(path: &str, name: &str, title: &str, filters: bool) -> Markup {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (title) " · Provost" }
+                meta name="theme-color" content="#1f5f8b";
+                link rel="manifest" href=(assets::MANIFEST_PATH);
+                link rel="apple-touch-icon" href=(assets::path("maskable-192.png"));
                 link rel="icon" type="image/svg+xml" href=(assets::path("mark.svg"));
                 link rel="stylesheet" href=(assets::path("page.css"));
                 script type="module" src=(assets::path("main.js")) {}

@@ -100,6 +100,12 @@ impl Web {
         if let Some(name) = path.strip_prefix("/assets/") {
             return assets::answer(name).ok_or_else(WebError::not_there);
         }
+        if let Some(answer) = assets::app(path) {
+            return Ok(answer);
+        }
+        if path == document::OFFLINE_PATH {
+            return Ok(whole(StatusCode::OK, "text/html; charset=utf-8", document::offline()));
+        }
         if let Some(page) = document::at(path) {
             return Ok(whole(StatusCode::OK, "text/html; charset=utf-8", page));
         }

@@ -80,7 +80,12 @@ pub(super) async fn answer(
             shown.blocks.splice(0..0, view::numbers(&client.health().await?));
             shown
         }
-        "passkeys" => view::passkeys(&client.passkeys().await?),
+        "passkeys" => {
+            let (known, push) = tokio::try_join!(client.passkeys(), client.browsers())?;
+            let mut shown = view::passkeys(&known);
+            shown.blocks.extend(view::browsers(&push, &known));
+            shown
+        }
         _ => return Err(WebError::not_there()),
     };
     let last = about.root.rsplit(['/', '\\']).next().unwrap_or_default();

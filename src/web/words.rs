@@ -16,8 +16,16 @@ use provost_protocols::loopback::{Answer, Body, whole};
 use provost_transport::http::Untaken;
 
 /// The paths at which something is taken: those of the own API.
-const PATHS: [&str; 5] =
-    ["/word-challenge", "/signed-word", "/begin-passkey", "/finish-passkey", "/confirm-passkey"];
+const PATHS: [&str; 8] = [
+    "/word-challenge",
+    "/signed-word",
+    "/begin-passkey",
+    "/finish-passkey",
+    "/confirm-passkey",
+    "/begin-push",
+    "/offer-push",
+    "/snooze-push",
+];
 
 impl Web {
     /// Hands on what the page has sent, and answers with what the own API says.
@@ -57,6 +65,12 @@ async fn said(client: &Client, path: &str, sent: &[u8]) -> Result<String, WebErr
         "/begin-passkey" => text(&client.begin_passkey(&read(sent)?).await?),
         "/finish-passkey" => text(&client.finish_passkey(&read(sent)?).await?),
         "/confirm-passkey" => text(&client.confirm_passkey(&read(sent)?).await?),
+        "/begin-push" => {
+            read::<()>(sent)?;
+            text(&client.begin_push().await?)
+        }
+        "/snooze-push" => text(&client.snooze_push(&read(sent)?).await?),
+        "/offer-push" => text(&client.offer_push(&read(sent)?).await?),
         _ => Err(WebError::not_there()),
     }
 }

@@ -36,9 +36,11 @@ pub struct WordChallenge {
     pub view: Option<String>,
     /// The passkey that is to count no more, by its id.
     pub revoke: Option<String>,
-    /// The verb, by the path of the own API: `cancel-task`, `unlock`, `revoke-tokens`, `switch-worker`.
+    /// The verb, by the path of the own API: `cancel-task`, `unlock`, `revoke-tokens`, `switch-worker`, `subscribe-push`,
+    /// `remove-push`.
     pub verb: Option<String>,
-    /// Its arguments: the body of that path. `unlock` with `force` has a `reason` beside them.
+    /// Its arguments: the body of that path. `unlock` with `force` has a `reason` beside them. `subscribe-push` has no path of its
+    /// own: nothing but a signature has a browser told.
     pub arguments: Option<Value>,
 }
 

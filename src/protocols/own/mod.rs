@@ -25,6 +25,7 @@ mod passkeys;
 mod pending;
 mod permissions;
 mod posts;
+mod push;
 mod read;
 mod rules;
 mod search;
@@ -68,6 +69,7 @@ use provost_service::{Base, Provost};
 use provost_transport::Stream;
 use provost_transport::accept::Guard;
 use provost_transport::http::{BusyBody, converse};
+pub use push::{PushTold, TellPush};
 
 /// How long a request's head may take; also how long a connection may be silent.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
@@ -84,6 +86,15 @@ pub enum DaemonCommand {
     OpenPage,
     /// Send a sample to the address of this name. What it says is the address's answer.
     TestNotice(String),
+    /// Say the public key with which browsers subscribe to their push services.
+    PushKey,
+    /// Check what a browser has said of its subscription.
+    CheckPush {
+        /// Where its push service takes messages for it.
+        endpoint: Box<str>,
+        /// Its public key, and the secret that it shares.
+        keys: (Box<str>, Box<str>),
+    },
     /// End the daemon in order, as the signal to terminate does.
     Stop,
 }
@@ -107,6 +118,7 @@ struct OwnInner {
     orders: mpsc::Sender<Ordered>,
     about: Box<dyn Fn() -> wire::About + Send + Sync>,
     rules: TellRules,
+    push: TellPush,
     bases: Bases,
     large: tokio::sync::Semaphore,
     dialogs: hosts::Dialogs,
@@ -116,19 +128,21 @@ struct OwnInner {
     /// The pages that may ask for a passkey.
     pages: Mutex<Vec<Page>>,
     pending: pending::Pending,
+    offers: push::Offers,
     /// Held by who changes the list of passkeys, or puts on record what has changed in it.
     listing: tokio::sync::Semaphore,
 }
 
 impl Own {
-    /// A door for the processes of `user`, whose `about` tells what the daemon knows of itself, `rules` what is in force, and `bases` where
+    /// A door for the processes of `user`, whose `about` tells what the daemon knows of itself, `rules` what is in force, `push` how browsers are told,
+    /// and `bases` where
     /// the files of its work trees are.
     pub fn new(
         agents: AgentService,
         names: Arc<Names>,
         (user, uid): (AgentId, u32),
         orders: mpsc::Sender<Ordered>,
-        (about, rules): (Box<dyn Fn() -> wire::About + Send + Sync>, TellRules),
+        (about, rules, push): (Box<dyn Fn() -> wire::About + Send + Sync>, TellRules, TellPush),
         bases: Bases,
         passkey_setup: PasskeySetup,
     ) -> Self {
@@ -145,6 +159,7 @@ impl Own {
             orders,
             about,
             rules,
+            push,
             bases,
             large,
             dialogs,
@@ -153,6 +168,7 @@ impl Own {
             passkey_files,
             pages: Mutex::new(pages),
             pending,
+            offers: push::Offers::default(),
             listing: tokio::sync::Semaphore::new(1),
         }))
     }

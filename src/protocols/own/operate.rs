@@ -102,12 +102,17 @@ impl Handles<endpoints::Stop> for Own {
 
 /// Orders are the operator's; agents that share the user do not give them. One that leaves its name out gains nothing by them: what
 /// is known of agents, and what a person holds back, stays so over a restart.
-async fn order(own: &Own, who: &Principal, order: DaemonCommand) -> Answered<wire::Done> {
+pub(super) async fn order(own: &Own, who: &Principal, order: DaemonCommand) -> Answered<wire::Done> {
     if !who.may(provost_domain::Scope::Operate) {
         return Err(map::fault(provost_domain::Refusal::OutOfScope {
             needs: provost_domain::Scope::Operate,
         }));
     }
+    ask_daemon(own, order).await
+}
+
+/// Has the daemon as a whole do something that needs no right.
+pub(super) async fn ask_daemon(own: &Own, order: DaemonCommand) -> Answered<wire::Done> {
     let gone =
         || OwnError::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "the daemon is shutting down");
     let (reply, done) = oneshot::channel();

@@ -369,7 +369,7 @@ impl Handles<endpoints::PasskeyCode> for Own {
 }
 
 /// A name that a list shows: not empty, not long, and nothing in it hides.
-fn check_name(name: &str) -> Answered<()> {
+pub(super) fn check_name(name: &str) -> Answered<()> {
     if name.trim().is_empty() || name.len() > PASSKEY_NAME_BYTES_MAX || visible(name) != name {
         let why = format!("name has 1 to {PASSKEY_NAME_BYTES_MAX} bytes, and none that is invisible");
         return Err(OwnError::invalid(why));

@@ -7,6 +7,7 @@ import { Log } from './log.js';
 import { answerNode, hereNode } from './answer.js';
 import { enrolNode } from './enrol.js';
 import { graphNode } from './graph.js';
+import { pushNode } from './push.js';
 
 /** Lines of a file up to which its difference is open at once. */
 const OPEN_LINES = 400;
@@ -215,6 +216,7 @@ function whole(block) {
       return make('section', { class: 'block' }, title(), ...block.files.map(diffFileNode));
     case 'answer': return answerNode(block, commandNode);
     case 'enrol': return enrolNode(block, commandNode);
+    case 'push': return pushNode(block);
     case 'graph':
       return make('section', { class: 'block' }, title(), ...graphNode(block.title, block.drawing));
     case 'commands':

@@ -6,6 +6,7 @@ import { moment, setClock } from './time.js';
 import { Live } from './live.js';
 import { AGAIN, unfold } from './answer.js';
 import { Blocks, state as stateNode } from './blocks.js';
+import { badge, install } from './install.js';
 import { listen } from './keys.js';
 import { listen as listenForSearch, open as search } from './palette.js';
 
@@ -87,6 +88,7 @@ function draw(said) {
   byId('repository').title = said.repository[1];
   byId('state').replaceChildren(...(said.state ? [stateNode(said.state)] : []));
   byId('until').replaceChildren(...(said.until ? [moment(said.until, true)] : []));
+  badge(said.needs);
   document.title = `${said.needs ? `(${said.needs}) ` : ''}${said.title} · ${said.repository[0]}`;
   const shown = [...said.blocks];
   const linked = warning(said.blocks);
@@ -200,3 +202,4 @@ document.querySelector('nav [aria-current]')?.scrollIntoView({ block: 'nearest',
 // Before the first rows, so that no change falls between the two.
 live.start();
 ask();
+install();

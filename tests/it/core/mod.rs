@@ -41,6 +41,7 @@ mod policy_files;
 mod policy_random;
 mod posts;
 mod prompts;
+mod push;
 mod replay;
 mod replies;
 mod resources;

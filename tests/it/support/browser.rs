@@ -115,6 +115,34 @@ impl Browser {
         tab
     }
 
+    /// What events of this kind have told so far.
+    pub(crate) fn told(&self, method: &str) -> Vec<Value> {
+        let link = self.link.borrow();
+        link.events.iter().filter(|it| it["method"] == method).map(|it| it["params"].clone()).collect()
+    }
+
+    /// The service worker that runs, to have scripts run in it.
+    pub(crate) fn worker(&self) -> Tab<'_> {
+        let target = until_some("a service worker", || {
+            let all = self.ask(None, "Target.getTargets", &json!({}));
+            let all = all["targetInfos"].as_array().unwrap().clone();
+            all.into_iter().find(|it| it["type"] == "service_worker")
+        });
+        let attach = json!({ "targetId": target["targetId"], "flatten": true });
+        let session =
+            self.ask(None, "Target.attachToTarget", &attach)["sessionId"].as_str().unwrap().to_owned();
+        Tab { browser: self, session }
+    }
+
+    /// Lets pages of this origin show notifications.
+    pub(crate) fn lets_notify(&self, origin: &str) {
+        self.ask(
+            None,
+            "Browser.grantPermissions",
+            &json!({ "origin": origin, "permissions": ["notifications"] }),
+        );
+    }
+
     /// The addresses that all tabs have asked for.
     pub(crate) fn requested(&self) -> Vec<String> {
         let link = self.link.borrow();

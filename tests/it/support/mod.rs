@@ -23,6 +23,7 @@ pub(crate) mod own_answers;
 pub(crate) mod own_api;
 pub(crate) mod passkeys;
 pub(crate) mod processes;
+pub(crate) mod push_browser;
 pub(crate) mod receiver;
 pub(crate) mod repositories;
 pub(crate) mod rules;

@@ -1,6 +1,7 @@
 //! The page for people: who is let in to it, and what a browser shows of it.
 
 mod answers;
+mod app;
 mod gate;
 mod page;
 mod sample;
