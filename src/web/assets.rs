@@ -29,6 +29,7 @@ const FILES: &[(&str, &str, &[u8])] = &[
     ("answer.js", SCRIPT, include_bytes!("page/answer.js")),
     ("enrol.js", SCRIPT, include_bytes!("page/enrol.js")),
     ("graph.js", SCRIPT, include_bytes!("page/graph.js")),
+    ("diff.js", SCRIPT, include_bytes!("page/diff.js")),
     ("blocks.js", SCRIPT, include_bytes!("page/blocks.js")),
     ("keys.js", SCRIPT, include_bytes!("page/keys.js")),
     ("palette.js", SCRIPT, include_bytes!("page/palette.js")),

@@ -2,7 +2,9 @@
 
 mod answers;
 mod gate;
+mod odd;
 mod page;
+mod scale;
 mod signed;
 
 use serde_json::json;
