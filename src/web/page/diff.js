@@ -68,7 +68,9 @@ function fill(pre, file) {
   for (let from = 0; from < file.lines.length; from += PART) {
     const lines = file.lines.slice(from, from + PART);
     const nodes = lines.map((/** @type {any} */ it, /** @type {number} */ n) => lineNode(it, marks.get(from + n)));
-    pre.append(make('span', { class: 'part' }, ...nodes));
+    // Only a full part of a long file has the height that is taken for it while it is not seen.
+    const is_full = lines.length === PART && file.lines.length > PART;
+    pre.append(make('span', { class: is_full ? 'part full' : 'part' }, ...nodes));
   }
 }
 

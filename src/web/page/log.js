@@ -174,6 +174,8 @@ export class Log {
   add(line) {
     let chunk = this.pre.lastElementChild;
     if (!chunk || chunk.childElementCount >= CHUNK) {
+      // Its height is known well enough from now on.
+      chunk?.classList.add('full');
       chunk = make('span', { class: 'chunk' });
       this.pre.append(chunk);
     }

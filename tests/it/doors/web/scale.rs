@@ -173,6 +173,9 @@ fn colours_and_changed_words_leave_the_text_as_it_is() {
     let read = tab.eval("document.querySelector('main').textContent");
     assert!(read.as_str().unwrap().contains("\\u{202e}x"), "what hides is made visible");
     assert_eq!(tab.eval("document.querySelectorAll('main b').length"), json!(0));
+    let high =
+        tab.eval("document.querySelector('pre.diff').getBoundingClientRect().height").as_f64().unwrap();
+    assert!(high < 600.0, "a short difference takes no more place than its lines: {high}");
     let mut wrong = Vec::new();
     for (width, height, scheme) in LOOKS {
         tab.looks(width, height, scheme);
