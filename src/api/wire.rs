@@ -377,7 +377,7 @@ pub struct Tasks {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TasksQuery {
-    /// `all`, `active`, `completed`, `failed`.
+    /// `all`, `active`, `finished`, `completed`, `failed`.
     pub filter: Option<String>,
     /// How many finished tasks to list at most; the daemon's own bound when absent.
     pub limit: Option<usize>,

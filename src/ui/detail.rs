@@ -453,6 +453,7 @@ pub(crate) fn cell(it: &Cell, look: Look, now_ms: i64) -> (String, Style) {
             (time_left(at, now_ms), if soon { look.tone(Tone::Bad) } else { Style::new() })
         }
         Cell::Link { text, .. } => (shown(text), look.link()),
+        Cell::Share { text, .. } => (shown(text), Style::new()),
         Cell::None => (String::new(), Style::new()),
     }
 }

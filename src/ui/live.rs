@@ -10,8 +10,8 @@ use serde_json::Value;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::timeout;
 
-use super::ask::became;
 use super::inputs::{Input, News, Repository};
+use provost_client::views::became;
 use provost_client::{Client, ClientError};
 
 /// Pauses before a stream that broke is opened again by itself. A daemon that runs has closed it for a reason that passes.
@@ -104,6 +104,6 @@ fn answered(event: &Value) -> Option<(u64, String, String)> {
         return None;
     }
     let approval = about.get("approval")?.as_u64()?;
-    let (_, who, what) = became(event, approval)?;
+    let (_, who, what) = became(event, approval, None)?;
     Some((approval, who, what))
 }

@@ -161,6 +161,13 @@ pub enum Cell {
         /// The path of the view.
         to: String,
     },
+    /// A number, and how much of the largest of its column it is.
+    Share {
+        /// The number.
+        text: String,
+        /// Its share of the largest, in thousandths.
+        of_thousand: u16,
+    },
     /// Nothing.
     None,
 }
@@ -395,7 +402,21 @@ pub struct DiffFile {
     pub lines: Vec<DiffLine>,
     /// Lines beyond those.
     pub more: usize,
+    /// What is marked in its lines. It is told beside what a passkey signs, and has no text.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub marks: Vec<LineMarks>,
 }
+
+/// What is marked in a line of a difference, by places in its text that are counted as browsers do, in units of UTF-16.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct LineMarks(
+    /// The place of the line among those of its file.
+    pub u32,
+    /// Colours: where each begins, its length, and its number.
+    pub Vec<u32>,
+    /// What is different from the line in whose place it stands: where it begins and ends.
+    pub Option<(u32, u32)>,
+);
 
 /// A line of a difference.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]

@@ -9,7 +9,9 @@ mod agents;
 mod approval;
 mod audit;
 mod block;
+mod cost;
 mod diff;
+mod earlier;
 mod events;
 mod filter;
 mod graph;
@@ -25,6 +27,7 @@ mod request;
 mod search;
 mod task;
 mod tasks;
+mod touches;
 mod waits;
 mod word;
 
@@ -32,10 +35,12 @@ pub use agents::agents;
 pub use approval::{ASKED, answering, approval, gone, no_terminal, signed, takes_a_person};
 pub use audit::{audit, request};
 pub use block::{
-    Answering, Block, Cell, Command, DiffFile, DiffLine, Empty, Enrolling, Fact, Here, Line, Row, Rows,
-    Shown, Signer, Subscribing,
+    Answering, Block, Cell, Command, DiffFile, DiffLine, Empty, Enrolling, Fact, Here, Line, LineMarks, Row,
+    Rows, Shown, Signer, Subscribing,
 };
+pub use cost::costs;
 pub use diff::files as diff_files;
+pub use earlier::{Earlier, earlier};
 pub use events::events;
 pub use filter::Filter;
 pub use graph::{Drawing, Edge, Placed, draw};
@@ -47,10 +52,11 @@ pub use needs::{NeedSources, needs};
 pub use numbers::{numbers, numbers_in_words};
 pub use passkeys::passkeys;
 pub use push::browsers;
-pub use request::{facts, words};
+pub use request::{difference, facts, words};
 pub use search::{no_search, search};
 pub use task::{changes, task};
 pub use tasks::{task_page, tasks};
+pub use touches::touches;
 pub use waits::waits;
 pub use word::{Tone, Word, of_risk, of_task};
 

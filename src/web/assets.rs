@@ -38,6 +38,7 @@ const FILES: &[(&str, &str, &[u8])] = &[
     ("answer.js", SCRIPT, include_bytes!("page/answer.js")),
     ("enrol.js", SCRIPT, include_bytes!("page/enrol.js")),
     ("graph.js", SCRIPT, include_bytes!("page/graph.js")),
+    ("diff.js", SCRIPT, include_bytes!("page/diff.js")),
     ("install.js", SCRIPT, include_bytes!("page/install.js")),
     ("push.js", SCRIPT, include_bytes!("page/push.js")),
     ("blocks.js", SCRIPT, include_bytes!("page/blocks.js")),

@@ -7,8 +7,10 @@
 #![forbid(unsafe_code)]
 
 mod assets;
+mod beside;
 mod document;
 mod headers;
+mod marks;
 mod query;
 mod rows;
 mod stream;

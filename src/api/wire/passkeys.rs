@@ -20,6 +20,26 @@ pub struct ApprovalView {
     pub view_digest: String,
     /// The core's digest of what waits.
     pub shown: String,
+    /// Of an apply, the symbols that it touches, as the files are now, and who else holds them. It is not signed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub touches: Vec<Touch>,
+}
+
+/// A place that an apply touches.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Touch {
+    /// `file:Path`, or the file, where no symbol of it can be named.
+    pub at: String,
+    /// An agent other than the asker that holds it, or is about to change it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub holder: Option<String>,
+    /// `lock`, `claim`, `lease` or `intent`; absent where there is no holder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub how: Option<String>,
+    /// What the holder says that it does, in its words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub doing: Option<String>,
 }
 
 /// `POST /word-challenge`: an answer to an approval, the revocation of a passkey, or a verb of the own API.

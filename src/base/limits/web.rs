@@ -35,3 +35,27 @@ pub const WEB_MESSAGES_PAGE: usize = 200;
 
 /// Decisions that are shown: some screens of them.
 pub const WEB_DECISIONS_SHOWN: usize = 50;
+
+/// How far back the page sums up what runs have used, in milliseconds: two weeks, a bar for each day.
+pub const WEB_COST_MS: u64 = 14 * 24 * 3_600_000;
+
+/// Earlier decisions by the same rule that stand beside an approval: more are in the audit view.
+pub const WEB_EARLIER_SHOWN: usize = 5;
+
+/// Earlier questions of a rule that are looked at for those: other workers' are left out.
+pub const WEB_EARLIER_LOOKED_AT: usize = 15;
+
+/// Events behind a question among which its answer is looked for, where no task's record has it.
+pub const WEB_ANSWER_WITHIN: u16 = 200;
+
+/// Longest text whose tokens are coloured, in bytes: a grammar reads it in some tens of milliseconds.
+pub const COLOURED_BYTES_MAX: usize = 256 << 10;
+
+/// Tokens of one text that are coloured, so that an answer stays below some megabytes.
+pub const COLOURED_TOKENS_MAX: usize = 60_000;
+
+/// How long the colours of one answer may take, in milliseconds; what is not coloured then stays plain.
+pub const COLOURED_MS_MAX: u64 = 500;
+
+/// Places that an apply touches and that are named beside its approval; a longer list is not read.
+pub const TOUCHED_SHOWN_MAX: usize = 200;

@@ -13,13 +13,14 @@ use provost_auth::passkeys::PasskeyList;
 use provost_auth::role;
 use provost_base::limits::{ATTESTATION_BYTES_MAX, CHALLENGE_MS_MAX, SIGNED_NOTE_BYTES_MAX};
 use provost_base::{ApprovalId, Digest, Json, Timestamp, visible};
-use provost_domain::command::{AnswerApproval, Record, RevokePasskey};
+use provost_domain::command::{AnswerApproval, Command, Record, RevokePasskey};
 use provost_domain::view::{AllPasskeys, WaitingOne};
 use provost_domain::{Parked, Principal, Refusal, SignedWord, Verdict};
 use provost_passkey::{
     AnswerWord, Asserted, Assertion, Known, Party, PublicKey, Refused, RevokeWord, Transcript, VerbWord,
     Word, asserted, bytes_of, text_of,
 };
+use provost_service::Touching;
 use provost_view::{facts, signed, words};
 use serde::Deserialize as _;
 use serde_json::Value;
@@ -203,7 +204,20 @@ impl Handles<endpoints::ApprovalView> for Own {
         let parked = self.waiting(query.id).await?;
         let view = view_of(&parked);
         let view_digest = Digest::of(view.as_str().as_bytes()).to_string();
+        let touches = match &parked.command {
+            Command::ApplyFiles(verb) => {
+                self.0.provost.touches(parked.who.agent(), &verb.diff).await.map_err(map::fault)?
+            }
+            _ => Vec::new(),
+        };
+        let touch = |it: Touching| wire::Touch {
+            at: it.at.into(),
+            holder: it.holder.map(|it| it.to_string()),
+            how: it.how.map(Into::into),
+            doing: it.doing.map(Into::into),
+        };
         Ok(wire::ApprovalView {
+            touches: touches.into_iter().map(touch).collect(),
             view: view.as_str().to_owned(),
             view_digest,
             shown: parked.shown.to_string(),

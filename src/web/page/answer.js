@@ -33,8 +33,9 @@ function lines(blocks) {
 
 /** @param {string[]} before @param {string[]} now */
 function difference(before, now) {
-  const gone = before.filter((it) => !now.includes(it)).map((text) => ({ is: 'remove', text }));
-  const come = now.filter((it) => !before.includes(it)).map((text) => ({ is: 'add', text }));
+  const [read, waits] = [new Set(before), new Set(now)];
+  const gone = before.filter((it) => !waits.has(it)).map((text) => ({ is: 'remove', text }));
+  const come = now.filter((it) => !read.has(it)).map((text) => ({ is: 'add', text }));
   const counts = { added: come.length, removed: gone.length, more: 0 };
   const file = { path: 'what you have read, and what waits now', lines: [...gone, ...come], ...counts };
   return { block: 'diff', title: 'What has changed', files: [file] };
@@ -50,6 +51,9 @@ export async function unfold(said) {
   const view = await digest(said.seen.text);
   const notices = said.blocks.filter((/** @type {any} */ it) => it.block === 'notice');
   const beside = said.blocks.filter((/** @type {any} */ it) => it.block !== 'notice');
+  // Colours are places and no text: what is drawn has the text that is signed.
+  const files = whole.blocks.find((/** @type {any} */ it) => it.block === 'diff')?.files ?? [];
+  files.forEach((/** @type {any} */ file, /** @type {number} */ n) => { file.marks = said.marks?.[n]; });
   const now = { digest: view, lines: lines(whole.blocks) };
   const answer = beside.find((/** @type {any} */ it) => it.block === 'answer');
   const known = read.get(answer.approval);

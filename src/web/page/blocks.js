@@ -6,11 +6,9 @@ import { moment } from './time.js';
 import { Log } from './log.js';
 import { answerNode, hereNode } from './answer.js';
 import { enrolNode } from './enrol.js';
-import { graphNode } from './graph.js';
+import { diffFileNode } from './diff.js';
+import { graphNode, svg } from './graph.js';
 import { pushNode } from './push.js';
-
-/** Lines of a file up to which its difference is open at once. */
-const OPEN_LINES = 400;
 
 /** Up to so many signs, the words of a text are not broken: a column is as wide as the longest one. */
 const UNBROKEN_MAX = 20;
@@ -36,8 +34,20 @@ function cellNode(cell) {
     case 'time': return moment(cell.at, false);
     case 'until': return moment(cell.at, true);
     case 'link': return make('a', { href: cell.to }, cell.text);
+    case 'share': return shareNode(cell);
     default: return make('span', { class: 'none' }, '–');
   }
+}
+
+/** The length of the longest bar. */
+const BAR = 80;
+
+/** A number with a bar, which only repeats it. @param {any} cell */
+function shareNode(cell) {
+  const width = Math.max(1, Math.round((cell.of_thousand * BAR) / 1000));
+  const bar = svg('svg', { class: 'bar', width: BAR, height: 10, 'aria-hidden': 'true' },
+    svg('rect', { class: 'all', width: BAR, height: 10 }), svg('rect', { class: 'part', width, height: 10 }));
+  return make('span', { class: 'share' }, bar, ` ${cell.text}`);
 }
 
 /** @param {any} command */
@@ -179,25 +189,6 @@ class List {
   }
 }
 
-/** @param {any} file */
-function diffFileNode(file) {
-  const pre = make('pre', { class: 'diff', tabindex: '0', role: 'region', 'aria-label': `Difference of ${file.path}` });
-  const signs = { add: '+', remove: '-', same: ' ' };
-  for (const line of file.lines) {
-    const made = make('span', { class: `line ${line.is}` });
-    if (line.before) made.dataset.before = line.before;
-    if (line.after) made.dataset.after = line.after;
-    // @ts-ignore a head has no sign
-    made.append((signs[line.is] ?? '') + line.text + '\n');
-    pre.append(made);
-  }
-  const count = make('span', { class: 'count' }, `+${file.added} −${file.removed}`);
-  const made = make('details', { class: 'file' }, make('summary', {}, make('code', {}, file.path), ' ', count), pre);
-  if (file.lines.length <= OPEN_LINES) made.setAttribute('open', '');
-  if (file.more) made.append(make('p', { class: 'quiet' }, `${file.more} more lines; provost task diff shows all.`));
-  return made;
-}
-
 /** @param {any} block */
 function whole(block) {
   const title = () => make('h2', {}, block.title);
@@ -214,6 +205,11 @@ function whole(block) {
         make('pre', { class: 'words', tabindex: '0', role: 'region', 'aria-label': block.title }, block.text));
     case 'diff':
       return make('section', { class: 'block' }, title(), ...block.files.map(diffFileNode));
+    case 'list': {
+      const list = new List();
+      list.draw(block, true);
+      return list.element;
+    }
     case 'answer': return answerNode(block, commandNode);
     case 'enrol': return enrolNode(block, commandNode);
     case 'push': return pushNode(block);

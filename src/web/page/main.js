@@ -11,8 +11,8 @@ import { listen } from './keys.js';
 import { listen as listenForSearch, open as search } from './palette.js';
 
 /** Changes that come within this time are asked for together, in milliseconds; and how often at most. */
-const TOGETHER = 50;
-const AT_MOST = 250;
+const TOGETHER = 30;
+const AT_MOST = 100;
 
 const view = document.body.dataset.view ?? '';
 const blocks = new Blocks(byId('blocks'));

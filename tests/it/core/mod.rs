@@ -58,6 +58,7 @@ mod store_sqlite;
 mod tasks;
 mod transcripts;
 mod view;
+mod view_beside;
 mod view_waits;
 mod view_words;
 mod waiters;

@@ -3,8 +3,10 @@
 mod answers;
 mod app;
 mod gate;
+mod odd;
 mod page;
 mod sample;
+mod scale;
 mod signed;
 
 use serde_json::json;
