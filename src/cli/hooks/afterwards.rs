@@ -51,7 +51,9 @@ async fn held_by_others(here: &RepoContext, client: &Client) -> Result<HeldFiles
     let locked = others.map(|it| (file_of(&it.symbol), it.holder));
     let claimed = claims.into_iter().filter(|it| it.holder != me).map(|it| (it.file, it.holder));
     let mut held = HeldFiles::new();
-    locked.chain(claimed).for_each(|(file, holder)| drop(held.entry(file).or_default().insert(holder)));
+    for (file, holder) in locked.chain(claimed) {
+        held.entry(file).or_default().insert(holder);
+    }
     Ok(held)
 }
 
