@@ -347,6 +347,7 @@ impl Lines {
             // A browser signs, and the screen answers by its keys; what a drawing shows, the list beside it says.
             Block::Answer(_)
             | Block::Enrol(_)
+            | Block::Vouch(_)
             | Block::Graph { .. }
             | Block::Changes { .. }
             | Block::Log { .. } => return,

@@ -82,6 +82,8 @@ pub enum Block {
     Answer(Answering),
     /// Where a passkey is enrolled.
     Enrol(Enrolling),
+    /// Where a known passkey signs for a new one of another page.
+    Vouch(Box<Vouching>),
     /// What a task's worker writes, read apart from the view.
     Log {
         /// The task.
@@ -352,6 +354,21 @@ pub struct Enrolling {
     pub signers: Vec<Signer>,
     /// Longest name, in bytes.
     pub name_bytes_max: usize,
+}
+
+/// Where a known passkey signs for a new one of another page.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Vouching {
+    /// The new one, as it came: the page computes what is signed of it.
+    pub waiting: provost_api::wire::WaitingPasskey,
+    /// The name of the new one, in which nothing hides.
+    pub name: String,
+    /// The host of its pages.
+    pub host: String,
+    /// The id of the daemon, which signatures are for.
+    pub daemon: String,
+    /// The passkeys that may sign for it.
+    pub signers: Vec<Signer>,
 }
 
 impl Command {

@@ -22,9 +22,11 @@ mod numbers;
 mod passkeys;
 mod request;
 mod search;
+mod states;
 mod task;
 mod tasks;
 mod waits;
+mod web_sessions;
 mod word;
 
 pub use agents::agents;
@@ -32,7 +34,7 @@ pub use approval::{ASKED, answering, approval, gone, no_terminal, signed, takes_
 pub use audit::{audit, request};
 pub use block::{
     Answering, Block, Cell, Command, DiffFile, DiffLine, Empty, Enrolling, Fact, Here, Line, Row, Rows,
-    Shown, Signer,
+    Shown, Signer, Vouching,
 };
 pub use diff::files as diff_files;
 pub use events::events;
@@ -47,9 +49,11 @@ pub use numbers::{numbers, numbers_in_words};
 pub use passkeys::passkeys;
 pub use request::{facts, words};
 pub use search::{no_search, search};
+pub use states::{has_states, states};
 pub use task::{changes, task};
 pub use tasks::{task_page, tasks};
 pub use waits::waits;
+pub use web_sessions::web_sessions;
 pub use word::{Tone, Word, of_risk, of_task};
 
 /// A text as it stands in one part of a path or in the value of a query: everything but letters, digits and `-_.~` is a code.

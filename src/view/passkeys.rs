@@ -5,7 +5,7 @@ use provost_base::limits::PASSKEY_NAME_BYTES_MAX;
 use provost_base::visible;
 
 use super::block::Empty;
-use super::{Block, Cell, Command, Enrolling, Here, Line, Row, Rows, Shown, Signer, Tone, Word};
+use super::{Block, Cell, Command, Enrolling, Here, Line, Row, Rows, Shown, Signer, Tone, Vouching, Word};
 
 /// The passkeys that may sign.
 pub(crate) fn signers(known: &Passkeys) -> Vec<Signer> {
@@ -36,6 +36,15 @@ pub fn passkeys(known: &Passkeys) -> Shown {
             .then(|| "The list is root's, and only root changes it: sudo provost passkey install.".into())
     });
     let signers = signers(known);
+    if let Some(waiting) = &known.waiting {
+        blocks.push(Block::Vouch(Box::new(Vouching {
+            waiting: waiting.clone(),
+            name: visible(&waiting.name),
+            host: visible(&waiting.rp_id),
+            daemon: known.daemon.clone(),
+            signers: signers.clone(),
+        })));
+    }
     let rows = Rows {
         title: "Passkeys that answer".into(),
         columns: vec!["Passkey", "For pages at", "Kind", "Enrolled", "By", "Last used", "Counter"],

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::WebError;
 use super::query::Query;
+use super::session::{Sees, not_for_the_invited};
 use provost_api::wire;
 use provost_base::limits::{
     WEB_DECISIONS_SHOWN, WEB_EVENTS_LOOKED_AT, WEB_EVENTS_PAGE, WEB_FINISHED_PAGE, WEB_MESSAGES_PAGE,
@@ -49,7 +50,12 @@ pub(super) async fn answer(
     name: &str,
     query: &Query,
     now: Timestamp,
+    sees: Sees,
 ) -> Result<String, WebError> {
+    // What is not said to be a state is nothing for who was invited. A filter would tell what it finds in words that are not shown.
+    if sees == Sees::States && (!view::has_states(name) || query.text("q").is_some()) {
+        return Err(not_for_the_invited());
+    }
     if name == "output" {
         return output(client, query).await;
     }
@@ -80,11 +86,20 @@ pub(super) async fn answer(
             shown.blocks.splice(0..0, view::numbers(&client.health().await?));
             shown
         }
-        "passkeys" => view::passkeys(&client.passkeys().await?),
+        "passkeys" => {
+            let mut shown = view::passkeys(&client.passkeys().await?);
+            shown.blocks.push(view::web_sessions(&client.web_sessions().await?));
+            shown
+        }
         _ => return Err(WebError::not_there()),
     };
     let last = about.root.rsplit(['/', '\\']).next().unwrap_or_default();
-    let repository = (visible(last), visible(&about.root));
+    let whole = if sees == Sees::All { about.root.as_str() } else { last };
+    let repository = (visible(last), visible(whole));
+    let shown = match sees {
+        Sees::All => shown,
+        Sees::States => view::states(name, shown),
+    };
     let answered = Answered { shown, seen, now: now.rfc3339(), seq: about.journal_seq, repository };
     serde_json::to_string(&answered).map_err(|err| {
         WebError::new(

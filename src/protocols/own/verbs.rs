@@ -31,6 +31,7 @@ enum SignedVerb {
     Unlock(wire::Unlock),
     RevokeTokens(wire::RevokeTokens),
     SwitchWorker(wire::SwitchWorker),
+    EndWebSession(wire::EndWebSession),
 }
 
 fn read<T: DeserializeOwned>(arguments: &Value) -> Answered<T> {
@@ -62,8 +63,9 @@ impl Said {
             }
             "revoke-tokens" => SignedVerb::RevokeTokens(read(arguments)?),
             "switch-worker" => SignedVerb::SwitchWorker(read(arguments)?),
+            "end-web-session" => SignedVerb::EndWebSession(read(arguments)?),
             _ => {
-                let why = "verb: a passkey signs cancel-task, unlock, revoke-tokens and switch-worker";
+                let why = "verb: a passkey signs cancel-task, unlock, revoke-tokens, switch-worker and end-web-session";
                 return Err(OwnError::invalid(why));
             }
         };
@@ -98,6 +100,9 @@ impl Own {
             }
             SignedVerb::SwitchWorker(it) => {
                 Handles::<endpoints::SwitchWorker>::handle(self, &call, it).await.map(drop)?;
+            }
+            SignedVerb::EndWebSession(it) => {
+                Handles::<endpoints::EndWebSession>::handle(self, &call, it).await.map(drop)?;
             }
         }
         Ok(wire::WordDone { verb: Some(verb.to_owned()), ..wire::WordDone::default() })

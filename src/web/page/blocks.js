@@ -5,7 +5,7 @@ import { make, say } from './dom.js';
 import { moment } from './time.js';
 import { Log } from './log.js';
 import { answerNode, hereNode } from './answer.js';
-import { enrolNode } from './enrol.js';
+import { enrolNode, vouchNode } from './enrol.js';
 import { graphNode } from './graph.js';
 
 /** Lines of a file up to which its difference is open at once. */
@@ -34,7 +34,7 @@ function cellNode(cell) {
 }
 
 /** @param {any} command */
-function commandNode(command) {
+export function commandNode(command) {
   const code = make('code', { class: 'command' }, command.line);
   const label = `Copy the command that does: ${command.does}`;
   const copy = make('button', { type: 'button', 'data-action': '', 'aria-label': label }, 'Copy');
@@ -209,6 +209,7 @@ function whole(block) {
       return make('section', { class: 'block' }, title(), ...block.files.map(diffFileNode));
     case 'answer': return answerNode(block, commandNode);
     case 'enrol': return enrolNode(block, commandNode);
+    case 'vouch': return vouchNode(block);
     case 'graph':
       return make('section', { class: 'block' }, title(), ...graphNode(block.title, block.drawing));
     case 'commands':

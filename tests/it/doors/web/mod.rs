@@ -1,8 +1,10 @@
 //! The page for people: who is let in to it, and what a browser shows of it.
 
 mod answers;
+mod elsewhere;
 mod gate;
 mod page;
+mod phone;
 mod signed;
 
 use serde_json::json;
