@@ -16,7 +16,7 @@ macro_rules! for_each_endpoint {
         $with! {
             /// Says what the daemon is, where its doors are, and how much it has to do.
             GET "/about" about About() -> About,
-                tools ["workers_list"], commands ["daemon status", "daemon start", "doctor", "notify list"];
+                tools ["workers_list"], commands ["daemon status", "daemon start", "doctor", "notify list", "web setup"];
             /// Says in numbers how the daemon is at work, and what a person should look at.
             GET "/health" health Health() -> Health,
                 tools ("a person looks after the daemon"), commands ["daemon status"];

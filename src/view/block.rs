@@ -320,6 +320,8 @@ pub struct Signer {
     pub name: String,
     /// The host of the pages that it signs for.
     pub rp_id: String,
+    /// A page of that host that is open, as scheme, host and port.
+    pub page: Option<String>,
 }
 
 /// Where a passkey answers an approval.

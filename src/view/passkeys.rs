@@ -10,7 +10,15 @@ use super::{Block, Cell, Command, Enrolling, Here, Line, Row, Rows, Shown, Signe
 /// The passkeys that may sign.
 pub(crate) fn signers(known: &Passkeys) -> Vec<Signer> {
     let good = known.passkeys.iter().filter(|it| it.revoked_at.is_none());
-    good.map(|it| Signer { name: visible(&it.name), rp_id: visible(&it.rp_id) }).collect()
+    let page = |host: &str| {
+        let is_at = |origin: &&String| {
+            let authority = origin.split_once("://").map_or("", |(_, it)| it);
+            authority.split(':').next() == Some(host)
+        };
+        known.origins.iter().find(is_at).cloned()
+    };
+    good.map(|it| Signer { name: visible(&it.name), rp_id: visible(&it.rp_id), page: page(&it.rp_id) })
+        .collect()
 }
 
 /// Why none of the passkeys counts at the moment, whichever there are, and the command that says more.

@@ -47,7 +47,7 @@ pub(super) enum Reader {
 pub(super) enum Sees {
     /// Everything that the page shows.
     All,
-    /// States, and nobody's words.
+    /// States, and no words.
     States,
 }
 
@@ -120,9 +120,10 @@ impl Reader {
             if left.is_zero() {
                 return;
             }
+            let end = tokio::time::Instant::now() + left;
             tokio::select! {
                 _ = ended.changed() => return,
-                () = tokio::time::sleep(left) => {}
+                () = tokio::time::sleep_until(end) => {}
             }
         }
     }
@@ -249,6 +250,13 @@ impl Web {
             }
             REDEEM => {
                 let Redeem { invitation } = read(&sent.bytes)?;
+                // A link from elsewhere takes nothing from a person who is signed in.
+                if let Some(Reader::Person(_)) = self.reading(head, at).await {
+                    let why = "a passkey is signed in here, which sees more than the invitation shows";
+                    let mut err = WebError::new(StatusCode::CONFLICT, "signed_in", why);
+                    err.body.hint = Some("sign out, or open the link in another browser".into());
+                    return Err(err);
+                }
                 let opened = self.api.redeem_invitation(at, &invitation, process).await?;
                 self.leave_old(head, at).await;
                 self.opened(&opened)

@@ -50,7 +50,7 @@ pub struct InviteReader {
 // No `Debug`: it holds a secret.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Invitation {
-    /// The link, shown this once. It is good for one browser. Its secret is behind `#`, which browsers send to nobody.
+    /// The link, shown this once. It is good for one browser. Its secret is behind `#`, which browsers send to no server.
     pub link: String,
     /// The invitation.
     pub session: WebSession,

@@ -161,6 +161,7 @@ enum Peer {
     /// It is a process of this user, with this socket where the system tells it.
     Admitted(Option<u32>),
     /// It is a proxy; who is behind it is for the door to find out.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "where there are no Unix sockets there are no proxies"))]
     Proxy(Option<i32>),
     /// It is at the socket for proxies, and none.
     #[cfg(unix)]
@@ -378,6 +379,32 @@ impl<D: LoopbackDoor> Shell<D> {
         led_on(&self.0.spellings.at_its_name(target))
     }
 
+    /// The answer to a request that is not for the door.
+    fn not_admitted(&self, peer: Peer, head: &Parts) -> Option<Response<Reply>> {
+        let door = &self.0.door;
+        let admitted = match peer {
+            #[cfg(unix)]
+            Peer::NoProxy => {
+                let mut answer = door.unavailable(NO_PROXY);
+                *answer.status_mut() = StatusCode::FORBIDDEN;
+                return Some(self.dressed(closing(answer)));
+            }
+            Peer::Admitted(_) | Peer::Proxy(_) | Peer::Crowd | Peer::Unknown => {
+                self.0.spellings.check(head, door.is_entrance(head.uri.path())).inspect_err(|why| {
+                    tracing::warn!(door = door.door().name(), cause = why, "request refused");
+                })
+            }
+            Peer::Stranger => Err("the peer was refused"),
+        };
+        match (admitted, peer) {
+            (Err(_), _) => Some(self.dressed(closing(door.refuse()))),
+            (Ok(Meant::LedOn), _) => Some(self.dressed(closing(self.led_on(head)))),
+            (Ok(Meant::Here), Peer::Crowd) => Some(self.turned_away(CROWDED)),
+            (Ok(Meant::Here), Peer::Unknown) => Some(self.turned_away(UNKNOWN)),
+            (Ok(Meant::Here), _) => None,
+        }
+    }
+
     /// The answer, and what becomes of the connection where that is 101.
     async fn respond(
         &self,
@@ -387,37 +414,13 @@ impl<D: LoopbackDoor> Shell<D> {
     ) -> (Response<Reply>, Option<Promised>) {
         let door = &self.0.door;
         let (head, incoming) = request.into_parts();
-        let admitted = match peer {
-            #[cfg(unix)]
-            Peer::NoProxy => {
-                let mut answer = door.unavailable(NO_PROXY);
-                *answer.status_mut() = StatusCode::FORBIDDEN;
-                return (self.dressed(closing(answer)), None);
-            }
-            Peer::Admitted(_) | Peer::Proxy(_) | Peer::Crowd | Peer::Unknown => {
-                self.0.spellings.check(&head, door.is_entrance(head.uri.path())).inspect_err(|why| {
-                    tracing::warn!(door = door.door().name(), cause = why, "request refused");
-                })
-            }
-            Peer::Stranger => Err("the peer was refused"),
-        };
-        match admitted {
-            Ok(Meant::Here) => {}
-            Ok(Meant::LedOn) => return (self.dressed(closing(self.led_on(&head))), None),
-            Err(_) => return (self.dressed(closing(door.refuse())), None),
-        }
-        let turned_away = match peer {
-            Peer::Crowd => Some(CROWDED),
-            Peer::Unknown => Some(UNKNOWN),
-            _ => None,
-        };
-        if let Some(why) = turned_away {
-            return (self.turned_away(why), None);
+        if let Some(answer) = self.not_admitted(peer, &head) {
+            return (answer, None);
         }
         let query = head.uri.query().filter(|_| door.takes_token_in_query());
         let proxy = if let Peer::Proxy(pid) = peer { pid } else { None };
         let shown = match peer {
-            // Whoever is behind a proxy proves it to the door.
+            // A visitor behind a proxy proves to the door who it is.
             Peer::Proxy(_) => Ok(None),
             _ => self.0.gate.token(&head.headers, query).await,
         };

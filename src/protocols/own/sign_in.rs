@@ -4,7 +4,7 @@
 //!   begin (origin) -> a secret is made, and a word over its digest -> a passkey of that host signs -> the secret is handed out, once
 //! ```
 //! The word is a verb, `open-web-session`, so it goes on record with its signature and counts once. A session reads, and answers
-//! nothing: each answer is signed anew.
+//! nothing: each answer is signed for itself.
 
 use std::sync::PoisonError;
 
@@ -124,7 +124,7 @@ impl Own {
         let asked = |transcript| Asked::Session(transcript, Box::new(opening));
         let mut challenge = self.challenge(Word::Verb(word), &list, asked).await?;
         challenge.allow.retain(|it| it.rp_id == host);
-        // Whoever reaches the page reads this: the ids are of no use without the keys, and the names are nobody's business.
+        // Every visitor of the page reads this. The ids are of no use without the keys; the names are left out.
         challenge.allow.iter_mut().for_each(|it| it.name.clear());
         let daemon = self.0.provost.view(AllPasskeys).await.map_err(map::fault)?.passkeys.daemon().to_owned();
         Ok(wire::SignIn { challenge, arguments, daemon })

@@ -46,8 +46,10 @@ async function start(wanted) {
     const done = await enrol(wanted, tell, again);
     if (done.held) {
       const pages = done.pages.map((/** @type {string} */ it) => `${it}/passkeys`).join(' or ');
-      tell(`${done.name} waits. Sign for it within ten minutes with a passkey that you have already, at ${pages || 'its page'}; there it has `
-        + `to have the same mark: ${done.enrol.slice(0, 12)}. Then load this page again.`, 'notice waiting');
+      const where = pages || 'its page';
+      const what = `${done.name} waits. Sign for it within ten minutes with a passkey that you have already`;
+      const text = `${what}, at ${where}; there it has to have the same mark: ${done.enrol.slice(0, 12)}. Then load this page again.`;
+      tell(text, 'notice waiting');
       aloud(last.text);
       last.busy = false;
       return;
@@ -99,7 +101,8 @@ export function enrolNode(block, command) {
     code.line, name.line, make('p', { class: 'answers' }, button, retry), line,
   );
   if (elsewhere) {
-    made.append(make('p', { class: 'quiet' }, 'Your passkeys are for another page, where one of them has to sign for the new one.'));
+    const text = 'Your passkeys are for another page, where one of them has to sign for the new one.';
+    made.append(make('p', { class: 'quiet' }, text));
   } else if (block.vouch) made.append(make('p', { class: 'quiet' }, 'A passkey that you have already signs for the new one.'));
   return made;
 }

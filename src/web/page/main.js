@@ -213,6 +213,7 @@ async function begin() {
     if (!me.signs_in || me.reader !== null) {
       // Before the first rows, so that no change falls between the two.
       live.start();
+      if (wrong) say(wrong);
       return void ask();
     }
     byId('blocks').replaceChildren(...signInNode(me, commandNode));

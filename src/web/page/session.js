@@ -36,7 +36,9 @@ async function signIn() {
   const begun = await post('/begin-session', {});
   const { origin, session, until } = begun.arguments;
   // Only what says that it signs this browser in at this very page is signed.
-  if (origin !== location.origin || !/^[0-9a-f]{64}$/.test(session)) throw new Error('The daemon asks for something else. Nothing was signed.');
+  if (origin !== location.origin || !/^[0-9a-f]{64}$/.test(session)) {
+    throw new Error('The daemon asks for something else. Nothing was signed.');
+  }
   const word = { verb: OPEN, arguments: await digest(canonical({ origin, session, until })) };
   const made = await assertion(begun.challenge, begun.daemon, word, begun.challenge.allow);
   await post('/open-session', { nonce: begun.challenge.nonce, assertion: made });
@@ -79,15 +81,18 @@ export function signInNode(me, command) {
       }
       made.setAttribute('aria-busy', 'false');
     };
-    made.append(make('p', {}, 'What is shown here is for those who have signed in.'), make('p', { class: 'answers' }, button), line);
+    const text = 'What is shown here is for those who have signed in.';
+    made.append(make('p', {}, text), make('p', { class: 'answers' }, button), line);
   } else {
-    const text = `No passkey is enrolled for pages at ${location.hostname}. One of another page does not sign here; enrol one of its own.`;
+    const none = `No passkey is enrolled for pages at ${location.hostname}.`;
+    const text = `${none} One of another page does not sign here; enrol one of its own.`;
     made.append(make('p', { class: 'notice waiting' }, text));
   }
   const nodes = [made];
   if (!me.has_passkey) {
     const block = {
-      why_not: me.why_not, code: { does: 'Print a code', line: 'provost passkey add' }, vouch: me.vouch, daemon: me.daemon, signers: [],
+      why_not: me.why_not, code: { does: 'Print a code', line: 'provost passkey add' },
+      vouch: me.vouch, daemon: me.daemon, signers: [],
     };
     nodes.push(enrolNode(block, command));
   }

@@ -9,7 +9,7 @@ const DOMAIN = 'provost-word-v1';
 const PATIENCE = 110_000;
 
 /**
- * @typedef {{ name: string, rp_id: string }} Signer
+ * @typedef {{ name: string, rp_id: string, page: string | null }} Signer
  * @typedef {{ id: string, name: string, rp_id: string, transports: string[] }} Allowed
  * @typedef {{ nonce: string, transcript: string, challenge: string, allow: Allowed[] }} Challenge
  */
@@ -116,7 +116,7 @@ export function inWords(err) {
       return 'The browser has brought no signature: it was cancelled, took too long, no passkey was there, or its user was not '
         + 'verified. A manager of passwords that steps in takes no page over plain HTTP. Try again, or answer at a terminal.';
     case 'InvalidStateError': return 'This authenticator has a passkey of this daemon already.';
-    case 'SecurityError': return 'The browser has no passkeys at this address; open the page under its name, such as provost.localhost.';
+    case 'SecurityError': return 'The browser has no passkeys at this address; open the page by its name, as provost.localhost.';
     default: return `The browser has brought no signature: ${err.message}`;
   }
 }

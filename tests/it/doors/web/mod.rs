@@ -5,6 +5,7 @@ mod elsewhere;
 mod gate;
 mod page;
 mod phone;
+mod sessions;
 mod signed;
 
 use serde_json::json;

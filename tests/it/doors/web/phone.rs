@@ -4,7 +4,9 @@ use serde_json::json;
 
 use super::{LOOKS, examine};
 use crate::support::browser::{Browser, Tab, Virtual};
-use crate::support::passkeys::{answered, asks, code, json_at_the_terminal, waits};
+use crate::support::loopback_client::Http;
+use crate::support::own_api::own;
+use crate::support::passkeys::{answered, asks, code, get, json_at_the_terminal, waits};
 use crate::support::proxied::{Elsewhere, HOST, TlsProxy};
 
 /// A page with a proxy in front of it, and a browser that finds it.
@@ -79,7 +81,7 @@ fn a_phone_enrols_signs_in_and_approves_over_a_proxy_with_tls() {
     // The browser is listed at the page, and signs out.
     tab.go(&at(&page, "/passkeys"));
     tab.shows("Browsers that are signed in");
-    tab.click("#sign-out");
+    tab.click("#sign-out:not([hidden])");
     tab.until("the form", "document.querySelector('button[data-does=sign-in]')");
     assert_eq!(tab.eval("fetch('/rows/needs-you').then((it) => it.status)"), json!(401));
 }
@@ -121,11 +123,55 @@ fn who_was_invited_opens_a_link_once_and_sees_states() {
     tab.shows("sees states alone");
     // Who opens it again comes too late.
     tab.go(&at(&page, "/"));
-    tab.click("#sign-out");
+    tab.click("#sign-out:not([hidden])");
     tab.shows("No passkey is enrolled for pages at");
     tab.go("about:blank");
     tab.go(link);
     tab.shows("this invitation was opened already");
+}
+
+#[test]
+fn a_passkey_of_this_machine_signs_for_one_of_a_phone_at_its_own_page() {
+    let (page, browser) = page();
+    let port = Http::web(&page.world).port;
+    let desk_page = format!("http://provost.localhost:{port}/passkeys");
+    let desk = browser.open(&desk_page);
+    let _desk_key = desk.authenticator("usb");
+    enrol(&desk, &code(&page.world), "desk");
+    desk.shows("desk answers from now on");
+    let phone = browser.open(&at(&page, "/"));
+    let _phone_key = phone.authenticator("internal");
+    phone.shows(&format!(
+        "No passkey is enrolled for pages at {HOST}. One of another page does not sign here"
+    ));
+    enrol(&phone, &code(&page.world), "phone");
+    phone.shows("phone waits. Sign for it within ten minutes");
+    let known = || {
+        let all = get(&page.world, "/passkeys");
+        all["passkeys"].as_array().unwrap().iter().map(|it| it["source"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(known(), [json!("code")], "it does not count yet");
+    let text = phone.text();
+    let mark = text.split("the same mark: ").nth(1).unwrap().get(..12).unwrap().to_owned();
+    // A made-up signature takes nothing of it away.
+    let waiting = get(&page.world, "/passkeys")["waiting"].clone();
+    let none = json!({ "credential": "", "client_data": "", "authenticator_data": "", "signature": "" });
+    let body = json!({ "nonce": waiting["challenge"]["nonce"], "assertion": none });
+    let (status, said) = own(&page.world, ("POST", "/vouch-passkey"), &[], &body);
+    assert_eq!(status, 403, "{said}");
+    desk.ask("Page.bringToFront", &json!({}));
+    desk.go(&desk_page);
+    desk.shows("A new passkey waits");
+    desk.until("its mark", &format!("document.querySelector('#mark')?.textContent === '{mark}'"));
+    desk.click("button[data-does=vouch]");
+    desk.shows("the signature of another one");
+    assert_eq!(known(), [json!("code"), json!("vouched")]);
+    phone.ask("Page.bringToFront", &json!({}));
+    phone.go(&at(&page, "/"));
+    phone.click("button[data-does=sign-in]");
+    phone.shows("All is calm");
+    let verified = page.world.command(&["journal", "verify"]).output().unwrap();
+    assert!(verified.status.success(), "{verified:?}");
 }
 
 #[test]
@@ -143,7 +189,7 @@ fn signing_in_is_whole_narrow_and_wide_dark_and_light_and_accessible() {
     };
     looks("enrol-elsewhere", "document.querySelector('#code')", &mut wrong);
     let _authenticator = signed_in(&page, &tab);
-    tab.click("#sign-out");
+    tab.click("#sign-out:not([hidden])");
     looks("sign-in", "document.querySelector('button[data-does=sign-in]')", &mut wrong);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
