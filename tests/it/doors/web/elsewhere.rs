@@ -255,3 +255,42 @@ fn a_desktop_that_people_share_is_read_after_a_passkey_has_signed_in() {
     let headers = [("Host", "localhost:PORT"), ("Cookie", cookie)];
     assert_eq!(door.bare("GET /rows/needs-you", &headers, b"").status, 401);
 }
+
+#[test]
+fn a_person_is_told_what_a_phone_needs_and_gets_the_address_as_a_picture() {
+    let world = World::new();
+    world.configure("[web]\nenabled = true\n");
+    let _daemon = world.start();
+    let run = |world: &World, args: &[&str]| world.command(args).output().unwrap();
+    let missing = run(&world, &["web", "open", "--qr"]);
+    assert!(!missing.status.success(), "{missing:?}");
+    assert!(String::from_utf8_lossy(&missing.stderr).contains("provost web setup"), "{missing:?}");
+    let steps = |world: &World| -> Vec<(String, bool)> {
+        let output = run(world, &["web", "setup", "--json"]);
+        let said: Value =
+            serde_json::from_slice(&output.stdout).unwrap_or_else(|err| panic!("{err}: {output:?}"));
+        let step = |it: &Value| (it["what"].as_str().unwrap().to_owned(), it["done"] == true);
+        said["steps"].as_array().unwrap().iter().map(step).collect()
+    };
+    assert!(steps(&world).iter().all(|(_, is_done)| !is_done), "{:?}", steps(&world));
+    assert!(!String::from_utf8_lossy(&run(&world, &["doctor"]).stdout).contains("page elsewhere"));
+    let page = Elsewhere::new();
+    let done: Vec<bool> = steps(&page.world).into_iter().map(|(_, is_done)| is_done).collect();
+    assert_eq!(done, [true, true, true, false], "the passkey is missing: {:?}", steps(&page.world));
+    let _key = page.enrolled();
+    assert!(steps(&page.world).iter().all(|(_, is_done)| *is_done), "{:?}", steps(&page.world));
+    let text = String::from_utf8_lossy(&run(&page.world, &["web", "setup"]).stdout).into_owned();
+    for line in ["sudo tailscale serve --bg unix:", "reverse_proxy unix/", "proxy_pass http://unix:"] {
+        assert!(text.contains(&format!("{line}{}", page.socket.display())), "{line}: {text}");
+    }
+    let drawn = run(&page.world, &["web", "open", "--qr"]);
+    let drawn = String::from_utf8_lossy(&drawn.stdout).into_owned();
+    let mut lines = drawn.lines();
+    assert_eq!(lines.next(), Some(&*format!("https://{HOST}/")), "{drawn}");
+    assert!(lines.clone().count() > 12 && lines.any(|it| it.contains('█')), "{drawn}");
+    let doctor = String::from_utf8_lossy(&run(&page.world, &["doctor"]).stdout).into_owned();
+    assert!(
+        doctor.contains("page elsewhere: public address") && doctor.contains("sudo tailscale serve"),
+        "{doctor}"
+    );
+}
