@@ -29,6 +29,7 @@ mod task_pages;
 mod token;
 mod used;
 mod waits;
+mod web_sessions;
 mod work_trees;
 
 use serde::{Deserialize, Serialize};
@@ -59,6 +60,7 @@ pub use task_pages::*;
 pub use token::*;
 pub use used::*;
 pub use waits::*;
+pub use web_sessions::*;
 pub use work_trees::*;
 
 /// Sent in the header `x-provost-api` both ways; another number is refused with a sentence.
@@ -474,6 +476,9 @@ pub struct About {
     pub state_dir: String,
     /// Its doors and their addresses.
     pub doors: Vec<DoorAt>,
+    /// The addresses of the page for browsers elsewhere, while its socket for proxies is open.
+    #[serde(default)]
+    pub public: Vec<String>,
     /// Digest of the rules in force.
     pub policy: String,
     /// The file of the rules, or `builtin:NAME`.
@@ -546,6 +551,9 @@ pub struct Listen {
 pub struct PageAt {
     /// The address of the page, for browsers of this machine.
     pub address: String,
+    /// Its addresses for browsers elsewhere, over a proxy.
+    #[serde(default)]
+    pub public: Vec<String>,
 }
 
 /// `POST /record`: put something on record, for instance a key that was added.

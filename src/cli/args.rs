@@ -201,8 +201,11 @@ pub(super) enum Command {
     /// Install the git hooks that check commits and pushes against contracts and locks
     #[command(subcommand, after_help = "Examples:\n  provost git install\n  provost git status")]
     Git(git::Git),
-    /// Open the page for people, which shows in a browser what needs you and what agents do
-    #[command(subcommand, after_help = "Examples:\n  provost web open\n  xdg-open \"$(provost web open)\"")]
+    /// Open the page for people, which shows in a browser what needs you and what agents do, here and on a phone
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  provost web open\n  xdg-open \"$(provost web open)\"\n  provost web setup       # what a phone needs\n  provost web open --qr   # opens the page on it"
+    )]
     Web(web::Web),
     /// List and test the addresses elsewhere that get notices, such as a phone or a chat
     #[command(subcommand, after_help = "Examples:\n  provost notify list\n  provost notify test phone")]

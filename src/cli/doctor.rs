@@ -58,6 +58,7 @@ pub(super) fn doctor(json: bool) -> Result<u8, CliError> {
             keys(&here, &mut found);
             if let Some(loaded) = configuration(&here, &mut found) {
                 policy(&here, &loaded, &mut found);
+                phone(&here, &loaded, &mut found);
             }
             journal(&here, &mut found);
             daemon(&here, &mut found);
@@ -250,6 +251,31 @@ fn passkeys(here: &RepoContext, rules: &str, name: &str, found: &mut Findings) {
                 found.add("passkeys", Health::Note, says);
             }
         }
+    }
+}
+
+/// What browsers elsewhere need to have the page, where a setting says that they are to.
+fn phone(here: &RepoContext, loaded: &Loaded, found: &mut Findings) {
+    let web = &loaded.config.web;
+    if web.public.is_empty() && web.proxy_uids.is_empty() {
+        return;
+    }
+    let about = wait_for(async { here.client().about().await.map_err(CliError::from) }).ok();
+    for step in super::web::steps(here, &loaded.config, about.as_ref()) {
+        let health = if step.is_done { Health::Fine } else { Health::Note };
+        found.add(format!("page elsewhere: {}", step.what), health, step.says);
+    }
+    if about.is_some_and(|it| !it.public.is_empty()) {
+        let socket = web.socket.within(&here.places.runtime);
+        let says = format!(
+            "whether one serves the socket cannot be seen from here; sudo tailscale serve --bg unix:{}",
+            socket.display()
+        );
+        found.add(
+            "page elsewhere: proxy in front",
+            Health::Note,
+            format!("{says}; provost web setup for others"),
+        );
     }
 }
 

@@ -74,11 +74,12 @@ pub(super) fn push_told(sender: Arc<OnceLock<Notices>>) -> TellPush {
     })
 }
 
-/// Where the page is, while it is open. Links lead there.
+/// Where the page is, while it is open; where browsers elsewhere have it, there. Links lead to it.
 fn page(shared: Arc<Mutex<Shared>>) -> PageAddress {
     Arc::new(move || {
         let shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
         let open = shared.0.doors.iter().find(|it| it.door == Door::Web.name());
-        open.map(|it| it.address.trim_end_matches('/').to_owned())
+        let here = open.map(|it| it.address.trim_end_matches('/').to_owned());
+        shared.0.public.first().cloned().or(here)
     })
 }

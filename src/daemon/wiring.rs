@@ -210,7 +210,8 @@ pub(super) fn passkeys(config: &Config, places: &Places) -> PasskeySetup {
         [places.config.join("keys"), places.state.parent().unwrap_or(&places.state).to_owned()].into();
     let files = PasskeyFiles { user: places.config.clone(), system, owner: ROOT, marks };
     let page = |it: &WebOrigin| Page { origin: it.as_str().to_owned(), host: it.host().to_owned() };
-    PasskeySetup { files, pages: config.passkeys.origins.iter().map(page).collect() }
+    let pages = config.passkeys.origins.iter().map(page).collect();
+    PasskeySetup { files, pages, state: places.state.clone() }
 }
 
 /// The work trees of the repository, for those who ask about files in one of them.

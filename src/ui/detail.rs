@@ -348,6 +348,7 @@ impl Lines {
             Block::Answer(_)
             | Block::Enrol(_)
             | Block::Push(_)
+            | Block::Vouch(_)
             | Block::Graph { .. }
             | Block::Changes { .. }
             | Block::Log { .. } => return,

@@ -68,7 +68,9 @@ impl Follow {
             Ok(events) => events,
             Err(err) => return (err, false),
         };
+        // A phone that reads the picture of it opens the one elsewhere alone.
         let page = about.doors.iter().find(|it| it.door == "web").map(|it| it.address.clone());
+        let page = about.public.first().cloned().or(page);
         let live = News::Live { repository: self.number, page };
         if self.tell(live).await.is_err() {
             return (ClientError::Broken("the screen has ended".into()), true);

@@ -41,6 +41,7 @@ pub use draw::draw;
 pub use inputs::{Input, News, Order, Repository};
 pub use look::Look;
 pub use model::{Model, SMALLEST, WIDE};
+pub use qr::lines as qr_lines;
 pub use screen::Screen;
 
 use provost_base::AgentId;

@@ -84,6 +84,8 @@ pub enum Block {
     Enrol(Enrolling),
     /// Where the browser that shows this is told by its push service.
     Push(Subscribing),
+    /// Where a known passkey signs for a new one of another page.
+    Vouch(Box<Vouching>),
     /// What a task's worker writes, read apart from the view.
     Log {
         /// The task.
@@ -327,6 +329,8 @@ pub struct Signer {
     pub name: String,
     /// The host of the pages that it signs for.
     pub rp_id: String,
+    /// A page of that host that is open, as scheme, host and port.
+    pub page: Option<String>,
 }
 
 /// Where a passkey answers an approval.
@@ -374,6 +378,21 @@ pub struct Subscribing {
     pub signers: Vec<Signer>,
     /// The browsers that are told already: id and name. The id is the beginning of its address's SHA-256.
     pub told: Vec<(String, String)>,
+}
+
+/// Where a known passkey signs for a new one of another page.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Vouching {
+    /// The new one, as it came: the page computes what is signed of it.
+    pub waiting: provost_api::wire::WaitingPasskey,
+    /// The name of the new one, in which nothing hides.
+    pub name: String,
+    /// The host of its pages.
+    pub host: String,
+    /// The id of the daemon, which signatures are for.
+    pub daemon: String,
+    /// The passkeys that may sign for it.
+    pub signers: Vec<Signer>,
 }
 
 impl Command {

@@ -25,10 +25,12 @@ mod passkeys;
 mod push;
 mod request;
 mod search;
+mod states;
 mod task;
 mod tasks;
 mod touches;
 mod waits;
+mod web_sessions;
 mod word;
 
 pub use agents::agents;
@@ -36,7 +38,7 @@ pub use approval::{ASKED, answering, approval, gone, no_terminal, signed, takes_
 pub use audit::{audit, request};
 pub use block::{
     Answering, Block, Cell, Command, DiffFile, DiffLine, Empty, Enrolling, Fact, Here, Line, LineMarks, Row,
-    Rows, Shown, Signer, Subscribing,
+    Rows, Shown, Signer, Subscribing, Vouching,
 };
 pub use cost::costs;
 pub use diff::files as diff_files;
@@ -54,10 +56,12 @@ pub use passkeys::passkeys;
 pub use push::browsers;
 pub use request::{difference, facts, words};
 pub use search::{no_search, search};
+pub use states::{has_states, states};
 pub use task::{changes, task};
 pub use tasks::{task_page, tasks};
 pub use touches::touches;
 pub use waits::waits;
+pub use web_sessions::web_sessions;
 pub use word::{Tone, Word, of_risk, of_task};
 
 /// A text as it stands in one part of a path or in the value of a query: everything but letters, digits and `-_.~` is a code.

@@ -37,6 +37,7 @@ const FILES: &[(&str, &str, &[u8])] = &[
     ("sign.js", SCRIPT, include_bytes!("page/sign.js")),
     ("answer.js", SCRIPT, include_bytes!("page/answer.js")),
     ("enrol.js", SCRIPT, include_bytes!("page/enrol.js")),
+    ("session.js", SCRIPT, include_bytes!("page/session.js")),
     ("graph.js", SCRIPT, include_bytes!("page/graph.js")),
     ("diff.js", SCRIPT, include_bytes!("page/diff.js")),
     ("install.js", SCRIPT, include_bytes!("page/install.js")),

@@ -122,6 +122,7 @@ fn document(path: &str, name: &str, title: &str, filters: bool) -> Markup {
                     p #live role="status" data-live="connecting" { "connecting" }
                     button #find type="button" { "Search" }
                     button #scheme type="button" { "Light or dark" }
+                    button #sign-out type="button" hidden { "Sign out" }
                 }
                 nav aria-label="Views" {
                     ul {

@@ -4,6 +4,7 @@ use hyper::StatusCode;
 use serde::Serialize;
 
 use super::query::Query;
+use super::session::{Sees, not_for_the_invited};
 use super::{WebError, beside};
 use provost_api::wire;
 use provost_base::limits::{WEB_COST_MS, WEB_DECISIONS_SHOWN};
@@ -48,7 +49,12 @@ pub(super) async fn answer(
     name: &str,
     query: &Query,
     now: Timestamp,
+    sees: Sees,
 ) -> Result<String, WebError> {
+    // What is not said to be a state is nothing for who was invited. A filter would tell what it finds in words that are not shown.
+    if sees == Sees::States && (!view::has_states(name) || query.text("q").is_some()) {
+        return Err(not_for_the_invited());
+    }
     if name == "output" {
         return output(client, query).await;
     }
@@ -83,13 +89,19 @@ pub(super) async fn answer(
         "passkeys" => {
             let (known, push) = tokio::try_join!(client.passkeys(), client.browsers())?;
             let mut shown = view::passkeys(&known);
+            shown.blocks.push(view::web_sessions(&client.web_sessions().await?));
             shown.blocks.extend(view::browsers(&push, &known));
             shown
         }
         _ => return Err(WebError::not_there()),
     };
     let last = about.root.rsplit(['/', '\\']).next().unwrap_or_default();
-    let repository = (visible(last), visible(&about.root));
+    let whole = if sees == Sees::All { about.root.as_str() } else { last };
+    let repository = (visible(last), visible(whole));
+    let shown = match sees {
+        Sees::All => shown,
+        Sees::States => view::states(name, shown),
+    };
     let answered = Answered { shown, seen, marks, now: now.rfc3339(), seq: about.journal_seq, repository };
     serde_json::to_string(&answered).map_err(|err| {
         WebError::new(

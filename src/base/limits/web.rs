@@ -59,3 +59,27 @@ pub const COLOURED_MS_MAX: u64 = 500;
 
 /// Places that an apply touches and that are named beside its approval; a longer list is not read.
 pub const TOUCHED_SHOWN_MAX: usize = 200;
+
+/// Browsers that are signed in, and invitations that wait, at a time.
+pub const WEB_SESSIONS_MAX: usize = 16;
+
+/// How long a browser stays signed in that asks for nothing, in milliseconds: from one working day to the next it signs in again.
+pub const WEB_SESSION_IDLE_MS_MAX: u64 = 12 * 60 * 60 * 1_000;
+
+/// How long a browser stays signed in at the most, in seconds: seven days.
+pub const WEB_SESSION_S_MAX: u64 = 7 * 24 * 60 * 60;
+
+/// How old the last use that is kept in the file may be, in milliseconds: what a restart can cost of the idle time.
+pub const WEB_SESSION_NOTED_MS_MAX: u64 = 5 * 60 * 1_000;
+
+/// Bytes of the secret of a session.
+pub const WEB_SECRET_BYTES: usize = 32;
+
+/// Largest file of sessions that is read, in bytes: many times what sixteen of them need.
+pub const WEB_SESSIONS_FILE_BYTES_MAX: u64 = 256 << 10;
+
+/// Streams of browsers that are signed in, at a time: four for each of them.
+pub const WEB_STREAMS_MAX: usize = 64;
+
+/// How long an invitation is good where nothing says it, in seconds: a day.
+pub const WEB_INVITE_S: u64 = 24 * 60 * 60;

@@ -30,11 +30,13 @@ mod read;
 mod rules;
 mod search;
 mod serve;
+mod sign_in;
 mod stream;
 mod tasks;
 mod ties;
 mod token;
 mod verbs;
+mod vouching;
 mod waits;
 mod words;
 mod work_trees;
@@ -60,6 +62,7 @@ use provost_agents::AgentService;
 use provost_api::wire;
 use provost_auth::names::{Names, is_same};
 use provost_auth::peer::PeerId;
+use provost_auth::web_sessions::WebSessions;
 use provost_auth::{Rejected, bearer, role};
 use provost_base::AgentId;
 use provost_base::limits::{LOOPBACK_SPARE_MAX, OWN_LARGE_BODIES_MAX};
@@ -70,6 +73,7 @@ use provost_transport::Stream;
 use provost_transport::accept::Guard;
 use provost_transport::http::{BusyBody, converse};
 pub use push::{PushTold, TellPush};
+pub use sign_in::{Fault, OpenedSession, Reading};
 
 /// How long a request's head may take; also how long a connection may be silent.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
@@ -131,6 +135,10 @@ struct OwnInner {
     offers: push::Offers,
     /// Held by who changes the list of passkeys, or puts on record what has changed in it.
     listing: tokio::sync::Semaphore,
+    /// The browsers that are signed in to the page.
+    sessions: WebSessions,
+    /// The addresses of the page elsewhere, while it is there.
+    public: Mutex<Vec<String>>,
 }
 
 impl Own {
@@ -149,7 +157,8 @@ impl Own {
         let large = tokio::sync::Semaphore::new(OWN_LARGE_BODIES_MAX);
         let (dialogs, ties) = (hosts::Dialogs::default(), ties::Ties::default());
         let (streams, pending) = (stream::streams(), pending::Pending::default());
-        let PasskeySetup { files: passkey_files, pages } = passkey_setup;
+        let PasskeySetup { files: passkey_files, pages, state } = passkey_setup;
+        let sessions = sign_in::sessions(&state, agents.provost());
         Self(Arc::new(OwnInner {
             provost: agents.provost().clone(),
             agents,
@@ -170,6 +179,8 @@ impl Own {
             pending,
             offers: push::Offers::default(),
             listing: tokio::sync::Semaphore::new(1),
+            sessions,
+            public: Mutex::default(),
         }))
     }
 

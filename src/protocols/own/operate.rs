@@ -1,5 +1,7 @@
 //! The daemon itself: its state, the agents that it knows, and orders of its operator.
 
+use std::sync::PoisonError;
+
 use hyper::StatusCode;
 use tokio::sync::oneshot;
 
@@ -83,7 +85,8 @@ impl Handles<endpoints::Listen> for Own {
 impl Handles<endpoints::OpenPage> for Own {
     async fn handle(&self, call: &Call, (): ()) -> Answered<wire::PageAt> {
         let done = order(self, &call.who, DaemonCommand::OpenPage).await?;
-        Ok(wire::PageAt { address: done.message })
+        let public = self.0.public.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Ok(wire::PageAt { address: done.message, public })
     }
 }
 

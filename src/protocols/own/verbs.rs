@@ -32,6 +32,7 @@ enum SignedVerb {
     Unlock(wire::Unlock),
     RevokeTokens(wire::RevokeTokens),
     SwitchWorker(wire::SwitchWorker),
+    EndWebSession(wire::EndWebSession),
     SubscribePush(wire::SubscribePush),
     RemovePush(wire::RemovePush),
 }
@@ -65,6 +66,7 @@ impl Said {
             }
             "revoke-tokens" => SignedVerb::RevokeTokens(read(arguments)?),
             "switch-worker" => SignedVerb::SwitchWorker(read(arguments)?),
+            "end-web-session" => SignedVerb::EndWebSession(read(arguments)?),
             "subscribe-push" => {
                 let it = read(arguments)?;
                 push::check(&it)?;
@@ -72,8 +74,8 @@ impl Said {
             }
             "remove-push" => SignedVerb::RemovePush(read(arguments)?),
             _ => {
-                let why = "verb: a passkey signs cancel-task, unlock, revoke-tokens, switch-worker, subscribe-push and \
-                    remove-push";
+                let why = "verb: a passkey signs cancel-task, unlock, revoke-tokens, switch-worker, end-web-session, \
+                    subscribe-push and remove-push";
                 return Err(OwnError::invalid(why));
             }
         };
@@ -108,6 +110,9 @@ impl Own {
             }
             SignedVerb::SwitchWorker(it) => {
                 Handles::<endpoints::SwitchWorker>::handle(self, &call, it).await.map(drop)?;
+            }
+            SignedVerb::EndWebSession(it) => {
+                Handles::<endpoints::EndWebSession>::handle(self, &call, it).await.map(drop)?;
             }
             SignedVerb::SubscribePush(it) => self.subscribe_push(&call.who, it).await?,
             SignedVerb::RemovePush(it) => {

@@ -82,6 +82,12 @@ impl Brought {
         asserted(party, transcript.digest().as_bytes(), &known, &it)
     }
 
+    /// The page that has asked for it, as its browser says. Only of use once the signature was checked.
+    pub(super) fn origin(&self) -> Option<String> {
+        let data: Value = serde_json::from_slice(&self.client_data).ok()?;
+        data.get("origin")?.as_str().map(str::to_owned)
+    }
+
     /// The form in which the log keeps it.
     pub(super) fn for_log(&self, transcript: &Transcript, asserted: &Asserted) -> Box<SignedWord> {
         Box::new(SignedWord {
@@ -303,7 +309,9 @@ impl Handles<endpoints::SignedWord> for Own {
         let (transcript, said) = match self.0.pending.take(&bytes(&body.nonce, "nonce")?)? {
             Asked::Word(transcript) => (transcript, None),
             Asked::Verb(transcript, said) => (transcript, Some(said)),
-            Asked::Create(..) | Asked::Confirm(..) => return Err(refused(Refused::Challenge)),
+            Asked::Create(..) | Asked::Confirm(..) | Asked::Session(..) => {
+                return Err(refused(Refused::Challenge));
+            }
         };
         let brought = Brought::read(body.assertion)?;
         let list = self.synced_list().await?;

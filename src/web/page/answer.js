@@ -85,10 +85,11 @@ function readAgain(block) {
 export function notHere(signers, path) {
   if (!canSign()) return make('p', { class: 'notice waiting' }, 'This browser has no passkeys at this page.');
   if (ofThisHost(signers).length > 0) return null;
-  const host = signers[0].rp_id;
-  const port = location.port ? `:${location.port}` : '';
-  const to = `${location.protocol}//${host}${port}${path}`;
-  return make('p', { class: 'notice waiting' }, `Your passkeys are for pages at ${host}: `, make('a', { href: to }, to));
+  const made = make('p', { class: 'notice waiting' }, `Your passkeys are for pages at ${signers[0].rp_id}`);
+  const page = signers.find((it) => it.page)?.page;
+  if (page) made.append(': ', make('a', { href: page + path }, page + path));
+  else made.append('; none of these is open.');
+  return made;
 }
 
 /**

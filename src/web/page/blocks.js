@@ -5,7 +5,7 @@ import { make, say } from './dom.js';
 import { moment } from './time.js';
 import { Log } from './log.js';
 import { answerNode, hereNode } from './answer.js';
-import { enrolNode } from './enrol.js';
+import { enrolNode, vouchNode } from './enrol.js';
 import { diffFileNode } from './diff.js';
 import { graphNode, svg } from './graph.js';
 import { pushNode } from './push.js';
@@ -51,7 +51,7 @@ function shareNode(cell) {
 }
 
 /** @param {any} command */
-function commandNode(command) {
+export function commandNode(command) {
   const code = make('code', { class: 'command' }, command.line);
   const label = `Copy the command that does: ${command.does}`;
   const copy = make('button', { type: 'button', 'data-action': '', 'aria-label': label }, 'Copy');
@@ -213,6 +213,7 @@ function whole(block) {
     case 'answer': return answerNode(block, commandNode);
     case 'enrol': return enrolNode(block, commandNode);
     case 'push': return pushNode(block);
+    case 'vouch': return vouchNode(block);
     case 'graph':
       return make('section', { class: 'block' }, title(), ...graphNode(block.title, block.drawing));
     case 'commands':

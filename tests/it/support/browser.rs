@@ -36,6 +36,18 @@ pub(crate) struct Tab<'a> {
 impl Browser {
     /// Starts one that asks for nothing by itself.
     pub(crate) fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// Starts one for which this name leads to this machine, and which believes the certificate of this key there.
+    pub(crate) fn at_a_name(host: &str, spki: &str) -> Self {
+        Self::start_with(&[
+            format!("--host-resolver-rules=MAP {host} 127.0.0.1"),
+            format!("--ignore-certificate-errors-spki-list={spki}"),
+        ])
+    }
+
+    fn start_with(more: &[String]) -> Self {
         let profile = tempfile::tempdir().unwrap();
         let log = std::fs::File::create(profile.path().join("log")).unwrap();
         let child = Command::new("chromium")
@@ -48,7 +60,9 @@ impl Browser {
                 "--no-first-run",
             ])
             .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
-            .args(["--disable-quic", "--no-proxy-server", "--remote-debugging-port=0", "about:blank"])
+            .args(["--disable-quic", "--no-proxy-server", "--remote-debugging-port=0"])
+            .args(more)
+            .arg("about:blank")
             .env("HOME", profile.path())
             .stdin(Stdio::null())
             .stdout(Stdio::null())

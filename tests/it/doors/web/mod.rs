@@ -2,11 +2,14 @@
 
 mod answers;
 mod app;
+mod elsewhere;
 mod gate;
 mod odd;
 mod page;
+mod phone;
 mod sample;
 mod scale;
+mod sessions;
 mod signed;
 
 use serde_json::json;
