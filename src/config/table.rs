@@ -299,7 +299,7 @@ settings! {
 
     /// Messages to browsers by their push services. A person subscribes each browser on the page, with a passkey: docs/push.md.
     ["push"] push: PushSettings {
-        /// Who push services can turn to: `mailto:you@example.org`, or an address of yours that begins with `https://`. Without it, the first page of `passkeys.origins` that begins with `https://` counts; services refuse messages that name neither.
+        /// Who push services can turn to: `mailto:you@example.org`, or an address of yours that begins with `https://`. Without it, the first address of `web.public` counts, or the first page of `passkeys.origins` that begins with `https://`; services refuse messages that name neither.
         subject: Option<PushSubject> = None, "address", Strict, Owner;
         /// What browsers are told, of the words that `[notify.NAME]` has for that.
         kinds: Vec<NotifyKind> = PushSettings::usual_kinds(), "", Strict, Owner;

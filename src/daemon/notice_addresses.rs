@@ -32,7 +32,8 @@ pub(super) fn push_for_the_core(config: &Config) -> domain::PushSetting {
 /// What sends messages to browsers. A page that the world reaches says whom push services can turn to, where no setting does.
 fn push(config: &Config) -> PushSending {
     let page = || {
-        let pages = config.passkeys.origins.iter().map(|it| it.as_str());
+        let public = config.web.public.iter().map(|it| it.as_str());
+        let pages = public.chain(config.passkeys.origins.iter().map(|it| it.as_str()));
         pages.filter_map(|it| PushSubject::parse(it).ok()).next()
     };
     let subject = config.push.subject.clone().or_else(page);
