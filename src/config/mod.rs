@@ -48,14 +48,14 @@ pub use rounds::{Checks, Commands, Mode};
 pub use table::{
     A6sPhasePrompts, A6sPipeline, A6sPrompts, A6sSettings, AgentProtocolSettings, Approvals, BrokerSettings,
     Config, Coordination, Daemon, Desktop, Devit, GitSettings, HostHooks, Limits, LogSettings, McpSettings,
-    Notify, PolicySettings, Screenshot, StoreSettings, WitSettings, Worker, Workspace,
+    Notify, PolicySettings, Screenshot, StoreSettings, WitSettings, Workspace,
 };
 pub use value::{
     AcrossDoors, ByteSize, Context, DesktopTasks, Durability, Enforce, Git, ImageFormat, ImportFound,
     KeepLog, LogFormat, LogLevel, LoopbackAuth, Mark, Network, ParseMode, Row, Rules, ScreenBackend, Tier,
-    Unchecked, Value, Versions, WitOpen, WorkerKind,
+    Unchecked, Value, Versions, WitOpen,
 };
 pub use web_origin::{PageName, WebOrigin};
-pub use worker::Copies;
+pub use worker::{Copies, Worker, WorkerKind};
 pub use workflow::{BUILT_IN_FILE, Pattern, Step, StepPhase, Workflow, WorkflowHead};
 pub use writing::{Auto, WhenDown};
