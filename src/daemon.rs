@@ -431,6 +431,7 @@ fn start_hands(
         trees: provost.work_trees().clone(),
         withhold: agents::withhold(provost),
         commits: agents::commits(provost),
+        judge: Some(agents::permission_judge(provost)),
     };
     let parts = EffectParts {
         engine: provost.engine().clone(),

@@ -127,6 +127,13 @@ pub fn worker(agent: AgentId, task: &TaskId) -> Principal {
     Principal::establish(agent, session, Door::Worker, scopes, Proof::Jailed)
 }
 
+/// A jailed agent whose permission requests the daemon puts to the rules in its name. No door gives it out, since it may also
+/// delegate.
+pub fn jailed_asker(agent: AgentId, task: &TaskId) -> Principal {
+    let session = SessionId::parse(task.as_str()).expect("both kinds of id accept the same text");
+    Principal::establish(agent, session, Door::Worker, Scopes::of(&[Scope::Delegate]), Proof::Jailed)
+}
+
 /// The daemon itself: effects that report back, and what the daemon puts on record.
 pub fn system() -> Principal {
     let scopes = Scopes::of(&[Scope::Read, Scope::Coordinate, Scope::Operate, Scope::Host]);

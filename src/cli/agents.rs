@@ -292,6 +292,7 @@ fn entry(id: &AgentId, preset: &Preset, found: &Found, chosen: &Chosen, model: O
         Reader::Gemini => "gemini-json",
         Reader::OpenCode => "opencode-json",
         Reader::Copilot => "copilot-json",
+        Reader::Acp => "acp",
     };
     let version = found.version.as_deref().unwrap_or("unknown");
     let mut lines = vec![

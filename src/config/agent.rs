@@ -11,8 +11,8 @@ use toml::de::{DeArray, DeTable, DeValue};
 use super::load::{File, Loading, RefusedWorker, Severity, join};
 use super::rounds::{Checks, Commands, Mode};
 use super::table::{key, section};
-use super::value::{Context, Mark, ParseMode, Row, Tier, Value, WorkerKind, checked, integer, quoted, words};
-use super::worker::{Copies, Worker, fit_together, unknown};
+use super::value::{Context, Mark, ParseMode, Row, Tier, Value, checked, integer, quoted, words};
+use super::worker::{Copies, Worker, WorkerKind, fit_together, unknown};
 use provost_base::limits::{AGENTS_CONFIGURED_MAX, TEMPLATE_BYTES_MAX};
 use provost_base::nearest;
 use provost_base::{AgentId, Ttl};
@@ -61,6 +61,8 @@ words! {
         OpenCode = "opencode-json",
         /// As `copilot --output-format json` writes it.
         Copilot = "copilot-json",
+        /// The agent is spoken to in the Agent Client Protocol over its standard input and output.
+        Acp = "acp",
     }
 }
 
@@ -119,7 +121,7 @@ section! {
 }
 
 /// Keys of a worker that an agent has too.
-const SHARED: [&str; 20] = [
+const SHARED: [&str; 22] = [
     "tier",
     "network",
     "ports",
@@ -140,6 +142,8 @@ const SHARED: [&str; 20] = [
     "growth_files",
     "default_model",
     "allowed_models",
+    "acp_mode",
+    "acp_sign_in",
 ];
 
 fn nobody() -> AgentId {
@@ -415,8 +419,15 @@ fn as_worker(agent: &AgentConfig, shared: Worker) -> Result<Worker, String> {
             ));
         }
     }
+    let is_spoken_to = agent.stream == Reader::Acp;
+    if is_spoken_to && (agent.prompt.is_some() || args.iter().any(|arg| has_prompt(arg))) {
+        return Err(
+            "`stream` is \"acp\", where the daemon gives the prompt itself: remove `prompt` and `{prompt}`"
+                .into(),
+        );
+    }
     Ok(Worker {
-        kind: WorkerKind::Cli,
+        kind: if is_spoken_to { WorkerKind::Acp } else { WorkerKind::Cli },
         binary: Some(program.clone()),
         args: args.to_vec(),
         parse_mode: ParseMode::Text,

@@ -55,9 +55,9 @@ pub use table::{
 pub use value::{
     AcrossDoors, ByteSize, Context, DesktopTasks, Durability, Enforce, Git, ImageFormat, ImportFound,
     KeepLog, LogFormat, LogLevel, LoopbackAuth, Mark, Network, ParseMode, Row, Rules, ScreenBackend, Tier,
-    Unchecked, Value, Versions, WitOpen, WorkerKind,
+    Unchecked, Value, Versions, WitOpen,
 };
 pub use web_origin::{PageName, ProxySocket, PublicOrigin, WebOrigin, WebRead};
-pub use worker::{Copies, Worker};
+pub use worker::{Copies, Worker, WorkerKind};
 pub use workflow::{BUILT_IN_FILE, Pattern, Step, StepPhase, Workflow, WorkflowHead};
 pub use writing::{Auto, WhenDown};

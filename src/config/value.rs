@@ -555,15 +555,6 @@ words! {
         /// Tagged Image File Format.
         Tiff = "tiff",
     }
-    /// How a worker is reached.
-    WorkerKind {
-        /// Started once per task.
-        Cli = "cli",
-        /// Started once per task and spoken to in MCP.
-        Mcp = "mcp",
-        /// Connects by itself, and collects its tasks.
-        Polling = "polling",
-    }
     /// How a worker's standard output is read.
     ParseMode {
         /// One JSON value is the answer.

@@ -9,10 +9,98 @@ use super::devit;
 use super::load::{File, Loading, RefusedWorker, Severity, join};
 use super::resources::Needs;
 use super::table::{key, section};
-use super::value::{ByteSize, Context, Git, Mark, Network, ParseMode, Row, Tier, Value, WorkerKind, checked};
+use super::value::{
+    ByteSize, Context, Git, Mark, Network, ParseMode, Row, Tier, Value, checked, quoted, words,
+};
 use provost_base::limits::{MODEL_NAME_BYTES_MAX, OUTLETS_MAX, SECRETS_PER_WORKER_MAX};
 use provost_base::nearest;
 use provost_base::{AgentId, Destination, Json, RepoPath, Ttl};
+
+words! {
+    /// How a worker is reached.
+    WorkerKind {
+        /// Started once per task.
+        Cli = "cli",
+        /// Started once per task and spoken to in MCP.
+        Mcp = "mcp",
+        /// Started once per task and spoken to in the Agent Client Protocol.
+        Acp = "acp",
+        /// Connects by itself, and collects its tasks.
+        Polling = "polling",
+    }
+}
+
+section! {
+    /// One `[workers.<ident>]` entry: a program that does delegated work, in the jail unless its type is `polling`.
+    Worker {
+        /// `cli`: run once per task; `mcp`: an MCP server over stdio; `acp`: an agent that speaks the Agent Client Protocol over stdio; `polling`: connects by itself and no jail confines it.
+        kind as "type": WorkerKind = WorkerKind::Polling, "", Required;
+        /// The program, absolute or found on `PATH`; needed unless the type is `polling`, and never with `..` in it.
+        binary: Option<String> = None, "program";
+        /// Its arguments; `{goal}`, `{workspace}`, `{task_id}` and `{model}` are filled in. Without `{goal}` the goal comes last.
+        args: Vec<String> = Vec::new(), "";
+        /// The daemon stops the worker after this time, or sooner if the task says so.
+        timeout_secs: u64 = 300, "seconds" within 1..=604_800;
+        /// Whether standard output is one JSON value or plain text. A worker of type `mcp` always speaks JSON.
+        parse_mode: ParseMode = ParseMode::Json, "";
+        /// The directory it starts in, with placeholders; by default the task's, else the workspace.
+        working_dir: Option<String> = None, "path";
+        /// Standard output beyond this is cut off and marked as truncated.
+        max_response_chars: Option<u64> = None, "bytes" within Some(1)..=Some(1 << 30);
+        /// The tool that the daemon calls on a worker of type `mcp`.
+        mcp_tool: String = "devit_delegate".into(), "tool";
+        /// Arguments added to that call; they override the task's.
+        mcp_arguments: Option<Json> = None, "";
+        /// The mode that the daemon sets on a worker of type `acp`; without it, `default`, in which agents ask, where the agent has that mode.
+        acp_mode: Option<String> = None, "mode", Strict;
+        /// The way by which such a worker is signed in where it asks for that; without it, the first way by an API key.
+        acp_sign_in: Option<String> = None, "method";
+        /// The model used when the task names none.
+        default_model: Option<String> = None, "model";
+        /// The models that a task may ask for; by default any.
+        allowed_models: Option<Vec<String>> = None, "model", Strict;
+        /// `ns`: own namespaces; `ll`: Landlock only, where the system allows no namespaces; `job`: on Windows, only prevents writing, needs `copy`, and a rule that names it. Policy sets the minimum.
+        tier: Tier = Tier::Ns, "", Strict;
+        /// `none`; `ports`: the local ports listed; `hosts`: the hosts listed, through a proxy. The latter two need tier `ns`.
+        network: Network = Network::None, "", Strict;
+        /// Local ports that it may reach; never those of Provost's own doors.
+        ports: Vec<u16> = Vec::new(), "port", Strict;
+        /// Hosts that it may reach, as `host:port`. A name leads to public addresses only; `host:port=address` sets the address, `address:port` means exactly that address.
+        hosts: Vec<String> = Vec::new(), "host:port", Strict;
+        /// Paths outside the workspace that the worker may read.
+        read_only: Vec<PathBuf> = Vec::new(), "path", Strict;
+        /// Paths in the workspace that this worker may not change, besides those of `workspace.protect`.
+        protect: Vec<RepoPath> = Vec::new(), "path", Strict;
+        /// Environment variables of the worker; it inherits none besides `PATH`, the locale and the documented ones.
+        env: BTreeMap<String, String> = BTreeMap::new(), "";
+        /// Names of the secrets that a task of this worker may get; policy decides in which form.
+        secrets: Vec<String> = Vec::new(), "name", Strict;
+        /// Private memory that each of its processes may have.
+        memory: ByteSize = ByteSize(4 << 30), "bytes" within ByteSize(16 << 20)..=ByteSize(1 << 50), Strict;
+        /// Processes and threads that it may have at once.
+        processes: u32 = 256, "processes" within 1..=65_536, Strict;
+        /// Descriptors that each of its processes may have open. With 1,024 or more it can keep other programs of yours from passing descriptors to each other.
+        open_files: u32 = 768, "descriptors" within 64..=1_048_576, Strict;
+        /// The largest file that it may write.
+        file_size: ByteSize = ByteSize(1 << 30), "bytes" within ByteSize(1 << 10)..=ByteSize(1 << 50), Strict;
+        /// The size of `/tmp`, `/dev/shm` and its home together; in tier `ll` the daemon watches it, without a hard limit.
+        tmp_size: ByteSize = ByteSize(512 << 20), "bytes" within ByteSize(1 << 20)..=ByteSize(1 << 50), Strict;
+        /// Processor time of each of its processes; by default the time limit times the number of cores.
+        cpu_secs: Option<u64> = None, "seconds" within Some(1)..=Some(604_800 * 1_024), Strict;
+        /// By how much the directories that it may change may grow while it runs, including other programs' writes; the daemon checks about once a second, and ends the worker beyond it.
+        growth: ByteSize = ByteSize(16 << 30), "bytes" within ByteSize(1 << 20)..=ByteSize(1 << 50), Strict;
+        /// By how many files and directories they may grow.
+        growth_files: u64 = 1_000_000, "files" within 1..=1_000_000_000, Strict;
+        /// Its access to the repository that it works in: `read`; or `write`: commit, stage, move branches, which a rule has to allow by `when.git`. Hooks, settings and other repositories in the workspace stay read-only. In a copy a worker commits freely.
+        git: Git = Git::Read, "", Strict;
+        /// The place of its tasks. `false`: the directory itself; `true`: a copy of it, which is deleted afterwards; `"kept"`: a private copy of the files that git does not ignore, whose changes `provost apply` writes; `"worktree"`: a git work tree on a branch of its own, on which its changes are committed. By default `"kept"` for an entry of type `acp`, and for one of type `cli` that speaks with a model: one that has `secrets`, `default_model`, `allowed_models` or `{model}` among its `args`; and `false` for others and with `git = "write"`.
+        copy: Option<Copies> = None, "", Strict;
+        /// Resources that each of its runs has for itself, such as `@db:test`: a task waits for them before it takes one of `limits.workers`, and its run gives them back.
+        needs: Needs = Needs::default(), "", Strict;
+        /// How long a task waits for them before it fails.
+        needs_wait: Ttl = Ttl::minutes(30), "duration" within Ttl::seconds_clamped(1)..=Ttl::minutes(24 * 60);
+    }
+}
 
 /// Where the tasks of a worker work.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
@@ -52,8 +140,12 @@ impl Worker {
     /// Where its tasks work: what its entry says, or else what fits its kind.
     pub fn copies(&self) -> Copies {
         // One that is asked through MCP is a server, and works where DevIt says.
-        let is_started = self.kind == WorkerKind::Cli;
-        let is_apart = is_started && self.git == Git::Read && self.speaks_with_a_model();
+        let is_agent = match self.kind {
+            WorkerKind::Cli => self.speaks_with_a_model(),
+            WorkerKind::Acp => true,
+            WorkerKind::Mcp | WorkerKind::Polling => false,
+        };
+        let is_apart = is_agent && self.git == Git::Read;
         self.copy.unwrap_or(if is_apart { Copies::Kept } else { Copies::No })
     }
 
@@ -145,7 +237,7 @@ pub(super) fn unknown(key: &str, rows: &[Row], of: &str) -> Result<String, Strin
 pub(super) fn fit_together(worker: Worker) -> Result<Worker, String> {
     let refuse = |reason: &str| Err(reason.to_string());
     match (&worker.binary, worker.kind) {
-        (None, WorkerKind::Cli | WorkerKind::Mcp) => {
+        (None, WorkerKind::Cli | WorkerKind::Mcp | WorkerKind::Acp) => {
             return refuse("`binary` is missing: name the program to run");
         }
         (Some(_), WorkerKind::Polling) => {
@@ -162,6 +254,11 @@ pub(super) fn fit_together(worker: Worker) -> Result<Worker, String> {
         return refuse(
             "a work tree is for a worker that the daemon starts in tier `ns`, which keeps it from writing `.git`: use \
              `tier = \"ns\"`, or another `copy`",
+        );
+    }
+    if worker.kind != WorkerKind::Acp && (worker.acp_mode.is_some() || worker.acp_sign_in.is_some()) {
+        return refuse(
+            "`acp_mode` and `acp_sign_in` are for a worker of type `acp`, or an agent with `stream = \"acp\"`",
         );
     }
     if worker.kind == WorkerKind::Polling && !worker.needs.0.is_empty() {
@@ -266,72 +363,4 @@ pub(super) fn built_in_workers() -> BTreeMap<AgentId, Worker> {
     };
     let id = AgentId::parse("shell").expect("a constant that is a valid id");
     BTreeMap::from([(id, shell)])
-}
-
-section! {
-    /// One `[workers.<ident>]` entry: a program that does delegated work, in the jail unless its type is `polling`.
-    Worker {
-        /// `cli`: run once per task; `mcp`: an MCP server over stdio; `polling`: connects by itself and no jail confines it.
-        kind as "type": WorkerKind = WorkerKind::Polling, "", Required;
-        /// The program, absolute or found on `PATH`; needed unless the type is `polling`, and never with `..` in it.
-        binary: Option<String> = None, "program";
-        /// Its arguments; `{goal}`, `{workspace}`, `{task_id}` and `{model}` are filled in. Without `{goal}` the goal comes last.
-        args: Vec<String> = Vec::new(), "";
-        /// The daemon stops the worker after this time, or sooner if the task says so.
-        timeout_secs: u64 = 300, "seconds" within 1..=604_800;
-        /// Whether standard output is one JSON value or plain text. A worker of type `mcp` always speaks JSON.
-        parse_mode: ParseMode = ParseMode::Json, "";
-        /// The directory it starts in, with placeholders; by default the task's, else the workspace.
-        working_dir: Option<String> = None, "path";
-        /// Standard output beyond this is cut off and marked as truncated.
-        max_response_chars: Option<u64> = None, "bytes" within Some(1)..=Some(1 << 30);
-        /// The tool that the daemon calls on a worker of type `mcp`.
-        mcp_tool: String = "devit_delegate".into(), "tool";
-        /// Arguments added to that call; they override the task's.
-        mcp_arguments: Option<Json> = None, "";
-        /// The model used when the task names none.
-        default_model: Option<String> = None, "model";
-        /// The models that a task may ask for; by default any.
-        allowed_models: Option<Vec<String>> = None, "model", Strict;
-        /// `ns`: own namespaces; `ll`: Landlock only, where the system allows no namespaces; `job`: on Windows, only prevents writing, needs `copy`, and a rule that names it. Policy sets the minimum.
-        tier: Tier = Tier::Ns, "", Strict;
-        /// `none`; `ports`: the local ports listed; `hosts`: the hosts listed, through a proxy. The latter two need tier `ns`.
-        network: Network = Network::None, "", Strict;
-        /// Local ports that it may reach; never those of Provost's own doors.
-        ports: Vec<u16> = Vec::new(), "port", Strict;
-        /// Hosts that it may reach, as `host:port`. A name leads to public addresses only; `host:port=address` sets the address, `address:port` means exactly that address.
-        hosts: Vec<String> = Vec::new(), "host:port", Strict;
-        /// Paths outside the workspace that the worker may read.
-        read_only: Vec<PathBuf> = Vec::new(), "path", Strict;
-        /// Paths in the workspace that this worker may not change, besides those of `workspace.protect`.
-        protect: Vec<RepoPath> = Vec::new(), "path", Strict;
-        /// Environment variables of the worker; it inherits none besides `PATH`, the locale and the documented ones.
-        env: BTreeMap<String, String> = BTreeMap::new(), "";
-        /// Names of the secrets that a task of this worker may get; policy decides in which form.
-        secrets: Vec<String> = Vec::new(), "name", Strict;
-        /// Private memory that each of its processes may have.
-        memory: ByteSize = ByteSize(4 << 30), "bytes" within ByteSize(16 << 20)..=ByteSize(1 << 50), Strict;
-        /// Processes and threads that it may have at once.
-        processes: u32 = 256, "processes" within 1..=65_536, Strict;
-        /// Descriptors that each of its processes may have open. With 1,024 or more it can keep other programs of yours from passing descriptors to each other.
-        open_files: u32 = 768, "descriptors" within 64..=1_048_576, Strict;
-        /// The largest file that it may write.
-        file_size: ByteSize = ByteSize(1 << 30), "bytes" within ByteSize(1 << 10)..=ByteSize(1 << 50), Strict;
-        /// The size of `/tmp`, `/dev/shm` and its home together; in tier `ll` the daemon watches it, without a hard limit.
-        tmp_size: ByteSize = ByteSize(512 << 20), "bytes" within ByteSize(1 << 20)..=ByteSize(1 << 50), Strict;
-        /// Processor time of each of its processes; by default the time limit times the number of cores.
-        cpu_secs: Option<u64> = None, "seconds" within Some(1)..=Some(604_800 * 1_024), Strict;
-        /// By how much the directories that it may change may grow while it runs, including other programs' writes; the daemon checks about once a second, and ends the worker beyond it.
-        growth: ByteSize = ByteSize(16 << 30), "bytes" within ByteSize(1 << 20)..=ByteSize(1 << 50), Strict;
-        /// By how many files and directories they may grow.
-        growth_files: u64 = 1_000_000, "files" within 1..=1_000_000_000, Strict;
-        /// Its access to the repository that it works in: `read`; or `write`: commit, stage, move branches, which a rule has to allow by `when.git`. Hooks, settings and other repositories in the workspace stay read-only. In a copy a worker commits freely.
-        git: Git = Git::Read, "", Strict;
-        /// The place of its tasks. `false`: the directory itself; `true`: a copy of it, which is deleted afterwards; `"kept"`: a private copy of the files that git does not ignore, whose changes `provost apply` writes; `"worktree"`: a git work tree on a branch of its own, on which its changes are committed. By default `"kept"` for an entry of type `cli` that speaks with a model: one that has `secrets`, `default_model`, `allowed_models` or `{model}` among its `args`; and `false` for others and with `git = "write"`.
-        copy: Option<Copies> = None, "", Strict;
-        /// Resources that each of its runs has for itself, such as `@db:test`: a task waits for them before it takes one of `limits.workers`, and its run gives them back.
-        needs: Needs = Needs::default(), "", Strict;
-        /// How long a task waits for them before it fails.
-        needs_wait: Ttl = Ttl::minutes(30), "duration" within Ttl::seconds_clamped(1)..=Ttl::minutes(24 * 60);
-    }
 }

@@ -10,10 +10,11 @@ use std::sync::Arc;
 use provost_agents::{
     AgentOutput, AgentService, Agents, ConfiguredAgent, FleetAgent, PromptFor, Prompts, Role, Rounds,
 };
+use provost_auth::role;
 use provost_base::{AgentId, TaskId};
 use provost_config::{self as config, Config};
-use provost_domain::{Changeset, PhaseName, Settings};
-use provost_effects::{DeedHands, Keep, RoomNow, Withhold, WriteTree};
+use provost_domain::{Answer, Changeset, PhaseName, Settings, Task};
+use provost_effects::{DeedHands, Keep, PermissionJudge, PermissionVerdict, RoomNow, Withhold, WriteTree};
 use provost_jail::{AsAgent, Profile, Reader};
 use provost_service::Provost;
 
@@ -29,7 +30,7 @@ pub(super) fn profile(profile: Profile, agent: Option<&config::AgentConfig>) -> 
         return Err("it is switched off: `enabled = false` in its entry".into());
     }
     let as_agent = AsAgent {
-        by_stdin: agent.prompt_by() == config::PromptBy::Stdin,
+        by_stdin: agent.stream != config::Reader::Acp && agent.prompt_by() == config::PromptBy::Stdin,
         reader: reader(agent.stream),
         edits: agent.output == config::Output::Edit,
         parallel: agent.max_parallel,
@@ -45,7 +46,28 @@ fn reader(reader: config::Reader) -> Reader {
         config::Reader::Gemini => Reader::Gemini,
         config::Reader::OpenCode => Reader::OpenCode,
         config::Reader::Copilot => Reader::Copilot,
+        config::Reader::Acp => Reader::Acp,
     }
+}
+
+/// Has the permission requests of agents in their jails judged, and answered by a person where a rule says so.
+pub(super) fn permission_judge(provost: &Provost) -> PermissionJudge {
+    let provost = provost.clone();
+    Arc::new(move |task: &Task, question| {
+        let (provost, who) = (provost.clone(), role::jailed_asker(task.order.worker.clone(), task.id()));
+        let patience = question.wait.as_duration();
+        Box::pin(async move {
+            let denied = |why: String| PermissionVerdict::Denied(why.into());
+            match provost.permission(&who, question, None, patience).await {
+                Ok(Answer::Done(_)) => PermissionVerdict::Allowed,
+                Ok(Answer::Parked(approval)) => {
+                    denied(format!("approval {approval} was not answered in time"))
+                }
+                Ok(Answer::Denied(denial)) => denied(format!("rule {}: {}", denial.rule, denial.reason)),
+                Err(refusal) => denied(refusal.to_string()),
+            }
+        })
+    })
 }
 
 /// What doors say of them. Which of them cannot be used is in the core's settings already.

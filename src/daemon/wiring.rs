@@ -21,7 +21,10 @@ use provost_domain::post::{Owner, owner_slugs};
 use provost_domain::{self as domain, AutoSetting, CrewSetting, PostSettings, Settings, WorkerSetting};
 use provost_effects::{HookCommand, HookParts, not_ours, runs_outside, shell_profile};
 use provost_index::{self as index, Index};
-use provost_jail::{Bounds, Copies, ForbiddenPaths, Git, McpCall, ParseMode, Profile, Root, Supervisor};
+use provost_jail::{
+    AcpSession, AsAgent, Bounds, Copies, ForbiddenPaths, Git, McpCall, ParseMode, Profile, Reader, Root,
+    Supervisor,
+};
 use provost_protocols::devit;
 use provost_protocols::own::{Page, PasskeySetup};
 use provost_service::{ApplyRules, Applying, Base, Configured, MergeSettings, Profiles};
@@ -34,6 +37,8 @@ use provost_workspace::Versions;
 use provost_workspace::collect::ChangesRoom;
 use provost_workspace::work_trees::WorkTrees;
 
+/// Runs of one worker at once: more than `limits.workers` can be.
+const WORKERS_MOST: u32 = 256;
 /// The user whose list of passkeys stands before a person's own.
 const ROOT: u32 = 0;
 
@@ -357,13 +362,14 @@ fn profile(id: &AgentId, worker: &Worker, secrets: &[Listed]) -> Result<Profile,
 }
 
 fn from_entry(id: &AgentId, worker: &Worker, program: PathBuf, secrets: &[Listed]) -> Profile {
+    let is_acp = worker.kind == config::WorkerKind::Acp;
     Profile {
         id: id.clone(),
         program,
         args: worker.args.clone(),
         parse: match worker.parse_mode {
-            config::ParseMode::Json => ParseMode::Json,
-            config::ParseMode::Text => ParseMode::Text,
+            config::ParseMode::Json if !is_acp => ParseMode::Json,
+            _ => ParseMode::Text,
         },
         mcp: (worker.kind == config::WorkerKind::Mcp).then(|| McpCall {
             tool: worker.mcp_tool.clone(),
@@ -372,6 +378,8 @@ fn from_entry(id: &AgentId, worker: &Worker, program: PathBuf, secrets: &[Listed
                 .clone()
                 .unwrap_or_else(|| Json::from_value(&serde_json::json!({}))),
         }),
+        acp: is_acp
+            .then(|| AcpSession { mode: worker.acp_mode.clone(), sign_in: worker.acp_sign_in.clone() }),
         working_dir: worker.working_dir.clone(),
         timeout: provost_base::Ttl::seconds_clamped(worker.timeout_secs),
         response_bytes_max: worker.max_response_chars.map(|it| usize::try_from(it).unwrap_or(usize::MAX)),
@@ -393,7 +401,13 @@ fn from_entry(id: &AgentId, worker: &Worker, program: PathBuf, secrets: &[Listed
             config::Copies::WorkTree => Copies::WorkTree,
         },
         bounds: bounds(worker),
-        agent: None,
+        // What it says is read like an agent's, and it may run as often at once as there are places for workers.
+        agent: is_acp.then_some(AsAgent {
+            by_stdin: false,
+            reader: Reader::Acp,
+            edits: true,
+            parallel: WORKERS_MOST,
+        }),
     }
 }
 

@@ -1,4 +1,4 @@
-//! A run of a worker that speaks MCP: combines its last message with the end of its process.
+//! A run of a worker that is spoken to: combines its last message with the end of its process.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -7,28 +7,56 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::mcp::Untold;
-use super::result::{End, Spoken};
-use provost_jail::Running;
+use super::result::{End, Spoken, clip};
+use provost_base::limits::REASON_LEN_MAX;
+use provost_jail::{Running, plain_text};
 
 /// How long a worker that has answered may take to end by itself.
 const MOMENT: Duration = Duration::from_secs(1);
 /// How long the last words of a worker that has ended may take to be read.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
+/// What a conversation has come to.
+#[derive(Debug)]
+pub(super) enum Spoke {
+    /// The result of a call in MCP.
+    Mcp(Value),
+    /// A turn in ACP has ended well; its answer is in the run's output.
+    Acp,
+}
+
+/// Why there is no result.
+#[derive(Debug)]
+pub(super) struct Untold {
+    /// One sentence, harmless to show.
+    pub(super) why: Box<str>,
+    /// Whether the worker simply went away.
+    pub(super) closed: bool,
+}
+
+impl Untold {
+    /// The error of a worker that is called `whose` in sentences; `why` begins with a colon or the error's number.
+    pub(super) fn new(whose: &str, why: &str) -> Self {
+        let why = plain_text(&format!("{whose} error{why}"));
+        Self { why: clip(why.trim(), REASON_LEN_MAX).into(), closed: false }
+    }
+}
+
 /// A conversation that is under way.
-pub(super) type Conversation = Pin<Box<dyn Future<Output = Result<Value, Untold>> + Send>>;
+pub(super) type Conversation = Pin<Box<dyn Future<Output = Result<Spoke, Untold>> + Send>>;
 
 /// The conversation of a run, and its outcome once it is over.
 pub(super) struct RunConversation {
     talk: Option<Conversation>,
-    said: Option<Result<Value, Untold>>,
+    said: Option<Result<Spoke, Untold>>,
+    /// How the worker is called in sentences.
+    whose: &'static str,
 }
 
 impl RunConversation {
     /// Follows a conversation, if the run is one.
-    pub(super) fn about(talk: Option<Conversation>) -> Self {
-        Self { talk, said: None }
+    pub(super) fn about(talk: Option<Conversation>, whose: &'static str) -> Self {
+        Self { talk, said: None, whose }
     }
 
     /// Returns when the conversation is over; never, when there is none.
@@ -54,25 +82,28 @@ impl RunConversation {
 
     /// The end of the run. What ended it against its will counts more than what it has said.
     pub(super) fn weigh(self, end: End) -> End {
+        let whose = self.whose;
         let by_itself = matches!(end, End::Code(_) | End::Signal(_) | End::SupervisorLost);
         match (self.said, self.talk.is_some()) {
-            (Some(Ok(value)), _) if by_itself => End::Told(Spoken(value)),
-            (Some(Err(untold)), _) if by_itself && untold.closed => gone(&end, &untold.why),
+            (Some(Ok(Spoke::Mcp(value))), _) if by_itself => End::Told(Spoken(value)),
+            // Some agents stay after their input has ended, and are ended.
+            (Some(Ok(Spoke::Acp)), _) if by_itself => End::Code(0),
+            (Some(Err(untold)), _) if by_itself && untold.closed => gone(whose, &end, untold.why),
             (Some(Err(untold)), _) if by_itself => End::Untold(untold.why),
-            (None, true) if by_itself => gone(&end, "MCP worker error: it went away before it answered"),
+            (None, true) if by_itself => {
+                gone(whose, &end, Untold::new(whose, ": it went away before it answered").why)
+            }
             _ => end,
         }
     }
 }
 
-fn gone(end: &End, otherwise: &str) -> End {
+fn gone(whose: &str, end: &End, otherwise: Box<str>) -> End {
     End::Untold(match end {
-        End::Code(code) => {
-            format!("MCP worker error: it ended with exit code {code} before it answered").into()
-        }
+        End::Code(code) => format!("{whose} error: it ended with exit code {code} before it answered").into(),
         End::Signal(signal) => {
-            format!("MCP worker error: it was terminated by signal {signal} before it answered").into()
+            format!("{whose} error: it was terminated by signal {signal} before it answered").into()
         }
-        _ => otherwise.into(),
+        _ => otherwise,
     })
 }

@@ -20,14 +20,15 @@ use serde_json::{Map, Value, json};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::timeout;
 
+use super::conversation::{Spoke, Untold};
 use super::result::{clip, requested_model};
 use provost_base::Ttl;
-use provost_base::limits::{
-    MCP_BYTES_MAX, MCP_GARBAGE_LINES_MAX, MCP_HANDSHAKE_MS_MAX, MCP_LINE_BYTES_MAX, REASON_LEN_MAX,
-};
+use provost_base::limits::{MCP_BYTES_MAX, MCP_GARBAGE_LINES_MAX, MCP_HANDSHAKE_MS_MAX, MCP_LINE_BYTES_MAX};
 use provost_domain::Task;
-use provost_jail::{OurEnd, Profile, plain_text};
+use provost_jail::{OurEnd, Profile};
 
+/// How a worker is called in the errors of its runs.
+pub(super) const WHOSE: &str = "MCP worker";
 /// How long a server may take to close after its last answer.
 const CLOSING: Duration = Duration::from_secs(1);
 /// Tools that a worker without the right one is said to have, and the longest name of one.
@@ -41,20 +42,8 @@ pub(super) struct Call {
     arguments: Map<String, Value>,
 }
 
-/// Why there is no result.
-#[derive(Debug)]
-pub(super) struct Untold {
-    /// One sentence, harmless to show.
-    pub(super) why: Box<str>,
-    /// Whether the worker simply went away.
-    pub(super) closed: bool,
-}
-
-impl Untold {
-    fn new(why: impl AsRef<str>) -> Self {
-        let why = plain_text(&format!("MCP worker error{}", why.as_ref()));
-        Self { why: clip(why.trim(), REASON_LEN_MAX).into(), closed: false }
-    }
+fn untold(why: impl AsRef<str>) -> Untold {
+    Untold::new(WHOSE, why.as_ref())
 }
 
 impl Call {
@@ -82,7 +71,7 @@ impl Call {
 }
 
 /// Has the whole conversation; afterwards the worker's input is closed.
-pub(super) async fn converse(ours: OurEnd, call: Call) -> Result<Value, Untold> {
+pub(super) async fn converse(ours: OurEnd, call: Call) -> Result<Spoke, Untold> {
     let tap = Tap::default();
     let (read, write) = tokio::io::split(ours);
     let transport = AsyncRwTransport::new_client(Tapped { inner: read, tap: tap.clone() }, write)
@@ -96,13 +85,13 @@ pub(super) async fn converse(ours: OurEnd, call: Call) -> Result<Value, Untold> 
         Ok(Err(error)) => return Err(tap.explained(unmet(&error))),
         Err(_) => {
             let seconds = MCP_HANDSHAKE_MS_MAX / 1000;
-            return Err(tap.explained(Untold::new(format!(": no handshake within {seconds}s"))));
+            return Err(tap.explained(untold(format!(": no handshake within {seconds}s"))));
         }
     };
     let said = ask(&service, call, &tap).await;
     // Cancelled by its own drop if it does not close.
     let _closed = service.close_with_timeout(CLOSING).await;
-    said
+    said.map(Spoke::Mcp)
 }
 
 async fn ask(
@@ -117,7 +106,7 @@ async fn ask(
             tools.iter().take(TOOLS_NAMED).map(|tool| clip(&tool.name, NAME_LEN)).collect();
         let more = if tools.len() > TOOLS_NAMED { ", ..." } else { "" };
         let has = if names.is_empty() { "none".into() } else { format!("{}{more}", names.join(", ")) };
-        return Err(Untold::new(format!(
+        return Err(untold(format!(
             ": it has no tool '{}'; it has: {has}. Set mcp_tool in its entry",
             call.tool
         )));
@@ -126,31 +115,29 @@ async fn ask(
     let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
     match service.send_request(request).await.map_err(failed)? {
         ServerResult::InputRequiredResult(_) | ServerResult::CreateTaskResult(_) => {
-            Err(Untold::new(": it answers with a question or a task of its own, where a result is needed"))
+            Err(untold(": it answers with a question or a task of its own, where a result is needed"))
         }
-        _ => tap.result().ok_or_else(|| Untold::new(": its result cannot be read")),
+        _ => tap.result().ok_or_else(|| untold(": its result cannot be read")),
     }
 }
 
 fn unmet(error: &ClientInitializeError) -> Untold {
     match error {
-        ClientInitializeError::JsonRpcError(error) => {
-            Untold::new(format!(" {}: {}", error.code.0, error.message))
-        }
+        ClientInitializeError::JsonRpcError(error) => untold(format!(" {}: {}", error.code.0, error.message)),
         ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. } => {
-            Untold { closed: true, ..Untold::new(": it closed the connection during the handshake") }
+            Untold { closed: true, ..untold(": it closed the connection during the handshake") }
         }
-        _ => Untold::new(": what it answers to the handshake is not MCP"),
+        _ => untold(": what it answers to the handshake is not MCP"),
     }
 }
 
 fn unanswered(error: &ServiceError) -> Untold {
     match error {
-        ServiceError::McpError(error) => Untold::new(format!(" {}: {}", error.code.0, error.message)),
+        ServiceError::McpError(error) => untold(format!(" {}: {}", error.code.0, error.message)),
         ServiceError::TransportClosed | ServiceError::TransportSend(_) => {
-            Untold { closed: true, ..Untold::new(": it closed the connection before it answered") }
+            Untold { closed: true, ..untold(": it closed the connection before it answered") }
         }
-        _ => Untold::new(": what it answers is not MCP"),
+        _ => untold(": what it answers is not MCP"),
     }
 }
 
@@ -177,7 +164,7 @@ impl Tap {
     /// What made us hang up explains an error better than its own words.
     fn explained(&self, error: Untold) -> Untold {
         match self.seen().trouble.take() {
-            Some(trouble) => Untold::new(format!(": {trouble}")),
+            Some(trouble) => untold(format!(": {trouble}")),
             None => error,
         }
     }

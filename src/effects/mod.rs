@@ -11,6 +11,7 @@
 
 #[cfg_attr(windows, path = "ack_windows.rs")]
 mod ack;
+mod acp;
 mod agent_run;
 mod budget;
 mod capture;
@@ -65,6 +66,7 @@ mod watcher;
 mod work_tree_run;
 mod worker;
 
+pub use acp::{Judge as PermissionJudge, Verdict as PermissionVerdict};
 pub use agent_run::{Keep, WriteTree};
 pub use capture_config::{Backend, CaptureConfig, ScreenshotFolder};
 pub use deeds::{DeedHands, Undertaking};

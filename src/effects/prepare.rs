@@ -7,9 +7,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::acp::{self, Errand};
 use super::agent_run::{self, RunFolders, WriteTree};
 use super::door::{self, OpenDoor, WorkersDoor};
-use super::mcp::Call;
+use super::mcp::{self, Call};
 use super::network;
 use super::read_only_paths::{PlanPurpose, shield};
 use super::result::requested_model;
@@ -69,7 +70,7 @@ pub(super) struct Prepared {
     pub(super) before: Option<Before>,
     pub(super) door: Option<WorkersDoor>,
     /// What it is to be asked, when it is spoken to.
-    pub(super) call: Option<Call>,
+    pub(super) call: Option<Speech>,
     #[expect(
         dead_code,
         reason = "held open until the worker runs, so that no other directory gets its inode"
@@ -79,6 +80,23 @@ pub(super) struct Prepared {
     pub(super) input: Option<Vec<u8>>,
     /// Removed when this is dropped.
     pub(super) private: RunFolders,
+}
+
+/// What a worker that is spoken to is asked, by its protocol.
+#[derive(Clone, Debug)]
+pub(super) enum Speech {
+    Mcp(Call),
+    Acp(Errand),
+}
+
+impl Speech {
+    /// How such a worker is called in the errors of its runs.
+    pub(super) fn whose(&self) -> &'static str {
+        match self {
+            Speech::Mcp(_) => mcp::WHOSE,
+            Speech::Acp(_) => acp::WHOSE,
+        }
+    }
 }
 
 impl Prepared {
@@ -128,6 +146,7 @@ pub(super) fn prepare_words(
         Some(copy) => find_place(copy).map_err(jail_refused)?,
         None => directory.place().clone(),
     };
+    let folders = (text(work.path())?, text(directory.place().path())?);
     // A command in the worker's place has nothing to ask or tell.
     let instead = task.order.command().is_some();
     let root = private.tree().map_or(&place.root, |it| &it.root).place().clone();
@@ -176,7 +195,9 @@ pub(super) fn prepare_words(
     };
     draft.sockets.extend(private.tree().map_or_else(|| Ok(Vec::new()), TreeRun::sockets)?);
     let plan = draft.check(&place.forbidden_paths).map_err(jail_refused)?;
-    let call = Call::of(profile, task, limit, model.as_deref());
+    let mcp = Call::of(profile, task, limit, model.as_deref()).map(Speech::Mcp);
+    let acp = || Errand::of(profile, task, folders, model.as_deref()).map(Speech::Acp);
+    let call = mcp.or_else(acp);
     let input = agent_run::input(task, profile);
     Ok(Prepared { plan, secrets, outlets, tier, limit, model, door, call, before, directory, input, private })
 }

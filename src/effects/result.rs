@@ -471,7 +471,7 @@ fn metadata(run: &TaskRun<'_>, exit_code: i32, exit_reason: &str, usage: &Usage)
         "time_completed": run.ended.rfc3339(),
         "duration_total_ms": run.ended.since_ms(queued),
         "duration_execution_ms": run.started.map_or(0, |started| run.ended.since_ms(started)),
-        "worker_type": if run.profile.mcp.is_some() { "mcp" } else { "cli" },
+        "worker_type": worker_type(run.profile),
         "worker_version": null,
         "model_requested": requested_model(order.model.as_deref(), order.context.as_ref()),
         "model_used": run.model.or(usage.model.as_deref()),
@@ -487,6 +487,14 @@ fn metadata(run: &TaskRun<'_>, exit_code: i32, exit_reason: &str, usage: &Usage)
         "tier": run.tier,
         "rule": run.task.rule.as_str(),
     })
+}
+
+fn worker_type(profile: &Profile) -> &'static str {
+    match (&profile.mcp, &profile.acp) {
+        (Some(_), _) => "mcp",
+        (None, Some(_)) => "acp",
+        (None, None) => "cli",
+    }
 }
 
 /// The model that a task asks for, by itself or through its context. DevIt 1.10, "Model".

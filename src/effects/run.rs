@@ -6,12 +6,13 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, SemaphorePermit};
 use tracing::Instrument;
 
+use super::acp;
 use super::agent_run::{CollectionPlan, in_its_place, is_apart};
 use super::conversation::{Conversation, RunConversation};
-use super::mcp::converse;
+use super::mcp;
 use super::needs::Needed;
 use super::network;
-use super::prepare::{Prepared, jail_refused, limit, prepare, worker_failed};
+use super::prepare::{Prepared, Speech, jail_refused, limit, prepare, worker_failed};
 use super::result::{
     End, Outcome, Output, TaskRun, changes_of, in_part, outcome, with_artifacts, with_work_tree,
 };
@@ -401,7 +402,7 @@ impl Once {
         let limits = prepared.plan.limits().clone();
         let prepared_as = Some(As { tier: prepared.tier, model: prepared.model.clone(), limits });
         let started = workers.handle.engine.now();
-        let launched = match talk_with(prepared, &mut handed) {
+        let launched = match talk_with(prepared, &mut handed, &live, workers.judge.clone()) {
             Ok(talk) => {
                 let supervisor = prepared.supervisor(&workers.supervisor);
                 let launched = launch_with(&supervisor, &prepared.plan, handed, live.clone());
@@ -418,7 +419,8 @@ impl Once {
             Ok((mut running, talk)) => {
                 tracing::info!(layers = ?running.layers(), "worker started");
                 let way = outlets.map(|it| it.open(running.take_outlets()));
-                let (end, processes_reached) = self.follow(running, talk).await;
+                let whose = prepared.call.as_ref().map_or("", Speech::whose);
+                let (end, processes_reached) = self.follow(running, talk, whose).await;
                 self.close(way).await;
                 tracing::info!(?end, "worker ended");
                 let output = Output {
@@ -450,8 +452,13 @@ impl Once {
     }
 
     /// Waits for the end and brings it about when it is wanted. Nothing of the worker is left afterwards.
-    async fn follow(&self, mut running: Running, talk: Option<Conversation>) -> (End, bool) {
-        let mut talking = RunConversation::about(talk);
+    async fn follow(
+        &self,
+        mut running: Running,
+        talk: Option<Conversation>,
+        whose: &'static str,
+    ) -> (End, bool) {
+        let mut talking = RunConversation::about(talk, whose);
         let early = tokio::select! {
             biased;
             () = talking.over() => None,
@@ -500,11 +507,19 @@ impl Workers {
 }
 
 /// A conversation with a worker that is spoken to, which begins as soon as it runs.
-fn talk_with(prepared: &Prepared, handed: &mut Handed) -> std::io::Result<Option<Conversation>> {
+fn talk_with(
+    prepared: &Prepared,
+    handed: &mut Handed,
+    live: &LiveOutput,
+    judge: Option<acp::Judge>,
+) -> std::io::Result<Option<Conversation>> {
     let Some(call) = prepared.call.clone() else { return Ok(None) };
     let (ours, theirs) = conversation()?;
     handed.stdio = Some(theirs);
-    Ok(Some(Box::pin(converse(ours, call))))
+    Ok(Some(match call {
+        Speech::Mcp(call) => Box::pin(mcp::converse(ours, call)),
+        Speech::Acp(errand) => Box::pin(acp::converse(ours, errand, live.clone(), judge)),
+    }))
 }
 
 /// The task's worker; for one that is not configured any more, enough of it to speak of it.

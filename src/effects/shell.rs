@@ -18,6 +18,7 @@ pub fn shell_profile() -> Profile {
         args,
         parse: ParseMode::Text,
         mcp: None,
+        acp: None,
         working_dir: None,
         timeout: TIMEOUT,
         response_bytes_max: None,

@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+use super::acp::Judge;
 use super::agent_run::{Keep, WriteTree};
 use super::door::OpenDoor;
 use super::engine_handle::EngineHandle;
@@ -72,6 +73,8 @@ pub struct WorkerParts {
     pub withhold: Withhold,
     /// Writes the files of a commit, for runs that work on one.
     pub commits: WriteTree,
+    /// Judges the permission requests of agents that are spoken to; without it they are denied.
+    pub judge: Option<Judge>,
 }
 
 /// Says how much of a run's changes is kept.
@@ -90,6 +93,7 @@ pub(super) struct Workers {
     pub(super) keep: Keep,
     pub(super) room: RoomNow,
     pub(super) withhold: Withhold,
+    pub(super) judge: Option<Judge>,
     pub(super) tree_turns: TreeTurns,
     known: Mutex<HashMap<TaskId, Arc<RunControl>>>,
     /// What runs have left whose end no daemon saw.
@@ -133,6 +137,7 @@ impl Workers {
             keep: parts.keep,
             room: parts.room,
             withhold: parts.withhold,
+            judge: parts.judge,
             tree_turns: TreeTurns::default(),
             known: Mutex::default(),
             unseen: Mutex::default(),

@@ -71,7 +71,7 @@ pub use output::{Capture, Chunk, LiveOutput, OutputBoard, Page, Stream, plain_te
 pub use plan::{
     DOOR_SOCKET, DoorSocket, Draft, ENTRANCE_FD, ForbiddenPaths, Network, Plan, PlanRefused, Tier, Topic,
 };
-pub use profile::{AsAgent, BadRun, Bounds, Copies, Fill, McpCall, ParseMode, Profile};
+pub use profile::{AcpSession, AsAgent, BadRun, Bounds, Copies, Fill, McpCall, ParseMode, Profile};
 pub use repositories::{Repositories, RepositoryParts, is_repository_name};
 pub use root::{Program, Resolved, ResolvedPath, Root, RootRefused, find_place, resolve_program};
 pub use seatbelt::{SEATBELT_LACKS, seatbelt_profile};

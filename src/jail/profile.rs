@@ -32,6 +32,8 @@ pub struct Profile {
     pub parse: ParseMode,
     /// Set for a worker that is spoken to over its standard input and output.
     pub mcp: Option<McpCall>,
+    /// Set for an agent that is spoken to in the Agent Client Protocol.
+    pub acp: Option<AcpSession>,
     /// Where it works, relative to the workspace, with placeholders; otherwise where the task says.
     pub working_dir: Option<String>,
     /// Longest run; a task may ask for less.
@@ -88,6 +90,15 @@ pub struct AsAgent {
     pub edits: bool,
     /// Tasks of it that run at the same time.
     pub parallel: u32,
+}
+
+/// How a session of an agent that speaks ACP is set up.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct AcpSession {
+    /// The id of the mode that is set; without one, the mode that asks, where the agent has one.
+    pub mode: Option<String>,
+    /// The id of the way by which it is signed in; without one, a way by a key in its environment.
+    pub sign_in: Option<String>,
 }
 
 /// How a worker that speaks MCP is called. DevIt 1.10, "mcp worker".
@@ -176,6 +187,7 @@ impl Profile {
             args: Vec::new(),
             parse: ParseMode::Text,
             mcp: None,
+            acp: None,
             default_model: None,
             allowed_models: Vec::new(),
             secrets: Vec::new(),
@@ -212,7 +224,7 @@ impl Profile {
         let prompt = |arg: &String| self.agent.is_some() && arg.contains("{prompt}");
         let placed = || self.args.iter().any(|arg| arg.contains("{goal}") || prompt(arg));
         // One that is spoken to hears its goal in the call.
-        if self.mcp.is_none() && !self.reads_its_goal() && !placed() {
+        if self.mcp.is_none() && self.acp.is_none() && !self.reads_its_goal() && !placed() {
             args.push(fill.goal.to_owned());
         }
         Ok(args)

@@ -7,6 +7,7 @@
 //! to be one.
 #![forbid(unsafe_code)]
 
+mod acp;
 mod claude;
 mod codex;
 mod copilot;
@@ -38,6 +39,8 @@ pub enum Reader {
     OpenCode,
     /// As `copilot --output-format json` writes it.
     Copilot,
+    /// The updates of a session in the Agent Client Protocol, as the daemon writes them down.
+    Acp,
 }
 
 impl Reader {
@@ -50,6 +53,7 @@ impl Reader {
             "gemini-json" => Reader::Gemini,
             "opencode-json" => Reader::OpenCode,
             "copilot-json" => Reader::Copilot,
+            "acp" => Reader::Acp,
             _ => return None,
         })
     }
@@ -251,6 +255,7 @@ impl Transcript {
             Reader::Gemini => gemini::read(&mut self.said, &value),
             Reader::OpenCode => opencode::read(&mut self.said, &value),
             Reader::Copilot => copilot::read(&mut self.said, &value),
+            Reader::Acp => acp::read(&mut self.said, &value),
             Reader::Lines => false,
         });
         match known {

@@ -127,6 +127,7 @@ impl World {
     pub(crate) fn hands(&mut self) -> EffectRunner {
         let profile = Arc::new(self.profile.clone());
         let workers = WorkerParts {
+            judge: None,
             commits: Arc::new(|_, _| Err("there is no repository".into())),
             profiles: Arc::new(move |id| (*id == profile.id).then(|| profile.clone())),
             root: Root::open(&self.path("repo")).unwrap(),

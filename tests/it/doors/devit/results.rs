@@ -67,6 +67,7 @@ fn case(parse: ParseMode, stdout: &str) -> Case {
     };
     let profile = Profile {
         mcp: None,
+        acp: None,
         id: worker,
         program: "/opt/coder".into(),
         args: vec![],

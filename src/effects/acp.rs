@@ -1,0 +1,169 @@
+//! Speaking the Agent Client Protocol with an agent in its jail: one session, and one turn for the task's goal.
+//!
+//! ACP v1, "Prompt turn". The daemon is the client. It offers neither files nor terminals, so that all that the agent does
+//! happens in its jail; it sets the mode in which the agent asks; and each permission request is judged by the rules. The
+//! agent is hostile: its lines, all that it writes, the handshake and the requests that wait at once have bounds.
+
+mod modes;
+mod permissions;
+mod turn;
+mod wire;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+pub use permissions::{Judge, Verdict};
+
+use self::modes::Modes;
+use self::turn::Turn;
+use self::wire::{Answer, Wire};
+use super::conversation::{Spoke, Untold};
+use super::result::clip;
+use provost_base::limits::ACP_HANDSHAKE_MS_MAX;
+use provost_domain::Task;
+use provost_jail::{AcpSession, LiveOutput, OurEnd, Profile};
+
+/// How an agent is called in the errors of its runs.
+pub(super) const WHOSE: &str = "ACP agent";
+/// The version of the protocol that the daemon speaks.
+const VERSION: u64 = 1;
+/// The code of an agent that wants to be signed in. ACP v1, "Error codes".
+const SIGN_IN: i64 = -32_000;
+/// How long an agent may take to close its session.
+const CLOSING: Duration = Duration::from_secs(1);
+
+/// What an agent is asked to do.
+#[derive(Clone, Debug)]
+pub(super) struct Errand {
+    setup: AcpSession,
+    goal: String,
+    /// The folder in which it works, as it sees it.
+    folder: String,
+    /// The folder of the workspace that a copy stands for.
+    stands_for: String,
+    model: Option<String>,
+    task: Arc<Task>,
+}
+
+impl Errand {
+    /// The errand of a task; `None` for a worker that is not spoken to in this protocol.
+    pub(super) fn of(
+        profile: &Profile,
+        task: &Task,
+        (folder, stands_for): (String, String),
+        model: Option<&str>,
+    ) -> Option<Self> {
+        let setup = profile.acp.clone()?;
+        let (goal, model) = (task.order.goal.to_string(), model.map(str::to_owned));
+        Some(Self { setup, goal, folder, stands_for, model, task: Arc::new(task.clone()) })
+    }
+}
+
+/// Has the whole conversation; afterwards the agent's input is closed.
+pub(super) async fn converse(
+    ours: OurEnd,
+    errand: Errand,
+    live: LiveOutput,
+    judge: Option<Judge>,
+) -> Result<Spoke, Untold> {
+    let mut wire = Wire::new(ours, live);
+    let session = match timeout(Duration::from_millis(ACP_HANDSHAKE_MS_MAX), begin(&mut wire, &errand)).await
+    {
+        Ok(session) => session?,
+        Err(_) => return Err(untold(format!(": no session within {}s", ACP_HANDSHAKE_MS_MAX / 1000))),
+    };
+    Turn { wire: &mut wire, errand: &errand, session: &session, judge }.carry_out().await?;
+    if session.closes {
+        let close = wire.ask("session/close", json!({ "sessionId": session.id }));
+        // It is ended all the same.
+        let _closed = timeout(CLOSING, close).await;
+    }
+    Ok(Spoke::Acp)
+}
+
+/// A session that has begun.
+#[derive(Debug)]
+struct Session {
+    id: String,
+    /// The mode that was set, and how; `None` where the agent has none.
+    mode: Option<modes::Chosen>,
+    /// Whether the agent can close a session.
+    closes: bool,
+}
+
+async fn begin(wire: &mut Wire, errand: &Errand) -> Result<Session, Untold> {
+    let hello = wire.ask("initialize", hello()).await?.map_err(|it| it.untold("initialize"))?;
+    match hello["protocolVersion"].as_u64() {
+        Some(VERSION) => {}
+        Some(other) => {
+            return Err(untold(format!(": it speaks version {other} of ACP; the daemon speaks {VERSION}")));
+        }
+        None => return Err(untold(": what it answers to initialize is not ACP")),
+    }
+    let new = json!({ "cwd": errand.folder, "mcpServers": [] });
+    let made = match wire.ask("session/new", new.clone()).await? {
+        Answer::Err(error) if error.code == SIGN_IN => {
+            sign_in(wire, &hello, errand).await?;
+            wire.ask("session/new", new).await?.map_err(|it| it.untold("session/new"))?
+        }
+        answer => answer.map_err(|it| it.untold("session/new"))?,
+    };
+    let Some(id) = made["sessionId"].as_str().map(str::to_owned) else {
+        return Err(untold(": it has begun a session without an id"));
+    };
+    let modes = Modes::of(&made);
+    let mode = modes.asking(errand.setup.mode.as_deref()).map_err(untold)?;
+    if let Some(mode) = &mode {
+        wire.ask(mode.method(), mode.params(&id)).await?.map_err(|it| it.untold(mode.method()))?;
+    }
+    if let Some((option, model)) = modes.model(errand.model.as_deref()) {
+        let params = json!({ "sessionId": id, "configId": option, "value": model });
+        wire.ask("session/set_config_option", params)
+            .await?
+            .map_err(|it| it.untold("session/set_config_option"))?;
+    }
+    wire.expect_session(&id);
+    let closes =
+        hello.pointer("/agentCapabilities/sessionCapabilities/close").is_some_and(|it| !it.is_null());
+    Ok(Session { id, mode, closes })
+}
+
+fn hello() -> Value {
+    json!({
+        "protocolVersion": VERSION,
+        "clientCapabilities": { "fs": { "readTextFile": false, "writeTextFile": false }, "terminal": false },
+        "clientInfo": { "name": "provost", "title": "Provost", "version": env!("CARGO_PKG_VERSION") },
+    })
+}
+
+/// Signs in by the way that its entry names, or by a key that the agent has in its environment: neither needs a person.
+async fn sign_in(wire: &mut Wire, hello: &Value, errand: &Errand) -> Result<(), Untold> {
+    let methods = hello["authMethods"].as_array().map(Vec::as_slice).unwrap_or_default();
+    // Those of type `terminal` need a person at a terminal.
+    let is_own = |it: &&Value| it.get("type").and_then(Value::as_str).is_none_or(|it| it == "agent");
+    let ids: Vec<&str> = methods.iter().filter(is_own).filter_map(|it| it["id"].as_str()).collect();
+    let is_by_key = |it: &&&str| it.contains("api-key") || it.contains("api_key") || it.contains("apikey");
+    let chosen = match errand.setup.sign_in.as_deref() {
+        Some(named) => ids.iter().find(|it| **it == named),
+        None => ids.iter().find(is_by_key),
+    };
+    let Some(chosen) = chosen else {
+        let named = match ids.is_empty() {
+            true => "none that works without a person".to_owned(),
+            false => ids.iter().map(|it| clip(it, 64)).collect::<Vec<_>>().join(", "),
+        };
+        return Err(untold(format!(
+            ": it wants to be signed in; its ways are: {named}. Set `acp_sign_in` in its entry, or give it its key"
+        )));
+    };
+    let done = wire.ask("authenticate", json!({ "methodId": chosen })).await?;
+    done.map(drop).map_err(|it| it.untold("authenticate"))
+}
+
+/// Why there is no answer.
+fn untold(why: impl AsRef<str>) -> Untold {
+    Untold::new(WHOSE, why.as_ref())
+}

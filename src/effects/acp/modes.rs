@@ -1,0 +1,122 @@
+//! The mode in which an agent asks before it acts, and the model that it works with. ACP v1, "Session modes" and "Session
+//! config options": an agent offers the first or the second, or both.
+
+use serde_json::{Value, json};
+
+use super::clip;
+
+/// What the asking mode is called by the agents that have one (Claude Code, Gemini, Qwen Code).
+const ASKING: &str = "default";
+/// How many modes are named in an error, and the longest name.
+const NAMED: usize = 20;
+const NAME_LEN: usize = 64;
+
+/// What an agent offers when its session has begun.
+#[derive(Debug, Default)]
+pub(super) struct Modes {
+    /// The ids of `modes`.
+    modes: Vec<String>,
+    /// The config options, by category: id and values.
+    options: Vec<ConfigOption>,
+}
+
+#[derive(Debug)]
+struct ConfigOption {
+    id: String,
+    category: String,
+    values: Vec<String>,
+}
+
+/// The mode that is set.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Chosen {
+    /// Its id, among `modes` or the values of the option.
+    pub(super) id: String,
+    /// The config option by which it is set; `None` for one of `modes`.
+    option: Option<String>,
+}
+
+impl Modes {
+    /// Reads the answer to `session/new`.
+    pub(super) fn of(made: &Value) -> Self {
+        let modes = made.pointer("/modes/availableModes").and_then(Value::as_array);
+        let modes = modes.into_iter().flatten().filter_map(|it| text(it, "id")).collect();
+        let options = made["configOptions"].as_array();
+        let option = |it: &Value| {
+            let (id, category) = (text(it, "id")?, text(it, "category")?);
+            Some(ConfigOption { id, category, values: values(it["options"].as_array()?) })
+        };
+        Self { modes, options: options.into_iter().flatten().filter_map(option).collect() }
+    }
+
+    /// The mode to set: the one that the entry names, or else the one that asks; `None` where the agent offers none of that name.
+    ///
+    /// # Errors
+    /// Which modes there are, when the entry names another one.
+    pub(super) fn asking(&self, named: Option<&str>) -> Result<Option<Chosen>, String> {
+        let wanted = named.unwrap_or(ASKING);
+        if self.modes.iter().any(|it| it == wanted) {
+            return Ok(Some(Chosen { id: wanted.to_owned(), option: None }));
+        }
+        let of_modes = self.options.iter().filter(|it| it.category == "mode");
+        if let Some(option) = of_modes.clone().find(|it| it.values.iter().any(|it| it == wanted)) {
+            return Ok(Some(Chosen { id: wanted.to_owned(), option: Some(option.id.clone()) }));
+        }
+        let Some(named) = named else { return Ok(None) };
+        let there = self.modes.iter().chain(of_modes.flat_map(|it| &it.values));
+        let there: Vec<&str> = there.take(NAMED).map(|it| clip(it, NAME_LEN)).collect();
+        let there = if there.is_empty() { "none".to_owned() } else { there.join(", ") };
+        Err(format!(": it has no mode '{named}'; it has: {there}. Set `acp_mode` in its entry"))
+    }
+
+    /// The config option for the model and its value, where the agent offers the model that is wanted.
+    pub(super) fn model(&self, wanted: Option<&str>) -> Option<(&str, String)> {
+        let wanted = wanted?;
+        let option = self
+            .options
+            .iter()
+            .find(|it| it.category == "model" && it.values.iter().any(|it| it == wanted))?;
+        Some((&option.id, wanted.to_owned()))
+    }
+}
+
+impl Chosen {
+    /// The method that sets it.
+    pub(super) fn method(&self) -> &'static str {
+        if self.option.is_some() { "session/set_config_option" } else { "session/set_mode" }
+    }
+
+    pub(super) fn params(&self, session: &str) -> Value {
+        match &self.option {
+            Some(option) => json!({ "sessionId": session, "configId": option, "value": self.id }),
+            None => json!({ "sessionId": session, "modeId": self.id }),
+        }
+    }
+
+    /// The mode that an update says the agent is in now, if that is another one.
+    pub(super) fn left_for<'a>(&self, update: &'a Value) -> Option<&'a str> {
+        let now = match (update["sessionUpdate"].as_str()?, &self.option) {
+            ("current_mode_update", None) => update["currentModeId"].as_str(),
+            ("config_option_update", _) => {
+                let options = update["configOptions"].as_array()?;
+                let is_it = |it: &&Value| match &self.option {
+                    Some(option) => it["id"] == option.as_str(),
+                    None => it["category"] == "mode",
+                };
+                options.iter().find(is_it).and_then(|it| it["currentValue"].as_str())
+            }
+            _ => None,
+        };
+        now.filter(|now| *now != self.id)
+    }
+}
+
+/// The values of a selection, also of one in groups.
+fn values(options: &[Value]) -> Vec<String> {
+    let of_group = |it: &Value| it["options"].as_array().cloned().unwrap_or_else(|| vec![it.clone()]);
+    options.iter().flat_map(of_group).filter_map(|it| text(&it, "value")).collect()
+}
+
+fn text(value: &Value, key: &str) -> Option<String> {
+    value.get(key)?.as_str().map(str::to_owned)
+}

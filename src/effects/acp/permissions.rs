@@ -1,0 +1,138 @@
+//! Permission requests of an agent: what the rules are asked, and the answer by the kind of option. ACP v1, "Requesting
+//! permission".
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::Errand;
+use provost_base::{Json, Ttl};
+use provost_domain::Task;
+use provost_domain::command::AskPermission;
+use provost_jail::plain_text;
+
+/// What has become of a permission request.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// The tool may be used, once.
+    Allowed,
+    /// The tool may not be used, and why.
+    Denied(Box<str>),
+}
+
+/// Has a request of a task's agent judged; it waits for a person where a rule says so. Dropped, the request is taken back.
+pub type Judge =
+    Arc<dyn Fn(&Task, AskPermission) -> Pin<Box<dyn Future<Output = Verdict> + Send>> + Send + Sync>;
+
+/// A request of an agent's.
+#[derive(Debug)]
+pub(super) struct Asked {
+    /// The JSON-RPC id of the request.
+    pub(super) id: Value,
+    /// What the rules are asked.
+    pub(super) question: AskPermission,
+    /// The name for people.
+    pub(super) title: String,
+    options: Vec<(String, String)>,
+}
+
+impl Asked {
+    /// Reads a request. What an earlier `tool_call` has said of the call counts where the request is silent.
+    pub(super) fn read(
+        id: Value,
+        params: &Value,
+        earlier: Option<&Value>,
+        errand: &Errand,
+        wait: Ttl,
+    ) -> Self {
+        let mut call = earlier.cloned().unwrap_or_else(|| json!({}));
+        merge(&mut call, &params["toolCall"]);
+        let text = |key: &str| call[key].as_str().filter(|it| !it.trim().is_empty());
+        let kind = text("kind").unwrap_or("other");
+        let title = plain_text(text("title").unwrap_or(kind));
+        let tool = text("name").or_else(|| tool_of(&call)).unwrap_or(kind);
+        let arguments = errand.seen_from_outside(&arguments(&call, kind));
+        let options = params["options"].as_array().into_iter().flatten();
+        let option =
+            |it: &Value| Some((it["kind"].as_str()?.to_owned(), it["optionId"].as_str()?.to_owned()));
+        let question = AskPermission {
+            id: format!("acp:{}:{}", errand.task.id(), uuid::Uuid::new_v4()).into(),
+            host: errand.task.order.worker.as_str().into(),
+            tool: tool.into(),
+            arguments: Json::from_value(&arguments),
+            wait,
+            folder: Some(errand.stands_for.as_str().into()),
+        };
+        Self { id, question, title, options: options.filter_map(option).collect() }
+    }
+
+    /// The outcome to answer: the option of the kind that holds for this one use, and never one that the agent keeps for later
+    /// uses.
+    pub(super) fn outcome(&self, verdict: &Verdict) -> Value {
+        let kind = match verdict {
+            Verdict::Allowed => "allow_once",
+            Verdict::Denied(_) => "reject_once",
+        };
+        match self.options.iter().find(|(it, _)| it == kind) {
+            Some((_, option)) => json!({ "outcome": { "outcome": "selected", "optionId": option } }),
+            None => json!({ "outcome": { "outcome": "cancelled" } }),
+        }
+    }
+
+    /// Whether the agent offers to allow it once. One that offers only to allow it for good is not allowed.
+    pub(super) fn can_be_allowed(&self) -> bool {
+        self.options.iter().any(|(kind, _)| kind == "allow_once")
+    }
+}
+
+/// Lays an update over what is known of a call: what it does not say stays. ACP v1: absent and null are both unchanged.
+pub(super) fn merge(call: &mut Value, update: &Value) {
+    let (Some(call), Some(update)) = (call.as_object_mut(), update.as_object()) else { return };
+    for (name, value) in update {
+        let is_empty = value.is_null() || value.as_object().is_some_and(Map::is_empty);
+        if !is_empty || !call.contains_key(name) {
+            call.insert(name.clone(), value.clone());
+        }
+    }
+}
+
+/// The tool as vendors name it in `_meta`.
+fn tool_of(call: &Value) -> Option<&str> {
+    call.pointer("/_meta/claudeCode/toolName").and_then(Value::as_str)
+}
+
+/// What rules look into: the tool's own arguments, and what the protocol says of the call where those are silent.
+fn arguments(call: &Value, kind: &str) -> Value {
+    let mut told = call["rawInput"].as_object().cloned().unwrap_or_default();
+    told.entry("kind").or_insert_with(|| kind.into());
+    let places = call["locations"].as_array().into_iter().flatten();
+    let of_diffs = call["content"].as_array().into_iter().flatten().filter(|it| it["type"] == "diff");
+    let mut paths: Vec<&str> = places.chain(of_diffs).filter_map(|it| it["path"].as_str()).collect();
+    paths.sort_unstable();
+    paths.dedup();
+    if !paths.is_empty() {
+        told.entry("locations").or_insert_with(|| json!(paths));
+    }
+    if let Some(title) = call["title"].as_str() {
+        told.entry("title").or_insert_with(|| title.into());
+    }
+    Value::Object(told)
+}
+
+impl Errand {
+    /// The same arguments, with the workspace's folder in place of the copy in which the agent works.
+    fn seen_from_outside(&self, value: &Value) -> Value {
+        match value {
+            Value::String(text) if self.folder != self.stands_for => {
+                text.replace(self.folder.as_str(), &self.stands_for).into()
+            }
+            Value::Array(items) => items.iter().map(|it| self.seen_from_outside(it)).collect(),
+            Value::Object(members) => {
+                let members = members.iter().map(|(name, it)| (name.clone(), self.seen_from_outside(it)));
+                Value::Object(members.collect())
+            }
+            other => other.clone(),
+        }
+    }
+}

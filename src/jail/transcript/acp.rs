@@ -1,0 +1,111 @@
+//! Updates of a session in the Agent Client Protocol, a line each, as the daemon writes them into a run's output; lines with
+//! `provost` are the daemon's own. ACP v1, "Prompt turn".
+//!
+//! An answer comes in pieces; a call of a tool ends a piece, and what is said after the last call is the answer.
+#![forbid(unsafe_code)]
+
+use serde_json::Value;
+
+use super::{Said, text};
+
+/// Takes one line; `false` when it is none of these.
+pub(super) fn read(said: &mut Said, line: &Value) -> bool {
+    if line.get("provost").is_some() {
+        own(said, line);
+        return true;
+    }
+    match text(line, "sessionUpdate") {
+        "" => return false,
+        "agent_message_chunk" => chunk(said, line),
+        "agent_thought_chunk" | "user_message_chunk" => {}
+        "tool_call" => {
+            said.pauses();
+            said.steps += 1;
+            said.log(&format!("* {}", text(line, "title")));
+        }
+        "tool_call_update" => called(said, line),
+        "plan" => {
+            let entries = line["entries"].as_array().into_iter().flatten();
+            entries.for_each(|it| said.log(&format!("- [{}] {}", text(it, "status"), text(it, "content"))));
+        }
+        "usage_update" => used_so_far(said, line),
+        "notice" => said.log(&format!("! {} {}", text(line, "title"), text(line, "description"))),
+        "current_mode_update" => said.log(&format!("[mode: {}]", text(line, "currentModeId"))),
+        // Commands, options, titles and what later versions add: nothing for people.
+        _ => {}
+    }
+    true
+}
+
+fn chunk(said: &mut Said, line: &Value) {
+    let words = line.pointer("/content/text").and_then(Value::as_str).unwrap_or_default();
+    // Qwen Code tells its usage in a piece without text.
+    if let Some(usage) = line.pointer("/_meta/usage") {
+        used(said, usage);
+    }
+    if !words.is_empty() {
+        said.speaks_on(words, true);
+    }
+}
+
+fn called(said: &mut Said, line: &Value) {
+    said.pauses();
+    if !text(line, "title").is_empty() {
+        said.log(&format!("  {}", text(line, "title")));
+    }
+    if text(line, "status") == "failed" {
+        let why = line.get("rawOutput").and_then(Value::as_str);
+        let content = || line.pointer("/content/0/content/text").and_then(Value::as_str);
+        said.log(&format!("  failed: {}", why.or_else(content).unwrap_or("it does not say why")));
+    }
+}
+
+/// Lines of the daemon: permissions, a mode that was set again, the end of the turn.
+fn own(said: &mut Said, line: &Value) {
+    match text(line, "provost") {
+        "permission" => {
+            let why = text(line, "reason");
+            let because = if why.is_empty() { String::new() } else { format!(": {why}") };
+            said.log(&format!("[{}: {}{because}]", text(line, "verdict"), text(line, "title")));
+        }
+        "mode" => said.log(&format!(
+            "[it left its mode for '{}'; '{}' is set again]",
+            text(line, "left"),
+            text(line, "set")
+        )),
+        "end" => {
+            said.pauses();
+            for usage in [line.pointer("/_meta/quota/token_count"), line.get("usage")].into_iter().flatten() {
+                used(said, usage);
+            }
+            let models = line.pointer("/_meta/quota/model_usage").and_then(Value::as_array);
+            if let Some(model) = models.into_iter().flatten().next().map(|it| text(it, "model")) {
+                said.names_model(model);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Tokens of the turn, under the names that agents give them.
+fn used(said: &mut Said, usage: &Value) {
+    let count = |names: &[&str]| names.iter().find_map(|name| usage.get(name).and_then(Value::as_u64));
+    let used = &mut said.used;
+    used.input = count(&["inputTokens", "input_tokens"]).or(used.input);
+    used.output = count(&["outputTokens", "output_tokens"]).or(used.output);
+    used.reasoning = count(&["thoughtTokens", "reasoningOutputTokens"]).or(used.reasoning);
+    used.cache_read = count(&["cachedReadTokens", "cachedInputTokens"]).or(used.cache_read);
+    used.cache_write = count(&["cachedWriteTokens"]).or(used.cache_write);
+}
+
+/// The cost so far, which is a running total; a claim that is no sum of money does not count.
+fn used_so_far(said: &mut Said, line: &Value) {
+    let amount = line.pointer("/cost/amount").and_then(Value::as_f64);
+    let is_dollars = line.pointer("/cost/currency").and_then(Value::as_str) == Some("USD");
+    if let Some(amount) = amount.filter(|it| is_dollars && it.is_finite() && *it >= 0.0) {
+        said.used.cost_usd = Some(amount);
+    }
+    if let Some(model) = line.pointer("/_meta/_claude~1model").and_then(Value::as_str) {
+        said.names_model(model);
+    }
+}

@@ -1,0 +1,179 @@
+#!/usr/bin/python3
+"""An agent that speaks the Agent Client Protocol. It understands nothing: it does, in order, what the lines of its prompt
+say, and misbehaves as its argument says."""
+
+import json
+import os
+import sys
+
+HOW = sys.argv[1] if len(sys.argv) > 1 else ""
+SESSION = "session-1"
+MODES = [{"id": "auto", "name": "Auto"}, {"id": "default", "name": "Manual"}, {"id": "bypass", "name": "Bypass"}]
+state = {"mode": "auto", "signed_in": False, "next": 0}
+
+
+def send(message):
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    sys.stdout.flush()
+
+
+def read():
+    line = sys.stdin.readline()
+    if not line:
+        if HOW == "stays":
+            while True:
+                os.wait() if False else __import__("time").sleep(60)
+        sys.exit(0)
+    return json.loads(line)
+
+
+def update(what, session=SESSION):
+    send({"method": "session/update", "params": {"sessionId": session, "update": what}})
+
+
+def say(text, session=SESSION):
+    update({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}}, session)
+
+
+def options():
+    rows = [("for-good", "allow_always"), ("no", "reject_once"), ("never", "reject_always")]
+    if HOW != "only-always":
+        rows.append(("yes", "allow_once"))
+    return [{"optionId": id, "name": "Allow", "kind": kind} for id, kind in rows]
+
+
+def ask(call, **more):
+    """Asks for permission, and answers the outcome. Whatever else comes meanwhile is answered as it has to be."""
+    id = more.get("id", f"ask-{state['next']}")
+    state["next"] += 1
+    params = {"sessionId": more.get("session", SESSION), "toolCall": call, "options": options()}
+    send({"id": id, "method": "session/request_permission", "params": params})
+    return None if more.get("without_waiting") else answer_of(id)
+
+
+def answer_of(id):
+    while True:
+        message = read()
+        if message.get("id") == id and "method" not in message:
+            return message
+        handle(message)
+
+
+def allowed(message):
+    return message.get("result", {}).get("outcome", {}).get("optionId") == "yes"
+
+
+def do(line):
+    verb, _, rest = line.partition(" ")
+    name, _, text = rest.partition(" ")
+    path = os.path.join(state["cwd"], name)
+    if verb == "write":
+        raw = {"file_path": path, "content": text}
+        call = {"toolCallId": f"call-{name}", "name": "Write", "kind": "edit", "title": f"Write {name}", "rawInput": raw}
+        update({"sessionUpdate": "tool_call", "status": "pending", **call, "rawInput": {}})
+        if allowed(ask(call)):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text + "\n")
+            update({"sessionUpdate": "tool_call_update", "toolCallId": f"call-{name}", "status": "completed"})
+        else:
+            update({"sessionUpdate": "tool_call_update", "toolCallId": f"call-{name}", "status": "failed", "rawOutput": "not allowed"})
+    elif verb == "seize":
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text + "\n")
+    elif verb == "run":
+        call = {"toolCallId": "run", "name": "Bash", "kind": "execute", "title": rest, "rawInput": {"command": rest, "cwd": state["cwd"]}}
+        message = ask(call)
+        say("ran " if allowed(message) else f"not run {json.dumps(message.get('result') or message.get('error'))} ")
+    elif verb == "say":
+        say(rest)
+    elif verb == "elsewhere":
+        say("NOT OURS", "session-2")
+        message = ask({"toolCallId": "x", "title": "of another session", "kind": "other"}, session="session-2")
+        say(f"elsewhere allowed: {allowed(message)} ")
+    elif verb == "mode":
+        state["mode"] = name
+        update({"sessionUpdate": "current_mode_update", "currentModeId": name})
+    elif verb == "which-mode":
+        # The daemon's request to set it again may be on its way.
+        while state["mode"] != "default":
+            handle(read())
+        say(f"mode {state['mode']} ")
+    elif verb == "call":
+        send({"id": 77, "method": name, "params": {"sessionId": SESSION, "path": "/etc/passwd"}})
+        say(f"{name} {answer_of(77)['error']['code']} ")
+    elif verb == "thousand":
+        ids = [f"t{number}" for number in range(1000)]
+        for id in ids:
+            ask({"toolCallId": id, "title": id, "kind": "other", "name": "Probe"}, id=id, without_waiting=True)
+        denied = sum(not allowed(answer_of(id)) for id in ids[16:])
+        send({"method": "$/cancel_request", "params": {"requestId": "t0"}})
+        say(f"denied {denied}, taken back {answer_of('t0')['error']['code']}")
+    elif verb == "flood":
+        for _ in range(int(name)):
+            say("x" * 1000)
+    elif verb == "garbage":
+        sys.stdout.write("this is no message\n[1,2]\n{\"jsonrpc\":\"2.0\"}\n{\"jsonrpc\":\"2.0\",\"id\":4711,\"result\":{}}\n")
+        sys.stdout.flush()
+    elif verb == "long":
+        sys.stdout.write("{\"x\":\"" + "y" * (20 << 20) + "\"}\n")
+        sys.stdout.flush()
+    elif verb == "usage":
+        update({"sessionUpdate": "usage_update", "used": 5, "size": 10, "cost": {"amount": float(name), "currency": "USD"}})
+    elif verb == "die":
+        os._exit(int(name))
+    elif verb == "fork":
+        if os.fork() == 0:
+            os.setsid()
+            __import__("time").sleep(600)
+
+
+def handle(message):
+    method, id, params = message.get("method"), message.get("id"), message.get("params", {})
+    if method == "initialize":
+        if HOW == "silent":
+            return
+        sign_in = [{"id": "terminal", "name": "t", "type": "terminal"}, {"id": "an-api-key", "name": "k"}]
+        send({"id": id, "result": {
+            "protocolVersion": 2 if HOW == "v2" else 1, "agentCapabilities": {"sessionCapabilities": {"close": {}}},
+            "authMethods": sign_in[:1] if HOW == "person" else sign_in, "agentInfo": {"name": "fake", "version": "1"}}})
+        state["offered"] = params["clientCapabilities"]
+    elif method == "authenticate":
+        state["signed_in"] = params["methodId"] == "an-api-key"
+        send({"id": id, "result": {}})
+    elif method == "session/new":
+        if HOW in ("sign-in", "person") and not state["signed_in"]:
+            send({"id": id, "error": {"code": -32000, "message": "Authentication required"}})
+            return
+        state["cwd"] = params["cwd"]
+        say("too early ")
+        made = {"sessionId": SESSION, "modes": {"currentModeId": "auto", "availableModes": MODES}}
+        if HOW == "options":
+            rows = [{"value": mode["id"], "name": mode["name"]} for mode in MODES]
+            made = {"sessionId": SESSION, "configOptions": [
+                {"id": "how", "category": "mode", "type": "select", "currentValue": "auto", "options": rows},
+                {"id": "what", "category": "model", "type": "select", "currentValue": "small",
+                 "options": [{"group": "g", "name": "g", "options": [{"value": "small"}, {"value": "large"}]}]}]}
+        send({"id": id, "result": made})
+    elif method == "session/set_mode":
+        state["mode"] = params["modeId"]
+        if HOW == "stubborn":
+            do("mode bypass")
+        send({"id": id, "result": {}})
+    elif method == "session/set_config_option":
+        state[params["configId"]] = params["value"]
+        send({"id": id, "result": {"configOptions": []}})
+    elif method == "session/prompt":
+        say(f"[{state['mode']} {state.get('how')} {state.get('what')} {json.dumps(state['offered'], sort_keys=True)}] ")
+        for line in params["prompt"][0]["text"].splitlines():
+            do(line)
+        reason = HOW[5:] if HOW.startswith("stop-") else "end_turn"
+        usage = {"inputTokens": 200, "outputTokens": 50, "cachedReadTokens": 14, "totalTokens": 264}
+        send({"id": id, "result": {"stopReason": reason, "usage": usage}})
+    elif method == "session/close":
+        send({"id": id, "result": {}})
+    elif method and id is not None:
+        send({"id": id, "error": {"code": -32601, "message": "no such method"}})
+
+
+while True:
+    handle(read())
