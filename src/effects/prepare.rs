@@ -90,6 +90,17 @@ pub(super) enum Speech {
 }
 
 impl Speech {
+    /// What a task's worker is asked; `None` for one that is not spoken to.
+    fn of(
+        profile: &Profile,
+        task: &Task,
+        limit: Ttl,
+        (folders, model): ((String, String), Option<&str>),
+    ) -> Option<Self> {
+        let mcp = Call::of(profile, task, limit, model).map(Self::Mcp);
+        mcp.or_else(|| Errand::of(profile, task, folders, model).map(Self::Acp))
+    }
+
     /// How such a worker is called in the errors of its runs.
     pub(super) fn whose(&self) -> &'static str {
         match self {
@@ -195,9 +206,7 @@ pub(super) fn prepare_words(
     };
     draft.sockets.extend(private.tree().map_or_else(|| Ok(Vec::new()), TreeRun::sockets)?);
     let plan = draft.check(&place.forbidden_paths).map_err(jail_refused)?;
-    let mcp = Call::of(profile, task, limit, model.as_deref()).map(Speech::Mcp);
-    let acp = || Errand::of(profile, task, folders, model.as_deref()).map(Speech::Acp);
-    let call = mcp.or_else(acp);
+    let call = Speech::of(profile, task, limit, (folders, model.as_deref()));
     let input = agent_run::input(task, profile);
     Ok(Prepared { plan, secrets, outlets, tier, limit, model, door, call, before, directory, input, private })
 }

@@ -269,7 +269,7 @@ fn a_wrong_worker_is_refused_alone_and_keeps_its_reason() {
     assert_eq!(loaded.config.workers.keys().map(AgentId::as_str).collect::<Vec<_>>(), ["good"]);
     assert_eq!(loaded.config.workers[&agent("good")].timeout_secs, 60);
     let why = |name: &str| loaded.config.refused_workers[name].reason.clone();
-    assert!(why("untyped").contains("`type` is missing: write cli or mcp or polling"));
+    assert!(why("untyped").contains("`type` is missing: write cli or mcp or acp or polling"));
     assert!(why("bare").contains("`binary` is missing"));
     assert!(why("climber").contains(".."));
     assert!(why("endless").contains("`timeout_secs`: must lie between 1"));
