@@ -1,6 +1,7 @@
 //! Permission requests of an agent: what the rules are asked, and the answer by the kind of option. ACP v1, "Requesting
 //! permission".
 
+use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -51,7 +52,7 @@ impl Asked {
         let text = |key: &str| call[key].as_str().filter(|it| !it.trim().is_empty());
         let kind = text("kind").unwrap_or("other");
         let title = plain_text(text("title").unwrap_or(kind));
-        let tool = text("name").or_else(|| tool_of(&call)).unwrap_or(kind);
+        let tool = text("name").or_else(|| tool_of(&call)).unwrap_or_else(|| by_kind(kind));
         let arguments = errand.seen_from_outside(&arguments(&call, kind));
         let options = params["options"].as_array().into_iter().flatten();
         let option =
@@ -102,17 +103,34 @@ fn tool_of(call: &Value) -> Option<&str> {
     call.pointer("/_meta/claudeCode/toolName").and_then(Value::as_str)
 }
 
-/// What rules look into: the tool's own arguments, and what the protocol says of the call where those are silent.
+/// The name under which rules know the tools of a kind, where the agent names none. ACP v1, `ToolKind`.
+fn by_kind(kind: &str) -> &str {
+    match kind {
+        "execute" => "Shell",
+        "edit" => "Edit",
+        "read" => "Read",
+        other => other,
+    }
+}
+
+/// What rules look into: the tool's own arguments, and what the protocol says of the call where those are silent. A command stands
+/// for itself.
 fn arguments(call: &Value, kind: &str) -> Value {
     let mut told = call["rawInput"].as_object().cloned().unwrap_or_default();
-    told.entry("kind").or_insert_with(|| kind.into());
+    if ["command", "cmd"].iter().any(|it| told.contains_key(*it)) {
+        return Value::Object(told);
+    }
     let places = call["locations"].as_array().into_iter().flatten();
     let of_diffs = call["content"].as_array().into_iter().flatten().filter(|it| it["type"] == "diff");
-    let mut paths: Vec<&str> = places.chain(of_diffs).filter_map(|it| it["path"].as_str()).collect();
-    paths.sort_unstable();
-    paths.dedup();
-    if !paths.is_empty() {
-        told.entry("locations").or_insert_with(|| json!(paths));
+    let paths: BTreeSet<&str> = places.chain(of_diffs).filter_map(|it| it["path"].as_str()).collect();
+    let names_file = ["file_path", "notebook_path"].iter().any(|it| told.contains_key(*it));
+    match paths.iter().next() {
+        Some(path) if paths.len() == 1 && !names_file => drop(told.insert("file_path".into(), json!(path))),
+        Some(_) if paths.len() > 1 => drop(told.insert("locations".into(), json!(paths))),
+        _ => {}
+    }
+    if told.is_empty() {
+        told.insert("kind".into(), kind.into());
     }
     if let Some(title) = call["title"].as_str() {
         told.entry("title").or_insert_with(|| title.into());

@@ -144,6 +144,19 @@ fn paths_of_its_copy_are_judged_as_paths_of_the_workspace() {
 }
 
 #[test]
+fn calls_that_name_no_tool_are_judged_by_their_kind() {
+    let run = allow("runs", &["when.action = [\"permission\"]", "when.command = [\"make check\"]"]);
+    let edit = allow("edits", &["when.action = [\"permission\"]", "when.path = [\"src/**\"]"]);
+    let (world, _daemon) = started("nameless", "", &[run, edit]);
+    fs::create_dir(world.repo().join("src")).unwrap();
+    let task = done(&world, "run make check\nrun make clean\nwrite src/a.txt x\nwrite b.txt x");
+    let said = answer(&task);
+    assert!(said.contains("ran not run"), "{said}");
+    let paths = last(&task, "details")["artifacts"].to_string();
+    assert!(paths.contains("src/a.txt") && !paths.contains("b.txt"), "{task:#}");
+}
+
+#[test]
 fn what_only_offers_to_be_allowed_for_good_is_not_allowed() {
     let (world, _daemon) = started("only-always", "", &[allow("every", &["when.action = [\"permission\"]"])]);
     let task = done(&world, "run true");

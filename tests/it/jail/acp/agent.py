@@ -5,6 +5,7 @@ say, and misbehaves as its argument says."""
 import json
 import os
 import sys
+import time
 
 HOW = sys.argv[1] if len(sys.argv) > 1 else ""
 SESSION = "session-1"
@@ -22,12 +23,14 @@ def read():
     if not line:
         if HOW == "stays":
             while True:
-                os.wait() if False else __import__("time").sleep(60)
+                time.sleep(60)
         sys.exit(0)
     return json.loads(line)
 
 
 def update(what, session=SESSION):
+    if HOW == "nameless":
+        what.pop("name", None)
     send({"method": "session/update", "params": {"sessionId": session, "update": what}})
 
 
@@ -44,6 +47,8 @@ def options():
 
 def ask(call, **more):
     """Asks for permission, and answers the outcome. Whatever else comes meanwhile is answered as it has to be."""
+    if HOW == "nameless":
+        call = {key: value for key, value in call.items() if key != "name"}
     id = more.get("id", f"ask-{state['next']}")
     state["next"] += 1
     params = {"sessionId": more.get("session", SESSION), "toolCall": call, "options": options()}
@@ -124,7 +129,7 @@ def do(line):
     elif verb == "fork":
         if os.fork() == 0:
             os.setsid()
-            __import__("time").sleep(600)
+            time.sleep(600)
 
 
 def handle(message):
