@@ -22,6 +22,7 @@ mod run;
 mod settled;
 mod shell;
 mod shown;
+mod trees;
 mod trust;
 mod wide;
 

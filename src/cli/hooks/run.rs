@@ -10,8 +10,6 @@ use std::process::Stdio;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use clap::Args;
 use serde_json::json;
 
@@ -23,6 +21,7 @@ use super::overwritten;
 use super::refusal::{nearby, refusal};
 use super::settled;
 use super::shown::Shown;
+use super::trees::{self, InTree};
 use super::wide::{Known, Wide};
 use crate::args::duration;
 use crate::cli_error::{DONE, USAGE};
@@ -248,7 +247,7 @@ fn foreseen(
         .unwrap_or_else(|| Ok(Targets::anything()))
         .map_err(|why| CliError::of("the tool call is not understood").because(why))?;
     let writes_index = targets.index.iter().any(|it| index::is_here(here, it));
-    let edits = edits(here, &targets.files)?;
+    let edits = trees::by_tree(here, &targets.files)?;
     if edits.is_empty() && targets.wide.is_empty() {
         return Ok((Checked::Free, writes_index));
     }
@@ -276,7 +275,7 @@ async fn guarded(
     here: &RepoContext,
     told: &Told,
     (agent, targets): (AgentId, &Targets),
-    mut edits: Vec<wire::Edit>,
+    mut edits: Vec<InTree>,
     until: Instant,
 ) -> Result<Option<wire::Guarded>, CliError> {
     let Some(client) = reachable(here, agent).await? else { return Ok(None) };
@@ -286,16 +285,28 @@ async fn guarded(
         // Git is asked, and what it has not said by then may be written.
         let git_until = until.min(Instant::now() + Duration::from_millis(HOOK_WORK_MS_MAX));
         let among = tokio::task::spawn_blocking(move || among_those(&top, &wide, &held, git_until));
-        edits.extend(among.await.map_err(|err| CliError::of("it cannot be worked out").because(err))?);
+        let among = among.await.map_err(|err| CliError::of("it cannot be worked out").because(err))?;
+        edits.push(InTree { worktree: here.linked_worktree(), edits: among });
     }
-    let worktree = here.linked_worktree();
-    // What a command will really write shows afterwards.
-    if told.is_command() {
-        return Ok(Some(client.guard(&wire::Guard { edits, worktree }).await?));
+    let mut all = None;
+    // What a command will really write shows afterwards; and of a write to several work trees nothing is taken if one is held.
+    if told.is_command() || edits.len() > 1 {
+        for it in &edits {
+            let asked = wire::Guard { edits: it.edits.clone(), worktree: it.worktree.clone() };
+            all = Some(trees::joined(all, client.guard(&asked).await?));
+        }
+        if told.is_command() || all.as_ref().is_some_and(|it| !it.blocked.is_empty()) {
+            return Ok(all);
+        }
     }
     let part = told.text("agent_id").map(str::to_owned);
     let pid = host_process(asked, told);
-    Ok(Some(client.hold_edits(&wire::HoldEdits { edits, worktree, pid, part }).await?))
+    let mut all = None;
+    for InTree { worktree, edits } in edits {
+        let asked = wire::HoldEdits { edits, worktree, pid, part: part.clone() };
+        all = Some(trees::joined(all, client.hold_edits(&asked).await?));
+    }
+    Ok(all)
 }
 
 /// Notes what a write will leave, for those who compare files after a command.
@@ -334,25 +345,6 @@ pub(super) fn host_process(asked: &Run, told: &Told) -> Option<u32> {
         (Host::Codex, Some(session)) => session::of_codex(session).process,
         _ => provost_system::parent_process(),
     }
-}
-
-/// What the repository has to say about; what lies outside of it is not our business.
-fn edits(here: &RepoContext, targets: &[Target]) -> Result<Vec<wire::Edit>, CliError> {
-    let mut edits = Vec::new();
-    for target in targets {
-        if target.path.as_os_str().as_encoded_bytes().contains(&0) {
-            return Err(CliError::of("the tool call is not understood").because("a path has a NUL in it"));
-        }
-        for path in names_in(here, &target.path) {
-            let texts = target
-                .change
-                .as_ref()
-                .map(|(before, after)| (STANDARD.encode(before), STANDARD.encode(after)));
-            let (before, after) = texts.unzip();
-            edits.push(wire::Edit { path, before, after, fails: target.fails, symbol: None });
-        }
-    }
-    Ok(edits)
 }
 
 /// Tells the host, in its own form. Where nothing is in the way nothing is said: a yes would stand in for a person's.

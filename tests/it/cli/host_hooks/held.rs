@@ -352,6 +352,22 @@ fn in_another_work_tree_what_is_written_is_told_and_stops_nobody() {
 }
 
 #[test]
+fn a_file_is_held_in_the_work_tree_in_which_it_lies_and_not_where_its_writer_runs() {
+    let world = committed();
+    let tree = world.path("side");
+    well(&world.repo(), &["worktree", "add", "-q", "-b", "side", tree.to_str().unwrap()]);
+    let _daemon = world.start();
+    let mut there = claude(&world, "edit");
+    there["tool_input"]["file_path"] = json!(tree.join("src/auth.ts"));
+    world.goes_on("claude", &there);
+    let mut same = other(there.clone());
+    same["cwd"] = json!(tree);
+    world.is_refused("claude", &same);
+    // The file of the main work tree is another one.
+    world.goes_on("claude", &other(claude(&world, "edit")));
+}
+
+#[test]
 fn two_agents_of_one_work_tree_are_held_apart_also_where_a_third_one_writes_in_another() {
     let world = committed();
     let tree = world.path("side");
