@@ -202,7 +202,10 @@ pub(super) enum Command {
     #[command(subcommand, after_help = "Examples:\n  provost git install\n  provost git status")]
     Git(git::Git),
     /// Open the page for people, which shows in a browser what needs you and what agents do
-    #[command(subcommand, after_help = "Examples:\n  provost web open\n  xdg-open \"$(provost web open)\"")]
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  provost web open\n  xdg-open \"$(provost web open)\"\n  provost web open --all\n  provost web close"
+    )]
     Web(web::Web),
     /// List and test the addresses elsewhere that get notices, such as a phone or a chat
     #[command(subcommand, after_help = "Examples:\n  provost notify list\n  provost notify test phone")]

@@ -284,6 +284,8 @@ settings! {
     ["web"] web: WebSettings {
         /// By which names browsers ask for the page: `localhost`, or names below it. The first is the one that it goes by, to which addresses lead; each other one is an origin of its own, with passkeys of its own. At `localhost` other programs share cookies and passkeys; it is there for managers of passwords, which take no other name over plain HTTP.
         names: Vec<PageName> = PageName::usual(), "name", Strict, Owner;
+        /// The port of the page over all repositories, which `provost web --all` opens. A page at these names and this port may ask for a passkey while the process that listens there is that page.
+        all_port: u16 = 4721, "port" within 1..=u16::MAX, Strict, Owner;
     }
 
     /// Agents' hosts, which speak MCP: through `provost mcp`, and at the door `/mcp` over HTTP on loopback. `provost mcp` works while that door is closed, too.

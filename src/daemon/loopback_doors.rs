@@ -224,7 +224,7 @@ impl Daemon {
             port,
             uid: self.uid,
             names: Arc::clone(&self.names),
-            provost: self.provost.clone(),
+            provost: Some(self.provost.clone()),
             demands_token: auth == LoopbackAuth::Token,
             carriers: Carriers::default(),
         };

@@ -23,7 +23,7 @@ use provost_effects::{HookCommand, HookParts, not_ours, runs_outside, shell_prof
 use provost_index::{self as index, Index};
 use provost_jail::{Bounds, Copies, ForbiddenPaths, Git, McpCall, ParseMode, Profile, Root, Supervisor};
 use provost_protocols::devit;
-use provost_protocols::own::{Page, PasskeySetup};
+use provost_protocols::own::{HubPages, Page, PasskeySetup};
 use provost_service::{ApplyRules, Applying, Base, Configured, MergeSettings, Profiles};
 use provost_store::{
     self as store, Artifacts, JobLogs, Keeping, Options, Retention, Store, StoreError, journal,
@@ -209,7 +209,9 @@ pub(super) fn passkeys(config: &Config, places: &Places) -> PasskeySetup {
         [places.config.join("keys"), places.state.parent().unwrap_or(&places.state).to_owned()].into();
     let files = PasskeyFiles { user: places.config.clone(), system, owner: ROOT, marks };
     let page = |it: &WebOrigin| Page { origin: it.as_str().to_owned(), host: it.host().to_owned() };
-    PasskeySetup { files, pages: config.passkeys.origins.iter().map(page).collect() }
+    let names = config.web.names.iter().map(|it| it.as_str().to_owned()).collect();
+    let hub = HubPages { names, port: config.web.all_port, path: format!("/r/{}", places.hash) };
+    PasskeySetup { files, pages: config.passkeys.origins.iter().map(page).collect(), hub }
 }
 
 /// The work trees of the repository, for those who ask about files in one of them.

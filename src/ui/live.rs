@@ -11,7 +11,8 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::timeout;
 
 use super::ask::became;
-use super::inputs::{Input, News, Repository};
+use super::inputs::{Input, News};
+use provost_client::daemons::Repository;
 use provost_client::{Client, ClientError};
 
 /// Pauses before a stream that broke is opened again by itself. A daemon that runs has closed it for a reason that passes.

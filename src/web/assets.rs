@@ -22,6 +22,7 @@ const FILES: &[(&str, &str, &[u8])] = &[
     ("page.css", CSS, include_bytes!("page/page.css")),
     ("mark.svg", PICTURE, include_bytes!("page/mark.svg")),
     ("dom.js", SCRIPT, include_bytes!("page/dom.js")),
+    ("place.js", SCRIPT, include_bytes!("page/place.js")),
     ("time.js", SCRIPT, include_bytes!("page/time.js")),
     ("live.js", SCRIPT, include_bytes!("page/live.js")),
     ("log.js", SCRIPT, include_bytes!("page/log.js")),

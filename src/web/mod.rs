@@ -9,6 +9,7 @@
 mod assets;
 mod document;
 mod headers;
+pub mod hub;
 mod query;
 mod rows;
 mod stream;
@@ -109,7 +110,7 @@ impl Web {
             return self.stream(head, &query, client).await;
         }
         let name = path.strip_prefix("/rows/").ok_or_else(WebError::not_there)?;
-        let said = rows::answer(&client, name, &query, self.engine.now()).await?;
+        let said = rows::answer(&client, name, &query, self.engine.now(), None).await?;
         Ok(whole(StatusCode::OK, JSON, said))
     }
 
@@ -129,6 +130,17 @@ impl Web {
     }
 }
 
+/// What is said to a request that is not let in.
+fn forbidden() -> Answer {
+    whole(StatusCode::FORBIDDEN, JSON, r#"{"error":"Forbidden"}"#)
+}
+
+/// What browsers may do at a page of these names.
+fn manners(names: Vec<String>) -> Manners {
+    let led_on = ["127.0.0.1", "[::1]"].map(String::from).into();
+    Manners { names, led_on, needs_origin: true }
+}
+
 impl LoopbackDoor for Web {
     fn door(&self) -> Door {
         Door::Web
@@ -139,8 +151,7 @@ impl LoopbackDoor for Web {
     }
 
     fn manners(&self) -> Manners {
-        let led_on = ["127.0.0.1", "[::1]"].map(String::from).into();
-        Manners { names: self.names.clone(), led_on, needs_origin: true }
+        manners(self.names.clone())
     }
 
     fn is_entrance(&self, path: &str) -> bool {
@@ -163,7 +174,7 @@ impl LoopbackDoor for Web {
     }
 
     fn refuse(&self) -> Answer {
-        whole(StatusCode::FORBIDDEN, JSON, r#"{"error":"Forbidden"}"#)
+        forbidden()
     }
 
     fn unavailable(&self, why: &str) -> Answer {

@@ -13,7 +13,7 @@ use provost_base::limits::{
 };
 use provost_base::{Timestamp, visible};
 use provost_client::{Client, ClientError};
-use provost_view::{self as view, Filter, NeedSources, Shown};
+use provost_view::{self as view, Filter, Lead, NeedSources, Shown};
 
 /// A view, with what its reader needs to know of the daemon.
 #[derive(Serialize)]
@@ -40,7 +40,7 @@ struct Seen {
     shown: String,
 }
 
-/// The blocks of the view of this name.
+/// The blocks of the view of this name; with a lead, as the page over all repositories shows it.
 ///
 /// # Errors
 /// What the own API says, and a view that is not there.
@@ -49,6 +49,7 @@ pub(super) async fn answer(
     name: &str,
     query: &Query,
     now: Timestamp,
+    lead: Option<&Lead>,
 ) -> Result<String, WebError> {
     if name == "output" {
         return output(client, query).await;
@@ -85,8 +86,24 @@ pub(super) async fn answer(
     };
     let last = about.root.rsplit(['/', '\\']).next().unwrap_or_default();
     let repository = (visible(last), visible(&about.root));
-    let answered = Answered { shown, seen, now: now.rfc3339(), seq: about.journal_seq, repository };
-    serde_json::to_string(&answered).map_err(|err| {
+    let shown = match lead {
+        Some(lead) => lead.of(shown),
+        None => shown,
+    };
+    text(&Answered { shown, seen, now: now.rfc3339(), seq: about.journal_seq, repository })
+}
+
+/// A view that is of no one repository.
+///
+/// # Errors
+/// One that cannot be written.
+pub(super) fn over_all(shown: Shown, now: Timestamp) -> Result<String, WebError> {
+    let repository = ("All repositories".to_owned(), String::new());
+    text(&Answered { shown, seen: None, now: now.rfc3339(), seq: 0, repository })
+}
+
+fn text(answered: &impl Serialize) -> Result<String, WebError> {
+    serde_json::to_string(answered).map_err(|err| {
         WebError::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             "unavailable",
@@ -99,7 +116,8 @@ fn of_tasks(filter: &str, limit: usize, before: Option<&str>) -> wire::TasksQuer
     wire::TasksQuery { filter: Some(filter.into()), limit: Some(limit), before: before.map(str::to_owned) }
 }
 
-async fn needs(client: &Client, about: wire::About, now: Timestamp) -> Result<Shown, WebError> {
+/// What needs a person in one repository.
+pub(super) async fn needs(client: &Client, about: wire::About, now: Timestamp) -> Result<Shown, WebError> {
     let (everyones, finished) = (wire::Whose::default(), of_tasks("all", WEB_FINISHED_PAGE, None));
     let (approvals, questions, overlaps, locks, finished) = tokio::try_join!(
         client.approvals(),
@@ -293,12 +311,5 @@ async fn output(client: &Client, query: &Query) -> Result<String, WebError> {
         wait_ms: query.number("wait_ms")?,
         limit: None,
     };
-    let output = client.output(&asked).await?;
-    serde_json::to_string(&output).map_err(|err| {
-        WebError::new(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            "unavailable",
-            format!("this cannot be shown: {err}"),
-        )
-    })
+    text(&client.output(&asked).await?)
 }

@@ -13,7 +13,7 @@ use provost_auth::caller::Caller;
 use provost_base::limits::WEB_BODY_BYTES_MAX;
 use provost_client::Client;
 use provost_protocols::loopback::{Answer, Body, whole};
-use provost_transport::http::Untaken;
+use provost_transport::http::{Taken, Untaken};
 
 /// The paths at which something is taken: those of the own API.
 const PATHS: [&str; 5] =
@@ -31,18 +31,7 @@ impl Web {
         body: Body,
     ) -> Result<Answer, WebError> {
         let path = head.uri.path();
-        if head.method != Method::POST || !PATHS.contains(&path) {
-            let message = "at this address nothing is taken; an answer is a word that a passkey has signed";
-            let mut err = WebError::new(StatusCode::METHOD_NOT_ALLOWED, "only_signed", message);
-            err.body.hint = Some("at a terminal: provost approve, provost deny".into());
-            return Err(err);
-        }
-        if !is_json(&head.headers) {
-            let message =
-                "what is sent here says that it is application/json, which no form of another page can";
-            return Err(WebError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_json", message));
-        }
-        let taken = body.take().await.map_err(|why| untaken(&why))?;
+        let taken = taken(head, path, body).await?;
         // Its process counts for the limits, and gives itself no name: the person's browser is no agent.
         let process = caller.began_at().and_then(|it| i32::try_from(it.pid).ok());
         let client = self.client(&caller.clone().from_line(Arc::default()), process)?;
@@ -50,7 +39,29 @@ impl Web {
     }
 }
 
-async fn said(client: &Client, path: &str, sent: &[u8]) -> Result<String, WebError> {
+/// What was sent for one of the paths, if it is for one and is JSON.
+///
+/// # Errors
+/// Another method or path, another kind of body, and one that cannot be read.
+pub(super) async fn taken(head: &Parts, path: &str, body: Body) -> Result<Taken, WebError> {
+    if head.method != Method::POST || !PATHS.contains(&path) {
+        let message = "at this address nothing is taken; an answer is a word that a passkey has signed";
+        let mut err = WebError::new(StatusCode::METHOD_NOT_ALLOWED, "only_signed", message);
+        err.body.hint = Some("at a terminal: provost approve, provost deny".into());
+        return Err(err);
+    }
+    if !is_json(&head.headers) {
+        let message = "what is sent here says that it is application/json, which no form of another page can";
+        return Err(WebError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_json", message));
+    }
+    body.take().await.map_err(|why| untaken(&why))
+}
+
+/// What the own API says to what was sent.
+///
+/// # Errors
+/// What it says instead of an answer, and a body that is none of the path's.
+pub(super) async fn said(client: &Client, path: &str, sent: &[u8]) -> Result<String, WebError> {
     match path {
         "/word-challenge" => text(&client.word_challenge(&read(sent)?).await?),
         "/signed-word" => text(&client.signed_word(&read(sent)?).await?),

@@ -10,6 +10,7 @@ use std::sync::{Arc, PoisonError};
 
 use super::Own;
 use super::handle::{Answered, Call, Handles};
+use super::hub::HubPages;
 use super::list_sync::{Step, steps};
 use super::map::{self, OwnError};
 use super::pending::{Asked, Kind, random};
@@ -51,6 +52,8 @@ pub struct PasskeySetup {
     pub files: PasskeyFiles,
     /// The pages that settings name. The daemon's own joins them when it opens ([`super::InProcessApi::serves_pages`]).
     pub pages: Vec<Page>,
+    /// Where the page over all repositories may be.
+    pub hub: HubPages,
 }
 
 pub(super) fn allowed(it: &ListedPasskey) -> wire::AllowedPasskey {
@@ -363,7 +366,7 @@ impl Handles<endpoints::PasskeyCode> for Own {
             code: self.0.pending.new_code()?,
             good_s: PASSKEY_CODE_MS_MAX / 1_000,
             vouch,
-            origins: self.pages().into_iter().map(|it| it.origin).collect(),
+            origins: self.addresses().await,
         })
     }
 }
@@ -379,10 +382,11 @@ fn check_name(name: &str) -> Answered<()> {
 
 impl Handles<endpoints::BeginPasskey> for Own {
     async fn handle(&self, call: &Call, body: wire::BeginPasskey) -> Answered<wire::NewPasskey> {
-        self.0.pending.count(call.process, Kind::Challenge)?;
+        let asker = self.asker(call).await;
+        self.0.pending.count(asker.process, Kind::Challenge)?;
         check_name(&body.name)?;
-        let page = self.pages().into_iter().find(|it| it.origin == body.origin);
-        let party = self.party(&page.ok_or_else(|| refused(Refused::Origin))?.host)?;
+        let page = asker.pages.iter().find(|it| it.origin == body.origin);
+        let party = asker.party(&page.ok_or_else(|| refused(Refused::Origin))?.host)?;
         let list = self.synced_list().await?;
         if list.passkeys.iter().any(|it| it.name == body.name) {
             return Err(OwnError::invalid("name: there is a passkey of this name already"));
@@ -413,7 +417,7 @@ impl Handles<endpoints::BeginPasskey> for Own {
 
 impl Handles<endpoints::FinishPasskey> for Own {
     async fn handle(&self, call: &Call, body: wire::FinishPasskey) -> Answered<wire::Challenge> {
-        self.0.pending.count(call.process, Kind::Word)?;
+        self.0.pending.count(self.asker(call).await.process, Kind::Word)?;
         let Asked::Create(transcript, name, party) = self.0.pending.take(&bytes(&body.nonce, "nonce")?)?
         else {
             return Err(refused(Refused::Challenge));
@@ -453,7 +457,8 @@ impl Handles<endpoints::FinishPasskey> for Own {
 
 impl Handles<endpoints::ConfirmPasskey> for Own {
     async fn handle(&self, call: &Call, body: wire::ConfirmPasskey) -> Answered<wire::Passkey> {
-        self.0.pending.count(call.process, Kind::Word)?;
+        let asker = self.asker(call).await;
+        self.0.pending.count(asker.process, Kind::Word)?;
         let Asked::Confirm(transcript, mut listed) = self.0.pending.take(&bytes(&body.nonce, "nonce")?)?
         else {
             return Err(refused(Refused::Challenge));
@@ -464,12 +469,12 @@ impl Handles<endpoints::ConfirmPasskey> for Own {
             return Err(refused(Refused::Signature));
         }
         let known = (&listed.key, listed.backup_eligible, listed.counter);
-        let asserted = own.check(&self.party(&listed.rp_id)?, &transcript, known).map_err(refused)?;
+        let asserted = own.check(&asker.party(&listed.rp_id)?, &transcript, known).map_err(refused)?;
         listed.counter = asserted.counter;
         match body.vouch {
             Some(vouch) if !list.passkeys.is_empty() => {
                 let vouch = Brought::read(vouch)?;
-                let by = self.known_word(&list, &transcript, &vouch).await?;
+                let by = self.known_word(&asker, &list, &transcript, &vouch).await?;
                 listed.vouch = Some(vouch.for_log(&transcript, &by));
                 listed.source = "vouched".into();
             }

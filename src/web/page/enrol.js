@@ -3,6 +3,7 @@
 
 import { make, say as aloud } from './dom.js';
 import { AGAIN, notHere } from './answer.js';
+import { base } from './place.js';
 import { canSign, enrol, inWords } from './sign.js';
 
 /**
@@ -67,7 +68,7 @@ export function enrolNode(block, command) {
     made.append(make('p', { class: 'notice waiting' }, fail));
     return made;
   }
-  const elsewhere = block.vouch ? notHere(block.signers, '/passkeys') : null;
+  const elsewhere = block.vouch ? notHere(block.signers, `${base}/passkeys`) : null;
   if (elsewhere) {
     made.append(make('p', {}, 'A passkey that you have already has to sign for a new one.'), elsewhere);
     return made;

@@ -57,6 +57,7 @@ mod store_sqlite;
 mod tasks;
 mod transcripts;
 mod view;
+mod view_repositories;
 mod view_waits;
 mod view_words;
 mod waiters;

@@ -2,6 +2,8 @@
 
 mod answers;
 mod gate;
+mod hub;
+mod hub_page;
 mod page;
 mod sample;
 mod signed;
