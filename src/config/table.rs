@@ -3,6 +3,7 @@
 //! A row becomes a field of its section's struct, that field's default, the check of its value, and its lines
 //! in `config/provost.toml` and `docs/configuration.md`. After changing a row, run the tests once with `UPDATE=1`,
 //! which prints both files again.
+// tidy: long because it is one table of settings
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -38,18 +38,27 @@ const ADDRESSES: (&str, &str) = ("/proc/self/net/if_inet6", "0000000000000000000
 pub fn is_this_program_at(pid: u32, port: u16) -> bool {
     let has_second = fs::read_to_string(ADDRESSES.0).is_ok_and(|it| it.contains(ADDRESSES.1));
     let addresses = if has_second { &LOOPBACK[..] } else { &LOOPBACK[..1] };
-    let ours = super::user_number();
-    let sockets: Option<Vec<String>> = addresses.iter().map(|at| only_listener(*at, port, ours)).collect();
-    sockets.is_some_and(|it| it.iter().all(|inode| has_socket(pid, inode))) && runs_this_program(pid)
+    let is_served = || {
+        let sockets: Option<Vec<String>> = addresses.iter().map(|at| only_listener(*at, port)).collect();
+        sockets.is_some_and(|it| it.iter().all(|inode| has_socket(pid, inode)))
+    };
+    // The kernel writes its tables in pieces, and leaves out a line where others go meanwhile.
+    runs_this_program(pid) && (0..LOOKS_MAX).any(|_| is_served())
 }
 
+/// How often the tables are looked at that others change at the same moment.
+const LOOKS_MAX: u32 = 4;
+
 /// The number of the only socket that listens at a port of a loopback address, if it is this user's.
-fn only_listener((table, address): (&str, &str), port: u16, uid: u32) -> Option<String> {
+fn only_listener((table, address): (&str, &str), port: u16) -> Option<String> {
     let text = fs::read_to_string(table).ok()?;
     let is_there = |line: &&str| line.split_whitespace().nth(1).is_some_and(|it| it.starts_with(address));
-    let mut found = text.lines().skip(1).filter(is_there).filter_map(|line| entry(line, port));
-    match (found.next(), found.next()) {
-        (Some((its, inode)), None) if its == uid => Some(inode),
+    let found = text.lines().skip(1).filter(is_there).filter_map(|line| entry(line, port));
+    let mut found: Vec<(u32, String)> = found.collect();
+    // A line may be there twice, for the same reason.
+    found.dedup();
+    match &*found {
+        [(uid, inode)] if *uid == super::user_number() => Some(inode.clone()),
         _ => None,
     }
 }

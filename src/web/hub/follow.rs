@@ -85,7 +85,7 @@ async fn once(hub: &Hub, repo: &Repo) -> Ended {
             },
             () = repo.doubted.notified() => match answer(hub, repo, &client).await {
                 Ok(_) => hub.stands(repo, State::Live),
-                Err(why) => return not_live(why),
+                Err(why) => return Ended { why, was_live: true },
             },
         }
     }

@@ -9,6 +9,7 @@
 //! is to the daemon of the repository that the address names, and that daemon checks it. It stores nothing, so that nothing is
 //! lost with it. A daemon that does not answer is waited for once, and takes no other repository's place. Leaves to the shell who
 //! may ask (`protocols::loopback`), and to the page's modules what is shown of one repository.
+#![forbid(unsafe_code)]
 
 mod follow;
 mod known;

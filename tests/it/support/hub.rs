@@ -31,10 +31,6 @@ impl Hub {
         Self { child, door }
     }
 
-    pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
-    }
-
     /// Ends it as a power cut would.
     pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
