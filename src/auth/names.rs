@@ -82,9 +82,15 @@ impl Names {
     /// Ends when a proof may hold no longer that held before this call: tokens, keys or the time have changed.
     pub fn changed(&self) -> impl Future<Output = ()> + Send {
         let (keys, tokens) = (self.keys.as_ref().map(|it| it.changed()), self.tokens_changed.notified());
+        let keys = async move {
+            match keys {
+                Some(keys) => keys.await,
+                None => std::future::pending().await,
+            }
+        };
         async move {
             tokio::select! {
-                Some(()) = async { Some(keys?.await) } => {}
+                () = keys => {}
                 () = tokens => {}
             }
         }

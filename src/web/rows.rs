@@ -85,11 +85,12 @@ pub(super) async fn answer(
         _ => return Err(WebError::not_there()),
     };
     let last = about.root.rsplit(['/', '\\']).next().unwrap_or_default();
-    let repository = (visible(last), visible(&about.root));
-    let shown = match lead {
-        Some(lead) => lead.of(shown),
-        None => shown,
+    let (name, shown) = match lead {
+        // Among all repositories another one may have the same name.
+        Some(lead) => (&*about.root, lead.of(shown)),
+        None => (last, shown),
     };
+    let repository = (visible(name), visible(&about.root));
     text(&Answered { shown, seen, now: now.rfc3339(), seq: about.journal_seq, repository })
 }
 

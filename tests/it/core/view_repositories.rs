@@ -30,9 +30,9 @@ fn row(number: u64, until: Option<&str>) -> Row {
 }
 
 fn list(shown: &Shown) -> &Rows {
-    let lists =
+    let mut lists =
         shown.blocks.iter().filter_map(|it| if let Block::List(rows) = it { Some(rows) } else { None });
-    lists.last().unwrap()
+    lists.next_back().unwrap()
 }
 
 #[test]

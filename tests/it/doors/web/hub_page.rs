@@ -18,10 +18,15 @@ fn both() -> (World, World, [Daemon; 2], Hub) {
     let daemons = [one.start(), other.start()];
     let hub = Hub::start(&one, port);
     for world in [&one, &other] {
-        let root = world.repo().canonicalize().unwrap().display().to_string();
+        let root = folder(world);
         eventually("it is live", || hub.state(&root) == "live");
     }
     (one, other, daemons, hub)
+}
+
+/// The folder of a world's repository.
+fn folder(world: &World) -> String {
+    world.repo().canonicalize().unwrap().display().to_string()
 }
 
 fn at(hub: &Hub, path: &str) -> String {
@@ -65,10 +70,14 @@ fn an_approval_of_another_repository_is_answered_with_a_passkey() {
     tab.picture("all-needs-you");
     // Both have the same name, so that the folder says which is which.
     let text = tab.text();
-    assert!(text.contains(other.repo().canonicalize().unwrap().to_str().unwrap()), "{text}");
+    assert!(text.contains(&folder(&other)), "{text}");
     // By its own address, in the repository that it is of.
     tab.go(&at(&hub, &format!("{}/a/{second}", hub.base(&other))));
     tab.shows("Signs for exactly what is shown here: phone.");
+    tab.until(
+        "which one",
+        &format!("document.querySelector('#repository').textContent === '{}'", folder(&other)),
+    );
     tab.picture("all-answer");
     tab.click("button[data-does=approve]");
     tab.shows("It does not wait any more: granted (proof: passkey, phone)");
@@ -123,7 +132,7 @@ fn keys_and_the_palette_lead_from_one_repository_to_the_other() {
     tab.until("its rows", "document.querySelector('#blocks').getAttribute('aria-busy') === 'false'");
     tab.press("r");
     tab.until("both", "document.querySelectorAll('#palette-ways li').length === 2");
-    tab.write(other.repo().canonicalize().unwrap().to_str().unwrap());
+    tab.write(&folder(&other));
     tab.until("the other one", "document.querySelectorAll('#palette-ways li').length === 1");
     tab.press_code("Enter", 13);
     // The same view of the other repository.
