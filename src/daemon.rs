@@ -29,6 +29,7 @@ mod root_user;
 mod rules;
 mod seen_files;
 mod shutdown;
+mod web_socket;
 mod wiring;
 #[cfg(unix)]
 mod wit_sockets;
@@ -338,7 +339,8 @@ async fn assemble(
     let watch = Arc::new(clock::Watch::new(engine.clone()));
     let about = clock::told_with(shared.clone(), watch.clone(), sender.clone());
     let (user, passkeys) = ((prepared.user.clone(), prepared.uid), wiring::passkeys(config, places));
-    let told = (about, rules::told(in_force.subscribe(), places.root.clone()));
+    let push = notices::push_told(sender.clone());
+    let told = (about, rules::told(in_force.subscribe(), places.root.clone()), push);
     let own = Own::new(agents.clone(), names.clone(), user, orders, told, wiring::bases(places), passkeys);
     let wit = Wit::new(provost.clone(), names.clone(), prepared.uid);
     let devit = identities::devit_door(&start, prepared, config, (&provost, &names))?;
@@ -488,6 +490,8 @@ impl Daemon {
                 self.doors.spawn(async move { reply.send(sender.try_out(&name).await).ok() });
                 return;
             }
+            DaemonCommand::PushKey => return self.say_push_key(reply),
+            DaemonCommand::CheckPush { endpoint, keys } => self.check_push(&endpoint, &keys),
             DaemonCommand::OpenPage => self.open_page(inside.clone()).await,
             // The main loop takes this one itself.
             DaemonCommand::Stop => Ok("stopping".to_owned()),

@@ -210,6 +210,12 @@ pub(crate) fn connecting(server: Server, magazines: Vec<Vec<Request>>) -> Result
     })
 }
 
+/// A request for what the page shows, by the name that it goes by.
+pub(crate) fn of_the_page(port: u16, path: &str) -> Request {
+    let head = format!("GET {path} HTTP/1.1\r\nHost: provost.localhost:{port}\r\n\r\n");
+    Request { bytes: head.into_bytes(), wanted: 200 }
+}
+
 /// Runs something on one thread.
 pub(crate) fn run<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)

@@ -8,6 +8,7 @@
 mod a6s;
 mod agent_protocol;
 mod broker;
+mod browser;
 mod delegations;
 mod fanout;
 mod floor;
@@ -21,6 +22,8 @@ mod loopback;
 mod machine;
 mod mcp;
 mod mcp_echo;
+mod page;
+mod page_store;
 mod socket;
 mod storage;
 mod table;
@@ -37,7 +40,7 @@ use table::Table;
 type Section = fn(&mut Table) -> Result<()>;
 
 /// The parts of the table, by the words that choose them.
-const SECTIONS: [(&str, Section); 13] = [
+const SECTIONS: [(&str, Section); 14] = [
     ("heartbeats", heartbeats::measure),
     ("delegations", delegations::measure),
     ("jailed", jailed::measure),
@@ -51,6 +54,7 @@ const SECTIONS: [(&str, Section); 13] = [
     ("broker", broker::measure),
     ("a6s", a6s::measure),
     ("mcp", mcp::measure),
+    ("page", page::measure),
 ];
 
 fn main() -> ExitCode {

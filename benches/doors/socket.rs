@@ -71,22 +71,27 @@ pub(crate) struct Socket {
 impl Socket {
     /// Connects, and shakes hands.
     pub(crate) async fn to(server: Server) -> Result<Self> {
-        Self::over(TcpStream::connect(server.at).await?).await
+        Self::at(server, "/ws").await
+    }
+
+    /// The same at another path.
+    pub(crate) async fn at(server: Server, path: &str) -> Result<Self> {
+        Self::over(TcpStream::connect(server.at).await?, path).await
     }
 
     /// The same with so little room for what comes that whoever sends has to wait soon.
     pub(crate) async fn narrow(server: Server) -> Result<Self> {
         let socket = TcpSocket::new_v4()?;
         socket.set_recv_buffer_size(4 << 10)?;
-        Self::over(socket.connect(server.at).await?).await
+        Self::over(socket.connect(server.at).await?, "/ws").await
     }
 
-    async fn over(stream: TcpStream) -> Result<Self> {
+    async fn over(stream: TcpStream, path: &str) -> Result<Self> {
         stream.set_nodelay(true)?;
         let port = stream.peer_addr()?.port();
         let mut socket = Self { stream, buffer: Vec::new() };
         let request = format!(
-            "GET /ws HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+            "GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
              Sec-WebSocket-Key: {KEY}\r\nSec-WebSocket-Version: 13\r\n\r\n"
         );
         socket.stream.write_all(request.as_bytes()).await?;

@@ -63,6 +63,13 @@ impl World {
         Ok(file.write_all(settings.as_bytes())?)
     }
 
+    /// Adds rules to those of its user.
+    pub(crate) fn rule(&self, more: &str) -> Result<()> {
+        let rules = self.path("home/.config/provost/policy.toml");
+        let mut file = fs::OpenOptions::new().append(true).open(rules)?;
+        Ok(file.write_all(more.as_bytes())?)
+    }
+
     /// Where its daemon keeps state, once there was one.
     pub(crate) fn state_dir(&self) -> Result<PathBuf> {
         let below = fs::read_dir(self.path("home/.local/state/provost"))?.flatten().map(|it| it.path());

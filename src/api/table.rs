@@ -16,7 +16,7 @@ macro_rules! for_each_endpoint {
         $with! {
             /// Says what the daemon is, where its doors are, and how much it has to do.
             GET "/about" about About() -> About,
-                tools ["workers_list"], commands ["daemon status", "daemon start", "doctor", "notify list"];
+                tools ["workers_list"], commands ["daemon status", "daemon start", "doctor", "notify list", "web setup"];
             /// Says in numbers how the daemon is at work, and what a person should look at.
             GET "/health" health Health() -> Health,
                 tools ("a person looks after the daemon"), commands ["daemon status"];
@@ -107,12 +107,27 @@ macro_rules! for_each_endpoint {
             /// Takes the signatures by which a new passkey counts.
             POST "/confirm-passkey" confirm_passkey ConfirmPasskey(ConfirmPasskey) -> Passkey,
                 tools ("a person has passkeys"), commands ("a browser makes passkeys");
+            /// Has a new passkey wait until a known one has signed for it at another page.
+            POST "/hold-passkey" hold_passkey HoldPasskey(HoldPasskey) -> PasskeyHeld,
+                tools ("a person has passkeys"), commands ("a browser makes passkeys");
+            /// Takes the signature of a known passkey for the one that waits.
+            POST "/vouch-passkey" vouch_passkey VouchPasskey(VouchPasskey) -> Passkey,
+                tools ("a person has passkeys"), commands ("a browser makes passkeys");
             /// Has a passkey count no more, for a person at a terminal.
             POST "/revoke-passkey" revoke_passkey RevokePasskey(RevokePasskey) -> Passkey,
                 tools ("a person has passkeys"), commands ["passkey revoke"];
             /// Gives up all passkeys, for a person at a terminal.
             POST "/reset-passkeys" reset_passkeys ResetPasskeys() -> PasskeysReset,
                 tools ("a person has passkeys"), commands ["passkey reset"];
+            /// Lists browsers that are signed in to the page, and invitations that wait.
+            GET "/web-sessions" web_sessions WebSessions() -> Vec<WebSession>,
+                tools ("a person signs in"), commands ["web session list"];
+            /// Ends what a browser is signed in with, or an invitation.
+            POST "/end-web-session" end_web_session EndWebSession(EndWebSession) -> Vec<WebSession>,
+                tools ("a person signs in"), commands ["web session end"];
+            /// Makes a link for a browser without a passkey, which then sees states alone; for a person at a terminal.
+            POST "/invite-reader" invite_reader InviteReader(InviteReader) -> Invitation,
+                tools ("a person invites people"), commands ["web invite"];
             /// Asks whether a tool of the caller's host may be used.
             POST "/ask-permission" ask_permission AskPermission(AskPermission) -> Permission,
                 tools ("the host's hook asks before a tool runs"), commands ["hook run"], waits;
@@ -328,6 +343,24 @@ macro_rules! for_each_endpoint {
             /// Sends a sample to an address that gets notices, and says what it has answered.
             POST "/test-notice" test_notice TestNotice(TestNotice) -> NoticeTested,
                 tools ("a person says where notices go"), commands ["notify test"];
+            /// Lists the browsers that are told by their push services.
+            GET "/push" browsers Push() -> Push,
+                tools ("a person has browsers"), commands ["push list", "doctor"];
+            /// Gives the key with which a browser subscribes to its push service; one is made where there is none.
+            POST "/begin-push" begin_push BeginPush() -> PushKey,
+                tools ("a person has browsers"), commands ("a browser subscribes itself");
+            /// Takes what a browser has said of its subscription, for a passkey to sign as `subscribe-push`.
+            POST "/offer-push" offer_push OfferPush(OfferPush) -> PushOffered,
+                tools ("a person has browsers"), commands ("a browser subscribes itself");
+            /// Has a browser told no more, for a person.
+            POST "/remove-push" remove_push RemovePush(RemovePush) -> PushGone,
+                tools ("a person has browsers"), commands ["push remove"];
+            /// Tells a browser that is told of an approval once more, ten minutes later, if it still waits then.
+            POST "/snooze-push" snooze_push SnoozePush(SnoozePush) -> PushSnoozed,
+                tools ("a person has browsers"), commands ("a notification on the person's device asks it");
+            /// Sends a sample to a browser, and says what its push service has answered.
+            POST "/test-push" test_push TestPush(TestPush) -> PushTested,
+                tools ("a person has browsers"), commands ["push test"];
             /// Reads configuration, rules and keys again.
             POST "/reload" reload Reload() -> Done,
                 tools ("a person changes the rules"), commands ["daemon reload"];

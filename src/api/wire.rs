@@ -21,6 +21,7 @@ mod notices;
 mod passkeys;
 mod permissions;
 mod posts;
+mod push;
 mod rules;
 mod scans;
 mod search;
@@ -28,6 +29,7 @@ mod task_pages;
 mod token;
 mod used;
 mod waits;
+mod web_sessions;
 mod work_trees;
 
 use serde::{Deserialize, Serialize};
@@ -50,6 +52,7 @@ pub use notices::*;
 pub use passkeys::*;
 pub use permissions::*;
 pub use posts::*;
+pub use push::*;
 pub use rules::*;
 pub use scans::*;
 pub use search::*;
@@ -57,6 +60,7 @@ pub use task_pages::*;
 pub use token::*;
 pub use used::*;
 pub use waits::*;
+pub use web_sessions::*;
 pub use work_trees::*;
 
 /// Sent in the header `x-provost-api` both ways; another number is refused with a sentence.
@@ -375,7 +379,7 @@ pub struct Tasks {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TasksQuery {
-    /// `all`, `active`, `completed`, `failed`.
+    /// `all`, `active`, `finished`, `completed`, `failed`.
     pub filter: Option<String>,
     /// How many finished tasks to list at most; the daemon's own bound when absent.
     pub limit: Option<usize>,
@@ -472,6 +476,9 @@ pub struct About {
     pub state_dir: String,
     /// Its doors and their addresses.
     pub doors: Vec<DoorAt>,
+    /// The addresses of the page for browsers elsewhere, while its socket for proxies is open.
+    #[serde(default)]
+    pub public: Vec<String>,
     /// Digest of the rules in force.
     pub policy: String,
     /// The file of the rules, or `builtin:NAME`.
@@ -501,6 +508,9 @@ pub struct About {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub broken: Option<String>,
 }
+
+/// The error of a request that speaks as a page over all repositories, where a passkey has to sign in at the repository's own page.
+pub const OWN_PAGE_ONLY: &str = "own_page_only";
 
 /// A door and where it is.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -544,6 +554,9 @@ pub struct Listen {
 pub struct PageAt {
     /// The address of the page, for browsers of this machine.
     pub address: String,
+    /// Its addresses for browsers elsewhere, over a proxy.
+    #[serde(default)]
+    pub public: Vec<String>,
 }
 
 /// `POST /record`: put something on record, for instance a key that was added.

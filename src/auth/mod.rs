@@ -25,6 +25,7 @@ pub mod replay;
 pub mod role;
 mod speakers;
 pub mod token;
+pub mod web_sessions;
 
 pub use speakers::runs;
 use zeroize::Zeroizing;

@@ -10,8 +10,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use super::worker;
 use super::{
     adapt, agents, allow, applies, approvals, backup, broker, claims, contracts, cost, crew, git, graph,
-    guard, hooks, intents, jail, journal, keys, locks, mcp, merge, notify, passkeys, policy, screenshot,
-    secrets, tasks, tokens, ui, up, waits, watch, web, workflows, worktrees,
+    guard, hooks, intents, jail, journal, keys, locks, mcp, merge, notify, passkeys, policy, push,
+    screenshot, secrets, tasks, tokens, ui, up, waits, watch, web, workflows, worktrees,
 };
 use provost_base::Ttl;
 
@@ -201,15 +201,21 @@ pub(super) enum Command {
     /// Install the git hooks that check commits and pushes against contracts and locks
     #[command(subcommand, after_help = "Examples:\n  provost git install\n  provost git status")]
     Git(git::Git),
-    /// Open the page for people, which shows in a browser what needs you and what agents do
+    /// Open the page for people, which shows in a browser what needs you and what agents do, here and on a phone
     #[command(
         subcommand,
-        after_help = "Examples:\n  provost web open\n  xdg-open \"$(provost web open)\"\n  provost web open --all\n  provost web close"
+        after_help = "Examples:\n  provost web open\n  xdg-open \"$(provost web open)\"\n  provost web setup       # what a phone needs\n  provost web open --qr   # opens the page on it\n  provost web open --all\n  provost web close"
     )]
     Web(web::Web),
     /// List and test the addresses elsewhere that get notices, such as a phone or a chat
     #[command(subcommand, after_help = "Examples:\n  provost notify list\n  provost notify test phone")]
     Notify(notify::Notify),
+    /// List, test and remove the browsers that are told by their push services when something needs you
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  provost push list\n  provost push test phone\n  provost push remove phone"
+    )]
+    Push(push::Push),
     /// Keep a section about the other agents current in a file that an agent's host reads
     #[command(subcommand, after_help = "Example:\n  provost adapter run claude")]
     Adapter(adapt::Adapters),

@@ -314,17 +314,7 @@ pub(super) fn question(here: &RepoContext, asked: &Questions) -> Result<u8, CliE
             None => open.iter().rev().find(|it| Some(&it.agent) == dashed(&asked.who).as_ref()),
         };
         let agent = question.map_or_else(|| asked.who.clone(), |it| it.agent.clone());
-        let from = asked.from.as_str();
-        let mut payload = json!({ "from": from, "answer": asked.text });
-        if let Some(question) = question {
-            payload["re"] = json!(question.text);
-        }
-        let answer = json!({ "type": "agent.answer", "agent_id": agent, "payload": payload });
-        let feedback = json!({
-            "type": "agent.feedback", "agent_id": agent, "payload": { "from": from, "errors": [asked.text] },
-        });
-        let seq = client.publish_post(&wire::PublishPost { message: answer }).await?.seq;
-        client.publish_post(&wire::PublishPost { message: feedback }).await?;
+        let seq = client.answer_agent((asked.from.as_str(), &agent), &asked.text, question).await?;
         Ok(json!({ "agent": agent, "seq": seq, "question": question.map(|it| it.seq) }))
     })?;
     if let Some(pane) = &asked.tmux {

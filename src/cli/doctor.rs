@@ -58,6 +58,7 @@ pub(super) fn doctor(json: bool) -> Result<u8, CliError> {
             keys(&here, &mut found);
             if let Some(loaded) = configuration(&here, &mut found) {
                 policy(&here, &loaded, &mut found);
+                phone(&here, &loaded, &mut found);
             }
             journal(&here, &mut found);
             daemon(&here, &mut found);
@@ -253,6 +254,31 @@ fn passkeys(here: &RepoContext, rules: &str, name: &str, found: &mut Findings) {
     }
 }
 
+/// What browsers elsewhere need to have the page, where a setting says that they are to.
+fn phone(here: &RepoContext, loaded: &Loaded, found: &mut Findings) {
+    let web = &loaded.config.web;
+    if web.public.is_empty() && web.proxy_uids.is_empty() {
+        return;
+    }
+    let about = wait_for(async { here.client().about().await.map_err(CliError::from) }).ok();
+    for step in super::web::steps(here, &loaded.config, about.as_ref()) {
+        let health = if step.is_done { Health::Fine } else { Health::Note };
+        found.add(format!("page elsewhere: {}", step.what), health, step.says);
+    }
+    if about.is_some_and(|it| !it.public.is_empty()) {
+        let socket = web.socket.within(&here.places.runtime);
+        let says = format!(
+            "whether one serves the socket cannot be seen from here; sudo tailscale serve --bg unix:{}",
+            socket.display()
+        );
+        found.add(
+            "page elsewhere: proxy in front",
+            Health::Note,
+            format!("{says}; provost web setup for others"),
+        );
+    }
+}
+
 fn journal(here: &RepoContext, found: &mut Findings) {
     if !here.places.state.exists() {
         return;
@@ -301,6 +327,7 @@ fn daemon(here: &RepoContext, found: &mut Findings) {
                 about.workers.iter().filter_map(|worker| Some((&worker.id, worker.broken.as_ref()?)));
             broken.for_each(|(id, why)| found.add(format!("worker {id}"), Health::Broken, why));
             about.notices.iter().for_each(|it| notices(it, found));
+            browsers(here, found);
         }
         Err(error) if error.is_not_running() => match sockets::of_running(&here.places.state) {
             Some(at) => {
@@ -310,6 +337,20 @@ fn daemon(here: &RepoContext, found: &mut Findings) {
             None => found.add("daemon", Health::Note, "does not run; start it with `provost up`"),
         },
         Err(error) => found.add("daemon", Health::Broken, error.text()),
+    }
+}
+
+/// The browsers that are told, where there are any.
+fn browsers(here: &RepoContext, found: &mut Findings) {
+    let Ok(push) = wait_for(async { here.client().browsers().await.map_err(CliError::from) }) else { return };
+    if let Some(problem) = push.problem.as_ref().filter(|_| !push.browsers.is_empty()) {
+        found.add("browsers", Health::Broken, problem);
+    }
+    for it in &push.browsers {
+        let failed = it.last.as_ref().is_some_and(|last| !last.delivered);
+        let health = if failed { Health::Note } else { Health::Fine };
+        let hint = if failed { format!("; try it: provost push test {}", it.id) } else { String::new() };
+        found.add(format!("browser {}", it.name), health, format!("{}{hint}", super::push::last(it)));
     }
 }
 

@@ -50,6 +50,7 @@ mod overview;
 mod passkeys;
 mod policy;
 mod port;
+mod push;
 mod repo_context;
 mod screenshot;
 mod search;
@@ -64,6 +65,7 @@ mod up;
 mod waits;
 mod watch;
 mod web;
+mod web_all;
 mod with;
 #[cfg(unix)]
 mod worker;
@@ -179,6 +181,7 @@ fn in_repository(here: &RepoContext, command: Command, run: &Run) -> Result<u8, 
         Command::Graph(it) => graph::graph(here, it),
         Command::Web(it) => web::web(here, it),
         Command::Notify(it) => notify::notify(here, it),
+        Command::Push(it) => push::push(here, it),
         Command::Crew(it) => crew::crew(here, it),
         Command::AgentProtocol(it) => crew::agent_protocol(here, it),
         Command::Broker(it) => broker::broker(here, it),

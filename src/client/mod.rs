@@ -13,6 +13,7 @@ mod idle_connections;
 pub mod keys;
 pub mod passkeys;
 mod stream;
+pub mod views;
 #[cfg(unix)]
 #[cfg_attr(windows, path = "worker_windows.rs")]
 pub mod worker;

@@ -10,9 +10,9 @@ use toml::de::{DeArray, DeTable, DeValue};
 
 use super::load::{File, Loading, RefusedWorker, Severity, join};
 use super::rounds::{Checks, Commands, Mode};
-use super::table::{Worker, key, section};
+use super::table::{key, section};
 use super::value::{Context, Mark, ParseMode, Row, Tier, Value, WorkerKind, checked, integer, quoted, words};
-use super::worker::{Copies, fit_together, unknown};
+use super::worker::{Copies, Worker, fit_together, unknown};
 use provost_base::limits::{AGENTS_CONFIGURED_MAX, TEMPLATE_BYTES_MAX};
 use provost_base::nearest;
 use provost_base::{AgentId, Ttl};

@@ -24,6 +24,7 @@ pub mod pin;
 pub mod places;
 pub mod ports;
 mod print;
+mod push;
 mod rate;
 mod resources;
 mod rounds;
@@ -44,20 +45,21 @@ pub use notify::{NotifyDetail, NotifyKind, NotifyTarget, NotifyTargets, NotifyTy
 pub use places::{Places, WorkTree};
 pub use ports::Ports;
 pub use print::{print_markdown, print_toml};
+pub use push::{PushHost, PushSubject};
 pub use rate::Rate;
 pub use resources::{Counted, Needs};
 pub use rounds::{Checks, Commands, Mode};
 pub use table::{
     A6sPhasePrompts, A6sPipeline, A6sPrompts, A6sSettings, AgentProtocolSettings, Approvals, BrokerSettings,
     Config, Coordination, Daemon, Desktop, Devit, GitSettings, HostHooks, Limits, LogSettings, McpSettings,
-    Notify, PolicySettings, Screenshot, StoreSettings, WitSettings, Worker, Workspace,
+    Notify, PolicySettings, PushSettings, Screenshot, StoreSettings, WebSettings, WitSettings, Workspace,
 };
 pub use value::{
     AcrossDoors, ByteSize, Context, DesktopTasks, Durability, Enforce, Git, ImageFormat, ImportFound,
     KeepLog, LogFormat, LogLevel, LoopbackAuth, Mark, Network, ParseMode, Row, Rules, ScreenBackend, Tier,
     Unchecked, Value, Versions, WitOpen, WorkerKind,
 };
-pub use web_origin::{PageName, WebOrigin};
-pub use worker::Copies;
+pub use web_origin::{PageName, ProxySocket, PublicOrigin, WebOrigin, WebRead};
+pub use worker::{Copies, Worker};
 pub use workflow::{BUILT_IN_FILE, Pattern, Step, StepPhase, Workflow, WorkflowHead};
 pub use writing::{Auto, WhenDown};

@@ -3,8 +3,9 @@
 use super::agent::{AgentConfig, Role};
 use super::env;
 use super::notify::NotifyTarget;
-use super::table::{Worker, sections};
+use super::table::sections;
 use super::value::{Mark, Row};
+use super::worker::Worker;
 use super::workflow::{Step, WorkflowHead};
 
 /// `config/provost.toml`: every setting with its default, each in a comment, so that a copy changes nothing,

@@ -3,7 +3,7 @@
 //! A row becomes a field of its section's struct, that field's default, the check of its value, and its lines
 //! in `config/provost.toml` and `docs/configuration.md`. After changing a row, run the tests once with `UPDATE=1`,
 //! which prints both files again.
-// tidy: long because it is one table of settings
+// tidy: long because it is the one table of settings
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,18 +12,20 @@ use super::agent::{AgentConfig, Role, Template, ours};
 use super::doors::{self, Doors};
 use super::load::RefusedWorker;
 use super::mcp_tools::McpTools;
+use super::notify::{NotifyDetail, NotifyKind};
+use super::push::{PushHost, PushSubject};
 use super::rate::Rate;
-use super::resources::{Counted, Needs};
+use super::resources::Counted;
 use super::rounds::Mode;
 use super::value::{
-    AcrossDoors, ByteSize, Context, DesktopTasks, Durability, Enforce, Git, ImageFormat, ImportFound,
-    KeepLog, LogFormat, LogLevel, Mark, Network, PageName, ParseMode, Row, Rules, ScreenBackend, Tier,
-    Unchecked, Value, Versions, WebOrigin, WitOpen, WorkerKind, checked, paths,
+    AcrossDoors, ByteSize, Context, DesktopTasks, Durability, Enforce, ImageFormat, ImportFound, KeepLog,
+    LogFormat, LogLevel, Mark, PageName, ProxySocket, PublicOrigin, Row, Rules, ScreenBackend, Unchecked,
+    Value, Versions, WebOrigin, WebRead, WitOpen, checked, paths,
 };
-use super::worker::{Copies, built_in_workers};
+use super::worker::{Worker, built_in_workers};
 use super::workflow::Workflow;
 use super::writing::{Auto, WhenDown};
-use provost_base::{AgentId, Json, RepoPath, Ttl};
+use provost_base::{AgentId, RepoPath, Ttl};
 
 /// The key of a row: its field's name, or what stands after `as` where the key is a word of Rust's.
 macro_rules! key {
@@ -287,6 +289,28 @@ settings! {
         names: Vec<PageName> = PageName::usual(), "name", Strict, Owner;
         /// The port of the page over all repositories, which `provost web --all` opens. A page at these names and this port may ask for a passkey while the process that listens there is that page.
         all_port: u16 = 4721, "port" within 1..=u16::MAX, Strict, Owner;
+        /// Addresses at which browsers elsewhere have the page, over a proxy of yours with a certificate: exactly `https://` and a name of DNS, with a port where that is not 443. Each is an origin of its own, with passkeys of its own; there, reading needs a passkey as well.
+        public: Vec<PublicOrigin> = Vec::new(), "origin", Strict, Owner;
+        /// Where that proxy comes in: a Unix socket, open for the group of its folder (mode 0660). A name alone is in the folder of the daemon's sockets, which only you and root can enter. It is there while `public` names an address and the page is open.
+        socket: ProxySocket = ProxySocket::usual(), "path", Strict, Owner;
+        /// The users as whom the proxy runs, by their numbers; processes of other users are refused at the socket. `tailscaled` runs as 0.
+        proxy_uids: Vec<u32> = Vec::new(), "uid", Strict, Owner;
+        /// Who reads the page at the names of this machine: `open`: a browser of yours; `passkey`: one in which a passkey has signed in, for a desktop that people share; the page over all repositories then shows nothing of the repository. Processes of yours have other ways to read.
+        read: WebRead = WebRead::Open, "", Strict, Owner;
+    }
+
+    /// Messages to browsers by their push services. A person subscribes each browser on the page, with a passkey: docs/push.md.
+    ["push"] push: PushSettings {
+        /// Who push services can turn to: `mailto:you@example.org`, or an address of yours that begins with `https://`. Without it, the first address of `web.public` counts, or the first page of `passkeys.origins` that begins with `https://`; services refuse messages that name neither.
+        subject: Option<PushSubject> = None, "address", Strict, Owner;
+        /// What browsers are told, of the words that `[notify.NAME]` has for that.
+        kinds: Vec<NotifyKind> = PushSettings::usual_kinds(), "", Strict, Owner;
+        /// `facts`: the number, the risk, the asker's name and six characters of the digest; `full`: also what agents wrote, marked as such.
+        detail: NotifyDetail = NotifyDetail::Facts, "", Strict, Owner;
+        /// Push services beside those of Google, Apple, Mozilla and Microsoft: `host`, `host:port`, or `host:port=ADDRESS` for one in your own network. A message goes nowhere else.
+        hosts: Vec<PushHost> = Vec::new(), "host", Strict, Owner;
+        /// The certificate authority of those hosts (PEM), if it is not a public one.
+        authority: Option<PathBuf> = None, "path", Strict, Owner;
     }
 
     /// Agents' hosts, which speak MCP: through `provost mcp`, and at the door `/mcp` over HTTP on loopback. `provost mcp` works while that door is closed, too.
@@ -531,73 +555,5 @@ settings! {
         tasks_per_agent: u32 = 256, "tasks" within 1..=10_000, Owner;
         /// Notification hooks running at the same time; further ones wait.
         hooks: u32 = 8, "hooks" within 1..=64, Owner;
-    }
-}
-
-section! {
-    /// One `[workers.<ident>]` entry: a program that does delegated work, in the jail unless its type is `polling`.
-    Worker {
-        /// `cli`: run once per task; `mcp`: an MCP server over stdio; `polling`: connects by itself and no jail confines it.
-        kind as "type": WorkerKind = WorkerKind::Polling, "", Required;
-        /// The program, absolute or found on `PATH`; needed unless the type is `polling`, and never with `..` in it.
-        binary: Option<String> = None, "program";
-        /// Its arguments; `{goal}`, `{workspace}`, `{task_id}` and `{model}` are filled in. Without `{goal}` the goal comes last.
-        args: Vec<String> = Vec::new(), "";
-        /// The daemon stops the worker after this time, or sooner if the task says so.
-        timeout_secs: u64 = 300, "seconds" within 1..=604_800;
-        /// Whether standard output is one JSON value or plain text. A worker of type `mcp` always speaks JSON.
-        parse_mode: ParseMode = ParseMode::Json, "";
-        /// The directory it starts in, with placeholders; by default the task's, else the workspace.
-        working_dir: Option<String> = None, "path";
-        /// Standard output beyond this is cut off and marked as truncated.
-        max_response_chars: Option<u64> = None, "bytes" within Some(1)..=Some(1 << 30);
-        /// The tool that the daemon calls on a worker of type `mcp`.
-        mcp_tool: String = "devit_delegate".into(), "tool";
-        /// Arguments added to that call; they override the task's.
-        mcp_arguments: Option<Json> = None, "";
-        /// The model used when the task names none.
-        default_model: Option<String> = None, "model";
-        /// The models that a task may ask for; by default any.
-        allowed_models: Option<Vec<String>> = None, "model", Strict;
-        /// `ns`: own namespaces; `ll`: Landlock only, where the system allows no namespaces; `job`: on Windows, only prevents writing, needs `copy`, and a rule that names it. Policy sets the minimum.
-        tier: Tier = Tier::Ns, "", Strict;
-        /// `none`; `ports`: the local ports listed; `hosts`: the hosts listed, through a proxy. The latter two need tier `ns`.
-        network: Network = Network::None, "", Strict;
-        /// Local ports that it may reach; never those of Provost's own doors.
-        ports: Vec<u16> = Vec::new(), "port", Strict;
-        /// Hosts that it may reach, as `host:port`. A name leads to public addresses only; `host:port=address` sets the address, `address:port` means exactly that address.
-        hosts: Vec<String> = Vec::new(), "host:port", Strict;
-        /// Paths outside the workspace that the worker may read.
-        read_only: Vec<PathBuf> = Vec::new(), "path", Strict;
-        /// Paths in the workspace that this worker may not change, besides those of `workspace.protect`.
-        protect: Vec<RepoPath> = Vec::new(), "path", Strict;
-        /// Environment variables of the worker; it inherits none besides `PATH`, the locale and the documented ones.
-        env: BTreeMap<String, String> = BTreeMap::new(), "";
-        /// Names of the secrets that a task of this worker may get; policy decides in which form.
-        secrets: Vec<String> = Vec::new(), "name", Strict;
-        /// Private memory that each of its processes may have.
-        memory: ByteSize = ByteSize(4 << 30), "bytes" within ByteSize(16 << 20)..=ByteSize(1 << 50), Strict;
-        /// Processes and threads that it may have at once.
-        processes: u32 = 256, "processes" within 1..=65_536, Strict;
-        /// Descriptors that each of its processes may have open. With 1,024 or more it can keep other programs of yours from passing descriptors to each other.
-        open_files: u32 = 768, "descriptors" within 64..=1_048_576, Strict;
-        /// The largest file that it may write.
-        file_size: ByteSize = ByteSize(1 << 30), "bytes" within ByteSize(1 << 10)..=ByteSize(1 << 50), Strict;
-        /// The size of `/tmp`, `/dev/shm` and its home together; in tier `ll` the daemon watches it, without a hard limit.
-        tmp_size: ByteSize = ByteSize(512 << 20), "bytes" within ByteSize(1 << 20)..=ByteSize(1 << 50), Strict;
-        /// Processor time of each of its processes; by default the time limit times the number of cores.
-        cpu_secs: Option<u64> = None, "seconds" within Some(1)..=Some(604_800 * 1_024), Strict;
-        /// By how much the directories that it may change may grow while it runs, including other programs' writes; the daemon checks about once a second, and ends the worker beyond it.
-        growth: ByteSize = ByteSize(16 << 30), "bytes" within ByteSize(1 << 20)..=ByteSize(1 << 50), Strict;
-        /// By how many files and directories they may grow.
-        growth_files: u64 = 1_000_000, "files" within 1..=1_000_000_000, Strict;
-        /// Its access to the repository that it works in: `read`; or `write`: commit, stage, move branches, which a rule has to allow by `when.git`. Hooks, settings and other repositories in the workspace stay read-only. In a copy a worker commits freely.
-        git: Git = Git::Read, "", Strict;
-        /// The place of its tasks. `false`: the directory itself; `true`: a copy of it, which is deleted afterwards; `"kept"`: a private copy of the files that git does not ignore, whose changes `provost apply` writes; `"worktree"`: a git work tree on a branch of its own, on which its changes are committed. By default `"kept"` for an entry of type `cli` that speaks with a model: one that has `secrets`, `default_model`, `allowed_models` or `{model}` among its `args`; and `false` for others and with `git = "write"`.
-        copy: Option<Copies> = None, "", Strict;
-        /// Resources that each of its runs has for itself, such as `@db:test`: a task waits for them before it takes one of `limits.workers`, and its run gives them back.
-        needs: Needs = Needs::default(), "", Strict;
-        /// How long a task waits for them before it fails.
-        needs_wait: Ttl = Ttl::minutes(30), "duration" within Ttl::seconds_clamped(1)..=Ttl::minutes(24 * 60);
     }
 }

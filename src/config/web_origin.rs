@@ -1,8 +1,11 @@
 //! Origins and names of pages, as settings.
 
+use std::path::{Path, PathBuf};
+
 use toml::de::DeValue;
 
-use super::value::{Context, Value, quoted, text};
+use super::value::{Context, Value, quoted, text, words};
+use provost_base::{At, Door};
 
 /// An origin of pages: scheme, host and port, as browsers write it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -117,5 +120,139 @@ impl Value for PageName {
     }
     fn print(&self) -> Option<String> {
         Some(quoted(&self.0))
+    }
+}
+
+/// An address of the page elsewhere than at this machine: HTTPS alone.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct PublicOrigin(WebOrigin);
+
+impl PublicOrigin {
+    /// Reads an address. It is compared to the letter, so nothing in it stands for anything else.
+    ///
+    /// # Errors
+    /// What is wrong with it, and how it is written.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let wrong = |why: &str| Err(format!("{text:?} {why}"));
+        let Some(rest) = text.strip_prefix("https://") else {
+            return wrong("does not begin with https://; browsers have no passkeys elsewhere without it");
+        };
+        if rest.contains('*') {
+            return wrong("has a wildcard; write each address in full");
+        }
+        if rest.contains(['/', '?', '#']) {
+            return wrong(
+                "has something behind the host; write https:// and the host alone, without a stroke at the end",
+            );
+        }
+        if rest.contains('@') {
+            return wrong("has a user in it; write https:// and the host alone");
+        }
+        let origin = WebOrigin::parse(text)?;
+        if is_local(origin.host()) {
+            return wrong("is this machine; its names are in `names`");
+        }
+        if !origin.host().contains('.') {
+            return wrong(
+                "is a single word; a passkey belongs to a name with a dot, such as host.example.ts.net",
+            );
+        }
+        Ok(Self(origin))
+    }
+
+    /// The origin, as browsers write it.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+
+    /// Its host, to which passkeys belong.
+    pub fn host(&self) -> &str {
+        self.0.host()
+    }
+}
+
+impl Value for PublicOrigin {
+    const NAME: &'static str = "origin";
+    fn read(value: &DeValue<'_>, _: &Context) -> Result<Self, String> {
+        Self::parse(text(value)?)
+    }
+    fn print(&self) -> Option<String> {
+        self.0.print()
+    }
+}
+
+/// Where a proxy comes in: the path of a Unix socket, or a name alone, in the folder of the daemon's sockets.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct ProxySocket(PathBuf);
+
+impl ProxySocket {
+    /// Reads a path. A port is none: whatever is on this machine could connect there.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(text: &str, home: Option<&Path>) -> Result<Self, String> {
+        let wrong = |why: &str| Err(format!("{text:?} {why}"));
+        if text.trim().is_empty() || text.contains('\0') {
+            return wrong("is no path of a socket");
+        }
+        let last = text.rsplit(['/', ':']).next().unwrap_or_default();
+        let is_port = !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit());
+        if text.contains("://") || is_port {
+            return wrong(
+                "is no path; a proxy comes in by a Unix socket and never by a port, at which every user could connect",
+            );
+        }
+        let path = match (text.strip_prefix("~/"), home) {
+            (Some(rest), Some(home)) => home.join(rest),
+            (Some(_), None) => return wrong("begins with `~`, and HOME is not set"),
+            (None, _) => PathBuf::from(text),
+        };
+        if path.file_name().is_none() {
+            return wrong("is no path of a socket");
+        }
+        if !path.is_absolute() && text.contains('/') {
+            return wrong("is neither an absolute path nor a name alone");
+        }
+        let is_a_doors =
+            |door: &Door| matches!(door.row().at, At::Socket) && text == format!("{}.sock", door.name());
+        if Door::ALL.iter().any(is_a_doors) {
+            return wrong("is the socket of another door");
+        }
+        Ok(Self(path))
+    }
+
+    /// Where no setting says another place.
+    pub(super) fn usual() -> Self {
+        Self("web.sock".into())
+    }
+
+    /// The path, where this is the folder of the daemon's sockets.
+    pub fn within(&self, folder: &Path) -> PathBuf {
+        folder.join(&self.0)
+    }
+
+    /// Whether it is in the folder of the daemon's sockets, which no other user but root enters.
+    pub fn is_among_sockets(&self) -> bool {
+        !self.0.is_absolute()
+    }
+}
+
+impl Value for ProxySocket {
+    const NAME: &'static str = "path";
+    fn read(value: &DeValue<'_>, context: &Context) -> Result<Self, String> {
+        Self::parse(text(value)?, context.home.as_deref())
+    }
+    fn print(&self) -> Option<String> {
+        Some(quoted(&self.0.to_string_lossy()))
+    }
+}
+
+words! {
+    /// Who reads the page at the names of this machine.
+    WebRead {
+        /// A browser of the user.
+        Open = "open",
+        /// One in which a passkey has signed in.
+        Passkey = "passkey",
     }
 }

@@ -1,17 +1,18 @@
 //! The entries of `[workers]`, the same in Provost's files and in DevIt's; the same rules check agents.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use toml::de::{DeTable, DeValue};
 
 use super::devit;
 use super::load::{File, Loading, RefusedWorker, Severity, join};
-use super::table::Worker;
-use super::value::{Context, Git, Mark, Network, ParseMode, Row, Tier, Value, WorkerKind};
+use super::resources::Needs;
+use super::table::{key, section};
+use super::value::{ByteSize, Context, Git, Mark, Network, ParseMode, Row, Tier, Value, WorkerKind, checked};
 use provost_base::limits::{MODEL_NAME_BYTES_MAX, OUTLETS_MAX, SECRETS_PER_WORKER_MAX};
 use provost_base::nearest;
-use provost_base::{AgentId, Destination};
+use provost_base::{AgentId, Destination, Json, RepoPath, Ttl};
 
 /// Where the tasks of a worker work.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
@@ -265,4 +266,72 @@ pub(super) fn built_in_workers() -> BTreeMap<AgentId, Worker> {
     };
     let id = AgentId::parse("shell").expect("a constant that is a valid id");
     BTreeMap::from([(id, shell)])
+}
+
+section! {
+    /// One `[workers.<ident>]` entry: a program that does delegated work, in the jail unless its type is `polling`.
+    Worker {
+        /// `cli`: run once per task; `mcp`: an MCP server over stdio; `polling`: connects by itself and no jail confines it.
+        kind as "type": WorkerKind = WorkerKind::Polling, "", Required;
+        /// The program, absolute or found on `PATH`; needed unless the type is `polling`, and never with `..` in it.
+        binary: Option<String> = None, "program";
+        /// Its arguments; `{goal}`, `{workspace}`, `{task_id}` and `{model}` are filled in. Without `{goal}` the goal comes last.
+        args: Vec<String> = Vec::new(), "";
+        /// The daemon stops the worker after this time, or sooner if the task says so.
+        timeout_secs: u64 = 300, "seconds" within 1..=604_800;
+        /// Whether standard output is one JSON value or plain text. A worker of type `mcp` always speaks JSON.
+        parse_mode: ParseMode = ParseMode::Json, "";
+        /// The directory it starts in, with placeholders; by default the task's, else the workspace.
+        working_dir: Option<String> = None, "path";
+        /// Standard output beyond this is cut off and marked as truncated.
+        max_response_chars: Option<u64> = None, "bytes" within Some(1)..=Some(1 << 30);
+        /// The tool that the daemon calls on a worker of type `mcp`.
+        mcp_tool: String = "devit_delegate".into(), "tool";
+        /// Arguments added to that call; they override the task's.
+        mcp_arguments: Option<Json> = None, "";
+        /// The model used when the task names none.
+        default_model: Option<String> = None, "model";
+        /// The models that a task may ask for; by default any.
+        allowed_models: Option<Vec<String>> = None, "model", Strict;
+        /// `ns`: own namespaces; `ll`: Landlock only, where the system allows no namespaces; `job`: on Windows, only prevents writing, needs `copy`, and a rule that names it. Policy sets the minimum.
+        tier: Tier = Tier::Ns, "", Strict;
+        /// `none`; `ports`: the local ports listed; `hosts`: the hosts listed, through a proxy. The latter two need tier `ns`.
+        network: Network = Network::None, "", Strict;
+        /// Local ports that it may reach; never those of Provost's own doors.
+        ports: Vec<u16> = Vec::new(), "port", Strict;
+        /// Hosts that it may reach, as `host:port`. A name leads to public addresses only; `host:port=address` sets the address, `address:port` means exactly that address.
+        hosts: Vec<String> = Vec::new(), "host:port", Strict;
+        /// Paths outside the workspace that the worker may read.
+        read_only: Vec<PathBuf> = Vec::new(), "path", Strict;
+        /// Paths in the workspace that this worker may not change, besides those of `workspace.protect`.
+        protect: Vec<RepoPath> = Vec::new(), "path", Strict;
+        /// Environment variables of the worker; it inherits none besides `PATH`, the locale and the documented ones.
+        env: BTreeMap<String, String> = BTreeMap::new(), "";
+        /// Names of the secrets that a task of this worker may get; policy decides in which form.
+        secrets: Vec<String> = Vec::new(), "name", Strict;
+        /// Private memory that each of its processes may have.
+        memory: ByteSize = ByteSize(4 << 30), "bytes" within ByteSize(16 << 20)..=ByteSize(1 << 50), Strict;
+        /// Processes and threads that it may have at once.
+        processes: u32 = 256, "processes" within 1..=65_536, Strict;
+        /// Descriptors that each of its processes may have open. With 1,024 or more it can keep other programs of yours from passing descriptors to each other.
+        open_files: u32 = 768, "descriptors" within 64..=1_048_576, Strict;
+        /// The largest file that it may write.
+        file_size: ByteSize = ByteSize(1 << 30), "bytes" within ByteSize(1 << 10)..=ByteSize(1 << 50), Strict;
+        /// The size of `/tmp`, `/dev/shm` and its home together; in tier `ll` the daemon watches it, without a hard limit.
+        tmp_size: ByteSize = ByteSize(512 << 20), "bytes" within ByteSize(1 << 20)..=ByteSize(1 << 50), Strict;
+        /// Processor time of each of its processes; by default the time limit times the number of cores.
+        cpu_secs: Option<u64> = None, "seconds" within Some(1)..=Some(604_800 * 1_024), Strict;
+        /// By how much the directories that it may change may grow while it runs, including other programs' writes; the daemon checks about once a second, and ends the worker beyond it.
+        growth: ByteSize = ByteSize(16 << 30), "bytes" within ByteSize(1 << 20)..=ByteSize(1 << 50), Strict;
+        /// By how many files and directories they may grow.
+        growth_files: u64 = 1_000_000, "files" within 1..=1_000_000_000, Strict;
+        /// Its access to the repository that it works in: `read`; or `write`: commit, stage, move branches, which a rule has to allow by `when.git`. Hooks, settings and other repositories in the workspace stay read-only. In a copy a worker commits freely.
+        git: Git = Git::Read, "", Strict;
+        /// The place of its tasks. `false`: the directory itself; `true`: a copy of it, which is deleted afterwards; `"kept"`: a private copy of the files that git does not ignore, whose changes `provost apply` writes; `"worktree"`: a git work tree on a branch of its own, on which its changes are committed. By default `"kept"` for an entry of type `cli` that speaks with a model: one that has `secrets`, `default_model`, `allowed_models` or `{model}` among its `args`; and `false` for others and with `git = "write"`.
+        copy: Option<Copies> = None, "", Strict;
+        /// Resources that each of its runs has for itself, such as `@db:test`: a task waits for them before it takes one of `limits.workers`, and its run gives them back.
+        needs: Needs = Needs::default(), "", Strict;
+        /// How long a task waits for them before it fails.
+        needs_wait: Ttl = Ttl::minutes(30), "duration" within Ttl::seconds_clamped(1)..=Ttl::minutes(24 * 60);
+    }
 }

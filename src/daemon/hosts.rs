@@ -5,12 +5,14 @@ use std::sync::Arc;
 use super::Daemon;
 use provost_api::Request;
 use provost_client::{self as client, Client, Replying};
-use provost_config::PageName;
+#[cfg(unix)]
+use provost_config::PublicOrigin;
+use provost_config::{WebRead, WebSettings};
 use provost_domain::Principal;
 use provost_mcp::{Called, Clients, McpHttp, Settings, recorded_for};
 use provost_protocols::loopback::origin;
 use provost_protocols::own::{InProcessApi, Page, VerifiedCaller};
-use provost_web::Web;
+use provost_web::{PageParts, Place, Web};
 
 /// A caller that the door has recognised, with the daemon's own API that answers it.
 struct Recognised {
@@ -40,17 +42,33 @@ fn clients(api: InProcessApi) -> Clients {
 
 impl Daemon {
     /// The page for people at this port, which may ask for passkeys from now on.
-    pub(super) fn page(&self, api: &InProcessApi, names: &[PageName], port: u16) -> Web {
-        let names: Vec<String> = names.iter().map(|it| it.as_str().to_owned()).collect();
+    pub(super) fn page(&self, api: &InProcessApi, settings: &WebSettings, port: u16) -> Web {
+        let names: Vec<String> = settings.names.iter().map(|it| it.as_str().to_owned()).collect();
         let pages = names.iter().map(|host| Page { origin: origin(host, port), host: host.clone() });
         api.serves_pages(pages.collect());
+        let signs_in = settings.read == WebRead::Passkey;
+        Web::new(Place::Here { names, port, signs_in }, self.page_parts(api))
+    }
+
+    /// The same for browsers elsewhere, at these addresses of a proxy.
+    #[cfg(unix)]
+    pub(super) fn page_elsewhere(&self, api: &InProcessApi, public: &[PublicOrigin]) -> Web {
+        let page = |it: &PublicOrigin| Page { origin: it.as_str().to_owned(), host: it.host().to_owned() };
+        api.serves_pages(public.iter().map(page).collect());
+        let origins: Vec<String> = public.iter().map(|it| it.as_str().to_owned()).collect();
+        api.serves_elsewhere(origins.clone());
+        Web::new(Place::Elsewhere { origins }, self.page_parts(api))
+    }
+
+    fn page_parts(&self, api: &InProcessApi) -> PageParts {
+        let inside = api.clone();
         let api = api.clone();
         let clients: provost_web::Clients = Arc::new(move |who, token, process| {
             let agent = who.agent().clone();
             let who = VerifiedCaller { who: Arc::new(who), token, process };
             Client::inside(Arc::new(Recognised { who, api: api.clone() }), agent)
         });
-        Web::new(names, clients, self.engine().clone(), self.stop.clone())
+        PageParts { clients, api: inside, engine: self.engine().clone(), stop: self.stop.clone() }
     }
 
     pub(super) fn hosts_door(&self, settings: Settings, api: InProcessApi) -> McpHttp {

@@ -103,7 +103,7 @@ impl Wired for McpHttp {
 
 impl Wired for Web {
     fn wired(daemon: &Daemon, with: &With<'_>, port: u16) -> Self {
-        daemon.page(with.api, &with.config.web.names, port)
+        daemon.page(with.api, &with.config.web, port)
     }
 }
 
@@ -176,7 +176,13 @@ impl Daemon {
             Door::Broker => self.open_at(door, Broker::wired, with, wanted).await,
             Door::A6s => self.open_at(door, A6s::wired, with, wanted).await,
             Door::Mcp => self.open_at(door, McpHttp::wired, with, wanted).await,
-            Door::Web => self.open_at(door, Web::wired, with, wanted).await,
+            Door::Web => {
+                let port = self.open_at(door, Web::wired, with, wanted).await?;
+                if port.is_some() {
+                    self.open_elsewhere(with.api, &with.config.web)?;
+                }
+                Ok(port)
+            }
             Door::Devit | Door::Own | Door::Internal | Door::Worker | Door::Wit => Ok(None),
         }
     }
@@ -220,18 +226,22 @@ impl Daemon {
         let address = origin(page.map_or(usual, |it| it.as_str()), port);
         tracing::info!(door = name, address, "door open");
         self.shared().0.doors.push(DoorAt { door: name.into(), address });
-        let gate = Gate {
-            port,
-            uid: self.uid,
-            names: Arc::clone(&self.names),
-            provost: Some(self.provost.clone()),
-            demands_token: auth == LoopbackAuth::Token,
-            carriers: Carriers::default(),
-        };
+        let gate = self.gate(port, auth == LoopbackAuth::Token);
         let shell = Shell::new(make(self, with, port), gate);
         let serve = move |accepted, guard| shell.clone().serve(accepted, guard);
         self.doors.spawn(accept_loop(bound, self.capacity.clone(), self.stop.clone(), GRACE, serve));
         Ok(Some(port))
+    }
+
+    pub(super) fn gate(&self, port: u16, demands_token: bool) -> Gate {
+        Gate {
+            port,
+            uid: self.uid,
+            names: Arc::clone(&self.names),
+            provost: Some(self.provost.clone()),
+            demands_token,
+            carriers: Carriers::default(),
+        }
     }
 
     pub(super) fn say_until_the_end(&mut self, note: String) {

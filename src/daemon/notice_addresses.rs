@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use provost_api::wire;
 use provost_base::WebAddress;
-use provost_config::{Config, NotifyDetail, NotifyKind, NotifyTarget, NotifyType, Places};
+use provost_config::{Config, NotifyDetail, NotifyKind, NotifyTarget, NotifyType, Places, PushSubject};
 use provost_domain::{self as domain, NoticeKind};
-use provost_effects::{NoticeAddress, NoticeService, NoticeSettings, NoticeUrl, Notices};
+use provost_effects::{
+    Attempt, NO_SUBJECT, NoticeAddress, NoticeService, NoticeSettings, NoticeUrl, Notices, PushSending,
+};
 use provost_vault::{Delivery, Vault};
 
 /// The addresses that are to be told, as far as rules care.
@@ -21,12 +23,33 @@ pub(super) fn for_the_core(config: &Config) -> Vec<domain::NoticeTarget> {
     usable.map(target).collect()
 }
 
+/// What browsers are told, as far as rules care.
+pub(super) fn push_for_the_core(config: &Config) -> domain::PushSetting {
+    let kinds = config.push.kinds.iter().copied().map(kind).collect();
+    domain::PushSetting { kinds, words: config.push.detail == NotifyDetail::Full }
+}
+
+/// What sends messages to browsers. A page that the world reaches says whom push services can turn to, where no setting does.
+fn push(config: &Config) -> PushSending {
+    let page = || {
+        let public = config.web.public.iter().map(|it| it.as_str());
+        let pages = public.chain(config.passkeys.origins.iter().map(|it| it.as_str()));
+        pages.filter_map(|it| PushSubject::parse(it).ok()).next()
+    };
+    let subject = config.push.subject.clone().or_else(page);
+    PushSending {
+        subject: subject.map(|it| it.as_str().to_owned()).ok_or_else(|| NO_SUBJECT.to_owned()),
+        hosts: config.push.hosts.iter().map(|it| it.0.clone()).collect(),
+        authority: config.push.authority.as_deref().map(certificate).transpose(),
+    }
+}
+
 /// What sends notices.
 pub(super) fn settings(config: &Config, places: &Places) -> NoticeSettings {
     let usable = config.notify_targets.targets.iter().filter(|(_, it)| it.enabled);
     let addresses = usable.filter_map(|(name, it)| Some((name.as_str().into(), Arc::new(address(it).ok()?))));
     let repository = places.root.file_name().unwrap_or_default().to_string_lossy();
-    NoticeSettings { addresses: addresses.collect(), repository: repository.into() }
+    NoticeSettings { addresses: addresses.collect(), push: push(config), repository: repository.into() }
 }
 
 /// All entries as lists show them; what is owed, and how attempts went, is added for each who asks.
@@ -57,12 +80,13 @@ pub(super) fn rows(config: &Config, vault: &Vault) -> Vec<wire::NoticeTarget> {
 pub(super) fn with_attempts(rows: &mut [wire::NoticeTarget], notices: &Notices) {
     let last = notices.last();
     for row in rows {
-        row.last = last.get(row.name.as_str()).map(|it| wire::NoticeAttempt {
-            at: it.at.rfc3339(),
-            delivered: it.delivered,
-            says: it.says.clone(),
-        });
+        row.last = last.get(row.name.as_str()).map(attempt);
     }
+}
+
+/// One attempt, as it travels.
+pub(super) fn attempt(it: &Attempt) -> wire::NoticeAttempt {
+    wire::NoticeAttempt { at: it.at.rfc3339(), delivered: it.delivered, says: it.says.clone() }
 }
 
 fn kind(kind: NotifyKind) -> NoticeKind {

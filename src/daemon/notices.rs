@@ -1,14 +1,18 @@
 //! What notices need of the daemon: those on the desktop, and those to addresses elsewhere.
 
-use tokio::sync::watch;
+use anyhow::{Result, anyhow};
+use tokio::sync::{oneshot, watch};
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use super::{Prepared, Shared, Start, notice_addresses};
+use super::{Daemon, Prepared, Shared, Start, notice_addresses};
 use provost_auth::role;
 use provost_config::{Config, DesktopTasks};
 use provost_domain::Door;
-use provost_effects::{DesktopOptions, DesktopParts, NoticeParts, NoticeSettings, PageAddress, TaskNotices};
+use provost_effects::{
+    DesktopOptions, DesktopParts, NoticeParts, NoticeSettings, Notices, PageAddress, TaskNotices,
+};
+use provost_protocols::own::{PushTold, TellPush};
 use provost_vault::Vault;
 
 /// The options of notices, from the configuration.
@@ -45,11 +49,37 @@ pub(super) fn both(
     (notices, addresses, desktop, NoticeParts { settings, vault, page })
 }
 
-/// Where the page is, while it is open. Links lead there.
+impl Daemon {
+    /// Says the key with which browsers subscribe. It is read from a file, so that no other order waits for it.
+    pub(super) fn say_push_key(&self, reply: oneshot::Sender<Result<String, String>>) {
+        let sender = self.sender.clone();
+        // The asker may have gone.
+        self.doors.spawn(async move { reply.send(sender.push_key().await).ok() });
+    }
+
+    /// Checks what a browser has said of its subscription: its address, its public key, and the secret that it shares.
+    pub(super) fn check_push(&self, endpoint: &str, keys: &(Box<str>, Box<str>)) -> Result<String> {
+        let checked = self.sender.check_push(endpoint, &keys.0, &keys.1);
+        checked.map(|()| "messages for this browser can be sent".into()).map_err(|why| anyhow!(why))
+    }
+}
+
+/// How browsers are told, once there is what tells them.
+pub(super) fn push_told(sender: Arc<OnceLock<Notices>>) -> TellPush {
+    Box::new(move || {
+        let Some(sender) = sender.get() else { return PushTold::default() };
+        let last =
+            sender.last().iter().map(|(to, it)| (to.to_string(), notice_addresses::attempt(it))).collect();
+        PushTold { problem: sender.push_trouble(), last }
+    })
+}
+
+/// Where the page is, while it is open; where browsers elsewhere have it, there. Links lead to it.
 fn page(shared: Arc<Mutex<Shared>>) -> PageAddress {
     Arc::new(move || {
         let shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
         let open = shared.0.doors.iter().find(|it| it.door == Door::Web.name());
-        open.map(|it| it.address.trim_end_matches('/').to_owned())
+        let here = open.map(|it| it.address.trim_end_matches('/').to_owned());
+        shared.0.public.first().cloned().or(here)
     })
 }

@@ -16,7 +16,7 @@ use provost_base::limits::WIT_WORKTREES_MAX;
 use provost_base::{AgentId, Destination, Digest, Json, Ttl};
 use provost_config::env::Environment;
 use provost_config::places::SYSTEM_CONFIG;
-use provost_config::{self as config, AcrossDoors, Config, Places, WebOrigin, Worker};
+use provost_config::{self as config, AcrossDoors, Config, Places, WebOrigin, WebRead, Worker};
 use provost_domain::post::{Owner, owner_slugs};
 use provost_domain::{self as domain, AutoSetting, CrewSetting, PostSettings, Settings, WorkerSetting};
 use provost_effects::{HookCommand, HookParts, not_ours, runs_outside, shell_profile};
@@ -71,6 +71,7 @@ pub(super) fn workers_and_settings(config: &Config, vault: &Vault) -> (Settings,
     settings.tasks_per_agent = config.limits.tasks_per_agent;
     settings.hooks = hook(config).is_some();
     settings.notices = notice_addresses::for_the_core(config);
+    settings.push = notice_addresses::push_for_the_core(config);
     settings.posts = posts(config);
     pictures::settings(config, &mut settings);
     let mut profiles = BTreeMap::new();
@@ -210,8 +211,10 @@ pub(super) fn passkeys(config: &Config, places: &Places) -> PasskeySetup {
     let files = PasskeyFiles { user: places.config.clone(), system, owner: ROOT, marks };
     let page = |it: &WebOrigin| Page { origin: it.as_str().to_owned(), host: it.host().to_owned() };
     let names = config.web.names.iter().map(|it| it.as_str().to_owned()).collect();
-    let hub = HubPages { names, port: config.web.all_port, path: format!("/r/{}", places.hash) };
-    PasskeySetup { files, pages: config.passkeys.origins.iter().map(page).collect(), hub }
+    let reads = config.web.read == WebRead::Open;
+    let hub = HubPages { names, port: config.web.all_port, path: format!("/r/{}", places.hash), reads };
+    let pages = config.passkeys.origins.iter().map(page).collect();
+    PasskeySetup { files, pages, hub, state: places.state.clone() }
 }
 
 /// The work trees of the repository, for those who ask about files in one of them.

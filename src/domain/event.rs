@@ -441,6 +441,26 @@ pub enum EventKind {
         /// From when passkeys count again.
         until: Timestamp,
     },
+    /// A browser is told from now on, by its push service.
+    PushAdded {
+        /// The id of the subscription.
+        id: Box<str>,
+        /// Its name for people.
+        name: Box<str>,
+        /// Scheme, host and port of its push service.
+        host: Box<str>,
+        /// The page at which it was subscribed.
+        origin: Box<str>,
+    },
+    /// A browser is told no more.
+    PushRemoved {
+        /// The id of the subscription.
+        id: Box<str>,
+        /// Its name for people.
+        name: Box<str>,
+        /// Why, in words.
+        why: Box<str>,
+    },
     /// A person has signed a verb with a passkey; what it does follows, unless it is refused.
     WordSaid(Box<SayWord>),
     /// Something that happened outside the core.
@@ -512,6 +532,8 @@ impl EventKind {
             EventKind::PasskeyAdded { .. } => "passkey_added",
             EventKind::PasskeyRevoked { .. } => "passkey_revoked",
             EventKind::PasskeysReset { .. } => "passkeys_reset",
+            EventKind::PushAdded { .. } => "push_added",
+            EventKind::PushRemoved { .. } => "push_removed",
             EventKind::WordSaid(_) => "word_said",
             EventKind::Recorded { .. } => "recorded",
         }

@@ -44,6 +44,7 @@ mod permission;
 pub mod post;
 mod principal;
 mod progress;
+mod push;
 mod quota;
 mod refusal;
 mod row;
@@ -112,6 +113,7 @@ pub use permission::PermissionEvent;
 pub use post::{BrokerState, Post, PostChange, PostSettings};
 pub use principal::{Principal, Proof, Share};
 pub use provost_base::{Door, Scope, Scopes};
+pub use push::{PushChange, PushSetting, PushSubscription, PushSubscriptions, push_address, push_id};
 pub use quota::{Quota, Uses};
 pub use refusal::{Failure, Refusal, RefusalKind};
 pub use row::Change;
@@ -213,6 +215,8 @@ pub struct State {
     pub tokens: Tokens,
     /// Passkeys on record.
     pub passkeys: Passkeys,
+    /// Browsers that are told by their push services.
+    pub push: PushSubscriptions,
     /// Jobs: the requests of editors, until they are forgotten.
     pub jobs: Jobs,
     /// Branches that are to be merged.
@@ -254,6 +258,7 @@ impl State {
             handoffs: Handoffs::default(),
             tokens: Tokens::default(),
             passkeys: Passkeys::default(),
+            push: PushSubscriptions::default(),
             jobs: Jobs::default(),
             merges: Merges::default(),
             switches: Switches::default(),
@@ -298,6 +303,7 @@ impl State {
             Change::PutToken(token) => self.tokens.put(token.clone()),
             Change::DropToken(digest) => self.tokens.remove(digest),
             Change::Passkey(change) => self.passkeys.apply(change),
+            Change::Push(change) => self.push.apply(change),
             Change::Job(change) => self.jobs.apply(change),
             Change::PutMerge(entry) => self.merges.put(entry.clone()),
             Change::DropMerge(number) => self.merges.remove(*number),

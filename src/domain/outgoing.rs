@@ -39,7 +39,7 @@ pub enum NoticeKind {
     Done,
     /// A run that has left something that runs later.
     Tainted,
-    /// A passkey that counts from now on, or no more.
+    /// A passkey that counts from now on, or no more; a browser that is told from now on, or no more.
     Passkey,
 }
 
@@ -90,6 +90,9 @@ pub struct OutgoingNotice {
     /// What agents wrote about it; empty where the address gets facts only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub words: Vec<NoticeWords>,
+    /// When it is to be sent, where a person has put it off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_before: Option<Timestamp>,
 }
 
 /// A text that an agent wrote. Nothing in it hides, and its length is bounded.
@@ -109,9 +112,9 @@ pub enum NoticeAbout {
     Approval(Box<ApprovalFacts>),
     /// A task.
     Task(Box<TaskFacts>),
-    /// A passkey.
+    /// A passkey, or a browser that a passkey has signed for.
     Passkey {
-        /// `added`, `revoked` or `reset`.
+        /// `added`, `revoked` or `reset`; `browser_added` or `browser_removed`.
         what: Box<str>,
         /// Its name for people; `None` where all were given up.
         name: Option<Box<str>>,
@@ -205,6 +208,20 @@ impl Outgoing {
         self.owed.is_empty()
     }
 
+    /// Whether an address is owed a notice of a question that was put off.
+    pub(super) fn is_put_off(&self, to: &str, approval: ApprovalId) -> bool {
+        self.owed_to(to).iter().filter_map(|id| self.owed.get(id)).any(|notice| {
+            let is_it =
+                |about: &NoticeAbout| matches!(about, NoticeAbout::Approval(it) if it.approval == approval);
+            notice.not_before.is_some() && is_it(&notice.about)
+        })
+    }
+
+    /// What an address is owed.
+    pub(super) fn owed_to(&self, to: &str) -> Vec<EffectId> {
+        self.by_address.get(to).map(|owed| owed.keys().copied().collect()).unwrap_or_default()
+    }
+
     /// Each address that is owed something: its name, how many, and when the oldest was made.
     pub fn by_address(&self) -> impl Iterator<Item = (&str, usize, Timestamp)> {
         self.by_address.iter().filter_map(|(to, owed)| {
@@ -261,11 +278,12 @@ impl State {
     /// Owes each address what it is to be told of the events of the current command. This is the last step of every command, so
     /// that no rule has to think of it.
     pub(super) fn owe_notices(&self, now: Timestamp, out: &mut Outbox) {
-        if self.settings.notices.is_empty() {
+        if self.settings.notices.is_empty() && self.push.is_empty() {
             return;
         }
         let news = self.news(now, out);
-        for target in &self.settings.notices {
+        let browsers = self.push.targets(&self.settings.push, out.news().1);
+        for target in self.settings.notices.iter().chain(&browsers) {
             let wanted: Vec<&News> = news.iter().filter(|it| it.is_for(target)).collect();
             self.outgoing.make_room(&target.name, wanted.len(), out);
             for it in wanted {
@@ -276,6 +294,7 @@ impl State {
                     at: it.at,
                     about: it.about.clone(),
                     words: if target.words { it.words.clone() } else { Vec::new() },
+                    not_before: None,
                 });
                 let id = out.owe(Effect::SendNotice { notice: notice.clone() });
                 out.put(Change::OweNotice(id, notice));
@@ -329,6 +348,8 @@ impl State {
             EventKind::PasskeyAdded { passkey, .. } => of_passkey("added", Some(&passkey.name)),
             EventKind::PasskeyRevoked { name, .. } => of_passkey("revoked", Some(name)),
             EventKind::PasskeysReset { .. } => of_passkey("reset", None),
+            EventKind::PushAdded { name, .. } => of_passkey("browser_added", Some(name)),
+            EventKind::PushRemoved { name, .. } => of_passkey("browser_removed", Some(name)),
             _ => return None,
         };
         Some(News { kind, event: event.seq, at: event.at, about, words })
@@ -377,7 +398,7 @@ impl News {
 /// The verb of a question about a tool of an agent's host.
 const PERMISSION: &str = "AskPermission";
 
-fn kind_of(parked: &Parked) -> NoticeKind {
+pub(super) fn kind_of(parked: &Parked) -> NoticeKind {
     match parked.command {
         Command::AskPermission(_) => NoticeKind::Permission,
         _ => NoticeKind::Approval,
@@ -407,7 +428,7 @@ fn end_in(event: &Event, id: ApprovalId) -> Option<End> {
     }
 }
 
-fn facts_of(parked: &Parked) -> ApprovalFacts {
+pub(super) fn facts_of(parked: &Parked) -> ApprovalFacts {
     let worker = match &parked.command {
         Command::Delegate(order) => Some(order.worker.clone()),
         _ => None,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::post::PostChange;
 use super::{
     ApplyChange, Contract, Counters, CrewChange, Deed, Door, GrantChange, Intent, JobChange, Lock, Mail,
-    MergeEntry, Notice, OutgoingNotice, Parked, PasskeyChange, RefusedCircle, RegisteredAgent, Switched,
-    Task, Token, Uses, Waiter,
+    MergeEntry, Notice, OutgoingNotice, Parked, PasskeyChange, PushChange, RefusedCircle, RegisteredAgent,
+    Switched, Task, Token, Uses, Waiter,
 };
 use provost_base::{
     AgentId, ApprovalId, ContractId, Digest, EffectId, Fence, IntentId, MailSeq, SymbolPath, TaskId, Ticket,
@@ -74,6 +74,8 @@ pub enum Change {
     DropToken(Digest),
     /// A row of the passkeys on record.
     Passkey(PasskeyChange),
+    /// A browser that is told, or told no more.
+    Push(PushChange),
     /// A row of a job.
     Job(JobChange),
     /// A branch that is to be merged, or how far it is.

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Delegate, Facts, Git, Network, NoticeTarget, PostSettings, Rate, Refusal, SecretUse, Tier, WorkerKind,
+    Delegate, Facts, Git, Network, NoticeTarget, PostSettings, PushSetting, Rate, Refusal, SecretUse, Tier,
+    WorkerKind,
 };
 use provost_base::{AgentId, Resource, Ttl};
 
@@ -40,6 +41,8 @@ pub struct Settings {
     pub hooks: bool,
     /// Addresses elsewhere that get notices.
     pub notices: Vec<NoticeTarget>,
+    /// What browsers are told by their push services.
+    pub push: PushSetting,
     /// The settings of messages between agents.
     pub posts: PostSettings,
     /// How a crew works together.
@@ -154,6 +157,7 @@ impl Settings {
             screenshots: false,
             hooks: false,
             notices: Vec::new(),
+            push: PushSetting::default(),
             posts: PostSettings::default(),
             crew: CrewSetting::default(),
             screenshot_rate: None,

@@ -145,6 +145,9 @@ impl Stretch {
             return false;
         }
         let verb = rest.first().filter(|it| !it.open).map_or("", |it| it.text.as_str());
+        if first.is_one_of(WITH_SUBSCRIPTS) && rest.iter().any(|it| it.text.contains('[')) {
+            return false;
+        }
         !first.open && (first.is_one_of(READERS) || (first.program() == "git" && GIT_READERS.contains(&verb)))
     }
 }
@@ -200,9 +203,14 @@ const INTERPRETERS: &[&str] = &["deno", "bun", "source", ".", "tee"];
 /// The same, by how their names begin: a version may follow.
 const INTERPRETERS_BEGIN: &[&str] = &["python", "pypy", "perl", "ruby", "node", "php", "lua"];
 
-/// Programs that run none of their words. `test`, `[` and `printf` evaluate the subscript of a variable that they are given.
-const READERS: &[&str] =
-    &["echo", "grep", "egrep", "fgrep", "cat", "ls", "head", "tail", "wc", "which", "type", "cd"];
+/// Programs that run none of their words.
+const READERS: &[&str] = &[
+    "echo", "printf", "grep", "egrep", "fgrep", "cat", "ls", "head", "tail", "wc", "which", "type", "cd",
+    "test", "[",
+];
+
+/// Those of them that evaluate the subscript of a variable that they are given, and run the commands in it.
+const WITH_SUBSCRIPTS: &[&str] = &["test", "[", "printf"];
 
 /// Commands of git that run none of their words.
 const GIT_READERS: &[&str] = &["commit", "log", "show", "add", "status"];
@@ -394,6 +402,7 @@ impl Reader {
     }
 
     fn push(&mut self, c: char) {
+        self.head |= !self.begun && self.in_text && self.stretch.words.is_empty();
         self.text.push(c);
         self.begun = true;
     }
@@ -431,7 +440,7 @@ impl Reader {
         }
         // Brackets by themselves are words of the shell's own.
         let open = open && !matches!(text.as_str(), "{" | "}" | "[" | "[[");
-        let head = std::mem::take(&mut self.head) || (self.in_text && self.stretch.words.is_empty());
+        let head = std::mem::take(&mut self.head);
         self.stretch.words.push(LineWord { text, open, aside, head });
     }
 

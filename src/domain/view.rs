@@ -10,6 +10,7 @@ mod merge;
 mod outgoing;
 mod passkey;
 mod post;
+mod push;
 mod switch;
 mod waits;
 
@@ -35,6 +36,7 @@ pub use merge::AllMerges;
 pub use outgoing::{OwedNotice, OwedNoticeOut, OwedNotices, OwedTo};
 pub use passkey::{AgentsAtWork, AllPasskeys, AllPasskeysOut};
 pub use post::{Inboxes, OpenQuestions, Overlaps, PresentMeetings, Roster, SeenFiles};
+pub use push::{AllPush, OnePush};
 pub use switch::{AllSwitches, OneSwitch};
 pub use waits::{AllWaits, AllWaitsOut};
 

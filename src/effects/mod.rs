@@ -75,8 +75,8 @@ pub use hook::{HookCommand, HookMessage, HookParts};
 pub use keeper::keep_if_asked;
 pub use network::not_ours;
 pub use notices::{
-    Attempt, NoticeAddress, NoticeParts, NoticeService, NoticeSettings, NoticeUrl, Notices,
-    webhook_signatures,
+    Agreed, Attempt, NO_SUBJECT, NoticeAddress, NoticeParts, NoticeService, NoticeSettings, NoticeUrl,
+    Notices, PushSending, Recipient, ServerKey, seal, seal_with, webhook_signatures,
 };
 pub use rehearse::{Left, Rehearsal, Rehearsed, rehearse};
 pub use result::{End, Outcome, Output, Spoken, TaskRun, outcome};

@@ -11,6 +11,7 @@
 
 mod chat;
 mod ntfy;
+mod push;
 mod queue;
 mod told;
 mod webhook;
@@ -28,11 +29,13 @@ use super::desktop_options::PageAddress;
 use super::engine_handle::{EngineHandle, now};
 use provost_base::limits::{NOTICE_KEPT_MS, NOTICE_WAITS_MS};
 use provost_base::{EffectId, Json, Secret, Timestamp, WebAddress, clipped};
-use provost_domain::command::Record;
-use provost_domain::view::{OwedNotice, OwedNoticeOut};
-use provost_domain::{NoticeAbout, NoticeKind, OutgoingNotice};
+use provost_domain::command::{Record, RemovePush};
+use provost_domain::view::{OnePush, OwedNotice, OwedNoticeOut};
+use provost_domain::{NoticeAbout, NoticeKind, OutgoingNotice, PushSubscription, push_id};
 use provost_egress::{Outward, OutwardAnswer, post, system_resolver};
 use provost_vault::{Delivery, Vault};
+pub use push::{Agreed, NO_SUBJECT, PushSending, Recipient, ServerKey, seal, seal_with};
+use push::{Unsent, send};
 use queue::Queue;
 use told::Told;
 pub use webhook::signatures as webhook_signatures;
@@ -83,6 +86,8 @@ pub struct NoticeAddress {
 pub struct NoticeSettings {
     /// The addresses by name.
     pub addresses: BTreeMap<Box<str>, Arc<NoticeAddress>>,
+    /// Messages to browsers.
+    pub push: PushSending,
     /// The name of the repository, for people.
     pub repository: Box<str>,
 }
@@ -119,11 +124,26 @@ struct Inner {
     last: Mutex<BTreeMap<Box<str>, Attempt>>,
 }
 
+/// Where a notice goes.
+enum Target {
+    /// To an address of the configuration.
+    Address(Arc<NoticeAddress>),
+    /// To a browser.
+    Browser(Arc<PushSubscription>),
+}
+
+impl Target {
+    /// Whether it is a program, which is also told of what is over.
+    fn is_program(&self) -> bool {
+        matches!(self, Target::Address(it) if it.service == NoticeService::Webhook)
+    }
+}
+
 /// How an attempt went.
 enum Tried {
     /// It was taken.
     Delivered,
-    /// The address wants nothing any more.
+    /// The address wants nothing any more, or the browser is not there any more.
     Gone,
     /// The address itself does not take anything now.
     Down(Option<Duration>),
@@ -160,8 +180,13 @@ impl Notices {
     /// # Errors
     /// Why it was not delivered, in words.
     pub async fn try_out(&self, name: &str) -> Result<String, String> {
-        let (address, repository) = self.address(name).ok_or_else(|| {
-            format!("there is no address `{name}` in force: see `provost notify list` and [notify.{name}]")
+        let target = self.target(name).await.ok_or_else(|| match push_id(name) {
+            None => {
+                format!(
+                    "there is no address `{name}` in force: see `provost notify list` and [notify.{name}]"
+                )
+            }
+            Some(id) => format!("there is no browser `{id}`: see `provost push list`"),
         })?;
         let at = self.0.handle.engine.now();
         let notice = OutgoingNotice {
@@ -171,20 +196,50 @@ impl Notices {
             at,
             about: NoticeAbout::Sample,
             words: Vec::new(),
+            not_before: None,
         };
         let head = self.0.handle.engine.journal_head().await.map_err(|err| err.to_string())?;
         let notice = OutgoingNotice { event: head.seq, ..notice };
         let id = format!("sample_{}", uuid::Uuid::new_v4().simple());
-        let answer = self.request(&address, &repository, &notice, &id).await;
-        let (tried, says) = judged(&address, answer);
+        let (tried, says) = self.attempt(&target, (&notice, 0), &id).await;
         let delivered = matches!(tried, Tried::Delivered);
         self.note(name, delivered, &says);
         if delivered { Ok(says) } else { Err(says) }
     }
 
-    fn address(&self, name: &str) -> Option<(Arc<NoticeAddress>, Box<str>)> {
+    /// The public key that browsers subscribe with. One is made where there is none.
+    ///
+    /// # Errors
+    /// Why none can be told, in words.
+    pub async fn push_key(&self) -> Result<String, String> {
+        // Before a browser is asked for anything: without it no message would be taken.
+        self.0.parts.settings.borrow().push.subject.clone()?;
+        let vault = self.0.parts.vault.clone();
+        let made = tokio::task::spawn_blocking(move || ServerKey::made_in(&vault)).await;
+        Ok(made.map_err(|_| "its key could not be read".to_owned())??.public())
+    }
+
+    /// Checks what a browser has said of its subscription: where messages for it go, and its keys.
+    ///
+    /// # Errors
+    /// Why it cannot be told, in words.
+    pub fn check_push(&self, endpoint: &str, p256dh: &str, auth: &str) -> Result<(), String> {
+        self.0.parts.settings.borrow().push.check(endpoint)?;
+        Recipient::read(p256dh, auth).map(drop)
+    }
+
+    /// Why no browser can be told, if none can.
+    pub fn push_trouble(&self) -> Option<String> {
         let settings = self.0.parts.settings.borrow();
-        Some((settings.addresses.get(name)?.clone(), settings.repository.clone()))
+        settings.push.subject.as_ref().err().or(settings.push.authority.as_ref().err()).cloned()
+    }
+
+    async fn target(&self, name: &str) -> Option<Target> {
+        let Some(id) = push_id(name) else {
+            return self.0.parts.settings.borrow().addresses.get(name).cloned().map(Target::Address);
+        };
+        let known = self.0.handle.look_at(OnePush(id.into())).await.ok()?;
+        known.map(Target::Browser)
     }
 
     /// Serves one address until the daemon stops.
@@ -226,7 +281,7 @@ impl Notices {
             return queue.put_off(effect, Instant::now());
         };
         let Some(found) = found else { return queue.remove(effect) };
-        let Some((address, repository)) = self.address(name) else {
+        let Some(target) = self.target(name).await else {
             return self
                 .give_up(queue, effect, &found, "the address is not in the configuration any more")
                 .await;
@@ -237,13 +292,16 @@ impl Notices {
         if self.0.handle.engine.now().since_ms(found.notice.at) > NOTICE_KEPT_MS {
             return self.give_up(queue, effect, &found, "it could not be delivered for three days").await;
         }
-        if found.is_past && address.service != NoticeService::Webhook {
+        if found.is_past && !target.is_program() {
             // No person is called to a question that waits no more.
             return self.settle(queue, effect).await;
         }
+        let early_ms = found.notice.not_before.map_or(0, |it| it.since_ms(self.0.handle.engine.now()));
+        if early_ms > 0 {
+            return queue.put_off_for(effect, Instant::now() + Duration::from_millis(early_ms));
+        }
         let id = format!("evt_{}_{}", found.daemon, found.notice.event);
-        let answer = self.request(&address, &repository, &found.notice, &id).await;
-        let (tried, says) = judged(&address, answer);
+        let (tried, says) = self.attempt(&target, (&found.notice, found.waiting), &id).await;
         self.note(name, matches!(tried, Tried::Delivered), &says);
         let now = Instant::now();
         match tried {
@@ -251,13 +309,7 @@ impl Notices {
                 queue.answers();
                 self.settle(queue, effect).await;
             }
-            Tried::Gone => {
-                tracing::warn!(
-                    address = name,
-                    "{says}; it gets no more notices until the configuration is read again"
-                );
-                queue.is_gone_now(now);
-            }
+            Tried::Gone => self.gone(queue, &target, name, says).await,
             Tried::Down(wait) => {
                 tracing::warn!(address = name, effect = %effect, "a notice was not delivered: {says}");
                 queue.is_down(effect, wait, now);
@@ -266,6 +318,26 @@ impl Notices {
                 tracing::warn!(address = name, effect = %effect, "a notice was not taken: {says}");
                 queue.answers();
                 queue.put_off(effect, now);
+            }
+        }
+    }
+
+    /// An address wants nothing any more; a browser is forgotten, with what it is owed.
+    async fn gone(&self, queue: &mut Queue, target: &Target, name: &str, says: String) {
+        match target {
+            Target::Address(_) => {
+                tracing::warn!(
+                    address = name,
+                    "{says}; it gets no more notices until the configuration is read again"
+                );
+                queue.is_gone_now(Instant::now());
+            }
+            Target::Browser(browser) => {
+                tracing::warn!(address = name, "{says}; it is told no more");
+                let verb = RemovePush { id: browser.id.clone(), why: says.into() };
+                // A person may have removed it at this moment.
+                let _removed = self.0.handle.tell(verb).await;
+                queue.begin_again(Instant::now());
             }
         }
     }
@@ -286,6 +358,29 @@ impl Notices {
     fn note(&self, name: &str, delivered: bool, says: &str) {
         let attempt = Attempt { at: now(), delivered, says: says.to_owned() };
         lock(&self.0.last).insert(name.into(), attempt);
+    }
+
+    /// Sends a notice once, and says how that went, also in words.
+    async fn attempt(
+        &self,
+        target: &Target,
+        (notice, waiting): (&OutgoingNotice, usize),
+        id: &str,
+    ) -> (Tried, String) {
+        let settings = self.0.parts.settings.borrow().clone();
+        match target {
+            Target::Address(it) => {
+                judged(Some(it.service), self.request(it, &settings.repository, notice, id).await)
+            }
+            Target::Browser(it) => {
+                let now = self.0.handle.engine.now();
+                match send(it, &settings.push, &self.0.parts.vault, (notice, waiting, now)).await {
+                    Ok(answer) => judged(None, Ok(answer)),
+                    Err(Unsent::Later(why)) => judged(None, Err(why)),
+                    Err(Unsent::Never(why)) => (Tried::Gone, why.to_owned()),
+                }
+            }
+        }
     }
 
     /// Makes the request of an address, and sends it.
@@ -341,8 +436,8 @@ fn secrets(vault: &Vault, address: &NoticeAddress) -> Result<(WebAddress, Vec<Se
     Ok((to, address.keys.iter().map(get).collect::<Result<_, String>>()?))
 }
 
-/// What an answer means, and in words what the address has said.
-fn judged(address: &NoticeAddress, answer: Result<OutwardAnswer, String>) -> (Tried, String) {
+/// What an answer means, and in words what the address has said; no service is that of a browser.
+fn judged(service: Option<NoticeService>, answer: Result<OutwardAnswer, String>) -> (Tried, String) {
     let OutwardAnswer { status, retry_after_s, text } = match answer {
         Ok(answer) => answer,
         Err(why) => return (Tried::Down(None), why),
@@ -355,6 +450,9 @@ fn judged(address: &NoticeAddress, answer: Result<OutwardAnswer, String>) -> (Tr
     let wait = retry_after_s.map(|it| Duration::from_millis(it.saturating_mul(1_000).min(most)));
     match status {
         200..=299 => (Tried::Delivered, format!("it has taken the notice (status {status}{said})")),
+        404 | 410 if service.is_none() => {
+            (Tried::Gone, format!("its push service knows this browser no more (status {status}{said})"))
+        }
         410 => (Tried::Gone, format!("it wants no more notices (status 410{said})")),
         300..=399 => {
             let hint = "provost follows no redirect; write the address that it leads to";
@@ -362,7 +460,12 @@ fn judged(address: &NoticeAddress, answer: Result<OutwardAnswer, String>) -> (Tr
         }
         429 => (Tried::Down(wait), format!("it wants fewer notices at a time (status 429{said})")),
         500.. => (Tried::Down(wait), format!("it is out of order (status {status}{said})")),
-        400 | 401 | 403 if address.service == NoticeService::Webhook => {
+        401 | 403 if service.is_none() => {
+            let hint =
+                "does `subject` in [push] name a mail address or page of yours, and is the clock right?";
+            (Tried::Refused, format!("it does not take the notice (status {status}{said}); {hint}"))
+        }
+        400 | 401 | 403 if service == Some(NoticeService::Webhook) => {
             let hint = "is the key the one that it knows, and its clock right?";
             (Tried::Refused, format!("it does not take the notice (status {status}{said}); {hint}"))
         }

@@ -18,6 +18,8 @@ pub enum TaskFilter {
     All,
     /// Tasks that are not finished.
     Active,
+    /// Tasks that are finished, whatever their end.
+    Finished,
     /// The completed and cancelled.
     Completed,
     /// Tasks that have failed.
@@ -130,11 +132,11 @@ impl Provost {
         let live = self.view(LiveTasks).await?;
         let active = match filter {
             TaskFilter::All | TaskFilter::Active => live.tasks,
-            TaskFilter::Completed | TaskFilter::Failed => Vec::new(),
+            TaskFilter::Finished | TaskFilter::Completed | TaskFilter::Failed => Vec::new(),
         };
         let finished = match filter {
             TaskFilter::Active => Finished::default(),
-            TaskFilter::All => self.finished(None, limit, before).await?,
+            TaskFilter::All | TaskFilter::Finished => self.finished(None, limit, before).await?,
             TaskFilter::Completed => self.finished(Some(Status::Completed), limit, before).await?,
             TaskFilter::Failed => self.finished(Some(Status::Failed), limit, before).await?,
         };

@@ -29,6 +29,7 @@ mod posts;
 mod programs;
 mod screenshot;
 mod task_pages;
+mod touching;
 mod work_trees;
 mod writing;
 
@@ -62,6 +63,7 @@ pub use provost_jail::{Chunk, Reader, Stream, Transcript, Used};
 pub use provost_workspace::work_trees::Listed as ListedWorkTree;
 pub use screenshot::Screenshot;
 pub use task_pages::{TASK_STATES, TaskChoice, TaskPage, TaskPlace, task_state};
+pub use touching::Touching;
 pub use writing::{WriteOrder, commit_of};
 
 use programs::Programs;

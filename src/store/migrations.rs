@@ -169,6 +169,9 @@ const STEPS: &[&str] = &[
     );
     CREATE TABLE searched_task (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE) STRICT; -- rows of search_task
 ",
+    "
+    CREATE TABLE push (id TEXT PRIMARY KEY NOT NULL, body TEXT NOT NULL) STRICT; -- browsers that are told
+",
 ];
 
 /// Marks a database file as Provost's: `prvs`.

@@ -103,7 +103,7 @@ pub(super) fn offset(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
 
-fn parse(parser: &mut Parser, bytes: &[u8], limit: &Limit<'_>) -> Result<Tree, Trouble> {
+pub(super) fn parse(parser: &mut Parser, bytes: &[u8], limit: &Limit<'_>) -> Result<Tree, Trouble> {
     let mut trouble = None;
     let mut progress = |_: &ParseState| {
         trouble = limit.reached();
@@ -124,7 +124,7 @@ pub(super) struct Limit<'a> {
 }
 
 impl<'a> Limit<'a> {
-    fn new(patience: &'a ParseDeadline<'a>) -> Self {
+    pub(super) fn new(patience: &'a ParseDeadline<'a>) -> Self {
         Self { end: Instant::now() + Duration::from_millis(SOURCE_READ_MS_MAX), patience }
     }
 

@@ -46,6 +46,15 @@ pub enum BindError {
     /// The folder is not ours.
     #[error("{}: belongs to another user; choose another address", .0.display())]
     ForeignFolder(PathBuf),
+    /// Others can put a socket of their own in its place.
+    #[error("{}: other users can write to it, and so take the socket's place; `chmod go-w {}`", .0.display(), .0.display())]
+    WritableFolder(PathBuf),
+    /// The folder's group is none of this user's, and the folder does not hand it on.
+    #[error(
+        "{}: is of a group that you are not in; have root let it hand its group on: `chmod g+s {}`",
+        .0.display(), .0.display()
+    )]
+    ForeignGroup(PathBuf),
     /// The address has no file name.
     #[error("{}: is not the name of a file", .0.display())]
     NotAName(PathBuf),
@@ -99,18 +108,46 @@ pub fn bind(path: &Path, place: SocketFolder) -> Result<Bound, BindError> {
     bind_in(open_folder(&folder_path, place)?, path)
 }
 
+/// The same for processes of the folder's group as well: the socket has that group, and mode 0660.
+///
+/// # Errors
+/// [`BindError`], as for [`bind`], and where others than this user and root can write to the folder.
+pub fn bind_for_group(path: &Path, place: SocketFolder) -> Result<Bound, BindError> {
+    let (folder_path, _) = split(path)?;
+    let folder = open_folder(&folder_path, place)?;
+    let io = |source: io::Error| BindError::Io { path: path.to_owned(), source };
+    let stat = fs::fstat(&folder).map_err(|e| io(e.into()))?;
+    if stat.st_uid != 0 && stat.st_uid != rustix::process::geteuid().as_raw() {
+        return Err(BindError::ForeignFolder(folder_path));
+    }
+    if stat.st_mode & 0o022 != 0 {
+        return Err(BindError::WritableFolder(folder_path));
+    }
+    bind_as(folder, path, Some(stat.st_gid))
+}
+
 /// The same in a folder that is open already, and is found under the path no more.
 ///
 /// # Errors
 /// [`BindError`], as for [`bind`].
 pub fn bind_in(folder: OwnedFd, path: &Path) -> Result<Bound, BindError> {
+    bind_as(folder, path, None)
+}
+
+/// With a group, for that group as well.
+fn bind_as(folder: OwnedFd, path: &Path, group: Option<u32>) -> Result<Bound, BindError> {
     let (folder_path, name) = split(path)?;
     let io = |source: io::Error| BindError::Io { path: path.to_owned(), source };
 
     let private_name = format!(".provost-{}", uuid::Uuid::new_v4().simple());
     fs::mkdirat(&folder, &private_name, Mode::RWXU).map_err(|e| io(e.into()))?;
-    let made = make(&folder, &folder_path, &private_name);
-    let placed = made.map_err(io).and_then(|(private, listener, identity)| {
+    let made = make(&folder, &folder_path, &private_name).map_err(io);
+    let made = made.and_then(|made| match group.map(|group| hand_to(&made.0, group)) {
+        Some(Err(Errno::PERM)) => Err(BindError::ForeignGroup(folder_path.clone())),
+        Some(Err(e)) => Err(io(e.into())),
+        Some(Ok(())) | None => Ok(made),
+    });
+    let placed = made.and_then(|(private, listener, identity)| {
         let _turn = Turn::take(&folder);
         place_socket(&private, &folder, path, &name)?;
         Ok((listener, identity))
@@ -254,7 +291,10 @@ fn open_folder(path: &Path, place: SocketFolder) -> Result<OwnedFd, BindError> {
 fn make(folder: &OwnedFd, folder_path: &Path, name: &str) -> io::Result<(OwnedFd, UnixListener, Identity)> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let private = fs::openat(folder, name, flags, Mode::empty())?;
-    fs::fchmod(&private, Mode::RWXU)?;
+    // A folder that hands its group on hands on that it does; setting the mode could take this away.
+    if fs::fstat(&private)?.st_mode & 0o777 != 0o700 {
+        fs::fchmod(&private, Mode::RWXU)?;
+    }
     let address = if cfg!(target_os = "linux") {
         PathBuf::from(format!("/proc/self/fd/{}/s", private.as_raw_fd()))
     } else {
@@ -264,6 +304,15 @@ fn make(folder: &OwnedFd, folder_path: &Path, name: &str) -> io::Result<(OwnedFd
     fs::chmodat(&private, "s", Mode::RUSR | Mode::WUSR, AtFlags::empty())?;
     let identity = Identity::of(&fs::statat(&private, "s", AtFlags::SYMLINK_NOFOLLOW)?);
     Ok((private, listener, identity))
+}
+
+/// Lets a group connect to the socket, which no other process can reach yet.
+fn hand_to(private: &OwnedFd, group: u32) -> Result<(), Errno> {
+    let stat = fs::statat(private, "s", AtFlags::SYMLINK_NOFOLLOW)?;
+    if stat.st_gid != group {
+        fs::chownat(private, "s", None, Some(fs::Gid::from_raw(group)), AtFlags::SYMLINK_NOFOLLOW)?;
+    }
+    fs::chmodat(private, "s", Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::WGRP, AtFlags::empty())
 }
 
 /// Moves the socket to its place; a dead one that is there already is moved aside first.

@@ -347,6 +347,8 @@ impl Lines {
             // A browser signs, and the screen answers by its keys; what a drawing shows, the list beside it says.
             Block::Answer(_)
             | Block::Enrol(_)
+            | Block::Push(_)
+            | Block::Vouch(_)
             | Block::Graph { .. }
             | Block::Changes { .. }
             | Block::Log { .. } => return,
@@ -452,6 +454,7 @@ pub(crate) fn cell(it: &Cell, look: Look, now_ms: i64) -> (String, Style) {
             (time_left(at, now_ms), if soon { look.tone(Tone::Bad) } else { Style::new() })
         }
         Cell::Link { text, .. } => (shown(text), look.link()),
+        Cell::Share { text, .. } => (shown(text), Style::new()),
         Cell::None => (String::new(), Style::new()),
     }
 }

@@ -10,9 +10,9 @@ use serde_json::Value;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::timeout;
 
-use super::ask::became;
 use super::inputs::{Input, News};
 use provost_client::daemons::Repository;
+use provost_client::views::became;
 use provost_client::{Client, ClientError};
 
 /// Pauses before a stream that broke is opened again by itself. A daemon that runs has closed it for a reason that passes.
@@ -69,7 +69,9 @@ impl Follow {
             Ok(events) => events,
             Err(err) => return (err, false),
         };
+        // A phone that reads the picture of it opens the one elsewhere alone.
         let page = about.doors.iter().find(|it| it.door == "web").map(|it| it.address.clone());
+        let page = about.public.first().cloned().or(page);
         let live = News::Live { repository: self.number, page };
         if self.tell(live).await.is_err() {
             return (ClientError::Broken("the screen has ended".into()), true);
@@ -105,6 +107,6 @@ fn answered(event: &Value) -> Option<(u64, String, String)> {
         return None;
     }
     let approval = about.get("approval")?.as_u64()?;
-    let (_, who, what) = became(event, approval)?;
+    let (_, who, what) = became(event, approval, None)?;
     Some((approval, who, what))
 }

@@ -39,6 +39,7 @@ pub use draw::draw;
 pub use inputs::{Input, News, Order};
 pub use look::Look;
 pub use model::{Model, SMALLEST, WIDE};
+pub use qr::lines as qr_lines;
 pub use screen::Screen;
 
 pub use provost_client::daemons::{Repository, Whose};

@@ -6,7 +6,7 @@ use qrcode::{EcLevel, QrCode};
 /// The lines of the picture, with its quiet zone; `None` for an address that is too long for one.
 ///
 /// A camera wants dark on light. Blocks are light where a terminal writes light on dark; where it writes `dark_ink`, they are dark.
-pub(crate) fn lines(address: &str, dark_ink: bool) -> Option<Vec<String>> {
+pub fn lines(address: &str, dark_ink: bool) -> Option<Vec<String>> {
     let code = QrCode::with_error_correction_level(address, EcLevel::L).ok()?;
     // The library thinks of dark ink: it calls a block `Dark`, and a blank `Light`.
     let (blank, block) = (Dense1x2::Light, Dense1x2::Dark);

@@ -293,7 +293,10 @@ async fn carried_out(client: Client, speaker: Result<Option<AgentId>, String>, o
             Err(err) => done(repository, in_words(&err), false),
         },
         Order::OpenPage { repository } => match client.open_page().await {
-            Ok(page) => News::Page { repository, address: page.address },
+            Ok(page) => {
+                let address = page.public.into_iter().next().unwrap_or(page.address);
+                News::Page { repository, address }
+            }
             Err(err) => done(repository, in_words(&err), false),
         },
         // Carried out where they come from.

@@ -82,6 +82,10 @@ pub enum Block {
     Answer(Answering),
     /// Where a passkey is enrolled.
     Enrol(Enrolling),
+    /// Where the browser that shows this is told by its push service.
+    Push(Subscribing),
+    /// Where a known passkey signs for a new one of another page.
+    Vouch(Box<Vouching>),
     /// What a task's worker writes, read apart from the view.
     Log {
         /// The task.
@@ -158,6 +162,13 @@ pub enum Cell {
         text: String,
         /// The path of the view.
         to: String,
+    },
+    /// A number, and how much of the largest of its column it is.
+    Share {
+        /// The number.
+        text: String,
+        /// Its share of the largest, in thousandths.
+        of_thousand: u16,
     },
     /// Nothing.
     None,
@@ -321,6 +332,8 @@ pub struct Signer {
     pub name: String,
     /// The host of the pages that it signs for.
     pub rp_id: String,
+    /// A page of that host that is open, as scheme, host and port.
+    pub page: Option<String>,
 }
 
 /// Where a passkey answers an approval.
@@ -357,6 +370,34 @@ pub struct Enrolling {
     pub name_bytes_max: usize,
 }
 
+/// Where a browser is subscribed to its push service.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Subscribing {
+    /// Why none can be subscribed now, where none can.
+    pub why_not: Option<String>,
+    /// The id of the daemon, which signatures are for.
+    pub daemon: String,
+    /// The passkeys that may sign for it.
+    pub signers: Vec<Signer>,
+    /// The browsers that are told already: id and name. The id is the beginning of its address's SHA-256.
+    pub told: Vec<(String, String)>,
+}
+
+/// Where a known passkey signs for a new one of another page.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Vouching {
+    /// The new one, as it came: the page computes what is signed of it.
+    pub waiting: provost_api::wire::WaitingPasskey,
+    /// The name of the new one, in which nothing hides.
+    pub name: String,
+    /// The host of its pages.
+    pub host: String,
+    /// The id of the daemon, which signatures are for.
+    pub daemon: String,
+    /// The passkeys that may sign for it.
+    pub signers: Vec<Signer>,
+}
+
 impl Command {
     /// A command that anyone at a terminal may type.
     pub fn new(does: &str, line: impl Into<String>) -> Self {
@@ -383,7 +424,21 @@ pub struct DiffFile {
     pub lines: Vec<DiffLine>,
     /// Lines beyond those.
     pub more: usize,
+    /// What is marked in its lines. It is told beside what a passkey signs, and has no text.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub marks: Vec<LineMarks>,
 }
+
+/// What is marked in a line of a difference, by places in its text that are counted as browsers do, in units of UTF-16.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct LineMarks(
+    /// The place of the line among those of its file.
+    pub u32,
+    /// Colours: where each begins, its length, and its number.
+    pub Vec<u32>,
+    /// What is different from the line in whose place it stands: where it begins and ends.
+    pub Option<(u32, u32)>,
+);
 
 /// A line of a difference.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]

@@ -1,7 +1,7 @@
 //! A difference in git's form, as files and lines.
 
 use provost_base::limits::WEB_DIFF_LINES_MAX;
-use provost_base::visible;
+use provost_base::{Unclear, check_look, visible};
 
 use super::{DiffFile, DiffLine};
 
@@ -26,6 +26,7 @@ pub fn files(text: &str) -> Vec<DiffFile> {
                 removed: 0,
                 lines: Vec::new(),
                 more: 0,
+                marks: Vec::new(),
             });
             (before, after) = (None, None);
         }
@@ -89,7 +90,21 @@ fn path_at(lines: &[&str], at: usize) -> String {
     };
     let in_head =
         || lines[at].strip_prefix("diff --git ").and_then(|it| it.rsplit_once(" b/")).map(|it| it.1);
-    visible(named("+++ ").or_else(|| named("--- ")).or_else(in_head).unwrap_or_default())
+    told(named("+++ ").or_else(|| named("--- ")).or_else(in_head).unwrap_or_default())
+}
+
+/// A path in which nothing hides, with what is said where it would pass for another one.
+fn told(path: &str) -> String {
+    let alike = path.split('/').find_map(|part| match check_look(part) {
+        Err(why @ (Unclear::Lookalike(..) | Unclear::Scripts(_))) => Some(why),
+        _ => None,
+    });
+    let shown = visible(path);
+    match alike {
+        Some(Unclear::Lookalike(code, like)) => format!("{shown} (its U+{code:04X} looks like '{like}')"),
+        Some(_) => format!("{shown} (its letters are of several scripts)"),
+        None => shown,
+    }
 }
 
 fn without_side(path: &str) -> &str {

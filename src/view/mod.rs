@@ -9,7 +9,9 @@ mod agents;
 mod approval;
 mod audit;
 mod block;
+mod cost;
 mod diff;
+mod earlier;
 mod events;
 mod filter;
 mod graph;
@@ -20,22 +22,28 @@ mod messages;
 mod needs;
 mod numbers;
 mod passkeys;
+mod push;
 mod repository;
 mod request;
 mod search;
+mod states;
 mod task;
 mod tasks;
+mod touches;
 mod waits;
+mod web_sessions;
 mod word;
 
 pub use agents::agents;
 pub use approval::{ASKED, answering, approval, gone, no_terminal, signed, takes_a_person};
 pub use audit::{audit, request};
 pub use block::{
-    Answering, Block, Cell, Command, DiffFile, DiffLine, Empty, Enrolling, Fact, Here, Line, Row, Rows,
-    Shown, Signer,
+    Answering, Block, Cell, Command, DiffFile, DiffLine, Empty, Enrolling, Fact, Here, Line, LineMarks, Row,
+    Rows, Shown, Signer, Subscribing, Vouching,
 };
+pub use cost::costs;
 pub use diff::files as diff_files;
+pub use earlier::{Earlier, earlier};
 pub use events::events;
 pub use filter::Filter;
 pub use graph::{Drawing, Edge, Placed, draw};
@@ -46,12 +54,16 @@ pub use messages::messages;
 pub use needs::{NeedSources, needs};
 pub use numbers::{numbers, numbers_in_words};
 pub use passkeys::passkeys;
-pub use repository::{Known, Lead, State, needs_of_all, repositories};
-pub use request::{facts, words};
+pub use push::browsers;
+pub use repository::{APART, Known, Lead, State, needs_of_all, repositories};
+pub use request::{difference, facts, words};
 pub use search::{no_search, search};
+pub use states::{has_states, states};
 pub use task::{changes, task};
 pub use tasks::{task_page, tasks};
+pub use touches::touches;
 pub use waits::waits;
+pub use web_sessions::web_sessions;
 pub use word::{Tone, Word, of_risk, of_task};
 
 /// A text as it stands in one part of a path or in the value of a query: everything but letters, digits and `-_.~` is a code.

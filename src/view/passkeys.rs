@@ -5,12 +5,20 @@ use provost_base::limits::PASSKEY_NAME_BYTES_MAX;
 use provost_base::visible;
 
 use super::block::Empty;
-use super::{Block, Cell, Command, Enrolling, Here, Line, Row, Rows, Shown, Signer, Tone, Word};
+use super::{Block, Cell, Command, Enrolling, Here, Line, Row, Rows, Shown, Signer, Tone, Vouching, Word};
 
 /// The passkeys that may sign.
 pub(crate) fn signers(known: &Passkeys) -> Vec<Signer> {
     let good = known.passkeys.iter().filter(|it| it.revoked_at.is_none());
-    good.map(|it| Signer { name: visible(&it.name), rp_id: visible(&it.rp_id) }).collect()
+    let page = |host: &str| {
+        let is_at = |origin: &&String| {
+            let authority = origin.split_once("://").map_or("", |(_, it)| it);
+            authority.split(':').next() == Some(host)
+        };
+        known.origins.iter().find(is_at).cloned()
+    };
+    good.map(|it| Signer { name: visible(&it.name), rp_id: visible(&it.rp_id), page: page(&it.rp_id) })
+        .collect()
 }
 
 /// Why none of the passkeys counts at the moment, whichever there are, and the command that says more.
@@ -36,6 +44,15 @@ pub fn passkeys(known: &Passkeys) -> Shown {
             .then(|| "The list is root's, and only root changes it: sudo provost passkey install.".into())
     });
     let signers = signers(known);
+    if let Some(waiting) = &known.waiting {
+        blocks.push(Block::Vouch(Box::new(Vouching {
+            waiting: waiting.clone(),
+            name: visible(&waiting.name),
+            host: visible(&waiting.rp_id),
+            daemon: known.daemon.clone(),
+            signers: signers.clone(),
+        })));
+    }
     let rows = Rows {
         title: "Passkeys that answer".into(),
         columns: vec!["Passkey", "For pages at", "Kind", "Enrolled", "By", "Last used", "Counter"],

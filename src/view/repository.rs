@@ -20,6 +20,8 @@ impl Lead {
     #[must_use]
     pub fn of(&self, mut shown: Shown) -> Shown {
         shown.next = shown.next.map(|it| self.path(&it));
+        // A browser has one subscription for a page, which is of one daemon.
+        shown.blocks.retain(|it| !matches!(it, Block::Push(_)));
         shown.blocks.iter_mut().for_each(|it| self.block(it));
         shown
     }
@@ -63,6 +65,8 @@ impl Lead {
             Block::Enrol(it) => self.command(&mut it.code),
             Block::Notice(_)
             | Block::Words { .. }
+            | Block::Push(_)
+            | Block::Vouch(_)
             | Block::Diff { .. }
             | Block::Graph { .. }
             | Block::Changes { .. }
@@ -84,7 +88,12 @@ pub enum State {
     Stale(String, String),
     /// No daemon runs; the next command.
     Stopped(String),
+    /// It answers, and is read at its own page alone, which that command opens.
+    Apart(String),
 }
+
+/// Why a repository is not shown on a page over all.
+pub const APART: &str = "it is read at its own page, after a passkey has signed in";
 
 impl State {
     /// One word for it.
@@ -95,6 +104,7 @@ impl State {
             Self::Reconnecting => Word::new("reconnecting", Tone::Waiting),
             Self::Stale(..) => Word::new("stale", Tone::Bad),
             Self::Stopped(_) => Word::new("stopped", Tone::Quiet),
+            Self::Apart(_) => Word::new("its own page", Tone::Quiet),
         }
     }
 
@@ -103,6 +113,7 @@ impl State {
         match self {
             Self::Stale(why, next) => Some((why, next)),
             Self::Stopped(next) => Some(("no daemon runs", next)),
+            Self::Apart(next) => Some((APART, next)),
             Self::Connecting | Self::Live | Self::Reconnecting => None,
         }
     }
@@ -227,7 +238,8 @@ fn notice(known: &Known, all: &[Known]) -> Option<Block> {
         None => String::new(),
     };
     let text = format!("{}: {}{kept}; try: {}", known.label(all), visible(why), visible(next));
-    let tone = if matches!(known.state, State::Stopped(_)) { Tone::Quiet } else { Tone::Bad };
+    let tone =
+        if matches!(known.state, State::Stopped(_) | State::Apart(_)) { Tone::Quiet } else { Tone::Bad };
     Some(Block::Notice(Line { text, tone }))
 }
 

@@ -7,6 +7,8 @@ use serde_json::Value;
 use provost_api::wire::Approval;
 use provost_base::visible;
 
+use super::DiffFile;
+
 /// What the daemon knows, a name and a fact each; a fact without a name goes on with the one before. All of it can be seen.
 pub fn facts(approval: &Approval, time: impl Fn(&str) -> String) -> Vec<(&'static str, String)> {
     let mut facts = vec![
@@ -54,7 +56,7 @@ pub fn words(approval: &Approval) -> Vec<(&'static str, String)> {
     let shown =
         approval.request.as_ref().map(|it| without_what_was_found(it, of_an_apply(approval).is_some()));
     let more = shown.as_ref().and_then(beyond_the_goal);
-    let diff = of_an_apply(approval).and_then(difference).map(|it| ("the difference that it makes:", it));
+    let diff = of_an_apply(approval).and_then(diff_of).map(|it| ("the difference that it makes:", it));
     let said = goal.into_iter().chain(more.map(|more| ("and the rest of its request:", more))).chain(diff);
     said.map(|(says, text)| (says, visible(&text))).collect()
 }
@@ -79,8 +81,13 @@ fn without_what_was_found(request: &Value, is_apply: bool) -> Value {
     request
 }
 
+/// The files of the difference that an apply would make, as they are shown; of another request there are none.
+pub fn difference(approval: &Approval) -> Vec<DiffFile> {
+    of_an_apply(approval).and_then(diff_of).map(|text| super::diff_files(&visible(&text))).unwrap_or_default()
+}
+
 /// What an apply would change, as lines.
-fn difference(request: &Value) -> Option<String> {
+fn diff_of(request: &Value) -> Option<String> {
     request.get("diff")?.as_str().filter(|it| !it.is_empty()).map(str::to_owned)
 }
 

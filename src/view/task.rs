@@ -2,6 +2,7 @@
 
 use provost_api::wire::{Previewed, ScanReport, Task};
 use provost_base::{task_command, visible};
+use serde_json::Value;
 
 use super::block::Empty;
 use super::{
@@ -64,11 +65,54 @@ pub fn task(it: &Task) -> Shown {
     shown
 }
 
-/// Why it failed, in words, where the daemon says so.
-fn failure(it: &Task) -> Option<String> {
+/// Why it failed, in a sentence. One that this version does not know is told by its own words.
+pub(crate) fn failure(it: &Task) -> Option<String> {
     let failure = it.failure.as_ref()?;
-    let said = ["message", "why", "reason", "error"].iter().find_map(|name| failure.get(name)?.as_str());
-    Some(visible(&said.map_or_else(|| failure.to_string(), str::to_owned)))
+    let (kind, about) = match failure {
+        Value::String(kind) => (kind.as_str(), &Value::Null),
+        Value::Object(members) => members.iter().next().map(|(kind, about)| (kind.as_str(), about))?,
+        _ => ("", failure),
+    };
+    // Reasons come with a full stop of their own, or without one.
+    let text =
+        |name: &str| about.get(name)?.as_str().map(|it| it.trim_end_matches('.')).filter(|it| !it.is_empty());
+    let number =
+        |name: &str| about.get(name).and_then(Value::as_u64).map(|it| it.to_string()).unwrap_or_default();
+    let named = |name: &str| text(name).unwrap_or("unknown");
+    let because = |name: &str| text(name).map(|it| format!(": {it}")).unwrap_or_default();
+    let said = match kind {
+        "policy_denied" => format!("Rule {} has denied it{}.", named("rule"), because("reason")),
+        "approval_denied" => {
+            format!("{} has denied approval {}{}.", named("approver"), number("approval"), because("note"))
+        }
+        "approval_timeout" => {
+            format!("Approval {} was not answered in time, which denies it.", number("approval"))
+        }
+        "sandbox" => format!("The directory cannot be worked in{}.", because("why")),
+        "lease_timeout" => {
+            format!("Worker {} gave no sign of life for {} s.", named("worker"), number("timeout_s"))
+        }
+        "worker_away" => {
+            format!("Worker {} did not come for it within {} s.", named("worker"), number("kept_s"))
+        }
+        "run_timeout" => format!("It ran longer than the {} s that it had.", number("timeout_s")),
+        "lost" => "The daemon ended while it ran, so that its end is not known.".into(),
+        "jail_refused" => format!("The jail could not be set up{}.", because("why")),
+        "worker_failed" => format!("The worker ended badly{}.", because("why")),
+        // A kind of a later version.
+        kind => format!("It failed: {}.", in_its_own_words(kind, about)),
+    };
+    Some(visible(&said))
+}
+
+/// Names and values, one behind the other.
+fn in_its_own_words(kind: &str, about: &Value) -> String {
+    let value = |it: &Value| it.as_str().map_or_else(|| it.to_string(), str::to_owned);
+    let members = about.as_object().into_iter().flatten();
+    let members = members.map(|(name, it)| format!("{} {}", name.replace('_', " "), value(it)));
+    let words: Vec<String> =
+        Some(kind.replace('_', " ")).filter(|it| !it.is_empty()).into_iter().chain(members).collect();
+    words.join(", ")
 }
 
 fn facts(it: &Task) -> Vec<Fact> {
@@ -156,6 +200,7 @@ pub fn changes(found: &[Previewed]) -> Block {
             removed: usize::try_from(it.removed).unwrap_or(usize::MAX),
             more: lines.as_ref().map_or(0, |it| it.more),
             lines: lines.map(|it| it.lines).unwrap_or_default(),
+            marks: Vec::new(),
         }
     };
     Block::Diff { title: "Changes".into(), files: found.iter().map(file).collect() }

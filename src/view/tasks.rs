@@ -63,8 +63,8 @@ pub fn task_page(found: &TaskPage, filter: &Filter, typed: &str, older: bool) ->
         blocks.push(Block::List(Rows {
             title: format!("Not finished ({})", found.live),
             columns: COLUMNS.to_vec(),
+            more: if older { 0 } else { found.live.saturating_sub(live.len()) },
             rows: live.into_iter().map(row).collect(),
-            more: 0,
             empty: empty(filter, "No task waits or runs.", Some("provost delegate \"cargo test\"")),
         }));
     }

@@ -3,12 +3,15 @@
 //!
 //! A module names another by its plain name; that is replaced by the name with the digest, and the digest of the one has the
 //! content of the other in it. So the table is in the order of use: what is used stands first.
+//!
+//! What makes an app of the page stands at fixed paths: its manifest, and its service worker, which gets the names of all files.
 
 use std::sync::LazyLock;
 
 use hyper::StatusCode;
 use hyper::body::Bytes;
 use hyper::header::{CACHE_CONTROL, HeaderValue};
+use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
 use provost_protocols::loopback::{Answer, whole};
@@ -16,11 +19,17 @@ use provost_protocols::loopback::{Answer, whole};
 const CSS: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 const PICTURE: &str = "image/svg+xml";
+const ICON: &str = "image/png";
+const MANIFEST: &str = "application/manifest+json";
 
 /// The files, in the order of use.
 const FILES: &[(&str, &str, &[u8])] = &[
     ("page.css", CSS, include_bytes!("page/page.css")),
     ("mark.svg", PICTURE, include_bytes!("page/mark.svg")),
+    ("icon-192.png", ICON, include_bytes!("page/icon-192.png")),
+    ("icon-512.png", ICON, include_bytes!("page/icon-512.png")),
+    ("maskable-192.png", ICON, include_bytes!("page/maskable-192.png")),
+    ("maskable-512.png", ICON, include_bytes!("page/maskable-512.png")),
     ("dom.js", SCRIPT, include_bytes!("page/dom.js")),
     ("place.js", SCRIPT, include_bytes!("page/place.js")),
     ("time.js", SCRIPT, include_bytes!("page/time.js")),
@@ -29,12 +38,19 @@ const FILES: &[(&str, &str, &[u8])] = &[
     ("sign.js", SCRIPT, include_bytes!("page/sign.js")),
     ("answer.js", SCRIPT, include_bytes!("page/answer.js")),
     ("enrol.js", SCRIPT, include_bytes!("page/enrol.js")),
+    ("session.js", SCRIPT, include_bytes!("page/session.js")),
     ("graph.js", SCRIPT, include_bytes!("page/graph.js")),
+    ("diff.js", SCRIPT, include_bytes!("page/diff.js")),
+    ("install.js", SCRIPT, include_bytes!("page/install.js")),
+    ("push.js", SCRIPT, include_bytes!("page/push.js")),
     ("blocks.js", SCRIPT, include_bytes!("page/blocks.js")),
     ("keys.js", SCRIPT, include_bytes!("page/keys.js")),
     ("palette.js", SCRIPT, include_bytes!("page/palette.js")),
     ("main.js", SCRIPT, include_bytes!("page/main.js")),
 ];
+
+/// The service worker. It is for the whole page, so that its path is not that of a file.
+const WORKER: (&str, &str, &str) = ("service-worker.js", SCRIPT, include_str!("page/service-worker.js"));
 
 /// A file as it is served.
 struct Asset {
@@ -55,12 +71,66 @@ static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
             }
             content = text.into_bytes();
         }
-        let digest: String = Sha256::digest(&content).iter().take(8).map(|it| format!("{it:02x}")).collect();
+        let digest = digest(&content);
         let (stem, ending) = plain.split_once('.').unwrap_or((plain, ""));
         made.push(Asset { plain, name: format!("{stem}-{digest}.{ending}"), kind, content: content.into() });
     }
     made
 });
+
+/// The service worker with the names of the files; another version of any of them makes another one of it.
+static WORKER_TEXT: LazyLock<Bytes> = LazyLock::new(|| {
+    let files: Vec<String> = ASSETS.iter().map(|it| format!("'/assets/{}'", it.name)).collect();
+    let files = files.join(", ");
+    let text = WORKER.2.replace("'SHELL_FILES'", &files).replace("SHELL_ICON", &path("icon-192.png"));
+    let shell = [text.as_bytes(), super::document::offline().as_bytes()].concat();
+    text.replace("SHELL_NAME", &format!("shell-{}", digest(&shell))).into()
+});
+
+/// What the page is as an app.
+static MANIFEST_TEXT: LazyLock<Bytes> = LazyLock::new(|| {
+    let icon = |name: &str, size: u32, purpose: &str| {
+        let src = path(&format!("{name}-{size}.png"));
+        json!({ "src": src, "sizes": format!("{size}x{size}"), "type": ICON, "purpose": purpose })
+    };
+    let manifest = json!({
+        "name": "Provost",
+        "short_name": "Provost",
+        "description": "What needs you, and what agents do in this repository",
+        "id": "/",
+        "start_url": "/?from=app",
+        "scope": "/",
+        "display": "standalone",
+        "lang": "en",
+        "dir": "ltr",
+        "background_color": "#ffffff",
+        "theme_color": "#1f5f8b",
+        "icons": [
+            icon("icon", 192, "any"), icon("icon", 512, "any"),
+            icon("maskable", 192, "maskable"), icon("maskable", 512, "maskable"),
+        ],
+        "shortcuts": [{ "name": "Needs you", "url": "/?from=app", "icons": [icon("icon", 192, "any")] }],
+    });
+    manifest.to_string().into()
+});
+
+fn digest(content: &[u8]) -> String {
+    Sha256::digest(content).iter().take(8).map(|it| format!("{it:02x}")).collect()
+}
+
+/// Where the manifest is.
+pub(super) const MANIFEST_PATH: &str = "/manifest.webmanifest";
+
+/// What makes an app of the page, at this path. A browser asks for it again each time.
+pub(super) fn app(at: &str) -> Option<Answer> {
+    let mut answer = match at {
+        MANIFEST_PATH => whole(StatusCode::OK, MANIFEST, MANIFEST_TEXT.clone()),
+        _ if at.strip_prefix('/') == Some(WORKER.0) => whole(StatusCode::OK, WORKER.1, WORKER_TEXT.clone()),
+        _ => return None,
+    };
+    answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    Some(answer)
+}
 
 /// The path of a file of the table.
 pub(super) fn path(plain: &str) -> String {

@@ -100,6 +100,38 @@ pub(super) fn at(path: &str) -> Option<String> {
     Some(document(path, view, Place::One).into_string())
 }
 
+/// Where the document is that a browser keeps.
+pub(super) const OFFLINE_PATH: &str = "/offline";
+
+/// What a browser shows where the daemon does not answer. It has kept this, and nothing else.
+pub(super) fn offline() -> String {
+    let made = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { "Not live · Provost" }
+                link rel="icon" type="image/svg+xml" href=(assets::path("mark.svg"));
+                link rel="stylesheet" href=(assets::path("page.css"));
+            }
+            body {
+                header.top { p.mark { "Provost" } p #live data-live="stale" { "not live" } }
+                main {
+                    h1 { "The daemon does not answer" }
+                    p {
+                        "Nothing is shown, since nothing here would be live: requests may have been answered, or have "
+                        "expired. Where the daemon runs, " code { "provost up" } " starts it, and " code { "provost web" } " opens the page."
+                    }
+                    p { a href="" { "Try again" } }
+                }
+            }
+        }
+    };
+    made.into_string()
+}
+
 /// The document at a path of the page over all repositories.
 pub(super) fn over_all(path: &str) -> Option<String> {
     let view = OVER_ALL.iter().find(|it| it.path == path)?;
@@ -123,6 +155,11 @@ fn document(path: &str, (name, title, filters): (&str, &str, bool), place: Place
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (title) " · Provost" }
+                meta name="theme-color" content="#1f5f8b";
+                @if place == Place::One {
+                    link rel="manifest" href=(assets::MANIFEST_PATH);
+                }
+                link rel="apple-touch-icon" href=(assets::path("maskable-192.png"));
                 link rel="icon" type="image/svg+xml" href=(assets::path("mark.svg"));
                 link rel="stylesheet" href=(assets::path("page.css"));
                 script type="module" src=(assets::path("main.js")) {}
@@ -135,6 +172,7 @@ fn document(path: &str, (name, title, filters): (&str, &str, bool), place: Place
                     p #live role="status" data-live="connecting" { "connecting" }
                     button #find type="button" { "Search" }
                     button #scheme type="button" { "Light or dark" }
+                    button #sign-out type="button" hidden { "Sign out" }
                 }
                 nav aria-label="Views" {
                     ul {

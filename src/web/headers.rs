@@ -2,10 +2,11 @@
 
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 
-/// Nothing but what this door serves, no script or style within a document, and no text that becomes markup.
+/// Nothing but what this door serves, no script or style within a document, and no text that becomes markup. The one
+/// text that may become the address of a script is that of the service worker (`page/install.js`).
 const CONTENT_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
     manifest-src 'self'; worker-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'; \
-    require-trusted-types-for 'script'; trusted-types 'none'";
+    require-trusted-types-for 'script'; trusted-types provost-worker";
 
 const HEADERS: [(&str, &str); 7] = [
     ("content-security-policy", CONTENT_POLICY),

@@ -2,36 +2,45 @@
 //!
 //! Promises: it has no right of its own, and changes nothing but by a word that a passkey has signed, which it hands on to the
 //! own API (`words.rs`); a document has nothing of the repository in it, since pages from elsewhere may lead to it, and its
-//! script asks for the rest; all words of agents are shown as text; nothing is loaded from another host. Leaves to the shell
-//! who may ask at all (`protocols::loopback`), to `view` what is shown, and to the own API what is known and what counts.
+//! script asks for the rest; all words of agents are shown as text; nothing is loaded from another host. Over a proxy, whatever is
+//! of the repository is shown to a browser in which a passkey has signed in, or which was invited (`session.rs`), and to no other.
+//! Leaves to the shell who may ask at all (`protocols::loopback`), to `view` what is shown, and to the own API what is known and
+//! what counts.
 #![forbid(unsafe_code)]
 
 mod assets;
+mod beside;
 mod document;
 mod headers;
 pub mod hub;
+mod marks;
 mod query;
 mod rows;
+mod session;
 mod stream;
 mod words;
 
 use std::sync::Arc;
 
-use hyper::header::HeaderMap;
+use hyper::header::{HOST, HeaderMap};
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
 
 use provost_api::wire;
 use provost_auth::caller::Caller;
 use provost_auth::role;
-use provost_base::limits::WEB_BODY_BYTES_MAX;
+use provost_base::limits::{WEB_BODY_BYTES_MAX, WEB_STREAMS_MAX};
 use provost_base::{AgentId, Digest};
 use provost_client::{Client, ClientError};
 use provost_domain::{Door, Principal};
 use provost_engine::Engine;
 use provost_protocols::event_streams::EventStreams;
-use provost_protocols::loopback::{AdmittedRequest, Answer, Body, LoopbackDoor, Manners, closing, whole};
+use provost_protocols::loopback::{
+    AdmittedRequest, Answer, LoopbackDoor, Manners, PagesAt, closing, origin, whole,
+};
+use provost_protocols::own::{Fault, InProcessApi};
 use query::Query;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 /// As whom the page reads, where no token says it.
@@ -43,12 +52,65 @@ pub type Clients = Arc<dyn Fn(Principal, Option<Digest>, Option<i32>) -> Client 
 /// Makes a browser take what it gets for nothing but JSON.
 const JSON: &str = "application/json";
 
+/// Where browsers have the page, and what reading needs there.
+#[derive(Clone, Debug)]
+pub enum Place {
+    /// At this machine, by these names at this port.
+    Here {
+        /// The names; the first is the one that it goes by.
+        names: Vec<String>,
+        /// The door's port.
+        port: u16,
+        /// Whether a passkey has to sign in before anything is read.
+        signs_in: bool,
+    },
+    /// Elsewhere, at these origins of a proxy: reading needs a session.
+    Elsewhere {
+        /// Scheme, host and port of each.
+        origins: Vec<String>,
+    },
+}
+
+impl Place {
+    /// The origins of its pages.
+    fn origins(&self) -> Vec<String> {
+        match self {
+            Self::Here { names, port, .. } => names.iter().map(|name| origin(name, *port)).collect(),
+            Self::Elsewhere { origins } => origins.clone(),
+        }
+    }
+
+    /// Whether reading needs a session.
+    fn signs_in(&self) -> bool {
+        match self {
+            Self::Here { signs_in, .. } => *signs_in,
+            Self::Elsewhere { .. } => true,
+        }
+    }
+}
+
+/// What the page is made of, besides its place.
+#[derive(Clone)]
+pub struct PageParts {
+    /// Asks the daemon.
+    pub clients: Clients,
+    /// Signs browsers in.
+    pub api: InProcessApi,
+    /// Tells of events.
+    pub engine: Engine,
+    /// Ends the streams.
+    pub stop: CancellationToken,
+}
+
 /// The door for browsers.
 pub struct Web {
     clients: Clients,
+    api: InProcessApi,
     engine: Engine,
-    names: Vec<String>,
+    place: Place,
     streams: EventStreams,
+    /// Places for streams of browsers that are signed in.
+    signed_in: Arc<Semaphore>,
     stop: CancellationToken,
 }
 
@@ -74,6 +136,12 @@ impl WebError {
     }
 }
 
+impl From<Fault> for WebError {
+    fn from((status, body): Fault) -> Self {
+        Self { status: StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY), body }
+    }
+}
+
 impl From<ClientError> for WebError {
     fn from(err: ClientError) -> Self {
         match err {
@@ -87,31 +155,57 @@ impl From<ClientError> for WebError {
 }
 
 impl Web {
-    /// A door whose page goes by the first of these names, asks the daemon through these clients, and hears of this engine's
-    /// events until `stop`.
-    pub fn new(names: Vec<String>, clients: Clients, engine: Engine, stop: CancellationToken) -> Self {
-        Self { clients, engine, names, streams: stream::streams(), stop }
+    /// A door at this place, made of these parts.
+    pub fn new(place: Place, parts: PageParts) -> Self {
+        let PageParts { clients, api, engine, stop } = parts;
+        let signed_in = Arc::new(Semaphore::new(WEB_STREAMS_MAX));
+        Self { clients, api, engine, place, streams: stream::streams(), signed_in, stop }
     }
 
-    async fn respond(&self, head: &Parts, caller: &Caller, body: Body) -> Result<Answer, WebError> {
+    async fn respond(&self, asked: AdmittedRequest) -> Result<Answer, WebError> {
+        let AdmittedRequest { head, body, caller, proxy } = asked;
+        let at = self.origin_of(&head)?;
         if !matches!(head.method, Method::GET | Method::HEAD) {
-            return self.hand_on(head, caller, body).await;
+            return match session::is_about(head.uri.path()) {
+                true => self.about_session(&head, &at, body, process_of(&caller).or(proxy)).await,
+                false => self.hand_on(&head, &caller, body, (&at, proxy)).await,
+            };
         }
         let path = head.uri.path();
         if let Some(name) = path.strip_prefix("/assets/") {
             return assets::answer(name).ok_or_else(WebError::not_there);
         }
+        if let Some(answer) = assets::app(path) {
+            return Ok(answer);
+        }
+        if path == document::OFFLINE_PATH {
+            return Ok(whole(StatusCode::OK, "text/html; charset=utf-8", document::offline()));
+        }
         if let Some(page) = document::at(path) {
             return Ok(whole(StatusCode::OK, "text/html; charset=utf-8", page));
         }
+        if path == session::PATH {
+            return self.who_reads(&head, &caller, &at).await;
+        }
+        let reader = self.reader(&head, &at).await?;
         let query = Query::of(head.uri.query().unwrap_or_default())?;
-        let client = self.client(caller, None)?;
+        let client = self.client(&caller, None)?;
         if path == stream::PATH {
-            return self.stream(head, &query, client).await;
+            return self.stream(&head, &query, client, reader).await;
         }
         let name = path.strip_prefix("/rows/").ok_or_else(WebError::not_there)?;
-        let said = rows::answer(&client, name, &query, self.engine.now(), None).await?;
+        let work = rows::answer(&client, name, &query, self.engine.now(), reader.sees(), None);
+        let said = reader.while_good(work).await??;
         Ok(whole(StatusCode::OK, JSON, said))
+    }
+
+    /// The origin of the page that was asked for, as the daemon writes it.
+    fn origin_of(&self, head: &Parts) -> Result<String, WebError> {
+        let host = head.headers.get(HOST).and_then(|it| it.to_str().ok()).unwrap_or_default();
+        let is_it = |it: &String| {
+            it.split_once("://").is_some_and(|(_, authority)| authority.eq_ignore_ascii_case(host))
+        };
+        self.place.origins().into_iter().find(is_it).ok_or_else(WebError::not_there)
     }
 
     fn client(&self, caller: &Caller, process: Option<i32>) -> Result<Client, WebError> {
@@ -135,10 +229,15 @@ fn forbidden() -> Answer {
     whole(StatusCode::FORBIDDEN, JSON, r#"{"error":"Forbidden"}"#)
 }
 
-/// What browsers may do at a page of these names.
+/// What browsers may do at a page of these names, at this machine.
 fn manners(names: Vec<String>) -> Manners {
     let led_on = ["127.0.0.1", "[::1]"].map(String::from).into();
-    Manners { names, led_on, needs_origin: true }
+    Manners { names, led_on, needs_origin: true, at: PagesAt::Here }
+}
+
+/// The process that asks, where it was looked for and found. It counts for the limits, and gives itself no name.
+fn process_of(caller: &Caller) -> Option<i32> {
+    caller.began_at().and_then(|it| i32::try_from(it.pid).ok())
 }
 
 impl LoopbackDoor for Web {
@@ -151,7 +250,14 @@ impl LoopbackDoor for Web {
     }
 
     fn manners(&self) -> Manners {
-        manners(self.names.clone())
+        match &self.place {
+            Place::Here { names, .. } => manners(names.clone()),
+            Place::Elsewhere { origins } => {
+                let authority = |it: &String| it.split_once("://").map(|(_, authority)| authority.to_owned());
+                let names = origins.iter().filter_map(authority).collect();
+                Manners { names, led_on: Vec::new(), needs_origin: true, at: PagesAt::Elsewhere }
+            }
+        }
     }
 
     fn is_entrance(&self, path: &str) -> bool {
@@ -163,9 +269,8 @@ impl LoopbackDoor for Web {
     }
 
     async fn answer(&self, asked: AdmittedRequest) -> Answer {
-        let AdmittedRequest { head, body, caller } = asked;
-        let sent = !matches!(head.method, Method::GET | Method::HEAD);
-        match self.respond(&head, &caller, body).await {
+        let sent = !matches!(asked.head.method, Method::GET | Method::HEAD);
+        match self.respond(asked).await {
             Ok(answer) => answer,
             // What was sent may not have been read to its end, so nothing can follow it.
             Err(err) if sent => closing(err.into_answer()),

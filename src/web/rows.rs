@@ -2,18 +2,15 @@
 
 use hyper::StatusCode;
 use serde::Serialize;
-use serde_json::Value;
 
-use super::WebError;
 use super::query::Query;
+use super::session::{Sees, not_for_the_invited};
+use super::{WebError, beside};
 use provost_api::wire;
-use provost_base::limits::{
-    WEB_DECISIONS_SHOWN, WEB_EVENTS_LOOKED_AT, WEB_EVENTS_PAGE, WEB_FINISHED_PAGE, WEB_MESSAGES_PAGE,
-    WEB_ROWS_MAX,
-};
+use provost_base::limits::{WEB_COST_MS, WEB_DECISIONS_SHOWN};
 use provost_base::{Timestamp, visible};
 use provost_client::{Client, ClientError};
-use provost_view::{self as view, Filter, Lead, NeedSources, Shown};
+use provost_view::{self as view, Filter, Lead, Shown};
 
 /// A view, with what its reader needs to know of the daemon.
 #[derive(Serialize)]
@@ -23,6 +20,9 @@ struct Answered {
     /// What a passkey signs, where the view is about that: the script draws it and nothing else.
     #[serde(skip_serializing_if = "Option::is_none")]
     seen: Option<Seen>,
+    /// What is marked in the lines of its difference, file by file: places and no text.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    marks: Vec<Vec<view::LineMarks>>,
     /// The daemon's time.
     now: String,
     /// The last event that is in it.
@@ -49,49 +49,66 @@ pub(super) async fn answer(
     name: &str,
     query: &Query,
     now: Timestamp,
+    sees: Sees,
     lead: Option<&Lead>,
 ) -> Result<String, WebError> {
+    // What is not said to be a state is nothing for who was invited. A filter would tell what it finds in words that are not shown.
+    if sees == Sees::States && (!view::has_states(name) || query.text("q").is_some()) {
+        return Err(not_for_the_invited());
+    }
     if name == "output" {
         return output(client, query).await;
     }
     // Before the rows: an event that comes between is shown twice, and never missed.
     let about = client.about().await?;
     let filter = Filter::parse(query.text("q").unwrap_or_default());
-    let mut seen = None;
+    let (mut seen, mut marks) = (None, Vec::new());
     let shown = match name {
-        "needs-you" => needs(client, about.clone(), now).await?,
+        "needs-you" => client.view_of_needs(about.clone(), now).await?,
         "approval" => {
-            let (shown, text) = approval(client, query, about.journal_seq).await?;
-            seen = text;
-            shown
+            let found = approval(client, query, about.journal_seq).await?;
+            (seen, marks) = (found.seen, found.marks);
+            found.shown
         }
         "tasks" => tasks(client, query, &filter).await?,
-        "task" => task(client, query).await?,
+        "task" => client.view_of_task(query.needed("id")?).await?,
         "changes" => changes(client, query).await?,
-        "agents" => agents(client, &filter).await?,
-        "locks" => locks(client, &filter, now).await?,
-        "waits" => view::waits(&client.waits().await?, &filter, WEB_ROWS_MAX),
-        "intents" => intents(client, &filter).await?,
-        "messages" => messages(client, query, &filter).await?,
+        "agents" => client.view_of_agents(&filter).await?,
+        "locks" => client.view_of_locks(&filter, now).await?,
+        "waits" => client.view_of_waits(&filter).await?,
+        "intents" => client.view_of_intents(&filter).await?,
+        "messages" => client.view_of_messages(&filter, query.number("before")?).await?,
         "search" => search(client, query).await?,
-        "events" => events(client, query, &filter, about.journal_seq).await?,
+        "events" => client.view_of_events(&filter, query.number("before")?, about.journal_seq).await?,
         "audit" => audit(client, query, &about).await?,
         "health" => {
             let mut shown = view::health(&about);
             shown.blocks.splice(0..0, view::numbers(&client.health().await?));
+            shown.blocks.extend(costs(client).await?);
             shown
         }
-        "passkeys" => view::passkeys(&client.passkeys().await?),
+        "passkeys" => {
+            let (known, push) = tokio::try_join!(client.passkeys(), client.browsers())?;
+            let mut shown = view::passkeys(&known);
+            shown.blocks.push(view::web_sessions(&client.web_sessions().await?));
+            shown.blocks.extend(view::browsers(&push, &known));
+            shown
+        }
         _ => return Err(WebError::not_there()),
     };
     let last = about.root.rsplit(['/', '\\']).next().unwrap_or_default();
-    let (name, shown) = match lead {
+    let shown = match sees {
+        Sees::All => shown,
+        Sees::States => view::states(name, shown),
+    };
+    let (called, shown) = match lead {
         // Among all repositories another one may have the same name.
-        Some(lead) => (&*about.root, lead.of(shown)),
+        Some(lead) => (about.root.as_str(), lead.of(shown)),
         None => (last, shown),
     };
-    let repository = (visible(name), visible(&about.root));
-    text(&Answered { shown, seen, now: now.rfc3339(), seq: about.journal_seq, repository })
+    let whole = if sees == Sees::All { about.root.as_str() } else { last };
+    let repository = (visible(called), visible(whole));
+    text(&Answered { shown, seen, marks, now: now.rfc3339(), seq: about.journal_seq, repository })
 }
 
 /// A view that is of no one repository.
@@ -100,7 +117,7 @@ pub(super) async fn answer(
 /// One that cannot be written.
 pub(super) fn over_all(shown: Shown, now: Timestamp) -> Result<String, WebError> {
     let repository = ("All repositories".to_owned(), String::new());
-    text(&Answered { shown, seen: None, now: now.rfc3339(), seq: 0, repository })
+    text(&Answered { shown, seen: None, marks: Vec::new(), now: now.rfc3339(), seq: 0, repository })
 }
 
 fn text(answered: &impl Serialize) -> Result<String, WebError> {
@@ -113,28 +130,14 @@ fn text(answered: &impl Serialize) -> Result<String, WebError> {
     })
 }
 
-fn of_tasks(filter: &str, limit: usize, before: Option<&str>) -> wire::TasksQuery {
-    wire::TasksQuery { filter: Some(filter.into()), limit: Some(limit), before: before.map(str::to_owned) }
-}
-
-/// What needs a person in one repository.
-pub(super) async fn needs(client: &Client, about: wire::About, now: Timestamp) -> Result<Shown, WebError> {
-    let (everyones, finished) = (wire::Whose::default(), of_tasks("all", WEB_FINISHED_PAGE, None));
-    let (approvals, questions, overlaps, locks, finished) = tokio::try_join!(
-        client.approvals(),
-        client.questions(),
-        client.overlaps(),
-        client.locks(&everyones),
-        client.tasks(&finished),
-    )?;
-    let notes = about.broken.into_iter().chain(about.notes).collect();
-    let (waiting, finished, workers) = (locks.waiting, finished.finished, about.workers);
-    let from = NeedSources { approvals, questions, overlaps, waiting, finished, workers, notes };
-    Ok(view::needs(from, now.0))
-}
-
 /// An approval with what is signed of it while it waits; what became of it once it does not.
-async fn approval(client: &Client, query: &Query, head: u64) -> Result<(Shown, Option<Seen>), WebError> {
+struct OneApproval {
+    shown: Shown,
+    seen: Option<Seen>,
+    marks: Vec<Vec<view::LineMarks>>,
+}
+
+async fn approval(client: &Client, query: &Query, head: u64) -> Result<OneApproval, WebError> {
     let Some(id) = query.number("id")? else {
         return Err(WebError::new(StatusCode::BAD_REQUEST, "bad_query", "`id` is missing"));
     };
@@ -142,120 +145,36 @@ async fn approval(client: &Client, query: &Query, head: u64) -> Result<(Shown, O
     if let Some(found) = waiting.iter().find(|it| it.id == id) {
         match client.approval(&wire::ApprovalQuery { id }).await {
             Ok(it) => {
-                let shown = Shown::new(format!("Approval {id}"), view::answering(found, &known));
-                return Ok((shown, Some(Seen { text: it.view, shown: it.shown })));
+                let mut blocks = view::answering(found, &known);
+                blocks.extend(view::touches(&it.touches));
+                blocks.push(beside::earlier(client, found, &known).await?);
+                let files = view::difference(found);
+                let paths = files.iter().map(|it| it.path.clone()).collect();
+                let marks = beside::marks(files, paths).await;
+                let shown = Shown::new(format!("Approval {id}"), blocks);
+                return Ok(OneApproval { shown, seen: Some(Seen { text: it.view, shown: it.shown }), marks });
             }
             // It was answered at this moment.
             Err(ClientError::Refused { status, .. }) if status == StatusCode::NOT_FOUND => {}
             Err(err) => return Err(err.into()),
         }
     }
-    let mut said = Vec::new();
-    let mut after = head.saturating_sub(WEB_EVENTS_LOOKED_AT);
-    loop {
-        let asked = wire::EventsQuery { after: Some(after), ..wire::EventsQuery::default() };
-        let page = client.events(&asked).await?;
-        said.extend(page.events.iter().filter_map(|event| became(event, id, &known)));
-        if page.events.is_empty() || page.next >= head {
-            return Ok((view::gone(id, &said), None));
-        }
-        after = page.next;
-    }
-}
-
-/// What an event says of an approval: when, who, and what.
-fn became(event: &Value, id: u64, known: &wire::Passkeys) -> Option<(String, String, String)> {
-    let (kind, about) = event.get("kind")?.as_object()?.iter().next()?;
-    if about.get("approval")?.as_u64()? != id {
-        return None;
-    }
-    let text = |of: &Value, name: &str| of.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let what = match kind.as_str() {
-        "approval_asked" | "approval_asked_again" => view::ASKED.to_owned(),
-        "approval_answered" => {
-            let credential = about.get("signed").map(|it| text(it, "credential"));
-            let key = known.passkeys.iter().find(|it| Some(&it.id) == credential.as_ref());
-            let key = key.map(|it| format!(", {}", visible(&it.name))).unwrap_or_default();
-            format!("{} (proof: {}{key})", text(about, "verdict"), text(about, "proof"))
-        }
-        "approval_expired" => "expired, which denies it".to_owned(),
-        "grant_failed" => format!("granted, and not carried out: {}", text(about, "why")),
-        "task_delegated" => format!("carried out as task {}", text(about, "task")),
-        other => other.replace('_', " "),
-    };
-    Some((text(event, "at"), text(event, "actor"), what))
+    let shown = client.view_of_gone(id, head, Some(&known)).await?;
+    Ok(OneApproval { shown, seen: None, marks: Vec::new() })
 }
 
 async fn tasks(client: &Client, query: &Query, filter: &Filter) -> Result<Shown, WebError> {
     // Links of an earlier version name the task alone.
     let after = query.text("after").map(str::to_owned);
     let after = after.or_else(|| query.text("before").map(|id| format!("ended:{id}")));
-    let older = after.is_some();
-    let asked = wire::TaskPageQuery { after, ..filter.task_query() };
-    let typed = query.text("q").unwrap_or_default();
-    match client.task_page(&asked).await {
-        Ok(found) => Ok(view::task_page(&found, filter, typed, older)),
-        // A state that there is not is none of any task.
-        Err(ClientError::Refused { status: 400, .. }) if !older => {
-            Ok(view::task_page(&wire::TaskPage::default(), filter, typed, older))
-        }
-        Err(err) => Err(err.into()),
-    }
-}
-
-async fn task(client: &Client, query: &Query) -> Result<Shown, WebError> {
-    let asked = wire::TaskQuery { id: query.needed("id")?.to_owned(), ..wire::TaskQuery::default() };
-    Ok(view::task(&client.task(&asked).await?))
+    Ok(client.view_of_tasks(filter, query.text("q").unwrap_or_default(), after).await?)
 }
 
 async fn changes(client: &Client, query: &Query) -> Result<Shown, WebError> {
     let task = query.needed("id")?.to_owned();
     let found = client.preview_task(&wire::OfTask { task, paths: Vec::new() }).await?;
-    Ok(Shown::new("Changes", vec![view::changes(&found)]))
-}
-
-async fn agents(client: &Client, filter: &Filter) -> Result<Shown, WebError> {
-    let (everyones, active) = (wire::Whose::default(), of_tasks("active", WEB_ROWS_MAX, None));
-    let (mut known, locks, live) =
-        tokio::try_join!(client.agents(), client.locks(&everyones), client.tasks(&active))?;
-    // The page itself is no agent.
-    known.retain(|it| it.id != super::READER);
-    Ok(view::agents(&known, &locks, &live.active, filter, WEB_ROWS_MAX))
-}
-
-async fn locks(client: &Client, filter: &Filter, now: Timestamp) -> Result<Shown, WebError> {
-    let (everyones, all) = (wire::Whose::default(), wire::ClaimsQuery::default());
-    let (locks, claims) = tokio::try_join!(client.locks(&everyones), client.claims(&all))?;
-    Ok(view::locks(&locks, &claims, filter, WEB_ROWS_MAX, &now.rfc3339()))
-}
-
-async fn events(client: &Client, query: &Query, filter: &Filter, head: u64) -> Result<Shown, WebError> {
-    let before = query.number("before")?.unwrap_or_else(|| head.saturating_add(1));
-    let most = before.saturating_sub(1).min(u64::from(WEB_EVENTS_PAGE));
-    let after = before.saturating_sub(1).saturating_sub(most);
-    let limit = u16::try_from(most).ok();
-    let asked = wire::EventsQuery { after: Some(after), limit, wait_ms: None };
-    let mut page = client.events(&asked).await?;
-    page.events.retain(|it| it.get("seq").and_then(Value::as_u64).is_some_and(|seq| seq < before));
-    Ok(view::events(&page.events, filter))
-}
-
-async fn intents(client: &Client, filter: &Filter) -> Result<Shown, WebError> {
-    let (everyones, all) = (wire::Whose::default(), wire::ContractsQuery::default());
-    let (met, overlaps, contracts, intents) = tokio::try_join!(
-        client.meetings(),
-        client.overlaps(),
-        client.contracts(&all),
-        client.intents(&everyones),
-    )?;
-    Ok(view::intents(&met, &overlaps, &contracts, &intents, filter, WEB_ROWS_MAX))
-}
-
-async fn messages(client: &Client, query: &Query, filter: &Filter) -> Result<Shown, WebError> {
-    let before = query.number("before")?;
-    let asked = wire::PostsQuery { before, limit: Some(WEB_MESSAGES_PAGE), ..wire::PostsQuery::default() };
-    let (questions, posts) = tokio::try_join!(client.questions(), client.posts(&asked))?;
-    Ok(view::messages(&questions, &posts.posts, filter, WEB_MESSAGES_PAGE, before.is_some()))
+    let paths = found.iter().map(|it| it.path.clone()).collect();
+    Ok(Shown::new("Changes", vec![beside::marked(view::changes(&found), paths).await]))
 }
 
 async fn search(client: &Client, query: &Query) -> Result<Shown, WebError> {
@@ -270,6 +189,18 @@ async fn search(client: &Client, query: &Query) -> Result<Shown, WebError> {
         Err(ClientError::Refused { status: 400, fault }) => Ok(view::no_search(&fault.message)),
         Err(err) => Err(err.into()),
     }
+}
+
+/// What runs of the last two weeks have used.
+async fn costs(client: &Client) -> Result<Vec<view::Block>, WebError> {
+    let asked = |by: &str| wire::CostQuery {
+        by: Some(by.into()),
+        within_ms: Some(WEB_COST_MS),
+        ..wire::CostQuery::default()
+    };
+    let (agents, days) = (asked("agent"), asked("day"));
+    let (by_agent, by_day) = tokio::try_join!(client.cost(&agents), client.cost(&days))?;
+    Ok(view::costs(&by_agent, &by_day))
 }
 
 /// Kinds of events that are decisions.

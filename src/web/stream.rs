@@ -5,6 +5,7 @@
 //! goes on behind its `Last-Event-ID`; where that is too far back, or ahead of the journal, it gets `gap` instead, and
 //! asks for everything again.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::http::request::Parts;
@@ -12,6 +13,7 @@ use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::query::Query;
+use super::session::Reader;
 use super::{Web, WebError, assets};
 use provost_api::wire::LAST_EVENT_HEADER;
 use provost_base::EventSeq;
@@ -70,6 +72,7 @@ impl Web {
         head: &Parts,
         query: &Query,
         client: Client,
+        reader: Reader,
     ) -> Result<Answer, WebError> {
         if head.method != Method::GET {
             return Ok(empty(StatusCode::OK));
@@ -80,20 +83,25 @@ impl Web {
             None => query.number("after")?,
         };
         let about = client.about().await?;
-        let Some((sender, body)) = self.streams.readers.enter(Some(Duration::from_secs(WEB_COMMENT_EVERY_S)))
-        else {
-            return Err(WebError::new(StatusCode::SERVICE_UNAVAILABLE, "busy", TOO_MANY));
+        let busy = || WebError::new(StatusCode::SERVICE_UNAVAILABLE, "busy", TOO_MANY);
+        let place = match reader.is_signed_in() {
+            true => Some(Arc::clone(&self.signed_in).try_acquire_owned().map_err(|_| busy())?),
+            false => None,
         };
+        let comments = Duration::from_secs(WEB_COMMENT_EVERY_S);
+        let (sender, body) = self.streams.readers.enter(Some(comments)).ok_or_else(busy)?;
         let daemon = format!("{} {} {}", about.root, about.pid, about.started_at);
         let (first, from) = greeting(resumed, about.journal_seq, &daemon);
         // A new queue takes it.
         let _sent = sender.send(first.into());
         let follower = self.streams.events.follow(&self.engine, Some(EventSeq(from)));
-        let stop = self.stop.clone();
+        let (stop, api) = (self.stop.clone(), self.api.clone());
         tokio::spawn(async move {
+            let _place = place;
             let ended = tokio::select! {
                 () = sender.gone() => return,
                 () = stop.cancelled() => "the daemon stops",
+                () = reader.over(&api) => "this browser is not signed in any more",
                 why = each(follower, &client, &sender) => match why {
                     Some(why) => why,
                     None => return,

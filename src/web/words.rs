@@ -16,8 +16,22 @@ use provost_protocols::loopback::{Answer, Body, whole};
 use provost_transport::http::{Taken, Untaken};
 
 /// The paths at which something is taken: those of the own API.
-const PATHS: [&str; 5] =
-    ["/word-challenge", "/signed-word", "/begin-passkey", "/finish-passkey", "/confirm-passkey"];
+const PATHS: [&str; 7] = [
+    "/word-challenge",
+    "/signed-word",
+    "/begin-passkey",
+    "/finish-passkey",
+    "/confirm-passkey",
+    "/hold-passkey",
+    "/vouch-passkey",
+];
+
+/// Those of push services. The page over all repositories has none of them: a browser has one subscription for a page, which is of one
+/// daemon.
+const PUSH_PATHS: [&str; 3] = ["/begin-push", "/offer-push", "/snooze-push"];
+
+/// Those by which a passkey is enrolled.
+const ENROLS: [&str; 4] = ["/begin-passkey", "/finish-passkey", "/confirm-passkey", "/hold-passkey"];
 
 impl Web {
     /// Hands on what the page has sent, and answers with what the own API says.
@@ -29,27 +43,48 @@ impl Web {
         head: &Parts,
         caller: &Caller,
         body: Body,
+        (at, proxy): (&str, Option<i32>),
     ) -> Result<Answer, WebError> {
         let path = head.uri.path();
-        let taken = taken(head, path, body).await?;
-        // Its process counts for the limits, and gives itself no name: the person's browser is no agent.
-        let process = caller.began_at().and_then(|it| i32::try_from(it.pid).ok());
+        if head.method != Method::POST || !(PATHS.contains(&path) || PUSH_PATHS.contains(&path)) {
+            return Err(nothing_taken());
+        }
+        // A new passkey comes with a code, before its browser can sign in; everything else is for those who have.
+        let is_signed_in = match ENROLS.contains(&path) {
+            true => false,
+            false => self.reader(head, at).await?.may_sign()?,
+        };
+        let sent = taken(head, body).await?;
+        // The person's browser is no agent. Those who are signed in count together for the limits, and apart from those who are not.
+        let process = if is_signed_in { None } else { super::process_of(caller).or(proxy) };
         let client = self.client(&caller.clone().from_line(Arc::default()), process)?;
-        Ok(whole(StatusCode::OK, JSON, said(&client, path, &taken.bytes).await?))
+        Ok(whole(StatusCode::OK, JSON, said(&client, path, &sent.bytes).await?))
     }
 }
 
-/// What was sent for one of the paths, if it is for one and is JSON.
+fn nothing_taken() -> WebError {
+    let message = "at this address nothing is taken; an answer is a word that a passkey has signed";
+    let mut err = WebError::new(StatusCode::METHOD_NOT_ALLOWED, "only_signed", message);
+    err.body.hint = Some("at a terminal: provost approve, provost deny".into());
+    err
+}
+
+/// What was sent to the page over all repositories for one of the paths below that of a repository.
 ///
 /// # Errors
-/// Another method or path, another kind of body, and one that cannot be read.
-pub(super) async fn taken(head: &Parts, path: &str, body: Body) -> Result<Taken, WebError> {
+/// Another method or path, another kind of body, and one that cannot be had.
+pub(super) async fn taken_over_all(head: &Parts, path: &str, body: Body) -> Result<Taken, WebError> {
     if head.method != Method::POST || !PATHS.contains(&path) {
-        let message = "at this address nothing is taken; an answer is a word that a passkey has signed";
-        let mut err = WebError::new(StatusCode::METHOD_NOT_ALLOWED, "only_signed", message);
-        err.body.hint = Some("at a terminal: provost approve, provost deny".into());
-        return Err(err);
+        return Err(nothing_taken());
     }
+    taken(head, body).await
+}
+
+/// The body of a request that says that it is JSON.
+///
+/// # Errors
+/// Another kind of body, and one that cannot be had.
+pub(super) async fn taken(head: &Parts, body: Body) -> Result<Taken, WebError> {
     if !is_json(&head.headers) {
         let message = "what is sent here says that it is application/json, which no form of another page can";
         return Err(WebError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_json", message));
@@ -68,18 +103,26 @@ pub(super) async fn said(client: &Client, path: &str, sent: &[u8]) -> Result<Str
         "/begin-passkey" => text(&client.begin_passkey(&read(sent)?).await?),
         "/finish-passkey" => text(&client.finish_passkey(&read(sent)?).await?),
         "/confirm-passkey" => text(&client.confirm_passkey(&read(sent)?).await?),
+        "/begin-push" => {
+            read::<()>(sent)?;
+            text(&client.begin_push().await?)
+        }
+        "/snooze-push" => text(&client.snooze_push(&read(sent)?).await?),
+        "/offer-push" => text(&client.offer_push(&read(sent)?).await?),
+        "/hold-passkey" => text(&client.hold_passkey(&read(sent)?).await?),
+        "/vouch-passkey" => text(&client.vouch_passkey(&read(sent)?).await?),
         _ => Err(WebError::not_there()),
     }
 }
 
-fn read<T: DeserializeOwned>(sent: &[u8]) -> Result<T, WebError> {
+pub(super) fn read<T: DeserializeOwned>(sent: &[u8]) -> Result<T, WebError> {
     serde_json::from_slice(sent).map_err(|err| {
         let message = format!("what was sent is not what this address takes: {err}");
         WebError::new(StatusCode::BAD_REQUEST, "invalid", message)
     })
 }
 
-fn text(answer: &impl Serialize) -> Result<String, WebError> {
+pub(super) fn text(answer: &impl Serialize) -> Result<String, WebError> {
     serde_json::to_string(answer).map_err(|err| {
         let message = format!("the answer cannot be written: {err}");
         WebError::new(StatusCode::INTERNAL_SERVER_ERROR, "unavailable", message)

@@ -18,8 +18,8 @@ use provost_base::{
 use provost_domain::post::Received;
 use provost_domain::{
     Change, Contract, Counters, Durability, Effect, Intent, Job, JobChange, JobResult, KnownPasskey, Lock,
-    Mail, MergeEntry, Outbox, Owed, Parked, PasskeyChange, PasskeyStanding, RegisteredAgent, Settings, Share,
-    State, Switched, Task, Token, Uses,
+    Mail, MergeEntry, Outbox, Owed, Parked, PasskeyChange, PasskeyStanding, PushChange, PushSubscription,
+    RegisteredAgent, Settings, Share, State, Switched, Task, Token, Uses,
 };
 use provost_store::journal::{Checkpoint, Key};
 use provost_store::{
@@ -110,6 +110,7 @@ struct Rows {
     merges: BTreeMap<Fence, Arc<MergeEntry>>,
     passkeys: BTreeMap<Box<str>, Arc<KnownPasskey>>,
     passkey_standing: Option<PasskeyStanding>,
+    push: BTreeMap<Box<str>, Arc<PushSubscription>>,
     jobs: BTreeMap<JobId, Arc<Job>>,
     job_orders: BTreeMap<JobId, Json>,
     job_results: BTreeMap<JobId, Arc<JobResult>>,
@@ -258,6 +259,8 @@ impl Rows {
             Change::Crew(change) => self.crew.apply(change),
             Change::PutToken(it) => drop(self.tokens.insert(it.digest, it.clone())),
             Change::DropToken(digest) => drop(self.tokens.remove(digest)),
+            Change::Push(PushChange::Put(it)) => drop(self.push.insert(it.id.clone(), it.clone())),
+            Change::Push(PushChange::Drop(id)) => drop(self.push.remove(id)),
             Change::Passkey(PasskeyChange::Put(it)) => {
                 self.passkeys.insert(it.passkey.id.clone(), it.clone());
             }
@@ -335,6 +338,8 @@ impl Rows {
         let reset = self.passkey_standing.map(PasskeyChange::Standing);
         let passkeys = self.passkeys.values().cloned().map(PasskeyChange::Put).chain(reset);
         let rows = rows.chain(passkeys.map(Change::Passkey));
+        let push = self.push.values().cloned().map(PushChange::Put);
+        let rows = rows.chain(push.map(Change::Push));
         rows.chain([Change::Count(self.counters)]).for_each(|change| state.apply(&change));
         let owed = self.effects.iter();
         let owed =

@@ -187,6 +187,8 @@ struct Stretch {
     words: Vec<(String, bool)>,
     /// Which of them are targets of redirections, or follow a blank within marks.
     aside: Vec<bool>,
+    /// Which of them begin a text within marks, or a command in one.
+    heads: Vec<bool>,
     within: bool,
 }
 
@@ -202,7 +204,17 @@ enum In {
 fn stretches(line: &str) -> (Vec<Stretch>, Vec<Stretch>) {
     let (marked, tangled) = marked(line, false);
     let bare = if tangled { cut(&self::marked(line, true).0) } else { Vec::new() };
-    (cut(&marked), bare)
+    let mut all = cut(&marked);
+    let is_shell = |(word, _): &(String, bool)| one_of(word, "sh bash zsh dash ksh ash eval su");
+    if all.iter().flat_map(|it| &it.words).any(is_shell) {
+        for stretch in &mut all {
+            for ((word, open), head) in stretch.words.iter_mut().zip(&stretch.heads) {
+                let may_vary = word.contains(['*', '?', '[', '{', '$', '`']) && word != "[";
+                *open = *open || (*head && may_vary);
+            }
+        }
+    }
+    (all, bare)
 }
 
 const END: char = '\u{1}';
@@ -213,6 +225,8 @@ const KEEP: char = '\u{4}';
 const TARGET: char = '\u{5}';
 /// A blank within marks.
 const BLANK_WITHIN: char = '\u{6}';
+/// Marks end here.
+const CLOSE: char = '\u{7}';
 
 /// The line with marks of our own in the place of everything that means something, and whether it may mean
 /// something else.
@@ -223,12 +237,14 @@ fn marked(line: &str, bare: bool) -> (String, bool) {
     while at < signs.len() {
         let (sign, next) = (signs[at], signs.get(at + 1).copied());
         at += 1;
-        let begins = marked.is_empty() || marked.ends_with([' ', '\t', TARGET, END]);
+        let plain = marked.trim_end_matches(CLOSE);
+        let is_word = plain.len() < marked.len() && plain.ends_with(KEEP);
+        let begins = !is_word && (plain.is_empty() || plain.ends_with([' ', '\t', TARGET, END]));
         match (sign, inside) {
             ('\'' | '"', _) if bare => marked.push(KEEP),
             ('\'', In::Nothing) => (inside, _) = (In::Single, marked.push(KEEP)),
             ('"', In::Nothing) => (inside, _) = (In::Double, marked.push(KEEP)),
-            ('\'', In::Single) | ('"', In::Double) => inside = In::Nothing,
+            ('\'', In::Single) | ('"', In::Double) => (inside, _) = (In::Nothing, marked.push(CLOSE)),
             ('\'' | '"', _) => {}
             ('#', In::Nothing) if begins && !bare => {
                 tangled = true;
@@ -279,8 +295,9 @@ fn cut(marked: &str) -> Vec<Stretch> {
     let mut within = false;
     for part in marked.split_inclusive([END, END_WITHIN]) {
         let next = part.ends_with(END_WITHIN);
-        let mut stretch = Stretch { words: Vec::new(), aside: Vec::new(), within };
+        let mut stretch = Stretch { words: Vec::new(), aside: Vec::new(), heads: Vec::new(), within };
         let (mut target, mut follows) = (false, false);
+        let mut in_text = within;
         let part = part.trim_end_matches([END, END_WITHIN]);
         for word in
             part.split_inclusive(|it: char| it.is_whitespace() || [TARGET, BLANK_WITHIN].contains(&it))
@@ -288,7 +305,20 @@ fn cut(marked: &str) -> Vec<Stretch> {
             let end = word.chars().next_back().unwrap_or_default();
             let inner =
                 word.trim_end_matches(|it: char| it.is_whitespace() || [TARGET, BLANK_WITHIN].contains(&it));
-            let text: String = inner.chars().filter(|it| ![OPEN, KEEP].contains(it)).collect();
+            let text: String = inner.chars().filter(|it| ![OPEN, KEEP, CLOSE].contains(it)).collect();
+            let mut head = false;
+            let mut begun = false;
+            for sign in word.chars() {
+                match sign {
+                    CLOSE => in_text = false,
+                    KEEP => (in_text, head, begun) = (true, head || !begun, true),
+                    OPEN => {}
+                    _ if !begun => (head, begun) = (in_text && stretch.words.is_empty(), true),
+                    _ => {}
+                }
+            }
+            let inner = inner.replace(CLOSE, "");
+            let inner = inner.as_str();
             let keyword =
                 ["if", "then", "elif", "else", "while", "until", "do", "{", "!"].contains(&text.as_str());
             let is_keyword = stretch.words.is_empty() && keyword && !inner.contains(KEEP);
@@ -297,6 +327,7 @@ fn cut(marked: &str) -> Vec<Stretch> {
                     let open = inner.contains(OPEN) && !["{", "}", "[", "[["].contains(&text.as_str());
                     stretch.words.push((text, open));
                     stretch.aside.push(target || follows);
+                    stretch.heads.push(head);
                 }
                 (target, follows) = (false, false);
             }
@@ -353,7 +384,8 @@ fn is_reader(stretch: &Stretch) -> bool {
     let second = stretch.words.get(1).filter(|it| !it.1).map_or("", |it| it.0.as_str());
     let quiet_git = ["commit", "log", "show", "add", "status"].contains(&second);
     let reads = one_of(word, READERS) || (program_of(word) == "git" && quiet_git);
-    !stretch.aside.contains(&false) || (!stretch.aside[0] && !open && reads)
+    let subscripts = one_of(word, "test [ printf") && stretch.words[1..].iter().any(|it| it.0.contains('['));
+    !stretch.aside.contains(&false) || (!stretch.aside[0] && !open && reads && !subscripts)
 }
 
 /// The words behind each place at which a command may begin.

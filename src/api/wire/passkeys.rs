@@ -20,6 +20,26 @@ pub struct ApprovalView {
     pub view_digest: String,
     /// The core's digest of what waits.
     pub shown: String,
+    /// Of an apply, the symbols that it touches, as the files are now, and who else holds them. It is not signed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub touches: Vec<Touch>,
+}
+
+/// A place that an apply touches.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Touch {
+    /// `file:Path`, or the file, where no symbol of it can be named.
+    pub at: String,
+    /// An agent other than the asker that holds it, or is about to change it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub holder: Option<String>,
+    /// `lock`, `claim`, `lease` or `intent`; absent where there is no holder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub how: Option<String>,
+    /// What the holder says that it does, in its words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub doing: Option<String>,
 }
 
 /// `POST /word-challenge`: an answer to an approval, the revocation of a passkey, or a verb of the own API.
@@ -36,9 +56,11 @@ pub struct WordChallenge {
     pub view: Option<String>,
     /// The passkey that is to count no more, by its id.
     pub revoke: Option<String>,
-    /// The verb, by the path of the own API: `cancel-task`, `unlock`, `revoke-tokens`, `switch-worker`.
+    /// The verb, by the path of the own API: `cancel-task`, `unlock`, `revoke-tokens`, `switch-worker`, `end-web-session`,
+    /// `subscribe-push`, `remove-push`.
     pub verb: Option<String>,
-    /// Its arguments: the body of that path. `unlock` with `force` has a `reason` beside them.
+    /// Its arguments: the body of that path. `unlock` with `force` has a `reason` beside them. `subscribe-push` has no path of its
+    /// own: nothing but a signature has a browser told.
     pub arguments: Option<Value>,
 }
 
@@ -127,6 +149,55 @@ pub struct Passkeys {
     pub daemon: String,
     /// The pages that may ask for a passkey.
     pub origins: Vec<String>,
+    /// The new one for which a known one is to sign at this page or another.
+    #[serde(default)]
+    pub waiting: Option<WaitingPasskey>,
+}
+
+/// A new passkey that has signed for itself at its own page, and waits for the signature of a known one.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct WaitingPasskey {
+    /// The credential's id.
+    pub id: String,
+    /// Its name for people.
+    pub name: String,
+    /// The domain that it was made for.
+    pub rp_id: String,
+    /// Its public key, as a JSON Web Key.
+    pub key: Value,
+    /// The digest of all these, which is signed. Both pages compute it themselves, and show its beginning.
+    pub enrol: String,
+    /// What a known passkey is to sign. It is not used up by a signature that does not count.
+    pub challenge: Challenge,
+}
+
+/// `POST /hold-passkey`: instead of [`ConfirmPasskey`], where the known passkeys are of another page.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct HoldPasskey {
+    /// The nonce of the challenge.
+    pub nonce: String,
+    /// The new passkey's signature.
+    pub own: Assertion,
+}
+
+/// Answer to [`HoldPasskey`].
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct PasskeyHeld {
+    /// The digest that is to be signed.
+    pub enrol: String,
+    /// For how long it waits, in seconds.
+    pub good_s: u64,
+    /// The pages at which a known passkey can sign for it.
+    pub pages: Vec<String>,
+}
+
+/// `POST /vouch-passkey`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct VouchPasskey {
+    /// The nonce of the challenge of the passkey that waits.
+    pub nonce: String,
+    /// The signature of a known one.
+    pub assertion: Assertion,
 }
 
 /// One passkey.

@@ -48,6 +48,9 @@ pub const WORDS_PER_MINUTE_MAX: usize = 10;
 /// How long a code for a new passkey is good, in milliseconds: it is typed from one window into another.
 pub const PASSKEY_CODE_MS_MAX: u64 = 300_000;
 
+/// How long a new passkey waits for a known one to sign for it at another page, in milliseconds: a person goes from a phone to a desk.
+pub const PASSKEY_HELD_MS_MAX: u64 = 600_000;
+
 /// Wrong codes after which the right one is worth nothing.
 pub const PASSKEY_CODE_TRIES_MAX: u32 = 5;
 

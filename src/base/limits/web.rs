@@ -45,3 +45,51 @@ pub const HUB_QUEUE_MAX: usize = 1_024;
 /// How long a daemon may take to answer for a view of the page over all repositories, in milliseconds; then it counts as one that does
 /// not answer, and nothing waits for it.
 pub const HUB_VIEW_MS: u64 = 5_000;
+
+/// How far back the page sums up what runs have used, in milliseconds: two weeks, a bar for each day.
+pub const WEB_COST_MS: u64 = 14 * 24 * 3_600_000;
+
+/// Earlier decisions by the same rule that stand beside an approval: more are in the audit view.
+pub const WEB_EARLIER_SHOWN: usize = 5;
+
+/// Earlier questions of a rule that are looked at for those: other workers' are left out.
+pub const WEB_EARLIER_LOOKED_AT: usize = 15;
+
+/// Events behind a question among which its answer is looked for, where no task's record has it.
+pub const WEB_ANSWER_WITHIN: u16 = 200;
+
+/// Longest text whose tokens are coloured, in bytes: a grammar reads it in some tens of milliseconds.
+pub const COLOURED_BYTES_MAX: usize = 256 << 10;
+
+/// Tokens of one text that are coloured, so that an answer stays below some megabytes.
+pub const COLOURED_TOKENS_MAX: usize = 60_000;
+
+/// How long the colours of one answer may take, in milliseconds; what is not coloured then stays plain.
+pub const COLOURED_MS_MAX: u64 = 500;
+
+/// Places that an apply touches and that are named beside its approval; a longer list is not read.
+pub const TOUCHED_SHOWN_MAX: usize = 200;
+
+/// Browsers that are signed in, and invitations that wait, at a time.
+pub const WEB_SESSIONS_MAX: usize = 16;
+
+/// How long a browser stays signed in that asks for nothing, in milliseconds: from one working day to the next it signs in again.
+pub const WEB_SESSION_IDLE_MS_MAX: u64 = 12 * 60 * 60 * 1_000;
+
+/// How long a browser stays signed in at the most, in seconds: seven days.
+pub const WEB_SESSION_S_MAX: u64 = 7 * 24 * 60 * 60;
+
+/// How old the last use that is kept in the file may be, in milliseconds: what a restart can cost of the idle time.
+pub const WEB_SESSION_NOTED_MS_MAX: u64 = 5 * 60 * 1_000;
+
+/// Bytes of the secret of a session.
+pub const WEB_SECRET_BYTES: usize = 32;
+
+/// Largest file of sessions that is read, in bytes: many times what sixteen of them need.
+pub const WEB_SESSIONS_FILE_BYTES_MAX: u64 = 256 << 10;
+
+/// Streams of browsers that are signed in, at a time: four for each of them.
+pub const WEB_STREAMS_MAX: usize = 64;
+
+/// How long an invitation is good where nothing says it, in seconds: a day.
+pub const WEB_INVITE_S: u64 = 24 * 60 * 60;

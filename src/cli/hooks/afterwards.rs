@@ -51,12 +51,43 @@ async fn held_by_others(here: &RepoContext, client: &Client) -> Result<HeldFiles
     let locked = others.map(|it| (file_of(&it.symbol), it.holder));
     let claimed = claims.into_iter().filter(|it| it.holder != me).map(|it| (it.file, it.holder));
     let mut held = HeldFiles::new();
-    locked.chain(claimed).for_each(|(file, holder)| drop(held.entry(file).or_default().insert(holder)));
+    for (file, holder) in locked.chain(claimed) {
+        held.entry(file).or_default().insert(holder);
+    }
     Ok(held)
 }
 
 fn file_of(symbol: &str) -> String {
     symbol.split_once(':').map_or(symbol, |(file, _)| file).to_owned()
+}
+
+/// What of changed files is whose, by holder and file.
+type ByHolder = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
+
+/// Whose the changed places are.
+async fn holders_of(here: &RepoContext, client: &Client, changed: &[Changed]) -> Result<ByHolder, CliError> {
+    let edits = changed.iter().map(Changed::edit).collect();
+    let guarded = client.guard(&wire::Guard { edits, worktree: here.linked_worktree() }).await?;
+    let mut by_holder = ByHolder::new();
+    for it in guarded.blocked {
+        let lock = it.lock.map(|it| (it.holder, file_of(&it.symbol), it.symbol));
+        let Some((holder, file, what)) =
+            lock.or_else(|| it.claim.map(|it| (it.holder, it.file.clone(), it.file)))
+        else {
+            continue;
+        };
+        by_holder.entry(holder).or_default().entry(file).or_default().insert(what);
+    }
+    // A command that commits what it has overwritten ends the leases there.
+    let still = held_by_others(here, client).await?;
+    for file in changed {
+        let is_held = |it: &&String| still.get(&file.path).is_some_and(|now| now.contains(*it));
+        for holder in file.holders.iter().filter(|it| !is_held(it)) {
+            let of_it = by_holder.entry(holder.clone()).or_default();
+            of_it.entry(file.path.clone()).or_insert_with(|| BTreeSet::from([file.path.clone()]));
+        }
+    }
+    Ok(by_holder)
 }
 
 /// What a command has changed of what others hold: both versions are kept, the holders get a message, and the model is told.
@@ -70,27 +101,7 @@ pub(super) async fn overwritten(
         return Ok(None);
     }
     let client = here.daemon(Some(agent.clone())).await?;
-    let edits = changed.iter().map(Changed::edit).collect();
-    let guarded = client.guard(&wire::Guard { edits, worktree: here.linked_worktree() }).await?;
-    let mut by_holder: BTreeMap<String, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
-    for it in guarded.blocked {
-        let lock = it.lock.map(|it| (it.holder, file_of(&it.symbol), it.symbol));
-        let Some((holder, file, what)) =
-            lock.or_else(|| it.claim.map(|it| (it.holder, it.file.clone(), it.file)))
-        else {
-            continue;
-        };
-        by_holder.entry(holder).or_default().entry(file).or_default().insert(what);
-    }
-    // A command that commits what it has overwritten ends the leases there.
-    let still = held_by_others(here, &client).await?;
-    for file in &changed {
-        let is_held = |it: &&String| still.get(&file.path).is_some_and(|now| now.contains(*it));
-        for holder in file.holders.iter().filter(|it| !is_held(it)) {
-            let of_it = by_holder.entry(holder.clone()).or_default();
-            of_it.entry(file.path.clone()).or_insert_with(|| BTreeSet::from([file.path.clone()]));
-        }
-    }
+    let by_holder = holders_of(here, &client, &changed).await?;
     if by_holder.is_empty() {
         return Ok(None);
     }

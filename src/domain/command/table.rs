@@ -276,6 +276,12 @@ verbs! {
     NotePasskeyList => PasskeyListNoted, needs Operate, Durable, by state.note_passkey_list(call.who, it, out);
     /// Put on record that a person has signed a verb, which is carried out next.
     SayWord => WordSaid, needs Operate, Durable, by state.say_word(call.now, call.who, it, out);
+    /// Have a browser told.
+    AddPush => PushAdded, needs Operate, Durable, by state.add_push(call.now, call.who, it, out);
+    /// Have a browser told no more.
+    RemovePush => PushRemoved, needs Operate, Durable, by state.remove_push(call.who, it, out);
+    /// Tell a browser of a question once more, later.
+    SnoozePush => PushSnoozed, needs Operate, Commit, by state.snooze_push(call.now, call.who, it, out);
     /// A worker process was confined and is about to run.
     BeginRun => Begun, needs Host, Durable, by state.begin_run(call.now, it, out);
     /// Report on the files of a task.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::View;
-use crate::{NoticeAbout, NoticeKind, OutgoingNotice, State};
+use crate::{Approver, NoticeAbout, NoticeKind, OutgoingNotice, State};
 use provost_base::{EffectId, Timestamp};
 
 /// A notice that is to be sent, by its effect.
@@ -19,6 +19,8 @@ pub struct OwedNoticeOut {
     pub is_past: bool,
     /// The id of this daemon, made with its store.
     pub daemon: Box<str>,
+    /// How many questions wait that a person may answer.
+    pub waiting: usize,
 }
 
 impl View for OwedNotice {
@@ -32,7 +34,10 @@ impl View for OwedNotice {
             }
             _ => false,
         };
-        Some(OwedNoticeOut { notice, is_past, daemon: state.passkeys.daemon().into() })
+        let takes_a_person =
+            |by: &Approver| matches!(by, Approver::Human | Approver::Passkey | Approver::PasskeyIfEnrolled);
+        let waiting = state.approvals.iter().filter(|it| it.by.iter().any(takes_a_person)).count();
+        Some(OwedNoticeOut { notice, is_past, daemon: state.passkeys.daemon().into(), waiting })
     }
 }
 

@@ -88,6 +88,13 @@ impl Queue {
         }
     }
 
+    /// This one is not to be sent before a moment.
+    pub(super) fn put_off_for(&mut self, effect: EffectId, until: Instant) {
+        if let Some(it) = self.waiting.get_mut(&effect) {
+            it.due = until;
+        }
+    }
+
     /// It wants nothing any more: all that is owed comes up, to be given up.
     pub(super) fn is_gone_now(&mut self, now: Instant) {
         self.begin_again(now);

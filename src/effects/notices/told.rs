@@ -157,6 +157,12 @@ fn passkey(what: &str, name: Option<&str>) -> Said {
     let (title, event) = match (what, name) {
         ("added", name) => (format!("a passkey was added: {}", name.unwrap_or("?")), "passkey.added"),
         ("revoked", name) => (format!("a passkey was revoked: {}", name.unwrap_or("?")), "passkey.revoked"),
+        ("browser_added", name) => {
+            (format!("a browser is told from now on: {}", name.unwrap_or("?")), "push.added")
+        }
+        ("browser_removed", name) => {
+            (format!("a browser is told no more: {}", name.unwrap_or("?")), "push.removed")
+        }
         _ => ("all passkeys were given up".to_owned(), "passkey.reset"),
     };
     Said {
@@ -184,7 +190,7 @@ fn approval_path(facts: &ApprovalFacts) -> String {
 }
 
 /// The beginning of the digest, as a person compares it.
-fn digest_of(facts: &ApprovalFacts) -> String {
+pub(super) fn digest_of(facts: &ApprovalFacts) -> String {
     facts.shown.to_string().chars().take(6).collect()
 }
 
@@ -203,6 +209,7 @@ fn minute(at: Timestamp) -> String {
     format!("{day} {} UTC", text.get(11..16).unwrap_or_default())
 }
 
-fn one_line(text: &str) -> String {
+/// A text in one line, in which nothing hides.
+pub(super) fn one_line(text: &str) -> String {
     visible(&text.replace(['\n', '\t'], " "))
 }

@@ -96,7 +96,7 @@ impl<S: ServerHandler> McpHttp<S> {
     }
 
     async fn respond(&self, asked: AdmittedRequest) -> Result<Answer, HttpError> {
-        let AdmittedRequest { mut head, body, caller } = asked;
+        let AdmittedRequest { mut head, body, caller, .. } = asked;
         let path = head.uri.path();
         if path == "/approvals" || path.starts_with("/approvals/") {
             let reader = caller.agent().map_or(page::READER, AgentId::as_str).to_owned();

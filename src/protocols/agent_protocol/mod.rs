@@ -104,7 +104,7 @@ impl AgentProtocol {
     }
 
     async fn respond(&self, asked: AdmittedRequest) -> Result<Answer, AgentProtocolError> {
-        let AdmittedRequest { head, body, caller } = asked;
+        let AdmittedRequest { head, body, caller, .. } = asked;
         let route = match route::find(&head.method, head.uri.path())? {
             Found::Route(route) => route,
             Found::Methods(words) => {

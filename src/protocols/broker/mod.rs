@@ -96,7 +96,7 @@ impl LoopbackDoor for Broker {
     }
 
     async fn answer(&self, asked: AdmittedRequest) -> Answer {
-        let AdmittedRequest { head, body, caller } = asked;
+        let AdmittedRequest { head, body, caller, .. } = asked;
         let path = head.uri.path();
         let one = path.strip_prefix("/messages/").filter(|it| !it.is_empty() && !it.contains('/'));
         let known = if one.is_some() { "/messages/:id" } else { path };

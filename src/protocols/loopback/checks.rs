@@ -25,13 +25,33 @@ pub struct Manners {
     pub led_on: Vec<String>,
     /// Whether what changes something has to say which page sends it, and that page has to be one of the same name.
     pub needs_origin: bool,
+    /// Where browsers have it.
+    pub at: PagesAt,
+}
+
+/// Where browsers have the pages of a door.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PagesAt {
+    /// At this machine, over HTTP: the names are hosts, at the door's port.
+    Here,
+    /// Elsewhere, over HTTPS of a proxy: the names are hosts, with a port where it does not go without saying.
+    Elsewhere,
+}
+
+impl PagesAt {
+    fn scheme(self) -> &'static str {
+        match self {
+            Self::Here => "http",
+            Self::Elsewhere => "https",
+        }
+    }
 }
 
 impl Manners {
     /// Of doors for programs: they say whom they ask, and few say where they come from.
     pub fn of_programs() -> Self {
         let names = ["127.0.0.1", "localhost", "[::1]"].map(String::from).into();
-        Self { names, led_on: Vec::new(), needs_origin: false }
+        Self { names, led_on: Vec::new(), needs_origin: false, at: PagesAt::Here }
     }
 }
 
@@ -50,6 +70,7 @@ pub(super) struct Spellings {
     authorities: Vec<String>,
     led_on: Vec<String>,
     needs_origin: bool,
+    at: PagesAt,
     /// The origin that the door goes by.
     goes_by: String,
 }
@@ -67,9 +88,19 @@ fn is_among(all: &[String], text: &str) -> bool {
 impl Spellings {
     /// Of a door at this port.
     pub(super) fn of(port: u16, manners: &Manners) -> Self {
-        let (authorities, led_on) = (with_port(&manners.names, port), with_port(&manners.led_on, port));
-        let goes_by = origin(manners.names.first().map_or("", String::as_str), port);
-        Self { authorities, led_on, needs_origin: manners.needs_origin, goes_by }
+        let first = manners.names.first().map_or("", String::as_str);
+        let (needs_origin, at) = (manners.needs_origin, manners.at);
+        match at {
+            PagesAt::Here => {
+                let (authorities, led_on) =
+                    (with_port(&manners.names, port), with_port(&manners.led_on, port));
+                Self { authorities, led_on, needs_origin, at, goes_by: origin(first, port) }
+            }
+            PagesAt::Elsewhere => {
+                let goes_by = format!("https://{first}");
+                Self { authorities: manners.names.clone(), led_on: Vec::new(), needs_origin, at, goes_by }
+            }
+        }
     }
 
     /// The same target at the name that the door goes by.
@@ -109,22 +140,23 @@ impl Spellings {
     fn check_origin(&self, head: &Parts, host: &str) -> Result<(), &'static str> {
         let origins = head.headers.get_all(ORIGIN);
         if !self.needs_origin {
-            let own = |origin: &HeaderValue| self.authorities.iter().any(|it| is_http(origin, it));
+            let own = |origin: &HeaderValue| self.authorities.iter().any(|it| self.is_at(origin, it));
             return if origins.iter().all(own) { Ok(()) } else { Err("the Origin is not this door") };
         }
         let looks = matches!(head.method, Method::GET | Method::HEAD);
         match origins.iter().count() {
             0 if looks => Ok(()),
             0 => Err("there is no Origin"),
-            1 if origins.iter().all(|origin| is_http(origin, host)) => Ok(()),
+            1 if origins.iter().all(|origin| self.is_at(origin, host)) => Ok(()),
             _ => Err("the Origin is not the page that was asked for"),
         }
     }
-}
 
-/// Whether an origin is `http` at this authority.
-fn is_http(origin: &HeaderValue, authority: &str) -> bool {
-    origin.as_bytes().strip_prefix(b"http://").is_some_and(|it| it == authority.as_bytes())
+    /// Whether an origin is a page of this authority.
+    fn is_at(&self, origin: &HeaderValue, authority: &str) -> bool {
+        let text = origin.as_bytes().strip_prefix(self.at.scheme().as_bytes());
+        text.and_then(|it| it.strip_prefix(b"://")).is_some_and(|it| it == authority.as_bytes())
+    }
 }
 
 /// The one Host of a request.

@@ -15,6 +15,9 @@
 //! A request that only looks, and waits for what there is to be seen, ends with the token that it has shown, and is
 //! answered by [`LoopbackDoor::demand`].
 //!
+//! A door may have a second way in, for a proxy at a Unix socket ([`Shell::serve_proxied`]): its peer has to be a process of a user
+//! who is named for that, no token is looked at, and nothing that such a proxy says of who is behind it counts.
+//!
 //! Connections are for HTTP/1.1, kept alive, and closed after `Connection: close`. One that is not being answered may
 //! be closed at any time to make room. A door that answers with 101 gets the connection, as [`Upgraded`], and keeps it.
 #![forbid(unsafe_code)]
@@ -37,11 +40,12 @@ use hyper::header::{AUTHORIZATION, HeaderMap, HeaderValue, RETRY_AFTER, WWW_AUTH
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{OnceCell, Semaphore};
 
 pub use answer::{Answer, Reply, closing, empty, foreign, stream, whole};
 use answer::{dressed, led_on};
-pub use checks::{Manners, origin};
+pub use checks::{Manners, PagesAt, origin};
 use checks::{Meant, Spellings};
 use process_limit::ProcessLimit;
 use upgrade::Promised;
@@ -52,6 +56,8 @@ use provost_auth::caller::Caller;
 use provost_auth::line::Line;
 use provost_auth::loopback::{KNOWS_PEERS, LoopbackPeer, carriers_are_about, holders};
 use provost_auth::names::Names;
+#[cfg(unix)]
+use provost_auth::peer::PeerId;
 use provost_auth::peer::line_of;
 use provost_auth::{Rejected, bearer};
 use provost_base::limits::{
@@ -154,6 +160,12 @@ const UNSEEN: &str = "the process that asks cannot be found among those of this 
 enum Peer {
     /// It is a process of this user, with this socket where the system tells it.
     Admitted(Option<u32>),
+    /// It is a proxy; who is behind it is for the door to find out.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "where there are no Unix sockets there are no proxies"))]
+    Proxy(Option<i32>),
+    /// It is at the socket for proxies, and none.
+    #[cfg(unix)]
+    NoProxy,
     /// It is one that has most of the connections, and none is left.
     Crowd,
     /// The peer was refused; the log has the cause.
@@ -161,6 +173,11 @@ enum Peer {
     /// The door could not look at the moment.
     Unknown,
 }
+
+/// Told to a peer at the socket for proxies that is none.
+#[cfg(unix)]
+const NO_PROXY: &str = "the process that has connected runs as a user that `proxy_uids` in `[web]` does not name; the proxy has to \
+                        run as one of these";
 
 /// How many peers of a door are looked for among all processes at once.
 const LOOKS_AT_ONCE: usize = 2;
@@ -173,6 +190,8 @@ pub struct AdmittedRequest {
     pub body: Body,
     /// Who asks, as far as the connection and the token prove it.
     pub caller: Caller,
+    /// The proxy that has brought it, by the number of its process, where a proxy has.
+    pub proxy: Option<i32>,
 }
 
 /// A body that was not read yet. If the door does not take it, the server skips it.
@@ -225,16 +244,59 @@ impl<D: LoopbackDoor> Shell<D> {
 
     /// Serves one connection until it ends.
     pub async fn serve(self, accepted: Accepted, guard: Guard) {
-        let name = self.0.door.door().name();
         let Accepted { stream, peer, us, arriving } = accepted;
         let Some(peer) = self.peer(peer, us, &guard).await else { return };
         drop(arriving);
+        self.converse(peer, stream, guard).await;
+    }
+
+    /// Serves one connection of a proxy, which runs as one of these users, until it ends.
+    #[cfg(unix)]
+    pub async fn serve_proxied(self, mut stream: provost_transport::Stream, guard: Guard, uids: Arc<[u32]>) {
+        let door = self.0.door.door().name();
+        let looked = PeerId::of(&stream).and_then(|peer| {
+            if !uids.contains(&peer.uid) {
+                return Err(Rejected::OtherUser);
+            }
+            // Of this user, only what runs outside of a jail is a proxy.
+            if peer.uid == self.0.gate.uid {
+                peer.check_not_jailed()?;
+            }
+            Ok(peer.pid)
+        });
+        stream.proven();
+        let peer = match looked {
+            Ok(pid) => {
+                guard.is_process(pid);
+                Peer::Proxy(Some(pid))
+            }
+            Err(Rejected::Busy) => Peer::Unknown,
+            Err(rejected) => {
+                tracing::warn!(door, cause = rejected.cause(), "connection of a proxy refused");
+                guard.is_strangers();
+                Peer::NoProxy
+            }
+        };
+        let peer = match (self.0.crowd.admits(&guard).await, peer) {
+            (true, peer) => peer,
+            (false, Peer::Proxy(_)) => Peer::Crowd,
+            (false, _) => return,
+        };
+        self.converse(peer, stream, guard).await;
+    }
+
+    /// Answers what comes over a connection until it ends.
+    async fn converse<S>(self, peer: Peer, stream: S, guard: Guard)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let name = self.0.door.door().name();
         let (shell, busy, promised) = (self.clone(), guard.clone(), Arc::new(Mutex::new(None)));
         let line: Arc<OnceCell<Arc<Line>>> = Arc::default();
         let promise = Arc::clone(&promised);
         let service = hyper::service::service_fn(move |request| {
             // A caller that has proved nothing is not kept while others wait.
-            let busy = matches!(peer, Peer::Admitted(_)).then(|| busy.busy());
+            let busy = matches!(peer, Peer::Admitted(_) | Peer::Proxy(_)).then(|| busy.busy());
             let (shell, promise, line) = (shell.clone(), Arc::clone(&promise), Arc::clone(&line));
             async move {
                 let (answer, promised) = shell.respond(peer, &line, request).await;
@@ -317,6 +379,32 @@ impl<D: LoopbackDoor> Shell<D> {
         led_on(&self.0.spellings.at_its_name(target))
     }
 
+    /// The answer to a request that is not for the door.
+    fn not_admitted(&self, peer: Peer, head: &Parts) -> Option<Response<Reply>> {
+        let door = &self.0.door;
+        let admitted = match peer {
+            #[cfg(unix)]
+            Peer::NoProxy => {
+                let mut answer = door.unavailable(NO_PROXY);
+                *answer.status_mut() = StatusCode::FORBIDDEN;
+                return Some(self.dressed(closing(answer)));
+            }
+            Peer::Admitted(_) | Peer::Proxy(_) | Peer::Crowd | Peer::Unknown => {
+                self.0.spellings.check(head, door.is_entrance(head.uri.path())).inspect_err(|why| {
+                    tracing::warn!(door = door.door().name(), cause = why, "request refused");
+                })
+            }
+            Peer::Stranger => Err("the peer was refused"),
+        };
+        match (admitted, peer) {
+            (Err(_), _) => Some(self.dressed(closing(door.refuse()))),
+            (Ok(Meant::LedOn), _) => Some(self.dressed(closing(self.led_on(head)))),
+            (Ok(Meant::Here), Peer::Crowd) => Some(self.turned_away(CROWDED)),
+            (Ok(Meant::Here), Peer::Unknown) => Some(self.turned_away(UNKNOWN)),
+            (Ok(Meant::Here), _) => None,
+        }
+    }
+
     /// The answer, and what becomes of the connection where that is 101.
     async fn respond(
         &self,
@@ -326,29 +414,17 @@ impl<D: LoopbackDoor> Shell<D> {
     ) -> (Response<Reply>, Option<Promised>) {
         let door = &self.0.door;
         let (head, incoming) = request.into_parts();
-        let admitted = match peer {
-            Peer::Admitted(_) | Peer::Crowd | Peer::Unknown => {
-                self.0.spellings.check(&head, door.is_entrance(head.uri.path())).inspect_err(|why| {
-                    tracing::warn!(door = door.door().name(), cause = why, "request refused");
-                })
-            }
-            Peer::Stranger => Err("the peer was refused"),
-        };
-        match admitted {
-            Ok(Meant::Here) => {}
-            Ok(Meant::LedOn) => return (self.dressed(closing(self.led_on(&head))), None),
-            Err(_) => return (self.dressed(closing(door.refuse())), None),
-        }
-        let turned_away = match peer {
-            Peer::Crowd => Some(CROWDED),
-            Peer::Unknown => Some(UNKNOWN),
-            Peer::Admitted(_) | Peer::Stranger => None,
-        };
-        if let Some(why) = turned_away {
-            return (self.turned_away(why), None);
+        if let Some(answer) = self.not_admitted(peer, &head) {
+            return (answer, None);
         }
         let query = head.uri.query().filter(|_| door.takes_token_in_query());
-        let token = match self.0.gate.token(&head.headers, query).await {
+        let proxy = if let Peer::Proxy(pid) = peer { pid } else { None };
+        let shown = match peer {
+            // A visitor behind a proxy proves to the door who it is.
+            Peer::Proxy(_) => Ok(None),
+            _ => self.0.gate.token(&head.headers, query).await,
+        };
+        let token = match shown {
             Ok(token) => token,
             Err(rejected) => {
                 tracing::warn!(door = door.door().name(), cause = rejected.cause(), "request refused");
@@ -371,7 +447,7 @@ impl<D: LoopbackDoor> Shell<D> {
         let promised = Promised::of(&head, &caller);
         let body = Body { incoming, room: self.0.room.clone() };
         let (reads, still) = (matches!(head.method, Method::GET | Method::HEAD), caller.clone());
-        let answer = door.answer(AdmittedRequest { head, body, caller });
+        let answer = door.answer(AdmittedRequest { head, body, caller, proxy });
         let answer = match reads && still.token().is_some() {
             // What only looks may wait for what there is to be seen. What writes has been done by then.
             true => while_proven(answer, still.names(), || still.still_proven()).await.unwrap_or_else(

@@ -6,10 +6,13 @@
 //! this daemon's own setting.
 
 use super::handle::{Answered, Call};
+use super::map::OwnError;
 use super::words::refused;
 use super::{Own, Page};
+use hyper::StatusCode;
+use provost_api::{Which, wire};
 use provost_auth::{hub, role};
-use provost_domain::Door;
+use provost_domain::{Door, Principal};
 use provost_passkey::{Party, Refused};
 
 /// Where the page over all repositories may be.
@@ -21,6 +24,8 @@ pub struct HubPages {
     pub port: u16,
     /// The path below which it shows this repository.
     pub path: String,
+    /// Whether it may read this repository: not where a passkey has to sign in first, since it signs no browser in.
+    pub reads: bool,
 }
 
 impl HubPages {
@@ -76,12 +81,27 @@ impl Own {
         tokio::task::spawn_blocking(move || hub::is_served_by(&peer, port)).await.unwrap_or(false)
     }
 
-    /// The addresses of the pages at which a passkey can be enrolled now.
-    pub(super) async fn addresses(&self) -> Vec<String> {
-        let port = self.0.hub.port;
-        let is_open = tokio::task::spawn_blocking(move || hub::is_served(port)).await.unwrap_or(false);
-        let pages = if is_open { self.0.hub.pages() } else { Vec::new() };
-        let hub = pages.into_iter().map(|it| format!("{}{}", it.origin, self.0.hub.path));
-        self.pages().into_iter().map(|it| it.origin).chain(hub).collect()
+    /// The addresses of the pages that are meant, of those at which a passkey can be enrolled now.
+    pub(super) async fn addresses(&self, is_meant: impl Fn(&Page) -> bool) -> Vec<String> {
+        let HubPages { port, reads, ref path, .. } = self.0.hub;
+        let is_open =
+            reads && tokio::task::spawn_blocking(move || hub::is_served(port)).await.unwrap_or(false);
+        let over_all = if is_open { self.0.hub.pages() } else { Vec::new() };
+        let over_all = over_all.into_iter().filter(&is_meant).map(|it| format!("{}{path}", it.origin));
+        self.pages().into_iter().filter(&is_meant).map(|it| it.origin).chain(over_all).collect()
+    }
+
+    /// Refuses a process that speaks as a page and asks for more than what the daemon is, where a passkey has to sign in first.
+    ///
+    /// # Errors
+    /// Where this repository is read instead.
+    pub(super) fn check_page(&self, who: &Principal, which: Option<Which>) -> Answered<()> {
+        let is_page = who.agent().as_str() == role::PAGE && who.door() == Door::Web;
+        if self.0.hub.reads || !is_page || which == Some(Which::About) {
+            return Ok(());
+        }
+        let why = "this repository is read at its own page, after a passkey has signed in";
+        let err = OwnError::new(StatusCode::FORBIDDEN, wire::OWN_PAGE_ONLY, why);
+        Err(err.hint("in the repository: provost web open"))
     }
 }

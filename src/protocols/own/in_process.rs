@@ -12,7 +12,7 @@ use provost_domain::Principal;
 
 /// The API, asked from inside.
 #[derive(Clone)]
-pub struct InProcessApi(Own);
+pub struct InProcessApi(pub(super) Own);
 
 /// Who asks, where a door has said it: it comes from nowhere else, and stands in for the proof of a connection.
 #[derive(Clone)]

@@ -26,15 +26,18 @@ mod passkeys;
 mod pending;
 mod permissions;
 mod posts;
+mod push;
 mod read;
 mod rules;
 mod search;
 mod serve;
+mod sign_in;
 mod stream;
 mod tasks;
 mod ties;
 mod token;
 mod verbs;
+mod vouching;
 mod waits;
 mod words;
 mod work_trees;
@@ -61,6 +64,7 @@ use provost_agents::AgentService;
 use provost_api::wire;
 use provost_auth::names::{Names, is_same};
 use provost_auth::peer::PeerId;
+use provost_auth::web_sessions::WebSessions;
 use provost_auth::{Rejected, bearer, role};
 use provost_base::AgentId;
 use provost_base::limits::{LOOPBACK_SPARE_MAX, OWN_LARGE_BODIES_MAX};
@@ -70,6 +74,8 @@ use provost_service::{Base, Provost};
 use provost_transport::Stream;
 use provost_transport::accept::Guard;
 use provost_transport::http::{BusyBody, converse};
+pub use push::{PushTold, TellPush};
+pub use sign_in::{Fault, OpenedSession, Reading};
 
 /// How long a request's head may take; also how long a connection may be silent.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
@@ -86,6 +92,15 @@ pub enum DaemonCommand {
     OpenPage,
     /// Send a sample to the address of this name. What it says is the address's answer.
     TestNotice(String),
+    /// Say the public key with which browsers subscribe to their push services.
+    PushKey,
+    /// Check what a browser has said of its subscription.
+    CheckPush {
+        /// Where its push service takes messages for it.
+        endpoint: Box<str>,
+        /// Its public key, and the secret that it shares.
+        keys: (Box<str>, Box<str>),
+    },
     /// End the daemon in order, as the signal to terminate does.
     Stop,
 }
@@ -109,6 +124,7 @@ struct OwnInner {
     orders: mpsc::Sender<Ordered>,
     about: Box<dyn Fn() -> wire::About + Send + Sync>,
     rules: TellRules,
+    push: TellPush,
     bases: Bases,
     large: tokio::sync::Semaphore,
     dialogs: hosts::Dialogs,
@@ -120,26 +136,33 @@ struct OwnInner {
     /// Where the page over all repositories may ask for one.
     hub: HubPages,
     pending: pending::Pending,
+    offers: push::Offers,
     /// Held by who changes the list of passkeys, or puts on record what has changed in it.
     listing: tokio::sync::Semaphore,
+    /// The browsers that are signed in to the page.
+    sessions: WebSessions,
+    /// The addresses of the page elsewhere, while it is there.
+    public: Mutex<Vec<String>>,
 }
 
 impl Own {
-    /// A door for the processes of `user`, whose `about` tells what the daemon knows of itself, `rules` what is in force, and `bases` where
+    /// A door for the processes of `user`, whose `about` tells what the daemon knows of itself, `rules` what is in force, `push` how browsers are told,
+    /// and `bases` where
     /// the files of its work trees are.
     pub fn new(
         agents: AgentService,
         names: Arc<Names>,
         (user, uid): (AgentId, u32),
         orders: mpsc::Sender<Ordered>,
-        (about, rules): (Box<dyn Fn() -> wire::About + Send + Sync>, TellRules),
+        (about, rules, push): (Box<dyn Fn() -> wire::About + Send + Sync>, TellRules, TellPush),
         bases: Bases,
         passkey_setup: PasskeySetup,
     ) -> Self {
         let large = tokio::sync::Semaphore::new(OWN_LARGE_BODIES_MAX);
         let (dialogs, ties) = (hosts::Dialogs::default(), ties::Ties::default());
         let (streams, pending) = (stream::streams(), pending::Pending::default());
-        let PasskeySetup { files: passkey_files, pages, hub } = passkey_setup;
+        let PasskeySetup { files: passkey_files, pages, hub, state } = passkey_setup;
+        let sessions = sign_in::sessions(&state, agents.provost());
         Self(Arc::new(OwnInner {
             provost: agents.provost().clone(),
             agents,
@@ -149,6 +172,7 @@ impl Own {
             orders,
             about,
             rules,
+            push,
             bases,
             large,
             dialogs,
@@ -158,7 +182,10 @@ impl Own {
             pages: Mutex::new(pages),
             hub,
             pending,
+            offers: push::Offers::default(),
             listing: tokio::sync::Semaphore::new(1),
+            sessions,
+            public: Mutex::default(),
         }))
     }
 

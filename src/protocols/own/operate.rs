@@ -1,5 +1,7 @@
 //! The daemon itself: its state, the agents that it knows, and orders of its operator.
 
+use std::sync::PoisonError;
+
 use hyper::StatusCode;
 use tokio::sync::oneshot;
 
@@ -83,7 +85,8 @@ impl Handles<endpoints::Listen> for Own {
 impl Handles<endpoints::OpenPage> for Own {
     async fn handle(&self, call: &Call, (): ()) -> Answered<wire::PageAt> {
         let done = order(self, &call.who, DaemonCommand::OpenPage).await?;
-        Ok(wire::PageAt { address: done.message })
+        let public = self.0.public.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Ok(wire::PageAt { address: done.message, public })
     }
 }
 
@@ -102,12 +105,17 @@ impl Handles<endpoints::Stop> for Own {
 
 /// Orders are the operator's; agents that share the user do not give them. One that leaves its name out gains nothing by them: what
 /// is known of agents, and what a person holds back, stays so over a restart.
-async fn order(own: &Own, who: &Principal, order: DaemonCommand) -> Answered<wire::Done> {
+pub(super) async fn order(own: &Own, who: &Principal, order: DaemonCommand) -> Answered<wire::Done> {
     if !who.may(provost_domain::Scope::Operate) {
         return Err(map::fault(provost_domain::Refusal::OutOfScope {
             needs: provost_domain::Scope::Operate,
         }));
     }
+    ask_daemon(own, order).await
+}
+
+/// Has the daemon as a whole do something that needs no right.
+pub(super) async fn ask_daemon(own: &Own, order: DaemonCommand) -> Answered<wire::Done> {
     let gone =
         || OwnError::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "the daemon is shutting down");
     let (reply, done) = oneshot::channel();

@@ -10,7 +10,7 @@ use std::sync::{Arc, PoisonError};
 
 use super::Own;
 use super::handle::{Answered, Call, Handles};
-use super::hub::HubPages;
+use super::hub::{Asker, HubPages};
 use super::list_sync::{Step, steps};
 use super::map::{self, OwnError};
 use super::pending::{Asked, Kind, random};
@@ -27,7 +27,7 @@ use provost_domain::command::{AddPasskey, NotePasskeyList, ResetPasskeys, Revoke
 use provost_domain::view::{AgentsAtWork, AllPasskeys, AllPasskeysOut};
 use provost_domain::{KnownPasskey, Passkey, Passkeys, Principal, Proof, Refusal, SOURCE_ROOT};
 use provost_passkey::{
-    EnrolWord, PublicKey, Refused, Registration, Transcript, VerbWord, Word, registered, text_of,
+    Asserted, EnrolWord, PublicKey, Refused, Registration, Transcript, VerbWord, Word, registered, text_of,
 };
 use serde::Deserialize as _;
 
@@ -54,6 +54,8 @@ pub struct PasskeySetup {
     pub pages: Vec<Page>,
     /// Where the page over all repositories may be.
     pub hub: HubPages,
+    /// The folder of the daemon's state, for who is signed in to the page.
+    pub state: std::path::PathBuf,
 }
 
 pub(super) fn allowed(it: &ListedPasskey) -> wire::AllowedPasskey {
@@ -186,6 +188,7 @@ impl Own {
             };
             done.map_err(|why| ListError::Disagrees(why.body.message))?;
         }
+        self.end_orphans().await;
         Ok(list)
     }
 
@@ -218,6 +221,7 @@ impl Own {
         if is_unusable != standing.is_unusable || number.is_some_and(|it| it > standing.number) {
             let verb = NotePasskeyList { number, is_unusable, ran_ms: 0 };
             self.submit(self.0.provost.system(), verb).await?;
+            self.end_orphans().await;
         }
         Ok(())
     }
@@ -290,6 +294,7 @@ impl Own {
         // Here first: if the file cannot be written, the passkey is no good in this repository all the same.
         self.submit(who, verb).await?;
         self.0.pending.clear();
+        self.end_orphans().await;
         let is_reset = self.known_passkeys().await?.passkeys.standing().count > before;
         let written = if is_reset {
             match self.emptying().await {
@@ -316,7 +321,7 @@ impl Own {
         unusable(&ListError::OfRoot(self.0.passkey_files.system.clone()))
     }
 
-    fn check_terminal(call: &Call, what: &str) -> Answered<()> {
+    pub(super) fn check_terminal(call: &Call, what: &str) -> Answered<()> {
         if call.who.proof() == Proof::Terminal {
             return Ok(());
         }
@@ -340,6 +345,7 @@ impl Handles<endpoints::Passkeys> for Own {
             problem: list.err().map(|why| why.body.message),
             daemon: all.passkeys.daemon().to_owned(),
             origins: self.pages().into_iter().map(|it| it.origin).collect(),
+            waiting: self.waiting_passkey(),
         })
     }
 }
@@ -366,13 +372,13 @@ impl Handles<endpoints::PasskeyCode> for Own {
             code: self.0.pending.new_code()?,
             good_s: PASSKEY_CODE_MS_MAX / 1_000,
             vouch,
-            origins: self.addresses().await,
+            origins: self.addresses(|_| true).await,
         })
     }
 }
 
 /// A name that a list shows: not empty, not long, and nothing in it hides.
-fn check_name(name: &str) -> Answered<()> {
+pub(super) fn check_name(name: &str) -> Answered<()> {
     if name.trim().is_empty() || name.len() > PASSKEY_NAME_BYTES_MAX || visible(name) != name {
         let why = format!("name has 1 to {PASSKEY_NAME_BYTES_MAX} bytes, and none that is invisible");
         return Err(OwnError::invalid(why));
@@ -464,19 +470,10 @@ impl Handles<endpoints::ConfirmPasskey> for Own {
             return Err(refused(Refused::Challenge));
         };
         let list = self.synced_list().await?;
-        let own = Brought::read(body.own)?;
-        if own.credential != listed.id {
-            return Err(refused(Refused::Signature));
-        }
-        let known = (&listed.key, listed.backup_eligible, listed.counter);
-        let asserted = own.check(&asker.party(&listed.rp_id)?, &transcript, known).map_err(refused)?;
-        listed.counter = asserted.counter;
+        let asserted = self.signed_itself(&asker, &mut listed, &transcript, body.own)?;
         match body.vouch {
             Some(vouch) if !list.passkeys.is_empty() => {
-                let vouch = Brought::read(vouch)?;
-                let by = self.known_word(&asker, &list, &transcript, &vouch).await?;
-                listed.vouch = Some(vouch.for_log(&transcript, &by));
-                listed.source = "vouched".into();
+                self.vouched(&asker, &list, &mut listed, &transcript, vouch).await?;
             }
             None if !list.passkeys.is_empty() => {
                 let why =
@@ -486,14 +483,59 @@ impl Handles<endpoints::ConfirmPasskey> for Own {
             }
             _ => {}
         }
-        let passkey = on_record(&listed, false);
+        self.take_in(&listed, &asserted).await
+    }
+}
+
+impl Own {
+    /// Checks that a new passkey has signed for itself, which shows that it works.
+    pub(super) fn signed_itself(
+        &self,
+        asker: &Asker,
+        listed: &mut ListedPasskey,
+        transcript: &Transcript,
+        own: wire::Assertion,
+    ) -> Answered<Asserted> {
+        let own = Brought::read(own)?;
+        if own.credential != listed.id {
+            return Err(refused(Refused::Signature));
+        }
+        let known = (&listed.key, listed.backup_eligible, listed.counter);
+        let asserted = own.check(&asker.party(&listed.rp_id)?, transcript, known).map_err(refused)?;
+        listed.counter = asserted.counter;
+        Ok(asserted)
+    }
+
+    /// Checks that a known passkey has signed for the new one.
+    pub(super) async fn vouched(
+        &self,
+        asker: &Asker,
+        list: &PasskeyList,
+        listed: &mut ListedPasskey,
+        transcript: &Transcript,
+        vouch: wire::Assertion,
+    ) -> Answered<()> {
+        let vouch = Brought::read(vouch)?;
+        let by = self.known_word(asker, list, transcript, &vouch).await?;
+        listed.vouch = Some(vouch.for_log(transcript, &by));
+        listed.source = "vouched".into();
+        Ok(())
+    }
+
+    /// Takes a new passkey into the list and puts it on record.
+    pub(super) async fn take_in(
+        &self,
+        listed: &ListedPasskey,
+        asserted: &Asserted,
+    ) -> Answered<wire::Passkey> {
+        let passkey = on_record(listed, false);
         let verb = AddPasskey { passkey, counter: listed.counter, vouched: listed.vouch.clone() };
-        let (id, written) = (listed.id.clone(), ListedPasskey::clone(&listed));
+        let (id, written) = (listed.id.clone(), listed.clone());
         // The file first: a passkey that is on record and not in the file would count as revoked. The turn keeps other looks
         // from comparing the two before both are written.
         let turn = self.0.listing.acquire().await.ok();
         self.change_list(move |list| list.add(written)).await.map_err(|why| unusable(&why))?;
-        let signer = self.signer(&asserted);
+        let signer = self.signer(asserted);
         if let Err(why) = self.submit(&signer, verb).await {
             let gone = id.clone();
             let taken_back = self.change_list(move |list| {
@@ -545,6 +587,7 @@ impl Handles<endpoints::ResetPasskeys> for Own {
         written.map_err(|why| unusable(&why))?;
         let done = self.submit(&call.who, ResetPasskeys { count, waits: true }).await?;
         self.0.pending.clear();
+        self.end_orphans().await;
         tracing::warn!(
             until = done.until.rfc3339(),
             "all passkeys were given up, and none counts until then"

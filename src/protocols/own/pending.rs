@@ -11,12 +11,14 @@ use super::hub::Counted;
 use super::map::OwnError;
 use super::verbs::Said;
 use hyper::StatusCode;
+use provost_api::wire::AllowedPasskey;
 use provost_auth::passkeys::ListedPasskey;
 use provost_base::limits::{
     CHALLENGE_MS_MAX, CHALLENGES_MAX, CHALLENGES_PER_MINUTE_MAX, PASSKEY_CODE_MS_MAX, PASSKEY_CODE_TRIES_MAX,
-    WORDS_PER_MINUTE_MAX,
+    WEB_SECRET_BYTES, WORDS_PER_MINUTE_MAX,
 };
-use provost_passkey::{Party, Transcript};
+use provost_base::{Json, Timestamp};
+use provost_passkey::{Asserted, Party, Transcript};
 
 /// What a nonce was made for.
 pub(super) enum Asked {
@@ -28,6 +30,33 @@ pub(super) enum Asked {
     Create(Transcript, Box<str>, Party),
     /// The first signature of a new passkey.
     Confirm(Transcript, Box<ListedPasskey>),
+    /// A browser that signs in.
+    Session(Transcript, Box<Opening>),
+}
+
+/// A session that is not open yet.
+// No `Debug`: it holds a secret.
+pub(super) struct Opening {
+    /// What the browser gets once a passkey has signed.
+    pub(super) secret: [u8; WEB_SECRET_BYTES],
+    /// The page, and the host to which its passkeys belong.
+    pub(super) origin: Box<str>,
+    pub(super) host: Box<str>,
+    /// When it is to end at the latest.
+    pub(super) until: Timestamp,
+    /// What is signed, as canonical JSON.
+    pub(super) arguments: Json,
+}
+
+/// A new passkey that has signed for itself, and waits until a known one has signed for it at another page.
+#[derive(Clone)]
+pub(super) struct Awaited {
+    pub(super) transcript: Transcript,
+    pub(super) listed: Box<ListedPasskey>,
+    pub(super) asserted: Asserted,
+    /// Those that may sign for it.
+    pub(super) known: Vec<AllowedPasskey>,
+    pub(super) until: Instant,
 }
 
 /// What a process does too often.
@@ -51,6 +80,7 @@ struct Inner {
     open: VecDeque<([u8; 32], Instant, Asked)>,
     lately: HashMap<(Counted, Kind), VecDeque<Instant>>,
     code: Option<Code>,
+    awaited: Option<Awaited>,
 }
 
 /// Everything that waits.
@@ -93,7 +123,28 @@ impl Pending {
 
     /// Has all challenges end: whose passkey was revoked signs nothing any more.
     pub(super) fn clear(&self) {
-        self.inner().open.clear();
+        let mut inner = self.inner();
+        inner.open.clear();
+        inner.awaited = None;
+    }
+
+    /// Keeps a new passkey that waits; the one before gives way.
+    pub(super) fn hold(&self, awaited: Awaited) {
+        self.inner().awaited = Some(awaited);
+    }
+
+    /// Looks at the passkey that waits, if one does.
+    pub(super) fn with_awaited<T>(&self, look: impl FnOnce(Option<&Awaited>) -> T) -> T {
+        let now = Instant::now();
+        look(self.inner().awaited.as_ref().filter(|it| now < it.until))
+    }
+
+    /// The passkey under this nonce waits no more.
+    pub(super) fn let_go(&self, nonce: &[u8; 32]) {
+        let mut inner = self.inner();
+        if inner.awaited.as_ref().is_some_and(|it| it.transcript.nonce == *nonce) {
+            inner.awaited = None;
+        }
     }
 
     /// Counts a request of a process, unless it has made too many within a minute.

@@ -44,11 +44,12 @@ impl Handles<endpoints::Tasks> for Own {
         let filter = match query.filter.as_deref().unwrap_or("all") {
             "all" => TaskFilter::All,
             "active" => TaskFilter::Active,
+            "finished" => TaskFilter::Finished,
             "completed" => TaskFilter::Completed,
             "failed" => TaskFilter::Failed,
             other => {
                 return Err(OwnError::invalid(format!(
-                    "filter '{other}' is not one of all, active, completed, failed"
+                    "filter '{other}' is not one of all, active, finished, completed, failed"
                 )));
             }
         };

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::Own;
 use super::handle::{Answered, Call, Handles};
 use super::map::OwnError;
+use super::push;
 use super::ties::Tied;
 use provost_api::{endpoints, wire};
 use provost_auth::role;
@@ -31,6 +32,9 @@ enum SignedVerb {
     Unlock(wire::Unlock),
     RevokeTokens(wire::RevokeTokens),
     SwitchWorker(wire::SwitchWorker),
+    EndWebSession(wire::EndWebSession),
+    SubscribePush(wire::SubscribePush),
+    RemovePush(wire::RemovePush),
 }
 
 fn read<T: DeserializeOwned>(arguments: &Value) -> Answered<T> {
@@ -62,8 +66,16 @@ impl Said {
             }
             "revoke-tokens" => SignedVerb::RevokeTokens(read(arguments)?),
             "switch-worker" => SignedVerb::SwitchWorker(read(arguments)?),
+            "end-web-session" => SignedVerb::EndWebSession(read(arguments)?),
+            "subscribe-push" => {
+                let it = read(arguments)?;
+                push::check(&it)?;
+                SignedVerb::SubscribePush(it)
+            }
+            "remove-push" => SignedVerb::RemovePush(read(arguments)?),
             _ => {
-                let why = "verb: a passkey signs cancel-task, unlock, revoke-tokens and switch-worker";
+                let why = "verb: a passkey signs cancel-task, unlock, revoke-tokens, switch-worker, end-web-session, \
+                    subscribe-push and remove-push";
                 return Err(OwnError::invalid(why));
             }
         };
@@ -98,6 +110,13 @@ impl Own {
             }
             SignedVerb::SwitchWorker(it) => {
                 Handles::<endpoints::SwitchWorker>::handle(self, &call, it).await.map(drop)?;
+            }
+            SignedVerb::EndWebSession(it) => {
+                Handles::<endpoints::EndWebSession>::handle(self, &call, it).await.map(drop)?;
+            }
+            SignedVerb::SubscribePush(it) => self.subscribe_push(&call.who, it).await?,
+            SignedVerb::RemovePush(it) => {
+                Handles::<endpoints::RemovePush>::handle(self, &call, it).await.map(drop)?;
             }
         }
         Ok(wire::WordDone { verb: Some(verb.to_owned()), ..wire::WordDone::default() })

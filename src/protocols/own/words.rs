@@ -14,13 +14,14 @@ use provost_auth::passkeys::PasskeyList;
 use provost_auth::role;
 use provost_base::limits::{ATTESTATION_BYTES_MAX, CHALLENGE_MS_MAX, SIGNED_NOTE_BYTES_MAX};
 use provost_base::{ApprovalId, Digest, Json, Timestamp, visible};
-use provost_domain::command::{AnswerApproval, Record, RevokePasskey};
+use provost_domain::command::{AnswerApproval, Command, Record, RevokePasskey};
 use provost_domain::view::{AllPasskeys, WaitingOne};
 use provost_domain::{Parked, Principal, Refusal, SignedWord, Verdict};
 use provost_passkey::{
     AnswerWord, Asserted, Assertion, Known, Party, PublicKey, Refused, RevokeWord, Transcript, VerbWord,
     Word, asserted, bytes_of, text_of,
 };
+use provost_service::Touching;
 use provost_view::{facts, signed, words};
 use serde::Deserialize as _;
 use serde_json::Value;
@@ -80,6 +81,12 @@ impl Brought {
         };
         let known = Known { key, backup_eligible, counter };
         asserted(party, transcript.digest().as_bytes(), &known, &it)
+    }
+
+    /// The page that has asked for it, as its browser says. Only of use once the signature was checked.
+    pub(super) fn origin(&self) -> Option<String> {
+        let data: Value = serde_json::from_slice(&self.client_data).ok()?;
+        data.get("origin")?.as_str().map(str::to_owned)
     }
 
     /// The form in which the log keeps it.
@@ -195,7 +202,20 @@ impl Handles<endpoints::ApprovalView> for Own {
         let parked = self.waiting(query.id).await?;
         let view = view_of(&parked);
         let view_digest = Digest::of(view.as_str().as_bytes()).to_string();
+        let touches = match &parked.command {
+            Command::ApplyFiles(verb) => {
+                self.0.provost.touches(parked.who.agent(), &verb.diff).await.map_err(map::fault)?
+            }
+            _ => Vec::new(),
+        };
+        let touch = |it: Touching| wire::Touch {
+            at: it.at.into(),
+            holder: it.holder.map(|it| it.to_string()),
+            how: it.how.map(Into::into),
+            doing: it.doing.map(Into::into),
+        };
         Ok(wire::ApprovalView {
+            touches: touches.into_iter().map(touch).collect(),
             view: view.as_str().to_owned(),
             view_digest,
             shown: parked.shown.to_string(),
@@ -283,7 +303,9 @@ impl Handles<endpoints::SignedWord> for Own {
         let (transcript, said) = match self.0.pending.take(&bytes(&body.nonce, "nonce")?)? {
             Asked::Word(transcript) => (transcript, None),
             Asked::Verb(transcript, said) => (transcript, Some(said)),
-            Asked::Create(..) | Asked::Confirm(..) => return Err(refused(Refused::Challenge)),
+            Asked::Create(..) | Asked::Confirm(..) | Asked::Session(..) => {
+                return Err(refused(Refused::Challenge));
+            }
         };
         let brought = Brought::read(body.assertion)?;
         let list = self.synced_list().await?;

@@ -25,7 +25,8 @@ use provost_base::{
     Ticket, Timestamp,
 };
 use provost_domain::{
-    Change, Counters, CrewChange, JobChange, JobResult, Owed, PasskeyChange, Settings, State, Task, Uses,
+    Change, Counters, CrewChange, JobChange, JobResult, Owed, PasskeyChange, PushChange, Settings, State,
+    Task, Uses,
 };
 
 const EVENT: &str =
@@ -57,6 +58,7 @@ pub(super) fn live(
     each(db, "daemon", "", |it| state.apply(&Change::Passkey(PasskeyChange::Daemon(it))))?;
     each(db, "passkey", "", |it| state.apply(&Change::Passkey(PasskeyChange::Put(Arc::new(it)))))?;
     each(db, "passkey_reset", "", |it| state.apply(&Change::Passkey(PasskeyChange::Standing(it))))?;
+    each(db, "push", "", |it| state.apply(&Change::Push(PushChange::Put(Arc::new(it)))))?;
     each(db, "switched", "", |(worker, to)| state.apply(&Change::Switch(worker, Some(to))))?;
     each(db, "merge_entry", "", |it| state.apply(&Change::PutMerge(Arc::new(it))))?;
     each(db, "job", "", |it| state.apply(&JobChange::Put(Arc::new(it)).into()))?;

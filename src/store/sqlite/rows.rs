@@ -8,7 +8,7 @@ use crate::codec::{ended_at, int, nat, text};
 use crate::journal::{Checkpoint, Gap};
 use crate::{StoreError, StoredEvent};
 use provost_base::{AgentId, EffectId, EventSeq, Timestamp};
-use provost_domain::{Change, Counters, Effect, JobChange, PasskeyChange, Switched, Task, Uses};
+use provost_domain::{Change, Counters, Effect, JobChange, PasskeyChange, PushChange, Switched, Task, Uses};
 
 /// Applies the stored part of what memory applied, in the same order.
 // tidy: long because it has an arm for every change
@@ -76,6 +76,7 @@ pub(super) fn apply(db: &Connection, changes: &[Change], finished: &mut i64) -> 
                 put(db, "DELETE FROM merge_entry WHERE number = ?1", params![int(number.0)?])?;
             }
             Change::Passkey(change) => put_passkey(db, change)?,
+            Change::Push(change) => put_push(db, change)?,
             Change::Switch(worker, to) => put_switch(db, worker, to.as_ref())?,
             Change::StartEffect(id) => {
                 put(db, "UPDATE effect SET started = 1 WHERE id = ?1", params![int(id.0)?])?;
@@ -147,6 +148,16 @@ fn put_passkey(db: &Connection, change: &PasskeyChange) -> Result<(), StoreError
         }
         // It is made with the store, and stays.
         PasskeyChange::Daemon(_) => Ok(()),
+    }
+}
+
+/// Writes a change of the browsers that are told.
+fn put_push(db: &Connection, change: &PushChange) -> Result<(), StoreError> {
+    match change {
+        PushChange::Put(it) => {
+            put(db, "INSERT OR REPLACE INTO push VALUES (?1, ?2)", params![&*it.id, text(&**it)?])
+        }
+        PushChange::Drop(id) => put(db, "DELETE FROM push WHERE id = ?1", params![&**id]),
     }
 }
 

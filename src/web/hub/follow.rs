@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use super::known::{Hub, Repo};
 use super::log::{Change, Told};
 use crate::stream::without_content;
-use provost_api::wire;
+use provost_api::wire::{self, OWN_PAGE_ONLY};
 use provost_base::limits::{DAEMON_ASKED_MS, HUB_VIEW_MS};
 use provost_client::{Client, ClientError, EventReader};
 use provost_domain::Event;
@@ -35,7 +35,10 @@ pub(super) async fn follow(hub: Hub, repo: Arc<Repo>) {
         } else {
             hub.stands(&repo, repo.after(&ended.why));
         }
-        let has_gone = matches!(ended.why, ClientError::NotRunning(_) | ClientError::Version(_));
+        // It says so until it starts again, which is heard of.
+        let is_apart =
+            matches!(&ended.why, ClientError::Refused { fault, .. } if fault.error == OWN_PAGE_ONLY);
+        let has_gone = is_apart || matches!(ended.why, ClientError::NotRunning(_) | ClientError::Version(_));
         let pause = PAUSES_MS.get(tries).filter(|_| !has_gone);
         let heard = tokio::select! {
             () = hub.0.stop.cancelled() => return,

@@ -10,12 +10,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::log::{Log, Told};
 use crate::WebError;
+use provost_api::wire::OWN_PAGE_ONLY;
 use provost_base::limits::HUB_QUEUE_MAX;
 use provost_base::{AgentId, Timestamp, visible};
 use provost_client::daemons::{Found, Repository};
 use provost_client::{Client, ClientError};
 use provost_transport::sse::Readers;
-use provost_view::{Known, Lead, Shown, State};
+use provost_view::{APART, Known, Lead, Shown, State};
 
 /// The time of this machine.
 pub(super) fn now() -> Timestamp {
@@ -119,6 +120,10 @@ impl Hub {
             if standing.state == state {
                 return;
             }
+            if matches!(state, State::Apart(_)) {
+                // It was read before the daemon's last start.
+                standing.needs = None;
+            }
             standing.state = state;
             standing.since = now();
         }
@@ -162,7 +167,7 @@ impl Repo {
 
     /// Whether its daemon may answer.
     pub(super) fn may_answer(&self) -> bool {
-        !matches!(lock(&self.standing).state, State::Stale(..) | State::Stopped(_))
+        !matches!(lock(&self.standing).state, State::Stale(..) | State::Stopped(_) | State::Apart(_))
     }
 
     /// The way to the daemon, however it stands.
@@ -178,6 +183,10 @@ impl Repo {
         let (error, why, next) = match &lock(&self.standing).state {
             State::Stale(why, next) => ("stale", why.clone(), next.clone()),
             State::Stopped(next) => ("stopped", "no daemon runs".to_owned(), next.clone()),
+            State::Apart(next) => {
+                let err = self.fault(OWN_PAGE_ONLY, APART, next.clone());
+                return Err(WebError { status: StatusCode::FORBIDDEN, ..err });
+            }
             State::Connecting | State::Live | State::Reconnecting => return Ok(self.way()),
         };
         Err(self.fault(error, &why, next))
@@ -225,6 +234,9 @@ impl Repo {
             ClientError::NotRunning(_) => State::Stopped(format!("{run} up")),
             ClientError::Version(_) => State::Stale(err.to_string(), format!("{run} down, then {run} up")),
             ClientError::Foreign { .. } => State::Stale(err.to_string(), format!("{run} doctor")),
+            ClientError::Refused { fault, .. } if fault.error == OWN_PAGE_ONLY => {
+                State::Apart(format!("{run} web open"))
+            }
             ClientError::Slow => State::Stale("its daemon does not answer".into(), format!("{run} status")),
             _ => State::Stale(err.to_string(), format!("{run} status")),
         }

@@ -33,7 +33,7 @@ async fn ask(repo: Arc<Repo>) {
     let asked = async {
         let client = repo.client()?;
         let about = client.about().await?;
-        rows::needs(&client, about, now()).await
+        Ok(client.view_of_needs(about, now()).await?)
     };
     // How it stands says why there is none.
     if let Ok(needs) = repo.in_time(Duration::from_millis(DAEMON_ASKED_MS), asked).await {

@@ -26,6 +26,7 @@ use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
 
 use super::query::Query;
+use super::session::Sees;
 use super::{JSON, WebError, assets, document, headers, manners, rows, words};
 use known::{Hub, Repo};
 use provost_base::limits::{HUB_VIEW_MS, WEB_BODY_BYTES_MAX};
@@ -60,7 +61,7 @@ fn document_at(path: &str) -> Option<String> {
 
 impl HubDoor {
     async fn respond(&self, asked: AdmittedRequest) -> Result<Answer, WebError> {
-        let AdmittedRequest { head, body, caller } = asked;
+        let AdmittedRequest { head, body, caller, .. } = asked;
         if !matches!(head.method, Method::GET | Method::HEAD) {
             let process = caller.began_at().map(|it| it.pid);
             return self.hand_on(&head, process, body).await;
@@ -90,7 +91,9 @@ impl HubDoor {
         let client = repo.client()?;
         let waits = query.number("wait_ms")?.filter(|_| name == "output").unwrap_or(0);
         let most = Duration::from_millis(HUB_VIEW_MS.saturating_add(waits));
-        repo.in_time(most, rows::answer(&client, name, query, known::now(), Some(&repo.lead))).await
+        // Its readers are processes of this user; a daemon that wants a passkey to sign in first refuses this page.
+        let work = rows::answer(&client, name, query, known::now(), Sees::All, Some(&repo.lead));
+        repo.in_time(most, work).await
     }
 
     fn repo(&self, id: &str) -> Result<Arc<Repo>, WebError> {
@@ -106,7 +109,7 @@ impl HubDoor {
     async fn hand_on(&self, head: &Parts, process: Option<u32>, body: Body) -> Result<Answer, WebError> {
         // At the page's own paths nothing is taken: no word is for all repositories.
         let (_, id, asked) = of_one(head.uri.path()).unwrap_or(("", "", ""));
-        let taken = words::taken(head, asked, body).await?;
+        let taken = words::taken_over_all(head, asked, body).await?;
         let repo = self.repo(id)?;
         let client = repo.client()?;
         let client = match process {

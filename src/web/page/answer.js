@@ -34,8 +34,9 @@ function lines(blocks) {
 
 /** @param {string[]} before @param {string[]} now */
 function difference(before, now) {
-  const gone = before.filter((it) => !now.includes(it)).map((text) => ({ is: 'remove', text }));
-  const come = now.filter((it) => !before.includes(it)).map((text) => ({ is: 'add', text }));
+  const [read, waits] = [new Set(before), new Set(now)];
+  const gone = before.filter((it) => !waits.has(it)).map((text) => ({ is: 'remove', text }));
+  const come = now.filter((it) => !read.has(it)).map((text) => ({ is: 'add', text }));
   const counts = { added: come.length, removed: gone.length, more: 0 };
   const file = { path: 'what you have read, and what waits now', lines: [...gone, ...come], ...counts };
   return { block: 'diff', title: 'What has changed', files: [file] };
@@ -65,6 +66,9 @@ export async function unfold(said, at = base) {
   const view = await digest(said.seen.text);
   const notices = said.blocks.filter((/** @type {any} */ it) => it.block === 'notice');
   const beside = said.blocks.filter((/** @type {any} */ it) => it.block !== 'notice');
+  // Colours are places and no text: what is drawn has the text that is signed.
+  const files = whole.blocks.find((/** @type {any} */ it) => it.block === 'diff')?.files ?? [];
+  files.forEach((/** @type {any} */ file, /** @type {number} */ n) => { file.marks = said.marks?.[n]; });
   const now = { digest: view, lines: lines(whole.blocks) };
   const answer = beside.find((/** @type {any} */ it) => it.block === 'answer');
   const which = `${at} ${answer.approval}`;
@@ -97,10 +101,13 @@ function readAgain(block) {
 export function notHere(signers, path) {
   if (!canSign()) return make('p', { class: 'notice waiting' }, 'This browser has no passkeys at this page.');
   if (ofThisHost(signers).length > 0) return null;
-  const host = signers[0].rp_id;
-  const port = location.port ? `:${location.port}` : '';
-  const to = `${location.protocol}//${host}${port}${path}`;
-  return make('p', { class: 'notice waiting' }, `Your passkeys are for pages at ${host}: `, make('a', { href: to }, to));
+  const made = make('p', { class: 'notice waiting' }, `Your passkeys are for pages at ${signers[0].rp_id}`);
+  const page = signers.find((it) => it.page)?.page;
+  // It is a page of that daemon alone.
+  const own = path.replace(/^\/r\/[0-9a-f]+/, '');
+  if (page) made.append(': ', make('a', { href: page + own }, page + own));
+  else made.append('; none of these is open.');
+  return made;
 }
 
 /**

@@ -6,11 +6,10 @@ import { base } from './place.js';
 import { moment } from './time.js';
 import { Log } from './log.js';
 import { answerNode, hereNode } from './answer.js';
-import { enrolNode } from './enrol.js';
-import { graphNode } from './graph.js';
-
-/** Lines of a file up to which its difference is open at once. */
-const OPEN_LINES = 400;
+import { enrolNode, vouchNode } from './enrol.js';
+import { diffFileNode } from './diff.js';
+import { graphNode, svg } from './graph.js';
+import { pushNode } from './push.js';
 
 /** Up to so many signs, the words of a text are not broken: a column is as wide as the longest one. */
 const UNBROKEN_MAX = 20;
@@ -36,12 +35,24 @@ function cellNode(cell) {
     case 'time': return moment(cell.at, false);
     case 'until': return moment(cell.at, true);
     case 'link': return make('a', { href: cell.to }, cell.text);
+    case 'share': return shareNode(cell);
     default: return make('span', { class: 'none' }, '–');
   }
 }
 
+/** The length of the longest bar. */
+const BAR = 80;
+
+/** A number with a bar, which only repeats it. @param {any} cell */
+function shareNode(cell) {
+  const width = Math.max(1, Math.round((cell.of_thousand * BAR) / 1000));
+  const bar = svg('svg', { class: 'bar', width: BAR, height: 10, 'aria-hidden': 'true' },
+    svg('rect', { class: 'all', width: BAR, height: 10 }), svg('rect', { class: 'part', width, height: 10 }));
+  return make('span', { class: 'share' }, bar, ` ${cell.text}`);
+}
+
 /** @param {any} command */
-function commandNode(command) {
+export function commandNode(command) {
   const code = make('code', { class: 'command' }, command.line);
   const label = `Copy the command that does: ${command.does}`;
   const copy = make('button', { type: 'button', 'data-action': '', 'aria-label': label }, 'Copy');
@@ -179,25 +190,6 @@ class List {
   }
 }
 
-/** @param {any} file */
-function diffFileNode(file) {
-  const pre = make('pre', { class: 'diff', tabindex: '0', role: 'region', 'aria-label': `Difference of ${file.path}` });
-  const signs = { add: '+', remove: '-', same: ' ' };
-  for (const line of file.lines) {
-    const made = make('span', { class: `line ${line.is}` });
-    if (line.before) made.dataset.before = line.before;
-    if (line.after) made.dataset.after = line.after;
-    // @ts-ignore a head has no sign
-    made.append((signs[line.is] ?? '') + line.text + '\n');
-    pre.append(made);
-  }
-  const count = make('span', { class: 'count' }, `+${file.added} −${file.removed}`);
-  const made = make('details', { class: 'file' }, make('summary', {}, make('code', {}, file.path), ' ', count), pre);
-  if (file.lines.length <= OPEN_LINES) made.setAttribute('open', '');
-  if (file.more) made.append(make('p', { class: 'quiet' }, `${file.more} more lines; provost task diff shows all.`));
-  return made;
-}
-
 /** @param {any} block */
 function whole(block) {
   const title = () => make('h2', {}, block.title);
@@ -214,8 +206,15 @@ function whole(block) {
         make('pre', { class: 'words', tabindex: '0', role: 'region', 'aria-label': block.title }, block.text));
     case 'diff':
       return make('section', { class: 'block' }, title(), ...block.files.map(diffFileNode));
+    case 'list': {
+      const list = new List();
+      list.draw(block, true);
+      return list.element;
+    }
     case 'answer': return answerNode(block, commandNode);
     case 'enrol': return enrolNode(block, commandNode);
+    case 'push': return pushNode(block);
+    case 'vouch': return vouchNode(block);
     case 'graph':
       return make('section', { class: 'block' }, title(), ...graphNode(block.title, block.drawing));
     case 'commands':

@@ -2,9 +2,9 @@
 // Enrols a passkey: with the code that a terminal has printed, and the signature of a known one where there is one.
 
 import { make, say as aloud } from './dom.js';
-import { AGAIN, notHere } from './answer.js';
+import { AGAIN, notHere, signing } from './answer.js';
 import { base } from './place.js';
-import { canSign, enrol, inWords } from './sign.js';
+import { canSign, enrol, enrolDigest, inWords, ofThisHost, vouchFor } from './sign.js';
 
 /**
  * How the last enrolment goes, and where that is shown: the list of passkeys may change before its answer comes, and with it
@@ -38,13 +38,23 @@ function again(why) {
   });
 }
 
-/** @param {{ code: string, name: string, daemon: string, vouch: boolean }} wanted */
+/** @param {{ code: string, name: string, daemon: string, vouch: boolean, elsewhere: boolean }} wanted */
 async function start(wanted) {
   if (last.busy && last.go === null) return;
   last.busy = true;
   try {
     if (!wanted.code.trim() || !wanted.name) throw new Error('Type the code, and a name for the passkey.');
     const done = await enrol(wanted, tell, again);
+    if (done.held) {
+      const pages = done.pages.map((/** @type {string} */ it) => `${it}/passkeys`).join(' or ');
+      const where = pages || 'its page';
+      const what = `${done.name} waits. Sign for it within ten minutes with a passkey that you have already`;
+      const text = `${what}, at ${where}; there it has to have the same mark: ${done.enrol.slice(0, 12)}. Then load this page again.`;
+      tell(text, 'notice waiting');
+      aloud(last.text);
+      last.busy = false;
+      return;
+    }
     tell(`${done.name} answers from now on.`, 'notice good');
     aloud(last.text);
     document.dispatchEvent(new Event(AGAIN));
@@ -68,11 +78,8 @@ export function enrolNode(block, command) {
     made.append(make('p', { class: 'notice waiting' }, fail));
     return made;
   }
-  const elsewhere = block.vouch ? notHere(block.signers, `${base}/passkeys`) : null;
-  if (elsewhere) {
-    made.append(make('p', {}, 'A passkey that you have already has to sign for a new one.'), elsewhere);
-    return made;
-  }
+  // None of this page's: the new one waits until one has signed at its own page.
+  const elsewhere = block.vouch && ofThisHost(block.signers).length === 0;
   const code = field('code', 'The code', { maxlength: '40', autocapitalize: 'characters' });
   const name = field('passkey-name', 'A name for it, such as phone', { maxlength: '60' });
   const line = make('p', { role: 'status' });
@@ -85,7 +92,7 @@ export function enrolNode(block, command) {
   };
   const button = make('button', { type: 'button', 'data-action': '', 'data-does': 'enrol' }, 'Enrol');
   button.onclick = () => start({
-    code: code.input.value, name: name.input.value.trim(), daemon: block.daemon, vouch: block.vouch,
+    code: code.input.value, name: name.input.value.trim(), daemon: block.daemon, vouch: block.vouch, elsewhere,
   });
   Object.assign(last, { line, retry });
   show();
@@ -94,6 +101,35 @@ export function enrolNode(block, command) {
     make('ul', { class: 'commands' }, command(block.code)),
     code.line, name.line, make('p', { class: 'answers' }, button, retry), line,
   );
-  if (block.vouch) made.append(make('p', { class: 'quiet' }, 'A passkey that you have already signs for the new one.'));
+  if (elsewhere) {
+    const text = 'Your passkeys are for another page, where one of them has to sign for the new one.';
+    made.append(make('p', { class: 'quiet' }, text));
+  } else if (block.vouch) made.append(make('p', { class: 'quiet' }, 'A passkey that you have already signs for the new one.'));
+  return made;
+}
+
+/** Where a known passkey signs for a new one of another page. @param {any} block */
+export function vouchNode(block) {
+  const made = make('section', { class: 'block answer' }, make('h2', {}, 'A new passkey waits'));
+  made.append(make('p', {}, `${block.name}, for pages at ${block.host}, counts once one of your passkeys has signed for it.`));
+  const elsewhere = notHere(block.signers, `${base}/passkeys`);
+  if (elsewhere) {
+    made.append(elsewhere);
+    return made;
+  }
+  const mark = make('code', { id: 'mark' });
+  // Of the key itself, as the page where it was made has computed it.
+  const digest = enrolDigest(block.waiting);
+  void digest.then((it) => { mark.textContent = it.slice(0, 12); });
+  const line = make('p', { class: 'quiet', role: 'status' });
+  const work = async () => {
+    const done = await vouchFor(block.waiting, await digest, block.daemon);
+    aloud(`${done.name} answers from now on.`);
+    document.dispatchEvent(new Event(AGAIN));
+    return `${done.name} answers from now on.`;
+  };
+  const button = signing({ text: `Sign for ${block.name}`, does: 'vouch', work, line });
+  const compare = make('p', {}, 'The page where it was made shows the same mark, or it is not yours: ', mark);
+  made.append(compare, make('p', { class: 'answers' }, button), line);
   return made;
 }

@@ -7,11 +7,12 @@ import { byId, make } from './dom.js';
 const HEAD = [8, 4];
 
 /**
+ * An element of a picture.
  * @param {string} tag
  * @param {Record<string, string | number>} attributes
  * @param {...(string | Node)} children
  */
-function svg(tag, attributes, ...children) {
+export function svg(tag, attributes, ...children) {
   // The document has an empty picture, which gives the namespace of pictures.
   const made = document.createElementNS(byId('picture').namespaceURI, tag);
   for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, String(value));

@@ -23,7 +23,7 @@ const NAME = 'provost-events';
 
 export class Live {
   /**
-   * @param {{ where: (where: Where) => void, change: (change: Change) => void, all: (of: string) => void }} to
+   * @param {{ where: (where: Where) => void, change: (change: Change) => void, all: (of: string) => void, refused: () => void }} to
    */
   constructor(to) {
     this.to = to;
@@ -103,6 +103,8 @@ export class Live {
       if (this.where.state !== 'stale') this.become('reconnecting');
       this.timer ||= setTimeout(() => this.become('stale'), STALE_AFTER);
       if (source.readyState !== EventSource.CLOSED) return;
+      // The daemon has answered with no stream: perhaps this browser is not signed in any more.
+      this.to.refused();
       setTimeout(() => this.lead(), AGAIN_AFTER);
     };
   }

@@ -8,6 +8,10 @@ import { base } from './place.js';
 const CHUNK = 200;
 const CHUNKS_MAX = 100;
 
+/** Characters that are kept, and those of one line: what a worker writes need not have lines. */
+const KEPT = 8_000_000;
+const LINE = 20_000;
+
 /** How long the daemon may hold an answer back, in milliseconds. A browser has six connections for all tabs. */
 const WAIT = 2000;
 
@@ -84,6 +88,8 @@ export class Log {
     this.from = 0;
     this.ansi = new Ansi();
     this.rest = '';
+    this.kept = 0;
+    this.left = 0;
     this.follows = true;
     this.fresh = 0;
     this.pre = make('pre', { class: 'log', tabindex: '0', role: 'region', 'aria-label': 'What the worker writes' });
@@ -144,19 +150,48 @@ export class Log {
   put(text) {
     const lines = (this.rest + text).split('\n');
     this.rest = lines.pop() ?? '';
+    // A line that does not end is broken, or it would be read again with each part of it that comes.
+    for (; this.rest.length > LINE; this.rest = this.rest.slice(LINE)) lines.push(this.rest.slice(0, LINE));
     if (!lines.length) return;
     this.note.hidden = true;
     this.pre.hidden = false;
-    for (const line of lines) {
-      let chunk = this.pre.lastElementChild;
-      if (!chunk || chunk.childElementCount >= CHUNK) {
-        chunk = make('span', { class: 'chunk' });
-        this.pre.append(chunk);
-      }
-      chunk.append(this.ansi.line(line));
+    // What would be left out again at once is not made.
+    const from = Math.max(0, lines.length - CHUNK * CHUNKS_MAX);
+    if (from) this.leave(this.pre.childElementCount);
+    this.left += from;
+    for (const line of lines.slice(from)) {
+      for (let at = 0; at === 0 || at < line.length; at += LINE) this.add(line.slice(at, at + LINE));
     }
-    while (this.pre.childElementCount > CHUNKS_MAX) this.pre.firstElementChild?.remove();
+    while (this.pre.childElementCount > CHUNKS_MAX || (this.kept > KEPT && this.pre.childElementCount > 1)) this.leave(1);
+    if (this.left) {
+      this.note.hidden = false;
+      this.note.textContent = `${this.left} lines before these are left out.`;
+    }
     if (this.follows) this.pre.scrollTop = this.pre.scrollHeight;
     else this.showFresh(this.fresh + lines.length);
+  }
+
+  /** @param {string} line */
+  add(line) {
+    let chunk = this.pre.lastElementChild;
+    if (!chunk || chunk.childElementCount >= CHUNK) {
+      // Its height is known well enough from now on.
+      chunk?.classList.add('full');
+      chunk = make('span', { class: 'chunk' });
+      this.pre.append(chunk);
+    }
+    const made = this.ansi.line(line);
+    chunk.append(made);
+    this.kept += made.textContent?.length ?? 0;
+  }
+
+  /** Leaves out the oldest chunks. @param {number} chunks */
+  leave(chunks) {
+    for (let n = 0; n < chunks; n += 1) {
+      const first = this.pre.firstElementChild;
+      this.left += first?.childElementCount ?? 0;
+      this.kept -= first?.textContent?.length ?? 0;
+      first?.remove();
+    }
   }
 }

@@ -6,13 +6,18 @@ import { moment, setClock } from './time.js';
 import { base, overAll, path, repository } from './place.js';
 import { Live } from './live.js';
 import { AGAIN, unfold } from './answer.js';
-import { Blocks, state as stateNode } from './blocks.js';
+import { Blocks, commandNode, state as stateNode } from './blocks.js';
+import { badge, install } from './install.js';
 import { listen } from './keys.js';
 import { listen as listenForSearch, open as search, switchTo } from './palette.js';
+import { redeem, show as showReader, signInNode, who } from './session.js';
 
 /** Changes that come within this time are asked for together, in milliseconds; and how often at most. */
-const TOGETHER = 50;
-const AT_MOST = 250;
+const TOGETHER = 30;
+const AT_MOST = 100;
+
+/** How long to wait where the daemon does not say who reads, in milliseconds. */
+const AGAIN_AFTER = 1000;
 
 const view = document.body.dataset.view ?? '';
 const blocks = new Blocks(byId('blocks'));
@@ -61,6 +66,9 @@ async function ask() {
   try {
     const answer = await fetch(source());
     const said = await answer.json();
+    if (answer.status === 401) return signedOut();
+    // It was shown before its daemon's last start.
+    if (said.error === 'own_page_only') blocks.draw([]);
     if (!answer.ok) throw new Error([said.message ?? said.error, said.hint].filter(Boolean).join('; try: '));
     draw(await unfold(said));
     byId('fault').hidden = true;
@@ -89,6 +97,7 @@ function draw(said) {
   byId('repository').title = said.repository[1];
   byId('state').replaceChildren(...(said.state ? [stateNode(said.state)] : []));
   byId('until').replaceChildren(...(said.until ? [moment(said.until, true)] : []));
+  badge(said.needs);
   document.title = `${said.needs ? `(${said.needs}) ` : ''}${said.title} · ${said.repository[0]}`;
   const shown = [...said.blocks];
   const linked = warning(said.blocks);
@@ -148,6 +157,7 @@ function standing(where) {
   }
   const own = where.repositories[repository];
   if (!own) return { state: 'stale', text: 'no daemon of this repository has run' };
+  if (own.state === 'its own page') return { state: 'stale', text: 'read at its own page' };
   if (own.state === 'stopped') return { state: 'stale', text: `stopped since ${at(own.since)}: no daemon runs` };
   if (own.state === 'stale') return { state: 'stale', text: `stale since ${at(own.since)}: the daemon does not answer` };
   return { state: own.state, text: own.state };
@@ -203,10 +213,52 @@ function filter() {
   };
 }
 
+/** What was shown goes, and the page begins again: with its form for signing in. */
+function signedOut() {
+  byId('blocks').replaceChildren();
+  location.reload();
+}
+
+/** The daemon refuses the stream. */
+async function refused() {
+  try {
+    const me = await who();
+    if (me.signs_in && me.reader === null) signedOut();
+  } catch { /* It does not answer, which the mark at the top says. */ }
+}
+
+/** Shows the view to those who may read it, and to others how they sign in. */
+async function begin() {
+  let wrong = '';
+  try {
+    await redeem();
+  } catch (err) {
+    wrong = err instanceof Error ? err.message : String(err);
+  }
+  try {
+    const me = await who();
+    showReader(me);
+    if (!me.signs_in || me.reader !== null) {
+      // Before the first rows, so that no change falls between the two.
+      live.start();
+      if (wrong) say(wrong);
+      return void ask();
+    }
+    byId('blocks').replaceChildren(...signInNode(me, commandNode));
+    byId('live').textContent = 'not signed in';
+    if (wrong) fault(wrong);
+  } catch (err) {
+    fault(err instanceof TypeError ? 'The daemon does not answer.' : String(err instanceof Error ? err.message : err));
+    setTimeout(begin, AGAIN_AFTER);
+  }
+  byId('blocks').setAttribute('aria-busy', 'false');
+}
+
 const live = new Live({
   where,
   change: (change) => { if (concerns(change)) again(); },
   all: (of) => { if (!repository || !of || of === repository) again(); },
+  refused,
 });
 byId('title').textContent = title.replace(/ · Provost$/, '');
 byId('retry').onclick = () => ask();
@@ -224,6 +276,6 @@ listen({ news: release, search, ...(overAll ? { switchTo } : {}) });
 listenForSearch();
 // On a phone the views are in one line, and the one that is shown may be beyond its end.
 document.querySelector('nav [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
-// Before the first rows, so that no change falls between the two.
-live.start();
-ask();
+begin();
+// A worker is of one page, and the page over all repositories is none that a browser keeps.
+if (!overAll) install();

@@ -11,7 +11,7 @@ const DOMAIN = 'provost-word-v1';
 const PATIENCE = 110_000;
 
 /**
- * @typedef {{ name: string, rp_id: string }} Signer
+ * @typedef {{ name: string, rp_id: string, page: string | null }} Signer
  * @typedef {{ id: string, name: string, rp_id: string, transports: string[] }} Allowed
  * @typedef {{ nonce: string, transcript: string, challenge: string, allow: Allowed[] }} Challenge
  */
@@ -118,7 +118,7 @@ export function inWords(err) {
       return 'The browser has brought no signature: it was cancelled, took too long, no passkey was there, or its user was not '
         + 'verified. A manager of passwords that steps in takes no page over plain HTTP. Try again, or answer at a terminal.';
     case 'InvalidStateError': return 'This authenticator has a passkey of this daemon already.';
-    case 'SecurityError': return 'The browser has no passkeys at this address; open the page under its name, provost.localhost.';
+    case 'SecurityError': return 'The browser has no passkeys at this address; open the page by its name, as provost.localhost.';
     default: return `The browser has brought no signature: ${err.message}`;
   }
 }
@@ -203,12 +203,14 @@ async function publicKey(response) {
 /**
  * Makes a passkey, and has it sign once; a known one signs for it where there is one. `tell` is told what comes next, and `again`
  * asks whether a signature that did not come is to be asked for again.
- * @param {{ code: string, name: string, daemon: string, vouch: boolean }} asked
+ * With `elsewhere`, the known ones are of other pages, and the new one waits for the signature there; then its digest comes back,
+ * with the pages.
+ * @param {{ code: string, name: string, daemon: string, vouch: boolean, elsewhere: boolean }} asked
  * @param {(text: string) => void} tell
  * @param {(why: string) => Promise<void>} again
  */
 export async function enrol(asked, tell, again) {
-  const { code, name, daemon, vouch } = asked;
+  const { code, name, daemon, vouch, elsewhere } = asked;
   const options = await post(`${base}/begin-passkey`, { code, name, origin: location.origin });
   tell('Your browser asks where to make the passkey.');
   const made = /** @type {PublicKeyCredential} */ (await navigator.credentials.create({
@@ -247,7 +249,28 @@ export async function enrol(asked, tell, again) {
     }
   };
   const own = await sign('The new passkey signs once, so that it is known to work.', challenge.allow.filter(is));
+  if (vouch && elsewhere) {
+    const held = await post(`${base}/hold-passkey`, { nonce: challenge.nonce, own });
+    // What is shown here is what was made here, whatever the daemon says.
+    return { ...held, name, enrol: word.enrol, held: true };
+  }
   const known = challenge.allow.filter((/** @type {Allowed} */ it) => !is(it));
   const by = vouch ? await sign('Now a passkey that you have already signs for the new one.', known) : null;
   return post(`${base}/confirm-passkey`, { nonce: challenge.nonce, own, vouch: by });
+}
+
+/**
+ * Has a known passkey of this page sign for a new one of another page.
+ * @param {any} waiting
+ * @param {string} enrol the digest, as this page has computed it
+ * @param {string} daemon
+ */
+export async function vouchFor(waiting, enrol, daemon) {
+  const made = await assertion(waiting.challenge, daemon, { enrol }, waiting.challenge.allow);
+  return post(`${base}/vouch-passkey`, { nonce: waiting.challenge.nonce, assertion: made });
+}
+
+/** The digest that is signed of a new passkey. @param {any} waiting */
+export async function enrolDigest({ id, key, name, rp_id }) {
+  return digest(canonical({ id, key, name, rp_id }));
 }

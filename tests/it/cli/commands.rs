@@ -21,7 +21,7 @@ const NOT_RUNNING: i32 = 3;
 const REFUSED: i32 = 4;
 
 /// Every command, with enough to ask for its help.
-const COMMANDS: [&str; 156] = [
+const COMMANDS: [&str; 160] = [
     "worktree",
     "worktree list",
     "worktree remove",
@@ -73,6 +73,10 @@ const COMMANDS: [&str; 156] = [
     "notify",
     "notify list",
     "notify test",
+    "push",
+    "push list",
+    "push test",
+    "push remove",
     "merge",
     "merge branches",
     "merge queue",

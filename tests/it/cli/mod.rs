@@ -13,6 +13,7 @@ mod locking;
 mod notices;
 mod passkeys;
 mod permissions;
+mod push;
 mod repositories;
 #[cfg(unix)]
 mod resources;

@@ -5,4 +5,5 @@ mod index;
 mod languages;
 mod questions;
 mod syntax;
+mod tokens;
 mod touched;

@@ -128,7 +128,7 @@ fn links_are_not_followed() {
 }
 
 /// The newest version of the tables.
-const SCHEMA: u32 = 17;
+const SCHEMA: u32 = 18;
 
 #[test]
 fn a_database_of_the_first_version_is_brought_up_to_date_with_all_that_is_in_it() {
@@ -146,7 +146,7 @@ fn a_database_of_the_first_version_is_brought_up_to_date_with_all_that_is_in_it(
                 DROP TABLE token; DROP TABLE gap; DROP TABLE switched; DROP TABLE usage_day; DROP TABLE usage_task;
                 DROP TABLE merge_entry;
                 DROP TABLE passkey; DROP TABLE passkey_reset; DROP TABLE daemon;
-                DROP TABLE search_event; DROP TABLE search_task; DROP TABLE searched_task;
+                DROP TABLE search_event; DROP TABLE search_task; DROP TABLE searched_task; DROP TABLE push;
                 DELETE FROM counter WHERE name IN ('fence', 'ticket', 'named'); PRAGMA user_version = 1";
     db.execute_batch(undo).expect("the tables of version 1");
     fs::remove_file(dir.path().join("journal.anchor")).expect("version 1 had none");

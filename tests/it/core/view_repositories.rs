@@ -81,3 +81,17 @@ fn repositories_that_look_the_same_go_by_their_folders() {
     assert_eq!(names[2], &Cell::text("other\\u{202e}"));
     assert!(view::needs_of_all(&[]).blocks.len() == 1, "what would be here is said");
 }
+
+#[test]
+fn a_repository_that_is_read_at_its_own_page_is_named_with_the_command_that_opens_it() {
+    let mut apart = known("1", "a", State::Apart("provost -C /home/ann/1/a web open".into()), Vec::new());
+    apart.needs = None;
+    let live = known("2", "b", State::Live, vec![row(1, None)]);
+    let shown = view::needs_of_all(&[apart.clone(), live]);
+    assert_eq!(shown.needs, Some(1));
+    let Block::Notice(line) = &shown.blocks[0] else { panic!("{shown:?}") };
+    let text = "a: it is read at its own page, after a passkey has signed in; try: provost -C /home/ann/1/a web open";
+    assert_eq!(line.text, text);
+    let row = list(&view::repositories(&[apart])).rows[0].clone();
+    assert_eq!((row.cells[2].clone(), row.commands[0].line.ends_with("web open")), (Cell::None, true));
+}

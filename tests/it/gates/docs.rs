@@ -58,10 +58,15 @@ fn subcommand(words: &[&str]) -> Option<(Vec<String>, BTreeSet<String>)> {
     let line = definition();
     let mut meant = read(typed, &line).args.into_iter().skip(1).map(|it| it.into_string().unwrap());
     let noun = meant.next()?;
-    let verbs = line.find_subcommand(&noun);
-    let verb = meant.next().filter(|it| verbs.is_some_and(|noun| noun.find_subcommand(it).is_some()));
+    let mut within = line.find_subcommand(&noun);
+    let mut command = vec![noun];
+    for word in meant {
+        let Some(verb) = within.and_then(|it| it.find_subcommand(&word)) else { break };
+        within = Some(verb);
+        command.push(word);
+    }
     let flags = words.iter().filter(|word| word.starts_with("--")).map(ToString::to_string).collect();
-    Some(([noun].into_iter().chain(verb).collect(), flags))
+    Some((command, flags))
 }
 
 #[test]

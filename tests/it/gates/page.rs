@@ -28,15 +28,25 @@ fn sources() -> Vec<(String, String)> {
     let found = files(&root, &root.join("src/web"));
     found
         .into_iter()
+        .filter(|path| !path.ends_with(".png"))
         .map(|path| (fs::read_to_string(root.join(&path)).unwrap(), path))
         .map(|(text, path)| (path, text))
         .collect()
 }
 
+/// The one script that has the browser take a text as the address of a script: that of the worker, which it compares first.
+fn makes_the_worker(path: &str, text: &str, what: &str) -> bool {
+    let policy = "createPolicy('provost-worker', {\n    createScriptURL: (/** @type {string} */ it) => {\n      if (it !== WORKER) throw";
+    path == "src/web/page/install.js"
+        && what == "trustedTypes"
+        && text.matches("createPolicy").count() == 1
+        && text.contains(policy)
+}
+
 fn faults(path: &str, text: &str) -> Vec<String> {
     let mut found: Vec<String> = MAKES_MARKUP
         .iter()
-        .filter(|it| path.ends_with(".js") && text.contains(**it))
+        .filter(|it| path.ends_with(".js") && text.contains(**it) && !makes_the_worker(path, text, it))
         .map(|it| format!("{path}: {it}"))
         .collect();
     if path.ends_with(".js") && !text.starts_with("// @ts-check\n") {
@@ -67,6 +77,7 @@ fn a_page_that_makes_markup_of_text_is_caught() {
     let script = |body: &str| faults("src/web/page/x.js", &format!("// @ts-check\n{body}\n")).len();
     assert_eq!(script("node.textContent = said;"), 0);
     assert_eq!(script("node.innerHTML = said;"), 1);
+    assert_eq!(script("trustedTypes.createPolicy('x', {});"), 1);
     assert_eq!(script("fetch('https://evil.example');"), 1);
     assert_eq!(faults("src/web/page/x.js", "node.append(said);\n").len(), 1);
     assert_eq!(faults("src/web/page/x.css", "a { background: url(x.png) }").len(), 1);

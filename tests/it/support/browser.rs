@@ -36,6 +36,18 @@ pub(crate) struct Tab<'a> {
 impl Browser {
     /// Starts one that asks for nothing by itself.
     pub(crate) fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// Starts one for which this name leads to this machine, and which believes the certificate of this key there.
+    pub(crate) fn at_a_name(host: &str, spki: &str) -> Self {
+        Self::start_with(&[
+            format!("--host-resolver-rules=MAP {host} 127.0.0.1"),
+            format!("--ignore-certificate-errors-spki-list={spki}"),
+        ])
+    }
+
+    fn start_with(more: &[String]) -> Self {
         let profile = tempfile::tempdir().unwrap();
         let log = std::fs::File::create(profile.path().join("log")).unwrap();
         let child = Command::new("chromium")
@@ -48,7 +60,9 @@ impl Browser {
                 "--no-first-run",
             ])
             .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
-            .args(["--disable-quic", "--no-proxy-server", "--remote-debugging-port=0", "about:blank"])
+            .args(["--disable-quic", "--no-proxy-server", "--remote-debugging-port=0"])
+            .args(more)
+            .arg("about:blank")
             .env("HOME", profile.path())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -113,6 +127,34 @@ impl Browser {
         tab.ask("Page.addScriptToEvaluateOnNewDocument", &json!({ "source": source }));
         tab.go(address);
         tab
+    }
+
+    /// What events of this kind have told so far.
+    pub(crate) fn told(&self, method: &str) -> Vec<Value> {
+        let link = self.link.borrow();
+        link.events.iter().filter(|it| it["method"] == method).map(|it| it["params"].clone()).collect()
+    }
+
+    /// The service worker that runs, to have scripts run in it.
+    pub(crate) fn worker(&self) -> Tab<'_> {
+        let target = until_some("a service worker", || {
+            let all = self.ask(None, "Target.getTargets", &json!({}));
+            let all = all["targetInfos"].as_array().unwrap().clone();
+            all.into_iter().find(|it| it["type"] == "service_worker")
+        });
+        let attach = json!({ "targetId": target["targetId"], "flatten": true });
+        let session =
+            self.ask(None, "Target.attachToTarget", &attach)["sessionId"].as_str().unwrap().to_owned();
+        Tab { browser: self, session }
+    }
+
+    /// Lets pages of this origin show notifications.
+    pub(crate) fn lets_notify(&self, origin: &str) {
+        self.ask(
+            None,
+            "Browser.grantPermissions",
+            &json!({ "origin": origin, "permissions": ["notifications"] }),
+        );
     }
 
     /// The addresses that all tabs have asked for.

@@ -25,6 +25,9 @@ pub(crate) mod own_answers;
 pub(crate) mod own_api;
 pub(crate) mod passkeys;
 pub(crate) mod processes;
+#[cfg(target_os = "linux")]
+pub(crate) mod proxied;
+pub(crate) mod push_browser;
 pub(crate) mod receiver;
 pub(crate) mod repositories;
 pub(crate) mod rules;

@@ -21,7 +21,9 @@ use crate::support::eventually;
 pub(crate) struct Heard {
     pub(crate) line: String,
     pub(crate) headers: BTreeMap<String, String>,
+    /// As text, as far as it is one.
     pub(crate) body: String,
+    pub(crate) raw: Vec<u8>,
     /// Seconds since the epoch.
     pub(crate) at: u64,
 }
@@ -184,7 +186,7 @@ async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Option<Heard> {
         }
     }
     let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
-    Some(Heard { line, headers, body: String::from_utf8(body).unwrap(), at })
+    Some(Heard { line, headers, body: String::from_utf8_lossy(&body).into_owned(), raw: body, at })
 }
 
 async fn behave(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), mood: Mood) {

@@ -215,8 +215,8 @@ fn a_filter_a_command_and_another_size() {
     for (key, says) in [
         ("3", "Agent"),
         ("4", "No lock is held"),
-        ("5", "an approval"),
-        ("7", "No agent has written"),
+        ("5", "Waiting, longest first (2)"),
+        ("7", "No agent waits for an answer"),
         ("?", "Keys here"),
     ] {
         terminal.keys(&[key]);

@@ -1,11 +1,18 @@
 //! The page for people: who is let in to it, and what a browser shows of it.
 
 mod answers;
+mod app;
+mod elsewhere;
 mod gate;
 mod hub;
+mod hub_apart;
 mod hub_page;
+mod odd;
 mod page;
+mod phone;
 mod sample;
+mod scale;
+mod sessions;
 mod signed;
 
 use serde_json::json;

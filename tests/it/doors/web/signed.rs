@@ -17,8 +17,16 @@ const PAGE: (&str, &str) = ("Origin", "http://provost.localhost:PORT");
 const IS_JSON: (&str, &str) = ("Content-Type", "application/json");
 
 /// Each path at which something is taken.
-const PATHS: [&str; 5] =
-    ["/word-challenge", "/signed-word", "/begin-passkey", "/finish-passkey", "/confirm-passkey"];
+const PATHS: [&str; 8] = [
+    "/word-challenge",
+    "/signed-word",
+    "/begin-passkey",
+    "/finish-passkey",
+    "/confirm-passkey",
+    "/begin-push",
+    "/offer-push",
+    "/snooze-push",
+];
 
 fn world() -> (World, Daemon, Http) {
     let world = World::new();

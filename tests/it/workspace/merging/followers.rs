@@ -89,23 +89,6 @@ fn a_trunk_that_has_moved_is_merged_whatever_becomes_of_its_work_trees() {
 }
 
 #[test]
-fn a_lock_of_ours_for_a_move_that_never_came_is_given_back() {
-    let world = world();
-    let daemon = start(&world);
-    let (main, feat) = (tip(&world, "main"), tip(&world, "feat"));
-    let lock = world.repo().join(".git/index.lock");
-    daemon.stop();
-    fs::write(&lock, format!("provost merge {main} {feat}\n")).unwrap();
-    let _daemon = start(&world);
-    eventually("it is gone", || !lock.exists());
-    assert_eq!(tip(&world, "main"), main);
-    // A lock of git's own stays.
-    fs::write(&lock, "").unwrap();
-    let said = person(&world, "merge feat", 7);
-    assert!(said.contains("index.lock") && lock.exists(), "{said}");
-}
-
-#[test]
 fn a_git_that_dies_while_it_moves_the_trunk_leaves_the_truth_to_the_trunk() {
     let world = world();
     let _daemon = start(&world);

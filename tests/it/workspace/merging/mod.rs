@@ -46,8 +46,9 @@ pub(super) fn repository(files: &[(&str, &str)], more: &str) -> World {
 pub(super) fn is_half_way(world: &World, git_dir: &std::path::Path) -> bool {
     let is_ours = |it: &std::fs::DirEntry| it.file_name().to_string_lossy().starts_with("provost");
     let beside = std::fs::read_dir(git_dir).unwrap().flatten().any(|it| is_ours(&it));
-    let noted = std::fs::read_dir(world.state_dir().join("merge/followers"));
-    beside || git_dir.join("index.lock").exists() || noted.is_ok_and(|mut it| it.next().is_some())
+    let name = provost::base::Digest::of(git_dir.as_os_str().as_encoded_bytes()).to_string();
+    let noted = world.state_dir().join("merge/followers").join(name.replace(':', "-"));
+    beside || git_dir.join("index.lock").exists() || noted.exists()
 }
 
 /// A work tree of its own in which branches are made, so that the workspace is not touched.

@@ -1,0 +1,259 @@
+//! Browsers that are signed in to the page, and invitations that wait to be opened.
+//!
+//! A session is 256 random bits in a cookie. Only their digest is kept, with the origin that they are good for and the passkey that has
+//! signed for them. All of it lies in one private file beside the store, and not in the store: a copy of the store is no way in.
+//! What cannot be read counts as empty, so that every browser signs in again. Whether the passkey still counts is for the caller to
+//! find out at each use.
+
+use std::fs;
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::{Semaphore, watch};
+
+use provost_base::limits::{
+    WEB_SECRET_BYTES, WEB_SESSION_IDLE_MS_MAX, WEB_SESSION_NOTED_MS_MAX, WEB_SESSIONS_FILE_BYTES_MAX,
+    WEB_SESSIONS_MAX,
+};
+use provost_base::{Digest, Timestamp};
+use provost_system::private_file;
+
+/// The form of the file.
+const VERSION: u32 = 1;
+
+/// Who reads with a session.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum WebReader {
+    /// The person whose passkey has signed in.
+    Passkey {
+        /// Its credential id.
+        credential: String,
+    },
+    /// A person who was invited, who sees states alone.
+    Invited,
+    /// No browser yet: an invitation, whose secret is in a link.
+    Invitation,
+}
+
+/// A session, or an invitation to one.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WebSession {
+    /// The digest of its secret.
+    pub digest: Digest,
+    /// The pages for which it is good: scheme, host and port.
+    pub origin: String,
+    /// Who reads with it.
+    pub reader: WebReader,
+    /// When it began.
+    pub began_at: Timestamp,
+    /// When it was used last; not newer than some minutes in the file.
+    pub used_at: Timestamp,
+    /// When it ends at the latest.
+    pub until: Timestamp,
+}
+
+impl WebSession {
+    /// What people call it by.
+    pub fn id(&self) -> String {
+        self.digest.short()
+    }
+
+    /// When it ends, if it is not used again.
+    pub fn ends_at(&self) -> Timestamp {
+        let idle = i64::try_from(WEB_SESSION_IDLE_MS_MAX).unwrap_or(i64::MAX);
+        match self.reader {
+            // It is used by no browser before it is opened.
+            WebReader::Invitation => self.until,
+            _ => self.until.min(Timestamp(self.used_at.0.saturating_add(idle))),
+        }
+    }
+
+    /// Whether it is over. One that begins later than now was made under a clock that was wrong, and is over as well.
+    pub fn is_over(&self, now: Timestamp) -> bool {
+        now < self.began_at || now >= self.ends_at()
+    }
+}
+
+/// The digest of a secret, by which a session is found.
+pub fn digest(secret: &[u8; WEB_SECRET_BYTES]) -> Digest {
+    Digest::of_fields([b"provost web session".as_slice(), secret])
+}
+
+/// There are as many as there may be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Full;
+
+/// A session that is good, and what tells that it has ended: its sender is gone then.
+pub struct GoodSession {
+    /// The session.
+    pub session: WebSession,
+    /// Fails to wait once the session has ended.
+    pub ended: watch::Receiver<()>,
+    /// Whether the file has an old time of its last use.
+    pub is_to_be_kept: bool,
+}
+
+struct Known {
+    session: WebSession,
+    noted_at: Timestamp,
+    alive: watch::Sender<()>,
+}
+
+impl Known {
+    fn new(session: WebSession) -> Self {
+        Self { noted_at: session.used_at, session, alive: watch::Sender::new(()) }
+    }
+}
+
+/// The file, as it is written.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    version: u32,
+    sessions: Vec<WebSession>,
+}
+
+/// All sessions of a daemon.
+pub struct WebSessions {
+    all: Mutex<Vec<Known>>,
+    file: PathBuf,
+    /// Held by who writes the file, so that an older state never replaces a newer one.
+    writing: Semaphore,
+}
+
+impl WebSessions {
+    /// Those of the file that are not over. Blocks for as long as the disk does.
+    pub fn load(file: PathBuf, now: Timestamp) -> Self {
+        let found = read(&file).unwrap_or_else(|why| {
+            tracing::warn!(file = %file.display(), %why, "who was signed in to the page cannot be read, and signs in again");
+            Vec::new()
+        });
+        let good = found.into_iter().filter(|it| !it.is_over(now)).take(WEB_SESSIONS_MAX);
+        Self { all: Mutex::new(good.map(Known::new).collect()), file, writing: Semaphore::new(1) }
+    }
+
+    fn all(&self) -> MutexGuard<'_, Vec<Known>> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether one more would find a place.
+    pub fn has_room(&self, now: Timestamp) -> bool {
+        self.list(now).len() < WEB_SESSIONS_MAX
+    }
+
+    /// Takes a session in.
+    ///
+    /// # Errors
+    /// [`Full`].
+    pub fn open(&self, session: WebSession) -> Result<(), Full> {
+        let mut all = self.all();
+        all.retain(|it| !it.session.is_over(session.began_at));
+        if all.len() >= WEB_SESSIONS_MAX {
+            return Err(Full);
+        }
+        all.push(Known::new(session));
+        Ok(())
+    }
+
+    /// Makes a session of an invitation, which is good once, under the digest of a fresh secret.
+    pub fn redeem(
+        &self,
+        invitation: &Digest,
+        origin: &str,
+        fresh: Digest,
+        now: Timestamp,
+    ) -> Option<WebSession> {
+        let mut all = self.all();
+        let is_meant = |it: &Known| {
+            let (session, is_over) = (&it.session, it.session.is_over(now));
+            session.digest == *invitation
+                && session.reader == WebReader::Invitation
+                && session.origin == origin
+                && !is_over
+        };
+        let at = all.iter().position(is_meant)?;
+        let invited = all.swap_remove(at).session;
+        let session =
+            WebSession { digest: fresh, reader: WebReader::Invited, began_at: now, used_at: now, ..invited };
+        all.push(Known::new(session.clone()));
+        Some(session)
+    }
+
+    /// The session of a secret, at a page of this origin. That counts as a use.
+    pub fn find(&self, digest: &Digest, origin: &str, now: Timestamp) -> Option<GoodSession> {
+        let mut all = self.all();
+        all.retain(|it| !it.session.is_over(now));
+        let known = all.iter_mut().find(|it| it.session.digest == *digest)?;
+        if known.session.origin != origin || known.session.reader == WebReader::Invitation {
+            return None;
+        }
+        known.session.used_at = now;
+        let is_to_be_kept = now.since_ms(known.noted_at) >= WEB_SESSION_NOTED_MS_MAX;
+        Some(GoodSession { session: known.session.clone(), ended: known.alive.subscribe(), is_to_be_kept })
+    }
+
+    /// The session of this digest, without its counting as a use.
+    pub fn get(&self, digest: &Digest, now: Timestamp) -> Option<WebSession> {
+        self.all().iter().map(|it| &it.session).find(|it| it.digest == *digest && !it.is_over(now)).cloned()
+    }
+
+    /// Those that are not over, in the order in which they began.
+    pub fn list(&self, now: Timestamp) -> Vec<WebSession> {
+        let mut found: Vec<WebSession> =
+            self.all().iter().filter(|it| !it.session.is_over(now)).map(|it| it.session.clone()).collect();
+        found.sort_by_key(|it| it.began_at);
+        found
+    }
+
+    /// Ends those that are meant, and says which these are.
+    pub fn end(&self, is_meant: impl Fn(&WebSession) -> bool) -> Vec<WebSession> {
+        let mut all = self.all();
+        let ended = all.iter().filter(|it| is_meant(&it.session)).map(|it| it.session.clone()).collect();
+        all.retain(|it| !is_meant(&it.session));
+        ended
+    }
+
+    /// Writes the file.
+    ///
+    /// # Errors
+    /// The disk's. What has changed holds until the daemon ends.
+    pub async fn keep(&self) -> io::Result<()> {
+        let _turn = self.writing.acquire().await;
+        let sessions = {
+            let mut all = self.all();
+            all.iter_mut().for_each(|it| it.noted_at = it.session.used_at);
+            all.iter().map(|it| it.session.clone()).collect()
+        };
+        let (file, text) = (self.file.clone(), serde_json::to_vec(&Written { version: VERSION, sessions })?);
+        let written = tokio::task::spawn_blocking(move || write(&file, &text)).await;
+        written.unwrap_or_else(|err| Err(io::Error::other(err)))
+    }
+}
+
+fn read(file: &Path) -> io::Result<Vec<WebSession>> {
+    let opened = match fs::File::open(file) {
+        Ok(opened) => opened,
+        Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(err) => return Err(err),
+    };
+    let mut text = Vec::new();
+    opened.take(WEB_SESSIONS_FILE_BYTES_MAX).read_to_end(&mut text)?;
+    let written: Written = serde_json::from_slice(&text)?;
+    match written.version {
+        VERSION => Ok(written.sessions),
+        other => Err(io::Error::other(format!("it has version {other}, and {VERSION} is known"))),
+    }
+}
+
+fn write(file: &Path, text: &[u8]) -> io::Result<()> {
+    let beside = file.with_extension("new");
+    let mut options = fs::OpenOptions::new();
+    let mut opened = private_file(options.write(true).create(true).truncate(true)).open(&beside)?;
+    opened.write_all(text)?;
+    opened.sync_all()?;
+    fs::rename(&beside, file)
+}

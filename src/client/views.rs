@@ -1,0 +1,216 @@
+//! What is asked for a view, the same for the page, the screen in a terminal and lists: answers of the own API, as `view` shows them.
+
+use serde_json::{Value, json};
+
+use super::{Client, ClientError};
+use provost_api::wire;
+use provost_auth::role;
+use provost_base::limits::{
+    WEB_EVENTS_LOOKED_AT, WEB_EVENTS_PAGE, WEB_FINISHED_PAGE, WEB_MESSAGES_PAGE, WEB_ROWS_MAX,
+};
+use provost_base::{Timestamp, visible};
+use provost_view::{self as view, Filter, NeedSources, Shown};
+
+/// What an event says of an approval: when, who, and what.
+pub type Became = (String, String, String);
+
+fn of_tasks(filter: &str, limit: usize) -> wire::TasksQuery {
+    wire::TasksQuery { filter: Some(filter.into()), limit: Some(limit), before: None }
+}
+
+impl Client {
+    /// What needs a person, with what the daemon has told of itself.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn view_of_needs(&self, about: wire::About, now: Timestamp) -> Result<Shown, ClientError> {
+        let (everyones, finished) = (wire::Whose::default(), of_tasks("finished", WEB_FINISHED_PAGE));
+        let (approvals, questions, overlaps, locks, finished) = tokio::try_join!(
+            self.approvals(),
+            self.questions(),
+            self.overlaps(),
+            self.locks(&everyones),
+            self.tasks(&finished),
+        )?;
+        let notes = about.broken.into_iter().chain(about.notes).collect();
+        let (waiting, finished, workers) = (locks.waiting, finished.finished, about.workers);
+        let from = NeedSources { approvals, questions, overlaps, waiting, finished, workers, notes };
+        Ok(view::needs(from, now.0))
+    }
+
+    /// A page of tasks, from the beginning or from behind a place; `typed` is the filter as it was typed.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn view_of_tasks(
+        &self,
+        filter: &Filter,
+        typed: &str,
+        after: Option<String>,
+    ) -> Result<Shown, ClientError> {
+        let older = after.is_some();
+        let asked = wire::TaskPageQuery { after, ..filter.task_query() };
+        match self.task_page(&asked).await {
+            Ok(found) => Ok(view::task_page(&found, filter, typed, older)),
+            // A state that there is not is none of any task.
+            Err(ClientError::Refused { status: 400, .. }) if !older => {
+                Ok(view::task_page(&wire::TaskPage::default(), filter, typed, older))
+            }
+            Err(err) => Err(err),
+        }
+    }
+
+    /// One task.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn view_of_task(&self, id: &str) -> Result<Shown, ClientError> {
+        let asked = wire::TaskQuery { id: id.to_owned(), ..wire::TaskQuery::default() };
+        Ok(view::task(&self.task(&asked).await?))
+    }
+
+    /// Agents, with what they do at the moment.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn view_of_agents(&self, filter: &Filter) -> Result<Shown, ClientError> {
+        let (everyones, active) = (wire::Whose::default(), of_tasks("active", WEB_ROWS_MAX));
+        let (mut known, locks, live) =
+            tokio::try_join!(self.agents(), self.locks(&everyones), self.tasks(&active))?;
+        // The page itself is no agent.
+        known.retain(|it| it.id != role::PAGE);
+        Ok(view::agents(&known, &locks, &live.active, filter, WEB_ROWS_MAX))
+    }
+
+    /// Locks, who waits for them, and claimed files.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn view_of_locks(&self, filter: &Filter, now: Timestamp) -> Result<Shown, ClientError> {
+        let (everyones, all) = (wire::Whose::default(), wire::ClaimsQuery::default());
+        let (locks, claims) = tokio::try_join!(self.locks(&everyones), self.claims(&all))?;
+        Ok(view::locks(&locks, &claims, filter, WEB_ROWS_MAX, &now.rfc3339()))
+    }
+
+    /// Who waits for what, behind whom.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn view_of_waits(&self, filter: &Filter) -> Result<Shown, ClientError> {
+        Ok(view::waits(&self.waits().await?, filter, WEB_ROWS_MAX))
+    }
+
+    /// Events before a number, or the newest up to `head`.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn view_of_events(
+        &self,
+        filter: &Filter,
+        before: Option<u64>,
+        head: u64,
+    ) -> Result<Shown, ClientError> {
+        let before = before.unwrap_or_else(|| head.saturating_add(1));
+        let most = before.saturating_sub(1).min(u64::from(WEB_EVENTS_PAGE));
+        let after = before.saturating_sub(1).saturating_sub(most);
+        let asked = wire::EventsQuery { after: Some(after), limit: u16::try_from(most).ok(), wait_ms: None };
+        let mut page = self.events(&asked).await?;
+        page.events.retain(|it| it.get("seq").and_then(Value::as_u64).is_some_and(|seq| seq < before));
+        Ok(view::events(&page.events, filter))
+    }
+
+    /// Where agents are in each other's way.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn view_of_intents(&self, filter: &Filter) -> Result<Shown, ClientError> {
+        let (everyones, all) = (wire::Whose::default(), wire::ContractsQuery::default());
+        let (met, overlaps, contracts, intents) = tokio::try_join!(
+            self.meetings(),
+            self.overlaps(),
+            self.contracts(&all),
+            self.intents(&everyones),
+        )?;
+        Ok(view::intents(&met, &overlaps, &contracts, &intents, filter, WEB_ROWS_MAX))
+    }
+
+    /// Questions without an answer, and messages before a number or the newest.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn view_of_messages(&self, filter: &Filter, before: Option<u64>) -> Result<Shown, ClientError> {
+        let asked =
+            wire::PostsQuery { before, limit: Some(WEB_MESSAGES_PAGE), ..wire::PostsQuery::default() };
+        let (questions, posts) = tokio::try_join!(self.questions(), self.posts(&asked))?;
+        Ok(view::messages(&questions, &posts.posts, filter, WEB_MESSAGES_PAGE, before.is_some()))
+    }
+
+    /// An approval that does not wait any more: what became of it, looked for among the newest events up to `head`.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn view_of_gone(
+        &self,
+        id: u64,
+        head: u64,
+        known: Option<&wire::Passkeys>,
+    ) -> Result<Shown, ClientError> {
+        let mut said = Vec::new();
+        let mut after = head.saturating_sub(WEB_EVENTS_LOOKED_AT);
+        loop {
+            let asked = wire::EventsQuery { after: Some(after), ..wire::EventsQuery::default() };
+            let page = self.events(&asked).await?;
+            said.extend(page.events.iter().filter_map(|event| became(event, id, known)));
+            if page.events.is_empty() || page.next >= head {
+                return Ok(view::gone(id, &said));
+            }
+            after = page.next;
+        }
+    }
+
+    /// Answers an agent in its inbox: an answer, and for agents of git-paw the feedback that they know. The number of the answer.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn answer_agent(
+        &self,
+        (from, agent): (&str, &str),
+        text: &str,
+        about: Option<&wire::Question>,
+    ) -> Result<u64, ClientError> {
+        let mut payload = json!({ "from": from, "answer": text });
+        if let Some(question) = about {
+            payload["re"] = json!(question.text);
+        }
+        let answer = json!({ "type": "agent.answer", "agent_id": agent, "payload": payload });
+        let feedback = json!({
+            "type": "agent.feedback", "agent_id": agent, "payload": { "from": from, "errors": [text] },
+        });
+        let seq = self.publish_post(&wire::PublishPost { message: answer }).await?.seq;
+        self.publish_post(&wire::PublishPost { message: feedback }).await?;
+        Ok(seq)
+    }
+}
+
+/// What an event says of an approval; a passkey goes by its name where it is known.
+pub fn became(event: &Value, id: u64, known: Option<&wire::Passkeys>) -> Option<Became> {
+    let (kind, about) = event.get("kind")?.as_object()?.iter().next()?;
+    if about.get("approval")?.as_u64()? != id {
+        return None;
+    }
+    let text = |of: &Value, name: &str| of.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let what = match kind.as_str() {
+        "approval_asked" | "approval_asked_again" => view::ASKED.to_owned(),
+        "approval_answered" => {
+            let credential = about.get("signed").map(|it| text(it, "credential"));
+            let key = known.and_then(|it| it.passkeys.iter().find(|it| Some(&it.id) == credential.as_ref()));
+            let key = key.map(|it| format!(", {}", visible(&it.name))).unwrap_or_default();
+            format!("{} (proof: {}{key})", text(about, "verdict"), text(about, "proof"))
+        }
+        "approval_expired" => "expired, which denies it".to_owned(),
+        "grant_failed" => format!("granted, and not carried out: {}", text(about, "why")),
+        "task_delegated" => format!("carried out as task {}", text(about, "task")),
+        other => other.replace('_', " "),
+    };
+    Some((text(event, "at"), text(event, "actor"), what))
+}

@@ -1,0 +1,153 @@
+//! Colours and changed words of a difference: places in its lines, and no text. So they stand beside what a passkey signs, and
+//! cannot change what is read.
+
+use std::time::{Duration, Instant};
+
+use provost_base::limits::{COLOURED_BYTES_MAX, COLOURED_MS_MAX};
+use provost_syntax::{Language, ParseDeadline, TokenKind, language_of, tokens};
+use provost_view::{DiffFile, DiffLine, LineMarks};
+
+/// The marks of each file, in its order. What is not reached in time stays plain.
+pub(super) fn of(files: &[DiffFile], paths: &[&str]) -> Vec<Vec<LineMarks>> {
+    let until = Instant::now() + Duration::from_millis(COLOURED_MS_MAX);
+    files.iter().zip(paths).map(|(file, path)| of_file(file, language_of(path), until)).collect()
+}
+
+fn of_file(file: &DiffFile, language: Option<Language>, until: Instant) -> Vec<LineMarks> {
+    let mut colours: Vec<Vec<u32>> = vec![Vec::new(); file.lines.len()];
+    if let Some(language) = language {
+        // Lines that go are read in the file as it was, all others in the file as it would be.
+        for (side, gone) in [("add", false), ("remove", true)] {
+            let is_of = |it: &DiffLine| it.is == "same" || it.is == side;
+            colour(file, language, until, is_of, |it| gone == (it.is == "remove"), &mut colours);
+        }
+    }
+    let changed = changed_words(&file.lines);
+    let all = colours.into_iter().zip(changed).enumerate();
+    let all = all.filter(|(_, (colours, changed))| !colours.is_empty() || changed.is_some());
+    all.map(|(at, (colours, changed))| LineMarks(number(at), colours, changed)).collect()
+}
+
+/// Colours the lines that are wanted, which are among those of one side.
+fn colour(
+    file: &DiffFile,
+    language: Language,
+    until: Instant,
+    is_of_side: impl Fn(&DiffLine) -> bool,
+    is_wanted: impl Fn(&DiffLine) -> bool,
+    colours: &mut [Vec<u32>],
+) {
+    let mut text = String::new();
+    // Where each line of the side begins and ends in the text, with its place in the file.
+    let mut places: Vec<(usize, usize, usize)> = Vec::new();
+    for (at, line) in file.lines.iter().enumerate().filter(|(_, it)| is_of_side(it)) {
+        let from = text.len();
+        text.push_str(&line.text);
+        places.push((from, text.len(), at));
+        text.push('\n');
+        if text.len() > COLOURED_BYTES_MAX {
+            return;
+        }
+    }
+    let patience = ParseDeadline { until: Some(until), cancelled: None };
+    let mut line = 0;
+    for token in tokens(language, &text, &patience) {
+        while places.get(line).is_some_and(|(_, end, _)| *end <= token.range.start) {
+            line += 1;
+        }
+        // A comment or a text may go on over lines.
+        for (from, end, at) in places[line..].iter().take_while(|(from, ..)| *from < token.range.end) {
+            let part = token.range.start.max(*from)..token.range.end.min(*end);
+            if part.is_empty() || !is_wanted(&file.lines[*at]) {
+                continue;
+            }
+            let (Some(before), Some(inner)) = (text.get(*from..part.start), text.get(part)) else { continue };
+            colours[*at].extend([units(before), units(inner), class(token.kind)]);
+        }
+    }
+}
+
+/// The number of a colour, as the page's style has it.
+fn class(kind: TokenKind) -> u32 {
+    match kind {
+        TokenKind::Comment => 0,
+        TokenKind::Text => 1,
+        TokenKind::Number => 2,
+        TokenKind::Word => 3,
+        TokenKind::Type => 4,
+        TokenKind::Name => 5,
+    }
+}
+
+fn units(text: &str) -> u32 {
+    number(text.encode_utf16().count())
+}
+
+fn number(it: usize) -> u32 {
+    u32::try_from(it).unwrap_or(u32::MAX)
+}
+
+/// For each line what is different in it, where lines that go are followed by lines that come in their place.
+fn changed_words(lines: &[DiffLine]) -> Vec<Option<(u32, u32)>> {
+    let mut changed = vec![None; lines.len()];
+    let run = |from: usize, is: &str| lines[from..].iter().take_while(|it| it.is == is).count();
+    let mut at = 0;
+    while at < lines.len() {
+        let gone = run(at, "remove");
+        let come = if gone > 0 { run(at + gone, "add") } else { 0 };
+        for n in 0..gone.min(come) {
+            let (old, new) = (at + n, at + gone + n);
+            if let Some((before, after)) = different(&lines[old].text, &lines[new].text) {
+                (changed[old], changed[new]) = (before, after);
+            }
+        }
+        at += (gone + come).max(1);
+    }
+    changed
+}
+
+/// A range of a line.
+type Part = Option<(u32, u32)>;
+
+/// What is different in two lines, up to whole words; nothing where most of them is, since that is another line.
+fn different(old: &str, new: &str) -> Option<(Part, Part)> {
+    let (before, after) = (words(old), words(new));
+    let same = before.iter().zip(&after).take_while(|(a, b)| a == b).count();
+    let rest = before[same..].iter().rev().zip(after[same..].iter().rev());
+    let same_end = rest.take_while(|(a, b)| a == b).count();
+    let in_common: usize =
+        before[..same].iter().chain(&before[before.len() - same_end..]).map(|it| it.trim().len()).sum();
+    if in_common * 3 < old.trim().len().max(new.trim().len()) {
+        return None;
+    }
+    let part = |words: &[&str]| {
+        let length = |words: &[&str]| words.iter().map(|it| units(it)).sum::<u32>();
+        let from = length(&words[..same]);
+        let to = from + length(&words[same..words.len() - same_end]);
+        (from < to).then_some((from, to))
+    };
+    Some((part(&before), part(&after)))
+}
+
+/// Words, blanks and signs, one behind the other.
+fn words(text: &str) -> Vec<&str> {
+    let kind = |c: char| match c {
+        c if c.is_alphanumeric() || c == '_' => 0,
+        c if c.is_whitespace() => 1,
+        _ => 2,
+    };
+    let mut found = Vec::new();
+    let (mut from, mut last) = (0, None);
+    for (at, c) in text.char_indices() {
+        // Each sign stands for itself.
+        if at > 0 && (last != Some(kind(c)) || kind(c) == 2) {
+            found.push(&text[from..at]);
+            from = at;
+        }
+        last = Some(kind(c));
+    }
+    if from < text.len() {
+        found.push(&text[from..]);
+    }
+    found
+}
