@@ -509,6 +509,9 @@ pub struct About {
     pub broken: Option<String>,
 }
 
+/// The error of a request that speaks as a page over all repositories, where a passkey has to sign in at the repository's own page.
+pub const OWN_PAGE_ONLY: &str = "own_page_only";
+
 /// A door and where it is.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct DoorAt {

@@ -9,6 +9,7 @@
 pub mod bearer;
 pub mod caller;
 pub mod frame;
+pub mod hub;
 pub mod keys;
 pub mod line;
 #[cfg_attr(not(target_os = "linux"), path = "loopback_elsewhere.rs")]

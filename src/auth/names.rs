@@ -36,7 +36,8 @@ pub struct HoldsFor(pub Option<Duration>);
 
 /// All names, and the check of who may use them.
 pub struct Names {
-    keys: Arc<KeyRing>,
+    /// None at a door of no daemon.
+    keys: Option<Arc<KeyRing>>,
     user: Option<(AgentId, Slug)>,
     holders: Holders,
     tokens: GoodTokens,
@@ -50,7 +51,7 @@ impl Names {
     /// Names as the keys and the holders of tokens have them, on a machine of this user.
     pub fn new(keys: Arc<KeyRing>, user: AgentId, tokens: EngineTokens) -> Self {
         let owned = owned_slug(user.as_str());
-        Self { user: Some((user, owned)), ..Self::with(keys, tokens) }
+        Self { user: Some((user, owned)), ..Self::with(Some(keys), tokens) }
     }
 
     /// The same, keeping in mind over starts of the daemon who has spoken as an agent; this file is where.
@@ -64,17 +65,29 @@ impl Names {
     /// Names for a door that knows no tokens.
     #[doc(hidden)]
     pub fn by_keys(keys: Arc<KeyRing>) -> Self {
-        Self::with(keys, (Box::new(|_, _| false), Box::new(|_| None), Arc::default()))
+        Self::with(Some(keys), (Box::new(|_, _| false), Box::new(|_| None), Arc::default()))
     }
 
-    fn with(keys: Arc<KeyRing>, (holders, tokens, tokens_changed): EngineTokens) -> Self {
+    /// Names at a door of no daemon, where no key and no token is known: whoever asks there is a process of this user, and gets no
+    /// name.
+    pub fn without_keys() -> Self {
+        Self::with(None, (Box::new(|_, _| false), Box::new(|_| None), Arc::default()))
+    }
+
+    fn with(keys: Option<Arc<KeyRing>>, (holders, tokens, tokens_changed): EngineTokens) -> Self {
         let (speakers, hosts) = (Speakers::default(), Speakers::default());
         Self { keys, user: None, holders, tokens, tokens_changed, speakers, hosts }
     }
 
     /// Ends when a proof may hold no longer that held before this call: tokens, keys or the time have changed.
     pub fn changed(&self) -> impl Future<Output = ()> + Send {
-        let (keys, tokens) = (self.keys.changed(), self.tokens_changed.notified());
+        let (keys, tokens) = (self.keys.as_ref().map(|it| it.changed()), self.tokens_changed.notified());
+        let keys = async move {
+            match keys {
+                Some(keys) => keys.await,
+                None => std::future::pending().await,
+            }
+        };
         async move {
             tokio::select! {
                 () = keys => {}
@@ -85,7 +98,7 @@ impl Names {
 
     /// The key ring that decides which names have keys.
     pub fn keys(&self) -> &Arc<KeyRing> {
-        &self.keys
+        self.keys.as_ref().expect("the names of a daemon have a key ring")
     }
 
     /// Whether a caller with no more than this proof may use a name.
@@ -94,7 +107,8 @@ impl Names {
     /// [`Rejected::Reserved`], [`Rejected::Taken`].
     pub fn is_free(&self, agent: &AgentId, proof: Proof) -> Result<(), Rejected> {
         let is_users = self.user.as_ref().is_some_and(|(_, owned)| *owned == owned_slug(agent.as_str()));
-        if is_users || role::is_reserved(agent) || self.keys.is_reserved(agent) {
+        if is_users || role::is_reserved(agent) || self.keys.as_ref().is_some_and(|it| it.is_reserved(agent))
+        {
             return Err(Rejected::Reserved);
         }
         if (self.holders)(agent, proof) { Err(Rejected::Taken) } else { Ok(()) }
@@ -131,6 +145,17 @@ impl Names {
         }
         // Elsewhere names are proved by frames, by a jail, or not at all.
         role::by_name(agent, door).ok_or(Rejected::Reserved)
+    }
+
+    /// A process of this user that shows a page for people and speaks as that: it reads, and nothing else. No model speaks, so that the
+    /// process is not kept in mind as one of an agent's.
+    ///
+    /// # Errors
+    /// [`Rejected::Reserved`], where pages need a proof.
+    pub fn page(&self, line: &Line) -> Result<Principal, Rejected> {
+        let page = AgentId::parse(role::PAGE).map_err(|_| Rejected::Reserved)?;
+        let who = role::by_name(page, Door::Web).ok_or(Rejected::Reserved)?;
+        Ok(who.coming_from(self.origin(line)))
     }
 
     /// The sender of a frame that verified.

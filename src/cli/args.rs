@@ -204,7 +204,7 @@ pub(super) enum Command {
     /// Open the page for people, which shows in a browser what needs you and what agents do, here and on a phone
     #[command(
         subcommand,
-        after_help = "Examples:\n  provost web open\n  xdg-open \"$(provost web open)\"\n  provost web setup       # what a phone needs\n  provost web open --qr   # opens the page on it"
+        after_help = "Examples:\n  provost web open\n  xdg-open \"$(provost web open)\"\n  provost web setup       # what a phone needs\n  provost web open --qr   # opens the page on it\n  provost web open --all\n  provost web close"
     )]
     Web(web::Web),
     /// List and test the addresses elsewhere that get notices, such as a phone or a chat

@@ -65,6 +65,7 @@ mod up;
 mod waits;
 mod watch;
 mod web;
+mod web_all;
 mod with;
 #[cfg(unix)]
 mod worker;

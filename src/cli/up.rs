@@ -300,7 +300,7 @@ fn start(here: &RepoContext, up: &Up) -> Result<(), CliError> {
     command.current_dir(&here.cwd);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = system::detach(&mut command).spawn().map_err(cannot)?;
-    let said = first_words(&mut child)?;
+    let said = first_words(&mut child, "the daemon", "provost up --foreground")?;
     if said.trim_end() == READY || running_soon(here)?.is_some() {
         return Ok(());
     }
@@ -313,8 +313,8 @@ fn start(here: &RepoContext, up: &Up) -> Result<(), CliError> {
         .next("provost doctor, or provost up --foreground"))
 }
 
-/// The line of the background process, or nothing if it ends without one.
-fn first_words(child: &mut Child) -> Result<String, CliError> {
+/// The line of a background process, or nothing if it ends without one; `what` it is, and the command that has it in the terminal.
+pub(super) fn first_words(child: &mut Child, what: &str, by_hand: &str) -> Result<String, CliError> {
     let pipe = child.stdout.take();
     let (sender, words) = mpsc::channel();
     let reads = std::thread::Builder::new().spawn(move || {
@@ -326,9 +326,9 @@ fn first_words(child: &mut Child) -> Result<String, CliError> {
         // Without a receiver the wait was over; the words are not needed then.
         let _unheard = sender.send(line);
     });
-    reads.map_err(|err| CliError::of("the daemon's first line cannot be read").because(err))?;
+    reads.map_err(|err| CliError::of(format!("the first line of {what} cannot be read")).because(err))?;
     let deadline = Instant::now() + Duration::from_millis(READY_MS_MAX);
-    let mut progress = out::Progress::begin("starting the daemon");
+    let mut progress = out::Progress::begin(format!("starting {what}"));
     while Instant::now() < deadline {
         match words.recv_timeout(Duration::from_millis(200)) {
             Ok(text) => return Ok(text),
@@ -337,9 +337,9 @@ fn first_words(child: &mut Child) -> Result<String, CliError> {
         }
     }
     let pid = child.id();
-    Err(CliError::of("the daemon is not ready")
+    Err(CliError::of(format!("{what} is not ready"))
         .because(format!("process {pid} did not open its doors within {} s", READY_MS_MAX / 1000))
-        .next(format!("kill {pid}; provost doctor; provost up --foreground")))
+        .next(format!("kill {pid}; provost doctor; {by_hand}")))
 }
 
 /// Whether standard error is a terminal.

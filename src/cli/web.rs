@@ -6,7 +6,7 @@ use serde_json::json;
 use super::cli_error::DONE;
 use super::repo_context::wait_for;
 use super::tasks::short_time;
-use super::{CliError, RepoContext, args, out, up};
+use super::{CliError, RepoContext, args, out, up, web_all};
 use provost_api::wire;
 use provost_base::Ttl;
 use provost_config::Config;
@@ -16,9 +16,12 @@ use provost_config::Config;
 pub(super) enum Web {
     /// Open the page until the daemon stops, and print its address; with `enabled = true` in `[web]` it is always open
     #[command(
-        after_help = "Examples:\n  provost web open\n  xdg-open \"$(provost web open)\"\n  provost web open --json | jq -r .address\n  provost web open --qr   # for the camera of a phone; see provost web setup"
+        after_help = "Examples:\n  provost web open\n  xdg-open \"$(provost web open)\"\n  provost web open --json | jq -r .address\n  provost web open --qr   # for the camera of a phone; see provost web setup\n  provost web open --all"
     )]
     Open(Open),
+    /// Close the page over all repositories; the page of one repository is open until its daemon stops
+    #[command(after_help = "Example:\n  provost web close")]
+    Close,
     /// Say what is missing until a phone has the page, with the lines for tailscale, Caddy and nginx
     #[command(after_help = "Examples:\n  provost web setup\n  provost web setup --json")]
     Setup,
@@ -41,6 +44,16 @@ pub(super) struct Open {
     /// Draw the public address as a picture for the camera of a phone
     #[arg(long)]
     qr: bool,
+    /// One page over all of your repositories, in a process of its own until `provost web close`, at the port `all_port` of `[web]`;
+    /// it can read, and hands on what your passkeys sign
+    #[arg(long, conflicts_with = "qr")]
+    all: bool,
+    /// Stay in this terminal; Ctrl-C ends the page
+    #[arg(long, requires = "all")]
+    pub(super) foreground: bool,
+    /// Standard output is a pipe to the process that waits for the page
+    #[arg(long, hide = true, requires = "foreground")]
+    pub(super) ready_on_stdout: bool,
 }
 
 /// `provost web invite`.
@@ -83,7 +96,9 @@ pub(super) struct End {
 
 pub(super) fn web(here: &RepoContext, asked: Web) -> Result<u8, CliError> {
     match asked {
+        Web::Open(it) if it.all => web_all::open(here, &it),
         Web::Open(it) => open(here, &it),
+        Web::Close => web_all::close(here),
         Web::Setup => setup(here),
         Web::Invite(it) => invite(here, it),
         Web::Session(Sessions::List) => list(here),

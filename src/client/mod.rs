@@ -8,6 +8,7 @@
 
 pub mod approvals;
 mod connect;
+pub mod daemons;
 mod idle_connections;
 pub mod keys;
 pub mod passkeys;

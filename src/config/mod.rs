@@ -16,6 +16,7 @@ mod devit;
 mod doors;
 pub mod env;
 mod git_paw;
+mod hub;
 mod load;
 mod mcp_tools;
 mod notify;
@@ -37,6 +38,7 @@ mod writing;
 
 pub use agent::{AgentConfig, METHODS, Output, PromptBy, Reader, Role, Template};
 pub use doors::{DoorSettings, Doors, print_doors};
+pub use hub::{HubAt, HubRecord};
 pub use load::{Broken, Dialect, Loaded, Note, RefusedWorker, Severity, Sources, load, named};
 pub use mcp_tools::McpTools;
 pub use notify::{NotifyDetail, NotifyKind, NotifyTarget, NotifyTargets, NotifyType};

@@ -287,13 +287,15 @@ settings! {
     ["web"] web: WebSettings {
         /// By which names browsers ask for the page: `localhost`, or names below it. The first is the one that it goes by, to which addresses lead; each other one is an origin of its own, with passkeys of its own. At `localhost` other programs share cookies and passkeys; it is there for managers of passwords, which take no other name over plain HTTP.
         names: Vec<PageName> = PageName::usual(), "name", Strict, Owner;
+        /// The port of the page over all repositories, which `provost web --all` opens. A page at these names and this port may ask for a passkey while the process that listens there is that page.
+        all_port: u16 = 4721, "port" within 1..=u16::MAX, Strict, Owner;
         /// Addresses at which browsers elsewhere have the page, over a proxy of yours with a certificate: exactly `https://` and a name of DNS, with a port where that is not 443. Each is an origin of its own, with passkeys of its own; there, reading needs a passkey as well.
         public: Vec<PublicOrigin> = Vec::new(), "origin", Strict, Owner;
         /// Where that proxy comes in: a Unix socket, open for the group of its folder (mode 0660). A name alone is in the folder of the daemon's sockets, which only you and root can enter. It is there while `public` names an address and the page is open.
         socket: ProxySocket = ProxySocket::usual(), "path", Strict, Owner;
         /// The users as whom the proxy runs, by their numbers; processes of other users are refused at the socket. `tailscaled` runs as 0.
         proxy_uids: Vec<u32> = Vec::new(), "uid", Strict, Owner;
-        /// Who reads the page at the names of this machine: `open`: a browser of yours; `passkey`: one in which a passkey has signed in, for a desktop that people share. Processes of yours have other ways to read.
+        /// Who reads the page at the names of this machine: `open`: a browser of yours; `passkey`: one in which a passkey has signed in, for a desktop that people share; the page over all repositories then shows nothing of the repository. Processes of yours have other ways to read.
         read: WebRead = WebRead::Open, "", Strict, Owner;
     }
 

@@ -238,7 +238,7 @@ impl Daemon {
             port,
             uid: self.uid,
             names: Arc::clone(&self.names),
-            provost: self.provost.clone(),
+            provost: Some(self.provost.clone()),
             demands_token,
             carriers: Carriers::default(),
         }

@@ -16,7 +16,7 @@ use provost_base::limits::WIT_WORKTREES_MAX;
 use provost_base::{AgentId, Destination, Digest, Json, Ttl};
 use provost_config::env::Environment;
 use provost_config::places::SYSTEM_CONFIG;
-use provost_config::{self as config, AcrossDoors, Config, Places, WebOrigin, Worker};
+use provost_config::{self as config, AcrossDoors, Config, Places, WebOrigin, WebRead, Worker};
 use provost_domain::post::{Owner, owner_slugs};
 use provost_domain::{self as domain, AutoSetting, CrewSetting, PostSettings, Settings, WorkerSetting};
 use provost_effects::{HookCommand, HookParts, not_ours, runs_outside, shell_profile};
@@ -26,7 +26,7 @@ use provost_jail::{
     Supervisor,
 };
 use provost_protocols::devit;
-use provost_protocols::own::{Page, PasskeySetup};
+use provost_protocols::own::{HubPages, Page, PasskeySetup};
 use provost_service::{ApplyRules, Applying, Base, Configured, MergeSettings, Profiles};
 use provost_store::{
     self as store, Artifacts, JobLogs, Keeping, Options, Retention, Store, StoreError, journal,
@@ -215,8 +215,11 @@ pub(super) fn passkeys(config: &Config, places: &Places) -> PasskeySetup {
         [places.config.join("keys"), places.state.parent().unwrap_or(&places.state).to_owned()].into();
     let files = PasskeyFiles { user: places.config.clone(), system, owner: ROOT, marks };
     let page = |it: &WebOrigin| Page { origin: it.as_str().to_owned(), host: it.host().to_owned() };
+    let names = config.web.names.iter().map(|it| it.as_str().to_owned()).collect();
+    let reads = config.web.read == WebRead::Open;
+    let hub = HubPages { names, port: config.web.all_port, path: format!("/r/{}", places.hash), reads };
     let pages = config.passkeys.origins.iter().map(page).collect();
-    PasskeySetup { files, pages, state: places.state.clone() }
+    PasskeySetup { files, pages, hub, state: places.state.clone() }
 }
 
 /// The work trees of the repository, for those who ask about files in one of them.

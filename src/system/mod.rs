@@ -50,7 +50,7 @@ pub use inside::{
 pub use listing::is_empty_folder;
 pub use listing::open_folder;
 pub use memory::{give_memory_back, own_memory};
-pub use ports::{Listener, listener_at};
+pub use ports::{Listener, is_this_program_at, listener_at};
 pub use ports_free::port_is_free;
 pub use ways::Ways;
 

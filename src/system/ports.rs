@@ -26,6 +26,56 @@ pub fn listener_at(port: u16) -> Option<Listener> {
     Some(Listener { uid, process: holder_of(&inode).map(|pid| (pid, command_of(pid))) })
 }
 
+/// The kernel's words for the loopback addresses, and the table in which each is.
+const LOOPBACK: [(&str, &str); 2] =
+    [("/proc/self/net/tcp", "0100007F"), ("/proc/self/net/tcp6", "00000000000000000000000001000000")];
+
+/// The kernel's list of addresses of this machine, and its word for the loopback address among them.
+const ADDRESSES: (&str, &str) = ("/proc/self/net/if_inet6", "00000000000000000000000000000001");
+
+/// Whether a process alone listens at this port of both loopback addresses, for this user, and runs the program that this process
+/// runs. Where the machine has no second address, the first one is enough. What a process keeps from being looked at is a no.
+pub fn is_this_program_at(pid: u32, port: u16) -> bool {
+    let has_second = fs::read_to_string(ADDRESSES.0).is_ok_and(|it| it.contains(ADDRESSES.1));
+    let addresses = if has_second { &LOOPBACK[..] } else { &LOOPBACK[..1] };
+    let is_served = || {
+        let sockets: Option<Vec<String>> = addresses.iter().map(|at| only_listener(*at, port)).collect();
+        sockets.is_some_and(|it| it.iter().all(|inode| has_socket(pid, inode)))
+    };
+    // The kernel writes its tables in pieces, and leaves out a line where others go meanwhile.
+    runs_this_program(pid) && (0..LOOKS_MAX).any(|_| is_served())
+}
+
+/// How often the tables are looked at that others change at the same moment.
+const LOOKS_MAX: u32 = 4;
+
+/// The number of the only socket that listens at a port of a loopback address, if it is this user's.
+fn only_listener((table, address): (&str, &str), port: u16) -> Option<String> {
+    let text = fs::read_to_string(table).ok()?;
+    let is_there = |line: &&str| line.split_whitespace().nth(1).is_some_and(|it| it.starts_with(address));
+    let found = text.lines().skip(1).filter(is_there).filter_map(|line| entry(line, port));
+    let mut found: Vec<(u32, String)> = found.collect();
+    // A line may be there twice, for the same reason.
+    found.dedup();
+    match &*found {
+        [(uid, inode)] if *uid == super::user_number() => Some(inode.clone()),
+        _ => None,
+    }
+}
+
+fn has_socket(pid: u32, inode: &str) -> bool {
+    let wanted = format!("socket:[{inode}]");
+    let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    descriptors.into_iter().any(|it| fs::read_link(it.path()).is_ok_and(|to| to.as_os_str() == &*wanted))
+}
+
+fn runs_this_program(pid: u32) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    // The files themselves: a path may lead to another one by now.
+    let file = |process: &str| fs::metadata(format!("/proc/{process}/exe")).map(|it| (it.dev(), it.ino()));
+    file("self").is_ok_and(|ours| file(&pid.to_string()).is_ok_and(|its| its == ours))
+}
+
 /// The owner and the number of the socket in a line of the kernel's table, if it listens at the port.
 fn entry(line: &str, port: u16) -> Option<(u32, String)> {
     let words: Vec<&str> = line.split_whitespace().collect();
@@ -37,12 +87,9 @@ fn entry(line: &str, port: u16) -> Option<(u32, String)> {
 
 /// The first process among whose descriptors the socket is.
 fn holder_of(inode: &str) -> Option<u32> {
-    let wanted = format!("socket:[{inode}]");
     let processes = fs::read_dir("/proc").ok()?.flatten();
-    processes.filter_map(|it| it.file_name().to_str()?.parse::<u32>().ok()).find(|pid| {
-        let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-        descriptors.into_iter().any(|it| fs::read_link(it.path()).is_ok_and(|to| to.as_os_str() == &*wanted))
-    })
+    let mut pids = processes.filter_map(|it| it.file_name().to_str()?.parse::<u32>().ok());
+    pids.find(|pid| has_socket(*pid, inode))
 }
 
 fn command_of(pid: u32) -> String {

@@ -3,17 +3,7 @@
 use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 
 use super::ask::{Asked, Got};
-
-/// A repository and its daemon.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Repository {
-    /// What people call it.
-    pub name: String,
-    /// Its folder.
-    pub root: String,
-    /// What a command for it begins with: `provost`, or `provost -C FOLDER`.
-    pub program: String,
-}
+use provost_client::daemons::Repository;
 
 /// What comes from elsewhere.
 #[derive(Clone, PartialEq, Debug)]

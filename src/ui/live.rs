@@ -10,7 +10,8 @@ use serde_json::Value;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::timeout;
 
-use super::inputs::{Input, News, Repository};
+use super::inputs::{Input, News};
+use provost_client::daemons::Repository;
 use provost_client::views::became;
 use provost_client::{Client, ClientError};
 

@@ -13,7 +13,6 @@
 
 mod ask;
 mod body;
-mod daemons;
 mod detail;
 mod draw;
 mod hints;
@@ -36,13 +35,14 @@ mod typing;
 use std::io;
 
 pub use ask::{Asked, Got};
-pub use daemons::Whose;
 pub use draw::draw;
-pub use inputs::{Input, News, Order, Repository};
+pub use inputs::{Input, News, Order};
 pub use look::Look;
 pub use model::{Model, SMALLEST, WIDE};
 pub use qr::lines as qr_lines;
 pub use screen::Screen;
+
+pub use provost_client::daemons::{Repository, Whose};
 
 use provost_base::AgentId;
 use provost_config::Places;

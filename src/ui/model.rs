@@ -8,12 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::ask::{Asked, Got};
 use super::detail::{About, Answerable, Detail, Part};
-use super::inputs::{Input, News, Order, Repository};
+use super::inputs::{Input, News, Order};
 use super::loads::Loads;
 use super::merged::{Item, Merged};
 use super::text::{clock_of, one_line};
 use super::typed::Typed;
 use super::{Look, Screen};
+use provost_client::daemons::Repository;
 use provost_view::{Cell, Shown, Tone};
 
 /// The least columns and rows to draw in.

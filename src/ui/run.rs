@@ -9,7 +9,6 @@ use ratatui::crossterm::event::{self, Event};
 use tokio::sync::{Notify, mpsc};
 
 use super::ask::{ask, say};
-use super::daemons::{Found, Looking, Whose};
 use super::inputs::{Input, News, Order};
 use super::live::Follow;
 use super::model::Model;
@@ -17,6 +16,7 @@ use super::terminal::{TakenTerminal, copy};
 use super::{Look, Start};
 use provost_api::wire;
 use provost_base::{AgentId, Timestamp, task_command};
+use provost_client::daemons::{Found, Looking, Whose};
 use provost_client::{Client, ClientError};
 
 /// How many inputs wait: what brings them waits then, too.

@@ -276,6 +276,9 @@ pub struct Command {
     pub not_yours: Option<String>,
     /// What does the same where passkeys sign.
     pub here: Option<Here>,
+    /// The path below which its repository is, on a page over all repositories.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
 }
 
 /// What a passkey signs, where a page can ask for it.
@@ -398,7 +401,7 @@ pub struct Vouching {
 impl Command {
     /// A command that anyone at a terminal may type.
     pub fn new(does: &str, line: impl Into<String>) -> Self {
-        Self { does: does.into(), line: line.into(), not_yours: None, here: None }
+        Self { does: does.into(), line: line.into(), not_yours: None, here: None, base: None }
     }
 
     /// The same, where a passkey may sign for it as well.

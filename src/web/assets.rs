@@ -31,6 +31,7 @@ const FILES: &[(&str, &str, &[u8])] = &[
     ("maskable-192.png", ICON, include_bytes!("page/maskable-192.png")),
     ("maskable-512.png", ICON, include_bytes!("page/maskable-512.png")),
     ("dom.js", SCRIPT, include_bytes!("page/dom.js")),
+    ("place.js", SCRIPT, include_bytes!("page/place.js")),
     ("time.js", SCRIPT, include_bytes!("page/time.js")),
     ("live.js", SCRIPT, include_bytes!("page/live.js")),
     ("log.js", SCRIPT, include_bytes!("page/log.js")),

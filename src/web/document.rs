@@ -41,6 +41,39 @@ const VIEWS: [Listed; 12] = [
     listed("/passkeys", "passkeys", "Passkeys", "p", false),
 ];
 
+/// Views over all repositories, where the page is over all of them, in the order of the navigation.
+const OVER_ALL: [Listed; 2] = [
+    listed("/", "needs-you", "All repositories", "o", false),
+    listed("/repositories", "repositories", "Repositories", "r", false),
+];
+
+/// Where a document is: on the page of one repository, or on that over all.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Place<'a> {
+    /// The page of one repository.
+    One,
+    /// The page over all repositories; below this path it is about one of them.
+    OverAll(&'a str),
+}
+
+impl Place<'_> {
+    fn base(&self) -> &str {
+        match self {
+            Self::One => "",
+            Self::OverAll(base) => base,
+        }
+    }
+
+    /// The views that it lists, and the path before each.
+    fn views(&self) -> Vec<(&'static Listed, String)> {
+        let over = if *self == Self::One { &[][..] } else { &OVER_ALL[..] };
+        let own = if *self == Self::OverAll("") { &[][..] } else { &VIEWS[..] };
+        let base = self.base();
+        let own = own.iter().map(|it| (it, format!("{base}{}", it.path)));
+        over.iter().map(|it| (it, it.path.to_owned())).chain(own).collect()
+    }
+}
+
 /// Views about one thing, by the beginning of their paths: the name and the title.
 const ABOUT_ONE: [(&str, &str, &str); 2] = [("/a/", "approval", "Approval"), ("/t/", "task", "Task")];
 
@@ -55,15 +88,16 @@ fn shown(path: &str) -> Option<(&'static str, &'static str, bool)> {
     Some((name, title, false))
 }
 
-/// Whether there is a document at a path.
+/// Whether there is a document at a path of the page of one repository.
 pub(super) fn is_one(path: &str) -> bool {
     shown(path).is_some()
 }
 
-/// The document at a path. It is the same for all things of a kind: the script reads in the address which one is meant.
+/// The document at a path of the page of one repository. It is the same for all things of a kind: the script reads in the address
+/// which one is meant.
 pub(super) fn at(path: &str) -> Option<String> {
-    let (name, title, filters) = shown(path)?;
-    Some(document(path, name, title, filters).into_string())
+    let view = shown(path)?;
+    Some(document(path, view, Place::One).into_string())
 }
 
 /// Where the document is that a browser keeps.
@@ -98,7 +132,21 @@ pub(super) fn offline() -> String {
     made.into_string()
 }
 
-fn document(path: &str, name: &str, title: &str, filters: bool) -> Markup {
+/// The document at a path of the page over all repositories.
+pub(super) fn over_all(path: &str) -> Option<String> {
+    let view = OVER_ALL.iter().find(|it| it.path == path)?;
+    Some(document(path, (view.name, view.title, view.filters), Place::OverAll("")).into_string())
+}
+
+/// The document of one repository on the page over all: `path` is what follows `base`.
+pub(super) fn of_one(base: &str, path: &str) -> Option<String> {
+    let view = shown(path)?;
+    Some(document(path, view, Place::OverAll(base)).into_string())
+}
+
+fn document(path: &str, (name, title, filters): (&str, &str, bool), place: Place<'_>) -> Markup {
+    let views = place.views();
+    let here = format!("{}{path}", place.base());
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -108,13 +156,15 @@ fn document(path: &str, name: &str, title: &str, filters: bool) -> Markup {
                 meta name="color-scheme" content="light dark";
                 title { (title) " · Provost" }
                 meta name="theme-color" content="#1f5f8b";
-                link rel="manifest" href=(assets::MANIFEST_PATH);
+                @if place == Place::One {
+                    link rel="manifest" href=(assets::MANIFEST_PATH);
+                }
                 link rel="apple-touch-icon" href=(assets::path("maskable-192.png"));
                 link rel="icon" type="image/svg+xml" href=(assets::path("mark.svg"));
                 link rel="stylesheet" href=(assets::path("page.css"));
                 script type="module" src=(assets::path("main.js")) {}
             }
-            body data-view=(name) data-version=(assets::version()) {
+            body data-view=(name) data-version=(assets::version()) data-over=[(place != Place::One).then_some("all")] {
                 a.skip href="#main" { "To the content" }
                 header.top {
                     p.mark { "Provost" }
@@ -126,9 +176,9 @@ fn document(path: &str, name: &str, title: &str, filters: bool) -> Markup {
                 }
                 nav aria-label="Views" {
                     ul {
-                        @for view in &VIEWS {
+                        @for (view, to) in &views {
                             li {
-                                a href=(view.path) data-key=(view.key) aria-current=[(view.path == path).then_some("page")] {
+                                a href=(to) data-key=(view.key) aria-current=[(*to == here).then_some("page")] {
                                     (view.title)
                                 }
                             }
@@ -147,7 +197,7 @@ fn document(path: &str, name: &str, title: &str, filters: bool) -> Markup {
                 svg #picture .visually-hidden aria-hidden="true" {}
                 p #said .visually-hidden role="status" aria-live="polite" {}
                 (palette())
-                (keys())
+                (keys(&views, place))
             }
         }
     }
@@ -185,13 +235,16 @@ fn palette() -> Markup {
     }
 }
 
-fn keys() -> Markup {
+fn keys(views: &[(&Listed, String)], place: Place<'_>) -> Markup {
     html! {
         dialog #keys aria-labelledby="keys-title" {
             h2 #keys-title { "Keys" }
             dl {
-                @for view in &VIEWS {
+                @for (view, _) in views {
                     div { dt { kbd { "g" } " " kbd { (view.key) } } dd { (view.title) } }
+                }
+                @if place != Place::One {
+                    div { dt { kbd { "r" } } dd { "Another repository" } }
                 }
                 div { dt { kbd { "j" } " " kbd { "k" } } dd { "Next and previous row" } }
                 div { dt { kbd { "Enter" } } dd { "Open the row" } }

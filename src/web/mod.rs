@@ -12,6 +12,7 @@ mod assets;
 mod beside;
 mod document;
 mod headers;
+pub mod hub;
 mod marks;
 mod query;
 mod rows;
@@ -193,7 +194,7 @@ impl Web {
             return self.stream(&head, &query, client, reader).await;
         }
         let name = path.strip_prefix("/rows/").ok_or_else(WebError::not_there)?;
-        let work = rows::answer(&client, name, &query, self.engine.now(), reader.sees());
+        let work = rows::answer(&client, name, &query, self.engine.now(), reader.sees(), None);
         let said = reader.while_good(work).await??;
         Ok(whole(StatusCode::OK, JSON, said))
     }
@@ -223,6 +224,17 @@ impl Web {
     }
 }
 
+/// What is said to a request that is not let in.
+fn forbidden() -> Answer {
+    whole(StatusCode::FORBIDDEN, JSON, r#"{"error":"Forbidden"}"#)
+}
+
+/// What browsers may do at a page of these names, at this machine.
+fn manners(names: Vec<String>) -> Manners {
+    let led_on = ["127.0.0.1", "[::1]"].map(String::from).into();
+    Manners { names, led_on, needs_origin: true, at: PagesAt::Here }
+}
+
 /// The process that asks, where it was looked for and found. It counts for the limits, and gives itself no name.
 fn process_of(caller: &Caller) -> Option<i32> {
     caller.began_at().and_then(|it| i32::try_from(it.pid).ok())
@@ -239,10 +251,7 @@ impl LoopbackDoor for Web {
 
     fn manners(&self) -> Manners {
         match &self.place {
-            Place::Here { names, .. } => {
-                let led_on = ["127.0.0.1", "[::1]"].map(String::from).into();
-                Manners { names: names.clone(), led_on, needs_origin: true, at: PagesAt::Here }
-            }
+            Place::Here { names, .. } => manners(names.clone()),
             Place::Elsewhere { origins } => {
                 let authority = |it: &String| it.split_once("://").map(|(_, authority)| authority.to_owned());
                 let names = origins.iter().filter_map(authority).collect();
@@ -270,7 +279,7 @@ impl LoopbackDoor for Web {
     }
 
     fn refuse(&self) -> Answer {
-        whole(StatusCode::FORBIDDEN, JSON, r#"{"error":"Forbidden"}"#)
+        forbidden()
     }
 
     fn unavailable(&self, why: &str) -> Answer {

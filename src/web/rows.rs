@@ -10,7 +10,7 @@ use provost_api::wire;
 use provost_base::limits::{WEB_COST_MS, WEB_DECISIONS_SHOWN};
 use provost_base::{Timestamp, visible};
 use provost_client::{Client, ClientError};
-use provost_view::{self as view, Filter, Shown};
+use provost_view::{self as view, Filter, Lead, Shown};
 
 /// A view, with what its reader needs to know of the daemon.
 #[derive(Serialize)]
@@ -40,7 +40,7 @@ struct Seen {
     shown: String,
 }
 
-/// The blocks of the view of this name.
+/// The blocks of the view of this name; with a lead, as the page over all repositories shows it.
 ///
 /// # Errors
 /// What the own API says, and a view that is not there.
@@ -50,6 +50,7 @@ pub(super) async fn answer(
     query: &Query,
     now: Timestamp,
     sees: Sees,
+    lead: Option<&Lead>,
 ) -> Result<String, WebError> {
     // What is not said to be a state is nothing for who was invited. A filter would tell what it finds in words that are not shown.
     if sees == Sees::States && (!view::has_states(name) || query.text("q").is_some()) {
@@ -96,14 +97,31 @@ pub(super) async fn answer(
         _ => return Err(WebError::not_there()),
     };
     let last = about.root.rsplit(['/', '\\']).next().unwrap_or_default();
-    let whole = if sees == Sees::All { about.root.as_str() } else { last };
-    let repository = (visible(last), visible(whole));
     let shown = match sees {
         Sees::All => shown,
         Sees::States => view::states(name, shown),
     };
-    let answered = Answered { shown, seen, marks, now: now.rfc3339(), seq: about.journal_seq, repository };
-    serde_json::to_string(&answered).map_err(|err| {
+    let (called, shown) = match lead {
+        // Among all repositories another one may have the same name.
+        Some(lead) => (about.root.as_str(), lead.of(shown)),
+        None => (last, shown),
+    };
+    let whole = if sees == Sees::All { about.root.as_str() } else { last };
+    let repository = (visible(called), visible(whole));
+    text(&Answered { shown, seen, marks, now: now.rfc3339(), seq: about.journal_seq, repository })
+}
+
+/// A view that is of no one repository.
+///
+/// # Errors
+/// One that cannot be written.
+pub(super) fn over_all(shown: Shown, now: Timestamp) -> Result<String, WebError> {
+    let repository = ("All repositories".to_owned(), String::new());
+    text(&Answered { shown, seen: None, marks: Vec::new(), now: now.rfc3339(), seq: 0, repository })
+}
+
+fn text(answered: &impl Serialize) -> Result<String, WebError> {
+    serde_json::to_string(answered).map_err(|err| {
         WebError::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             "unavailable",
@@ -225,12 +243,5 @@ async fn output(client: &Client, query: &Query) -> Result<String, WebError> {
         wait_ms: query.number("wait_ms")?,
         limit: None,
     };
-    let output = client.output(&asked).await?;
-    serde_json::to_string(&output).map_err(|err| {
-        WebError::new(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            "unavailable",
-            format!("this cannot be shown: {err}"),
-        )
-    })
+    text(&client.output(&asked).await?)
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::query::Query;
 use super::session::Reader;
@@ -35,6 +35,11 @@ pub(super) fn streams() -> EventStreams {
 
 /// That something has changed, and of which kind, without its content.
 fn changed(event: &Event) -> EventText {
+    EventText::of(event, "change", &without_content(event))
+}
+
+/// The kind of an event, and the task and the approval that it is about.
+pub(super) fn without_content(event: &Event) -> Value {
     let approval = match &event.kind {
         EventKind::ApprovalAsked { approval, .. }
         | EventKind::ApprovalAskedAgain { approval, .. }
@@ -44,8 +49,7 @@ fn changed(event: &Event) -> EventText {
         _ => None,
     };
     let task = event.kind.task().map(ToString::to_string);
-    let data = json!({ "kind": event.kind.name(), "task": task, "approval": approval });
-    EventText::of(event, "change", &data)
+    json!({ "kind": event.kind.name(), "task": task, "approval": approval })
 }
 
 /// The first frames of a stream, and from where it goes on.

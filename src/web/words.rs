@@ -16,7 +16,7 @@ use provost_protocols::loopback::{Answer, Body, whole};
 use provost_transport::http::{Taken, Untaken};
 
 /// The paths at which something is taken: those of the own API.
-const PATHS: [&str; 10] = [
+const PATHS: [&str; 7] = [
     "/word-challenge",
     "/signed-word",
     "/begin-passkey",
@@ -24,10 +24,11 @@ const PATHS: [&str; 10] = [
     "/confirm-passkey",
     "/hold-passkey",
     "/vouch-passkey",
-    "/begin-push",
-    "/offer-push",
-    "/snooze-push",
 ];
+
+/// Those of push services. The page over all repositories has none of them: a browser has one subscription for a page, which is of one
+/// daemon.
+const PUSH_PATHS: [&str; 3] = ["/begin-push", "/offer-push", "/snooze-push"];
 
 /// Those by which a passkey is enrolled.
 const ENROLS: [&str; 4] = ["/begin-passkey", "/finish-passkey", "/confirm-passkey", "/hold-passkey"];
@@ -45,11 +46,8 @@ impl Web {
         (at, proxy): (&str, Option<i32>),
     ) -> Result<Answer, WebError> {
         let path = head.uri.path();
-        if head.method != Method::POST || !PATHS.contains(&path) {
-            let message = "at this address nothing is taken; an answer is a word that a passkey has signed";
-            let mut err = WebError::new(StatusCode::METHOD_NOT_ALLOWED, "only_signed", message);
-            err.body.hint = Some("at a terminal: provost approve, provost deny".into());
-            return Err(err);
+        if head.method != Method::POST || !(PATHS.contains(&path) || PUSH_PATHS.contains(&path)) {
+            return Err(nothing_taken());
         }
         // A new passkey comes with a code, before its browser can sign in; everything else is for those who have.
         let is_signed_in = match ENROLS.contains(&path) {
@@ -64,6 +62,24 @@ impl Web {
     }
 }
 
+fn nothing_taken() -> WebError {
+    let message = "at this address nothing is taken; an answer is a word that a passkey has signed";
+    let mut err = WebError::new(StatusCode::METHOD_NOT_ALLOWED, "only_signed", message);
+    err.body.hint = Some("at a terminal: provost approve, provost deny".into());
+    err
+}
+
+/// What was sent to the page over all repositories for one of the paths below that of a repository.
+///
+/// # Errors
+/// Another method or path, another kind of body, and one that cannot be had.
+pub(super) async fn taken_over_all(head: &Parts, path: &str, body: Body) -> Result<Taken, WebError> {
+    if head.method != Method::POST || !PATHS.contains(&path) {
+        return Err(nothing_taken());
+    }
+    taken(head, body).await
+}
+
 /// The body of a request that says that it is JSON.
 ///
 /// # Errors
@@ -76,7 +92,11 @@ pub(super) async fn taken(head: &Parts, body: Body) -> Result<Taken, WebError> {
     body.take().await.map_err(|why| untaken(&why))
 }
 
-async fn said(client: &Client, path: &str, sent: &[u8]) -> Result<String, WebError> {
+/// What the own API says to what was sent.
+///
+/// # Errors
+/// What it says instead of an answer, and a body that is none of the path's.
+pub(super) async fn said(client: &Client, path: &str, sent: &[u8]) -> Result<String, WebError> {
     match path {
         "/word-challenge" => text(&client.word_challenge(&read(sent)?).await?),
         "/signed-word" => text(&client.signed_word(&read(sent)?).await?),

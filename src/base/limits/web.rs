@@ -36,6 +36,16 @@ pub const WEB_MESSAGES_PAGE: usize = 200;
 /// Decisions that are shown: some screens of them.
 pub const WEB_DECISIONS_SHOWN: usize = 50;
 
+/// Changes that the page over all repositories keeps for readers that come back: those of some minutes at work.
+pub const HUB_CHANGES_MAX: usize = 4_096;
+
+/// Events that wait for one reader of the page over all repositories; one that is further behind asks for everything again.
+pub const HUB_QUEUE_MAX: usize = 1_024;
+
+/// How long a daemon may take to answer for a view of the page over all repositories, in milliseconds; then it counts as one that does
+/// not answer, and nothing waits for it.
+pub const HUB_VIEW_MS: u64 = 5_000;
+
 /// How far back the page sums up what runs have used, in milliseconds: two weeks, a bar for each day.
 pub const WEB_COST_MS: u64 = 14 * 24 * 3_600_000;
 

@@ -13,6 +13,7 @@ mod graph;
 mod handle;
 mod health;
 mod hosts;
+mod hub;
 mod in_process;
 mod inbox;
 mod jobs;
@@ -55,6 +56,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::FrontDoor;
 use super::event_streams::EventStreams;
+pub use hub::HubPages;
 pub use in_process::{InProcessApi, VerifiedCaller};
 use map::OwnError;
 pub use passkeys::{Page, PasskeySetup};
@@ -131,6 +133,8 @@ struct OwnInner {
     passkey_files: provost_auth::passkeys::PasskeyFiles,
     /// The pages that may ask for a passkey.
     pages: Mutex<Vec<Page>>,
+    /// Where the page over all repositories may ask for one.
+    hub: HubPages,
     pending: pending::Pending,
     offers: push::Offers,
     /// Held by who changes the list of passkeys, or puts on record what has changed in it.
@@ -157,7 +161,7 @@ impl Own {
         let large = tokio::sync::Semaphore::new(OWN_LARGE_BODIES_MAX);
         let (dialogs, ties) = (hosts::Dialogs::default(), ties::Ties::default());
         let (streams, pending) = (stream::streams(), pending::Pending::default());
-        let PasskeySetup { files: passkey_files, pages, state } = passkey_setup;
+        let PasskeySetup { files: passkey_files, pages, hub, state } = passkey_setup;
         let sessions = sign_in::sessions(&state, agents.provost());
         Self(Arc::new(OwnInner {
             provost: agents.provost().clone(),
@@ -176,6 +180,7 @@ impl Own {
             streams,
             passkey_files,
             pages: Mutex::new(pages),
+            hub,
             pending,
             offers: push::Offers::default(),
             listing: tokio::sync::Semaphore::new(1),
@@ -254,6 +259,9 @@ impl Own {
             (None, None) => token.map(|token| token.agent.clone()),
         };
         if let Some(agent) = named {
+            if token.is_none() && agent.as_str() == role::PAGE {
+                return self.0.names.page(peer.line()).map_err(|why| not_ones_own(why, &agent, token));
+            }
             if token.is_none() && agent == self.0.user {
                 let who = role::user(agent, false);
                 return Ok(who.coming_from(self.0.names.origin(peer.line())));

@@ -10,6 +10,7 @@ use std::sync::{Arc, PoisonError};
 
 use super::Own;
 use super::handle::{Answered, Call, Handles};
+use super::hub::{Asker, HubPages};
 use super::list_sync::{Step, steps};
 use super::map::{self, OwnError};
 use super::pending::{Asked, Kind, random};
@@ -51,6 +52,8 @@ pub struct PasskeySetup {
     pub files: PasskeyFiles,
     /// The pages that settings name. The daemon's own joins them when it opens ([`super::InProcessApi::serves_pages`]).
     pub pages: Vec<Page>,
+    /// Where the page over all repositories may be.
+    pub hub: HubPages,
     /// The folder of the daemon's state, for who is signed in to the page.
     pub state: std::path::PathBuf,
 }
@@ -369,7 +372,7 @@ impl Handles<endpoints::PasskeyCode> for Own {
             code: self.0.pending.new_code()?,
             good_s: PASSKEY_CODE_MS_MAX / 1_000,
             vouch,
-            origins: self.pages().into_iter().map(|it| it.origin).collect(),
+            origins: self.addresses(|_| true).await,
         })
     }
 }
@@ -385,10 +388,11 @@ pub(super) fn check_name(name: &str) -> Answered<()> {
 
 impl Handles<endpoints::BeginPasskey> for Own {
     async fn handle(&self, call: &Call, body: wire::BeginPasskey) -> Answered<wire::NewPasskey> {
-        self.0.pending.count(call.process, Kind::Challenge)?;
+        let asker = self.asker(call).await;
+        self.0.pending.count(asker.process, Kind::Challenge)?;
         check_name(&body.name)?;
-        let page = self.pages().into_iter().find(|it| it.origin == body.origin);
-        let party = self.party(&page.ok_or_else(|| refused(Refused::Origin))?.host)?;
+        let page = asker.pages.iter().find(|it| it.origin == body.origin);
+        let party = asker.party(&page.ok_or_else(|| refused(Refused::Origin))?.host)?;
         let list = self.synced_list().await?;
         if list.passkeys.iter().any(|it| it.name == body.name) {
             return Err(OwnError::invalid("name: there is a passkey of this name already"));
@@ -419,7 +423,7 @@ impl Handles<endpoints::BeginPasskey> for Own {
 
 impl Handles<endpoints::FinishPasskey> for Own {
     async fn handle(&self, call: &Call, body: wire::FinishPasskey) -> Answered<wire::Challenge> {
-        self.0.pending.count(call.process, Kind::Word)?;
+        self.0.pending.count(self.asker(call).await.process, Kind::Word)?;
         let Asked::Create(transcript, name, party) = self.0.pending.take(&bytes(&body.nonce, "nonce")?)?
         else {
             return Err(refused(Refused::Challenge));
@@ -459,16 +463,17 @@ impl Handles<endpoints::FinishPasskey> for Own {
 
 impl Handles<endpoints::ConfirmPasskey> for Own {
     async fn handle(&self, call: &Call, body: wire::ConfirmPasskey) -> Answered<wire::Passkey> {
-        self.0.pending.count(call.process, Kind::Word)?;
+        let asker = self.asker(call).await;
+        self.0.pending.count(asker.process, Kind::Word)?;
         let Asked::Confirm(transcript, mut listed) = self.0.pending.take(&bytes(&body.nonce, "nonce")?)?
         else {
             return Err(refused(Refused::Challenge));
         };
         let list = self.synced_list().await?;
-        let asserted = self.signed_itself(&mut listed, &transcript, body.own)?;
+        let asserted = self.signed_itself(&asker, &mut listed, &transcript, body.own)?;
         match body.vouch {
             Some(vouch) if !list.passkeys.is_empty() => {
-                self.vouched(&list, &mut listed, &transcript, vouch).await?;
+                self.vouched(&asker, &list, &mut listed, &transcript, vouch).await?;
             }
             None if !list.passkeys.is_empty() => {
                 let why =
@@ -486,6 +491,7 @@ impl Own {
     /// Checks that a new passkey has signed for itself, which shows that it works.
     pub(super) fn signed_itself(
         &self,
+        asker: &Asker,
         listed: &mut ListedPasskey,
         transcript: &Transcript,
         own: wire::Assertion,
@@ -495,7 +501,7 @@ impl Own {
             return Err(refused(Refused::Signature));
         }
         let known = (&listed.key, listed.backup_eligible, listed.counter);
-        let asserted = own.check(&self.party(&listed.rp_id)?, transcript, known).map_err(refused)?;
+        let asserted = own.check(&asker.party(&listed.rp_id)?, transcript, known).map_err(refused)?;
         listed.counter = asserted.counter;
         Ok(asserted)
     }
@@ -503,13 +509,14 @@ impl Own {
     /// Checks that a known passkey has signed for the new one.
     pub(super) async fn vouched(
         &self,
+        asker: &Asker,
         list: &PasskeyList,
         listed: &mut ListedPasskey,
         transcript: &Transcript,
         vouch: wire::Assertion,
     ) -> Answered<()> {
         let vouch = Brought::read(vouch)?;
-        let by = self.known_word(list, transcript, &vouch).await?;
+        let by = self.known_word(asker, list, transcript, &vouch).await?;
         listed.vouch = Some(vouch.for_log(transcript, &by));
         listed.source = "vouched".into();
         Ok(())

@@ -7,6 +7,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::hub::Counted;
 use super::map::OwnError;
 use super::verbs::Said;
 use hyper::StatusCode;
@@ -77,7 +78,7 @@ struct Code {
 #[derive(Default)]
 struct Inner {
     open: VecDeque<([u8; 32], Instant, Asked)>,
-    lately: HashMap<(Option<i32>, Kind), VecDeque<Instant>>,
+    lately: HashMap<(Counted, Kind), VecDeque<Instant>>,
     code: Option<Code>,
     awaited: Option<Awaited>,
 }
@@ -147,7 +148,7 @@ impl Pending {
     }
 
     /// Counts a request of a process, unless it has made too many within a minute.
-    pub(super) fn count(&self, process: Option<i32>, kind: Kind) -> Result<(), OwnError> {
+    pub(super) fn count(&self, process: Counted, kind: Kind) -> Result<(), OwnError> {
         let (most, what) = match kind {
             Kind::Challenge => (CHALLENGES_PER_MINUTE_MAX, "challenges made"),
             Kind::Word => (WORDS_PER_MINUTE_MAX, "signatures checked"),

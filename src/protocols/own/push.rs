@@ -138,14 +138,14 @@ impl Handles<endpoints::Push> for Own {
 
 impl Handles<endpoints::BeginPush> for Own {
     async fn handle(&self, call: &Call, (): ()) -> Answered<wire::PushKey> {
-        self.0.pending.count(call.process, Kind::Challenge)?;
+        self.0.pending.count((call.process, None), Kind::Challenge)?;
         Ok(wire::PushKey { key: self.push_key().await? })
     }
 }
 
 impl Handles<endpoints::OfferPush> for Own {
     async fn handle(&self, call: &Call, body: wire::OfferPush) -> Answered<wire::PushOffered> {
-        self.0.pending.count(call.process, Kind::Challenge)?;
+        self.0.pending.count((call.process, None), Kind::Challenge)?;
         if !self.pages().iter().any(|it| it.origin == body.origin) {
             return Err(OwnError::invalid("origin: no page of this daemon is there"));
         }
@@ -192,7 +192,7 @@ impl Handles<endpoints::RemovePush> for Own {
 
 impl Handles<endpoints::SnoozePush> for Own {
     async fn handle(&self, call: &Call, body: wire::SnoozePush) -> Answered<wire::PushSnoozed> {
-        self.0.pending.count(call.process, Kind::Challenge)?;
+        self.0.pending.count((call.process, None), Kind::Challenge)?;
         // Digests, so that the time tells nothing of an address.
         let named = Digest::of(body.endpoint.as_bytes());
         let all = self.browsers().await?;

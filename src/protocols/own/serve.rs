@@ -72,10 +72,11 @@ async fn answered(
 ) -> Answered<Response<Body>> {
     let (head, body) = request.into_parts();
     let known = own.caller(&head.headers, &peer).await?;
+    let which = Which::at(head.uri.path());
+    own.check_page(&known.who, which)?;
     if head.uri.path() == wire::EVENT_STREAM {
         return own.stream(known, guard, &head).await;
     }
-    let which = Which::at(head.uri.path());
     let taken = async {
         let bytes = whole(which, body).await?;
         read(wanted(which, &head.method)?, &head, &bytes)

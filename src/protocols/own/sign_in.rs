@@ -12,6 +12,7 @@ use hyper::StatusCode;
 use serde_json::json;
 
 use super::handle::{Answered, Call, Handles};
+use super::hub::Asker;
 use super::map::{self, OwnError};
 use super::pending::{Asked, Kind, Opening, random};
 use super::words::{Brought, bytes, refused};
@@ -103,7 +104,7 @@ impl Own {
     }
 
     async fn begin_session(&self, origin: &str, process: Option<i32>) -> Answered<wire::SignIn> {
-        self.0.pending.count(process, Kind::Challenge)?;
+        self.0.pending.count((process, None), Kind::Challenge)?;
         let page = self.pages().into_iter().find(|it| it.origin == origin);
         let host = page.ok_or_else(|| refused(Refused::Origin))?.host;
         let list = self.synced_list().await?;
@@ -136,13 +137,15 @@ impl Own {
         body: wire::SignedWord,
         process: Option<i32>,
     ) -> Answered<OpenedSession> {
-        self.0.pending.count(process, Kind::Word)?;
+        // Here sign in browsers of the daemon's own pages alone.
+        let asker = Asker { process: (process, None), pages: self.pages() };
+        self.0.pending.count(asker.process, Kind::Word)?;
         let Asked::Session(transcript, opening) = self.0.pending.take(&bytes(&body.nonce, "nonce")?)? else {
             return Err(refused(Refused::Challenge));
         };
         let brought = Brought::read(body.assertion)?;
         let list = self.synced_list().await?;
-        let asserted = self.known_word(&list, &transcript, &brought).await?;
+        let asserted = self.known_word(&asker, &list, &transcript, &brought).await?;
         let of_the_page = list.get(&brought.credential).is_some_and(|it| *it.rp_id == *opening.host);
         if *opening.origin != *origin || !of_the_page || brought.origin().as_deref() != Some(origin) {
             return Err(refused(Refused::Origin));
@@ -169,7 +172,7 @@ impl Own {
     }
 
     async fn redeem(&self, origin: &str, invitation: &str, process: Option<i32>) -> Answered<OpenedSession> {
-        self.0.pending.count(process, Kind::Word)?;
+        self.0.pending.count((process, None), Kind::Word)?;
         let secret = random::<WEB_SECRET_BYTES>()?;
         let found = digest_of(invitation)
             .and_then(|it| self.0.sessions.redeem(&it, origin, digest(&secret), self.now()));

@@ -46,7 +46,8 @@ fn shown(it: &Awaited) -> wire::WaitingPasskey {
 
 impl Handles<endpoints::HoldPasskey> for Own {
     async fn handle(&self, call: &Call, body: wire::HoldPasskey) -> Answered<wire::PasskeyHeld> {
-        self.0.pending.count(call.process, Kind::Word)?;
+        let asker = self.asker(call).await;
+        self.0.pending.count(asker.process, Kind::Word)?;
         let Asked::Confirm(transcript, mut listed) = self.0.pending.take(&bytes(&body.nonce, "nonce")?)?
         else {
             return Err(refused(Refused::Challenge));
@@ -56,21 +57,20 @@ impl Handles<endpoints::HoldPasskey> for Own {
             let why = "no passkey is known that could sign for it, and none has to";
             return Err(OwnError::new(StatusCode::CONFLICT, "vouch_needless", why).hint("enrol it once more"));
         }
-        let asserted = self.signed_itself(&mut listed, &transcript, body.own)?;
+        let asserted = self.signed_itself(&asker, &mut listed, &transcript, body.own)?;
         let until = Instant::now() + Duration::from_millis(PASSKEY_HELD_MS_MAX);
         let enrol = listed.digest().to_string();
         let known = list.passkeys.iter().map(allowed).collect();
         self.0.pending.hold(Awaited { transcript, listed, asserted, known, until });
-        let at = list.passkeys.iter().map(|it| it.rp_id.as_str());
-        let pages = self.pages().into_iter().filter(|page| at.clone().any(|it| it == page.host));
-        let pages = pages.map(|it| it.origin).collect();
+        let pages = self.addresses(|page| list.passkeys.iter().any(|it| it.rp_id == page.host)).await;
         Ok(wire::PasskeyHeld { enrol, good_s: PASSKEY_HELD_MS_MAX / 1_000, pages })
     }
 }
 
 impl Handles<endpoints::VouchPasskey> for Own {
     async fn handle(&self, call: &Call, body: wire::VouchPasskey) -> Answered<wire::Passkey> {
-        self.0.pending.count(call.process, Kind::Word)?;
+        let asker = self.asker(call).await;
+        self.0.pending.count(asker.process, Kind::Word)?;
         let nonce = bytes(&body.nonce, "nonce")?;
         let found = self.0.pending.with_awaited(|it| {
             let it = it.filter(|it| it.transcript.nonce[..] == nonce[..])?;
@@ -82,7 +82,7 @@ impl Handles<endpoints::VouchPasskey> for Own {
         })?;
         let list = self.synced_list().await?;
         // It goes on waiting where this fails, since any process could end the wait with a made-up signature.
-        self.vouched(&list, &mut listed, &transcript, body.assertion).await?;
+        self.vouched(&asker, &list, &mut listed, &transcript, body.assertion).await?;
         self.0.pending.let_go(&transcript.nonce);
         self.take_in(&listed, &asserted).await
     }

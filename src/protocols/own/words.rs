@@ -4,6 +4,7 @@
 
 use super::Own;
 use super::handle::{Answered, Call, Handles};
+use super::hub::Asker;
 use super::map::{self, OwnError};
 use super::pending::{Asked, Kind, random};
 use super::verbs::Said;
@@ -128,16 +129,6 @@ impl Own {
         role::passkey(self.0.user.clone(), asserted)
     }
 
-    /// The party of a passkey that belongs to this name.
-    pub(super) fn party(&self, rp_id: &str) -> Answered<Party> {
-        let pages = self.pages().into_iter();
-        let origins: Vec<String> = pages.filter(|it| it.host == rp_id).map(|it| it.origin).collect();
-        match origins.is_empty() {
-            true => Err(refused(Refused::RpId)),
-            false => Ok(Party { rp_id: rp_id.to_owned(), origins }),
-        }
-    }
-
     /// A challenge over a word, which waits for its signature.
     pub(super) async fn challenge(
         &self,
@@ -169,6 +160,7 @@ impl Own {
     /// Checks the signature of a known passkey over a transcript. A counter that went back goes into the journal.
     pub(super) async fn known_word(
         &self,
+        asker: &Asker,
         list: &PasskeyList,
         transcript: &Transcript,
         it: &Brought,
@@ -186,7 +178,7 @@ impl Own {
         let passkey = &on_record.passkey;
         let key = PublicKey::deserialize(&passkey.key.value()).map_err(|_| refused(Refused::KeyKind))?;
         let known = (&key, passkey.backup_eligible, on_record.counter);
-        match it.check(&self.party(&passkey.rp_id)?, transcript, known) {
+        match it.check(&asker.party(&passkey.rp_id)?, transcript, known) {
             Ok(asserted) => Ok(asserted),
             Err(why) => {
                 if why == Refused::Counter {
@@ -233,7 +225,8 @@ impl Handles<endpoints::ApprovalView> for Own {
 
 impl Handles<endpoints::WordChallenge> for Own {
     async fn handle(&self, call: &Call, body: wire::WordChallenge) -> Answered<wire::Challenge> {
-        self.0.pending.count(call.process, Kind::Challenge)?;
+        let asker = self.asker(call).await;
+        self.0.pending.count(asker.process, Kind::Challenge)?;
         let list = self.synced_list().await?;
         let word = match body {
             wire::WordChallenge {
@@ -304,7 +297,8 @@ impl Handles<endpoints::WordChallenge> for Own {
 
 impl Handles<endpoints::SignedWord> for Own {
     async fn handle(&self, call: &Call, body: wire::SignedWord) -> Answered<wire::WordDone> {
-        self.0.pending.count(call.process, Kind::Word)?;
+        let asker = self.asker(call).await;
+        self.0.pending.count(asker.process, Kind::Word)?;
         // The nonce first: an attempt that fails uses it up as well.
         let (transcript, said) = match self.0.pending.take(&bytes(&body.nonce, "nonce")?)? {
             Asked::Word(transcript) => (transcript, None),
@@ -315,7 +309,7 @@ impl Handles<endpoints::SignedWord> for Own {
         };
         let brought = Brought::read(body.assertion)?;
         let list = self.synced_list().await?;
-        let asserted = self.known_word(&list, &transcript, &brought).await?;
+        let asserted = self.known_word(&asker, &list, &transcript, &brought).await?;
         let signed = brought.for_log(&transcript, &asserted);
         match &transcript.word {
             Word::Answer(word) => self.answer_signed(word, &asserted, signed).await,

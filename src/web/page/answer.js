@@ -2,14 +2,15 @@
 // Answers by passkey: what is read of an approval, whether it has changed since, and the signature over exactly that.
 
 import { make, say as aloud } from './dom.js';
+import { base } from './place.js';
 import { canSign, canonical, digest, inWords, ofThisHost, say } from './sign.js';
 
 /** Told to the document when a view is to be asked for again. */
 export const AGAIN = 'provost-again';
 
 /**
- * What counts as read, of each approval: the digest of its text, and its lines.
- * @type {Map<number, { digest: string, lines: string[] }>}
+ * What counts as read, of each approval of a repository: the digest of its text, and its lines.
+ * @type {Map<string, { digest: string, lines: string[] }>}
  */
 const read = new Map();
 
@@ -42,10 +43,24 @@ function difference(before, now) {
 }
 
 /**
+ * The same block, whose links lead to the repository below this path. The text that is signed says nothing of where it is shown.
+ * @param {any} block
+ * @param {string} at
+ */
+function led(block, at) {
+  if (block.block !== 'facts' || !at) return block;
+  const facts = block.facts.map((/** @type {any} */ it) => (
+    it.value.is === 'link' ? { ...it, value: { ...it.value, to: at + it.value.to } } : it
+  ));
+  return { ...block, facts };
+}
+
+/**
  * Puts the text that is signed in the place of the view: what is drawn of an approval is that text and nothing else.
  * @param {any} said
+ * @param {string} at the path below which its repository is
  */
-export async function unfold(said) {
+export async function unfold(said, at = base) {
   if (!said.seen) return said;
   const whole = JSON.parse(said.seen.text);
   const view = await digest(said.seen.text);
@@ -56,10 +71,11 @@ export async function unfold(said) {
   files.forEach((/** @type {any} */ file, /** @type {number} */ n) => { file.marks = said.marks?.[n]; });
   const now = { digest: view, lines: lines(whole.blocks) };
   const answer = beside.find((/** @type {any} */ it) => it.block === 'answer');
-  const known = read.get(answer.approval);
-  if (!known) read.set(answer.approval, now);
+  const which = `${at} ${answer.approval}`;
+  const known = read.get(which);
+  if (!known) read.set(which, now);
   const changed = known !== undefined && known.digest !== view;
-  Object.assign(answer, { view, shown: said.seen.shown, expires: whole.until, changed });
+  Object.assign(answer, { view, shown: said.seen.shown, expires: whole.until, changed, at });
   if (changed) {
     const text = 'This request has changed while it was open. The buttons are off until you have read it again.';
     aloud(text);
@@ -67,14 +83,14 @@ export async function unfold(said) {
     notices.push(difference(known.lines, now.lines));
   }
   const { title, state, until } = whole;
-  return { ...said, title, state, until, blocks: [...notices, ...whole.blocks, ...beside] };
+  return { ...said, title, state, until, blocks: [...notices, ...whole.blocks.map((/** @type {any} */ it) => led(it, at)), ...beside] };
 }
 
 /** @param {any} block */
 function readAgain(block) {
   const button = make('button', { type: 'button', 'data-does': 'read-again' }, 'I have read it again');
   button.onclick = () => {
-    read.delete(block.approval);
+    read.delete(`${block.at} ${block.approval}`);
     aloud('');
     again();
   };
@@ -87,7 +103,9 @@ export function notHere(signers, path) {
   if (ofThisHost(signers).length > 0) return null;
   const made = make('p', { class: 'notice waiting' }, `Your passkeys are for pages at ${signers[0].rp_id}`);
   const page = signers.find((it) => it.page)?.page;
-  if (page) made.append(': ', make('a', { href: page + path }, page + path));
+  // It is a page of that daemon alone.
+  const own = path.replace(/^\/r\/[0-9a-f]+/, '');
+  if (page) made.append(': ', make('a', { href: page + own }, page + own));
   else made.append('; none of these is open.');
   return made;
 }
@@ -120,7 +138,7 @@ export function signing({ text, does, work, line }) {
 
 /** @param {any} block */
 function form(block) {
-  const kept = `provost-note-${block.approval}-${block.shown}`;
+  const kept = `provost-note-${block.at}-${block.approval}-${block.shown}`;
   const name = `note-${block.approval}`;
   const note = /** @type {HTMLTextAreaElement} */ (make('textarea', { id: name, rows: '2', autocomplete: 'off' }));
   // It comes back after a reload, and only for the same request.
@@ -137,7 +155,7 @@ function form(block) {
     if (bytes > block.note_bytes_max) throw new Error(`The note has ${bytes} bytes; ${block.note_bytes_max} are the most.`);
     const { approval, view, shown, expires } = block;
     const word = { approval, expires, grant, note: text, scope: 'once', shown, view };
-    const done = await say({ approval, grant, note: text, view }, word, block.daemon);
+    const done = await say({ approval, grant, note: text, view }, word, block.daemon, block.at);
     sessionStorage.removeItem(kept);
     const what = done.failed ? `Approved, and not carried out: ${done.failed}.` : grant ? 'Approved.' : 'Denied.';
     aloud(what);
@@ -160,12 +178,12 @@ export function answerNode(block, command) {
   if (block.why_not) {
     made.append(make('p', { class: 'notice waiting' }, block.why_not));
     if (block.next) {
-      const link = make('a', { href: '/passkeys' }, 'Passkeys');
+      const link = make('a', { href: `${block.at ?? base}/passkeys` }, 'Passkeys');
       made.append(make('ul', { class: 'commands' }, command(block.next)), make('p', {}, link));
     }
     return made;
   }
-  const elsewhere = notHere(block.signers, `/a/${block.approval}`);
+  const elsewhere = notHere(block.signers, `${block.at}/a/${block.approval}`);
   if (elsewhere) made.append(elsewhere);
   else if (block.changed) made.append(readAgain(block));
   else made.append(...form(block));
@@ -176,19 +194,20 @@ export function answerNode(block, command) {
  * What does the same as a command, by signature; `whole` draws a block.
  * @param {any} here
  * @param {(block: any) => HTMLElement} whole
+ * @param {string} at the path below which its repository is
  */
-export function hereNode(here, whole) {
+export function hereNode(here, whole, at) {
   switch (here.is) {
-    case 'revoke': return revokeNode(here);
-    case 'verb': return verbNode(here);
-    default: return inTheRow(here, whole);
+    case 'revoke': return revokeNode(here, at);
+    case 'verb': return verbNode(here, at);
+    default: return inTheRow(here, whole, at);
   }
 }
 
 let fields = 0;
 
-/** A verb of the own API, signed. @param {any} here */
-function verbNode(here) {
+/** A verb of the own API, signed. @param {any} here @param {string} at */
+function verbNode(here, at) {
   const line = make('p', { class: 'quiet', role: 'status' });
   const name = `reason-${fields += 1}`;
   const reason = /** @type {HTMLInputElement} */ (make('input', { id: name, autocomplete: 'off', maxlength: '400' }));
@@ -200,12 +219,12 @@ function verbNode(here) {
     }
     const args = here.asks_reason ? { ...here.arguments, reason: why } : here.arguments;
     // Lists do not say which passkeys there are.
-    const answer = await fetch('/rows/passkeys');
+    const answer = await fetch(`${at}/rows/passkeys`);
     const known = (await answer.json()).blocks?.find((/** @type {any} */ it) => it.block === 'enrol');
     if (!known || known.signers.length === 0) throw new Error('No passkey is enrolled: see Passkeys.');
     if (ofThisHost(known.signers).length === 0) throw new Error(`Your passkeys are for pages at ${known.signers[0].rp_id}.`);
     const word = { verb: here.verb, arguments: await digest(canonical(args)) };
-    await say({ verb: here.verb, arguments: args }, word, known.daemon);
+    await say({ verb: here.verb, arguments: args }, word, known.daemon, at);
     again();
     return 'Done.';
   };
@@ -214,14 +233,14 @@ function verbNode(here) {
   return make('section', { class: 'here' }, ...(here.asks_reason ? [label, ' ', reason, ' '] : []), button, line);
 }
 
-/** @param {any} here */
-function revokeNode(here) {
-  const elsewhere = notHere(here.signers, '/passkeys');
+/** @param {any} here @param {string} at */
+function revokeNode(here, at) {
+  const elsewhere = notHere(here.signers, `${at}/passkeys`);
   if (elsewhere) return elsewhere;
   const line = make('p', { class: 'quiet', role: 'status' });
   const word = { revoke: here.passkey };
   const work = async () => {
-    await say(word, word, here.daemon);
+    await say(word, word, here.daemon, at);
     aloud(`${here.name} counts no more.`);
     again();
     return `${here.name} counts no more.`;
@@ -230,19 +249,24 @@ function revokeNode(here) {
   return make('section', { class: 'here' }, button, line);
 }
 
-/** The whole of an approval within its row, with its answer. @param {any} here @param {(block: any) => HTMLElement} whole */
-function inTheRow(here, whole) {
+/**
+ * The whole of an approval within its row, with its answer.
+ * @param {any} here
+ * @param {(block: any) => HTMLElement} whole
+ * @param {string} at
+ */
+function inTheRow(here, whole, at) {
   const made = make('section', { class: 'here' });
   const attributes = { type: 'button', 'data-action': '', 'data-does': 'answer-here' };
   const button = make('button', attributes, 'Show the whole of it, and answer here');
   button.onclick = async () => {
     try {
-      const answer = await fetch(`/rows/approval?id=${here.approval}`);
+      const answer = await fetch(`${at}/rows/approval?id=${here.approval}`);
       const said = await answer.json();
       if (!answer.ok) throw new Error([said.message, said.hint].filter(Boolean).join('; try: '));
       // What is shown from now on is what is read.
-      read.delete(here.approval);
-      const { blocks } = await unfold(said);
+      read.delete(`${at} ${here.approval}`);
+      const { blocks } = await unfold(said, at);
       // The commands stand beside it already.
       made.replaceChildren(...blocks.filter((/** @type {any} */ it) => it.block !== 'commands').map(whole));
       const first = made.querySelector('textarea, a, button');

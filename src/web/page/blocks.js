@@ -2,6 +2,7 @@
 // Draws the blocks of a view. What stays the same stays in its place: focus and scroll survive each update.
 
 import { make, say } from './dom.js';
+import { base } from './place.js';
 import { moment } from './time.js';
 import { Log } from './log.js';
 import { answerNode, hereNode } from './answer.js';
@@ -67,7 +68,7 @@ export function commandNode(command) {
     }
   };
   const made = make('li', {}, make('span', { class: 'does' }, command.does), code, copy);
-  if (command.here) made.append(hereNode(command.here, whole));
+  if (command.here) made.append(hereNode(command.here, whole, command.base ?? base));
   if (command.not_yours) made.append(make('span', { class: 'quiet' }, command.not_yours));
   return made;
 }
@@ -314,7 +315,7 @@ export class Blocks {
  */
 async function loadChanges(element, task) {
   try {
-    const answer = await fetch(`/rows/changes?id=${encodeURIComponent(task)}`);
+    const answer = await fetch(`${base}/rows/changes?id=${encodeURIComponent(task)}`);
     const said = await answer.json();
     if (!answer.ok) throw new Error([said.message, said.hint].filter(Boolean).join('; '));
     element.replaceChildren(...said.blocks.flatMap((/** @type {any} */ it) => [...whole(it).childNodes]));

@@ -3,6 +3,7 @@
 
 import { make, say as aloud } from './dom.js';
 import { AGAIN, notHere, signing } from './answer.js';
+import { base } from './place.js';
 import { canSign, enrol, enrolDigest, inWords, ofThisHost, vouchFor } from './sign.js';
 
 /**
@@ -111,7 +112,7 @@ export function enrolNode(block, command) {
 export function vouchNode(block) {
   const made = make('section', { class: 'block answer' }, make('h2', {}, 'A new passkey waits'));
   made.append(make('p', {}, `${block.name}, for pages at ${block.host}, counts once one of your passkeys has signed for it.`));
-  const elsewhere = notHere(block.signers, '/passkeys');
+  const elsewhere = notHere(block.signers, `${base}/passkeys`);
   if (elsewhere) {
     made.append(elsewhere);
     return made;

@@ -8,7 +8,7 @@ const OFF = 'provost-keys-off';
 /** How long after `g` the next letter counts, in milliseconds. */
 const SEQUENCE = 1500;
 
-/** @param {{ news: () => void, search: () => void }} to */
+/** @param {{ news: () => void, search: () => void, switchTo?: () => void }} to */
 export function listen(to) {
   const dialog = /** @type {HTMLDialogElement} */ (byId('keys'));
   const off = /** @type {HTMLInputElement} */ (byId('keys-off'));
@@ -40,6 +40,7 @@ export function listen(to) {
       k: () => move(-1),
       o: () => { if (row?.dataset.to) location.assign(row.dataset.to); },
       n: to.news,
+      r: to.switchTo,
       a: () => press('approve', row),
       d: () => press('deny', row),
       '.': () => commands(row),
@@ -85,7 +86,7 @@ function press(does, row) {
     button.scrollIntoView({ block: 'nearest' });
     button.focus();
     button.click();
-  } else if (row?.dataset.to?.startsWith('/a/')) {
+  } else if (row?.dataset.to?.match(/(^|\/)a\/\d+$/)) {
     location.assign(row.dataset.to);
   }
 }

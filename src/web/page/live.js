@@ -3,11 +3,14 @@
 // holds the lock, and tells the others.
 
 /**
- * @typedef {{ kind: string, task: string | null, approval: number | null }} Change
+ * @typedef {{ kind: string, task: string | null, approval: number | null, repository?: string }} Change
+ * @typedef {{ repository: string, state: string, since: string, name: string }} Standing
  * @typedef {'connecting' | 'live' | 'reconnecting' | 'stale'} State
- * @typedef {{ state: State, since: number, last: string, daemon: string, page: string }} Where
+ * @typedef {{
+ *   state: State, since: number, last: string, daemon: string, page: string, repositories: Record<string, Standing>
+ * }} Where
  * @typedef {{ is: 'where', where: Where } | { is: 'change', change: Change, last: string }
- *   | { is: 'all' } | { is: 'ask' }} Told
+ *   | { is: 'all', of: string } | { is: 'ask' }} Told
  */
 
 /** How long a stream may be broken before what is shown counts as old, in milliseconds. */
@@ -20,12 +23,12 @@ const NAME = 'provost-events';
 
 export class Live {
   /**
-   * @param {{ where: (where: Where) => void, change: (change: Change) => void, all: () => void, refused: () => void }} to
+   * @param {{ where: (where: Where) => void, change: (change: Change) => void, all: (of: string) => void, refused: () => void }} to
    */
   constructor(to) {
     this.to = to;
     /** @type {Where} */
-    this.where = { state: 'connecting', since: Date.now(), last: '', daemon: '', page: '' };
+    this.where = { state: 'connecting', since: Date.now(), last: '', daemon: '', page: '', repositories: {} };
     this.leads = false;
     this.timer = 0;
     this.channel = 'BroadcastChannel' in globalThis ? new BroadcastChannel(NAME) : null;
@@ -50,7 +53,7 @@ export class Live {
       this.where.last = told.last;
       this.to.change(told.change);
     } else {
-      this.to.all();
+      this.to.all(told.of);
     }
   }
 
@@ -75,12 +78,24 @@ export class Live {
       this.timer = 0;
       const { daemon, page } = JSON.parse(event.data);
       const another = this.where.daemon !== daemon;
-      const where = { state: /** @type {State} */ ('live'), since: Date.now(), last: event.lastEventId, daemon, page };
+      const state = /** @type {State} */ ('live');
+      const where = { ...this.where, state, since: Date.now(), last: event.lastEventId, daemon, page };
       this.tell({ is: 'where', where });
       // What was shown before is another daemon's, or was asked for before the stream began.
-      if (another) this.tell({ is: 'all' });
+      if (another) this.tell({ is: 'all', of: '' });
     });
-    source.addEventListener('gap', () => this.tell({ is: 'all' }));
+    source.addEventListener('gap', (event) => {
+      this.where.last = event.lastEventId;
+      this.tell({ is: 'all', of: JSON.parse(event.data).repository ?? '' });
+    });
+    // On the page over all repositories: how one of them stands.
+    source.addEventListener('repository', (event) => {
+      const standing = /** @type {Standing} */ (JSON.parse(event.data));
+      const before = this.where.repositories[standing.repository];
+      const repositories = { ...this.where.repositories, [standing.repository]: standing };
+      this.tell({ is: 'where', where: { ...this.where, repositories } });
+      if (before?.state !== standing.state) this.tell({ is: 'all', of: standing.repository });
+    });
     source.addEventListener('change', (event) => {
       this.tell({ is: 'change', change: JSON.parse(event.data), last: event.lastEventId });
     });

@@ -2,6 +2,7 @@
 // What a worker writes, as it comes: colours are kept, everything else that a terminal would act upon is left out.
 
 import { make } from './dom.js';
+import { base } from './place.js';
 
 /** Lines of one chunk, and chunks that are kept; older ones are left out. */
 const CHUNK = 200;
@@ -128,7 +129,7 @@ export class Log {
     try {
       for (;;) {
         const query = `id=${encodeURIComponent(this.task)}&from=${this.from}&wait_ms=${this.live ? WAIT : 0}`;
-        const answer = await fetch(`/rows/output?${query}`);
+        const answer = await fetch(`${base}/rows/output?${query}`);
         if (!answer.ok) break;
         const { chunks, next, done } = await answer.json();
         this.from = next;

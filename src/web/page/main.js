@@ -3,12 +3,13 @@
 
 import { byId, say } from './dom.js';
 import { moment, setClock } from './time.js';
+import { base, overAll, path, repository } from './place.js';
 import { Live } from './live.js';
 import { AGAIN, unfold } from './answer.js';
 import { Blocks, commandNode, state as stateNode } from './blocks.js';
 import { badge, install } from './install.js';
 import { listen } from './keys.js';
-import { listen as listenForSearch, open as search } from './palette.js';
+import { listen as listenForSearch, open as search, switchTo } from './palette.js';
 import { redeem, show as showReader, signInNode, who } from './session.js';
 
 /** Changes that come within this time are asked for together, in milliseconds; and how often at most. */
@@ -34,13 +35,14 @@ function source() {
     const value = here.get(name);
     if (value) query.set(name, value);
   }
-  if (view === 'approval' || view === 'task') query.set('id', decodeURIComponent(location.pathname.slice(3)));
-  return `/rows/${view}?${query}`;
+  if (view === 'approval' || view === 'task') query.set('id', decodeURIComponent(path.slice(3)));
+  return `${base}/rows/${view}?${query}`;
 }
 
 /** Whether a change may be one of this view. @param {import('./live.js').Change} change */
 function concerns(change) {
-  const id = view === 'approval' || view === 'task' ? decodeURIComponent(location.pathname.slice(3)) : '';
+  if (repository && change.repository !== repository) return false;
+  const id = view === 'approval' || view === 'task' ? decodeURIComponent(path.slice(3)) : '';
   if (view === 'approval') return change.approval === null ? change.task !== null : String(change.approval) === id;
   if (view === 'task') return change.task === null || change.task === id;
   return true;
@@ -65,6 +67,8 @@ async function ask() {
     const answer = await fetch(source());
     const said = await answer.json();
     if (answer.status === 401) return signedOut();
+    // It was shown before its daemon's last start.
+    if (said.error === 'own_page_only') blocks.draw([]);
     if (!answer.ok) throw new Error([said.message ?? said.error, said.hint].filter(Boolean).join('; try: '));
     draw(await unfold(said));
     byId('fault').hidden = true;
@@ -80,7 +84,7 @@ async function ask() {
 function fault(text) {
   const box = byId('fault');
   // Without a connection the mark at the top says so, and what was shown stays.
-  box.hidden = live.where.state !== 'live' && blocks.shown.length > 0;
+  box.hidden = document.body.dataset.live !== 'live' && blocks.shown.length > 0;
   const line = box.querySelector('p');
   if (line) line.textContent = text;
 }
@@ -136,14 +140,36 @@ function release() {
 
 const WORDS = { connecting: 'connecting', live: 'live', reconnecting: 'reconnecting', stale: 'stale' };
 
+/**
+ * How old what is shown is: of one repository on the page over all, as its daemon stands there.
+ * @param {import('./live.js').Where} where
+ * @returns {{ state: string, text: string }}
+ */
+function standing(where) {
+  const at = (/** @type {number | string} */ moment) => new Date(moment).toLocaleTimeString();
+  const what = overAll ? 'the page over all repositories' : 'the daemon';
+  if (where.state === 'stale') return { state: 'stale', text: `stale since ${at(where.since)}: ${what} does not answer` };
+  if (where.state !== 'live' || !overAll) return { state: where.state, text: WORDS[where.state] };
+  const all = Object.values(where.repositories);
+  if (!repository) {
+    const live = all.filter((it) => it.state === 'live').length;
+    return { state: 'live', text: all.length === live ? 'live' : `live: ${live} of ${all.length}` };
+  }
+  const own = where.repositories[repository];
+  if (!own) return { state: 'stale', text: 'no daemon of this repository has run' };
+  if (own.state === 'its own page') return { state: 'stale', text: 'read at its own page' };
+  if (own.state === 'stopped') return { state: 'stale', text: `stopped since ${at(own.since)}: no daemon runs` };
+  if (own.state === 'stale') return { state: 'stale', text: `stale since ${at(own.since)}: the daemon does not answer` };
+  return { state: own.state, text: own.state };
+}
+
 /** @param {import('./live.js').Where} where */
 function where(where) {
   const mark = byId('live');
-  const since = new Date(where.since).toLocaleTimeString();
-  const text = where.state === 'stale' ? `stale since ${since}: the daemon does not answer` : WORDS[where.state];
+  const { state, text } = standing(where);
   if (mark.textContent !== text) mark.textContent = text;
-  mark.dataset.live = where.state;
-  document.body.dataset.live = where.state;
+  mark.dataset.live = state;
+  document.body.dataset.live = state;
   act();
   const own = document.body.dataset.version ?? '';
   // Another version of the page is there: its script may not fit what the daemon says.
@@ -155,7 +181,7 @@ function where(where) {
 
 /** Actions are off while what is shown is old. */
 function act() {
-  const off = live.where.state === 'stale';
+  const off = document.body.dataset.live === 'stale';
   for (const it of document.querySelectorAll('button[data-action]')) /** @type {HTMLButtonElement} */ (it).disabled = off;
 }
 
@@ -228,7 +254,12 @@ async function begin() {
   byId('blocks').setAttribute('aria-busy', 'false');
 }
 
-const live = new Live({ where, change: (change) => { if (concerns(change)) again(); }, all: again, refused });
+const live = new Live({
+  where,
+  change: (change) => { if (concerns(change)) again(); },
+  all: (of) => { if (!repository || !of || of === repository) again(); },
+  refused,
+});
 byId('title').textContent = title.replace(/ · Provost$/, '');
 byId('retry').onclick = () => ask();
 byId('more-rows').onclick = release;
@@ -241,9 +272,10 @@ document.addEventListener(AGAIN, again);
 document.addEventListener('visibilitychange', () => { if (!document.hidden && dirty) again(); });
 scheme();
 filter();
-listen({ news: release, search });
+listen({ news: release, search, ...(overAll ? { switchTo } : {}) });
 listenForSearch();
 // On a phone the views are in one line, and the one that is shown may be beyond its end.
 document.querySelector('nav [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
 begin();
-install();
+// A worker is of one page, and the page over all repositories is none that a browser keeps.
+if (!overAll) install();

@@ -1,7 +1,8 @@
 // @ts-check
-// One field that leads everywhere: to a view, and to tasks, messages and events by the words in them.
+// One field that leads everywhere: to a view, to another repository, and to tasks, messages and events by the words in them.
 
 import { byId, make, say } from './dom.js';
+import { base, overAll, path } from './place.js';
 
 /** How long nothing is typed before the daemon is asked, in milliseconds; and how much is shown of its answer. */
 const PAUSE = 150;
@@ -13,6 +14,10 @@ const SHOWN = 8;
 let ways = [];
 let at = 0;
 let timer = 0;
+/** On the page over all repositories: each of them. @type {Way[]} */
+let others = [];
+/** Whether it is only about another repository. */
+let switching = false;
 /** Tells a late answer from the one that is waited for. */
 let asked = 0;
 
@@ -27,9 +32,41 @@ function views(text) {
   return named.filter((it) => it.name.toLowerCase().includes(low));
 }
 
+/** Repositories whose name or folder has what is typed. @param {string} text @returns {Way[]} */
+function repositories(text) {
+  const low = text.toLowerCase();
+  return others.filter((it) => it.name.toLowerCase().includes(low));
+}
+
+/** Learns which repositories there are. */
+async function learn() {
+  try {
+    const answer = await fetch('/rows/repositories');
+    const said = await answer.json();
+    const rows = said.blocks.flatMap((/** @type {any} */ it) => it.rows ?? []);
+    // A list is there in each; a task and an approval are not.
+    const view = /^\/[at]\//.test(path) || !base ? '/' : path;
+    others = rows.map((/** @type {any} */ row) => ({
+      what: row.cells[0].word, name: `${row.cells[1].text} ${row.cells[3].text}`, to: row.to.slice(0, -1) + view,
+    }));
+    typed();
+  } catch {
+    // The mark at the top says that the page does not answer.
+  }
+}
+
+/** Whether words can be looked for: they are in one repository. */
+const searches = () => !switching && (!overAll || base !== '');
+
 /** The whole search, as a view. @param {string} text @returns {Way[]} */
 function everywhere(text) {
-  return text ? [{ name: `Search for ${text}`, what: 'search', to: `/search?q=${encodeURIComponent(text)}` }] : [];
+  if (!text || !searches()) return [];
+  return [{ name: `Search for ${text}`, what: 'search', to: `${base}/search?q=${encodeURIComponent(text)}` }];
+}
+
+/** What needs no question. @param {string} text @returns {Way[]} */
+function known(text) {
+  return [...(switching ? [] : views(text)), ...repositories(text), ...everywhere(text)];
 }
 
 /** @param {Way[]} found */
@@ -54,13 +91,13 @@ async function ask(text) {
   try {
     // What one has not typed to its end is the beginning of a word.
     const words = /[\p{L}\p{N}]{3,}$/u.test(text) && !text.includes('"') ? `${text}*` : text;
-    const answer = await fetch(`/rows/search?q=${encodeURIComponent(words)}`);
+    const answer = await fetch(`${base}/rows/search?q=${encodeURIComponent(words)}`);
     const said = await answer.json();
     if (mine !== asked || !answer.ok) return;
     const rows = said.blocks.flatMap((/** @type {any} */ it) => it.rows ?? []).filter((/** @type {any} */ it) => it.to);
     const found = rows.slice(0, SHOWN).map((/** @type {any} */ row) =>
       ({ what: row.cells[0].word, name: `${row.cells[1].text}: ${row.cells[3].text}`, to: row.to }));
-    draw([...views(text), ...everywhere(text), ...found]);
+    draw([...known(text), ...found]);
     say(`${found.length} found`);
   } catch {
     // The mark at the top says that the daemon does not answer; views are there nevertheless.
@@ -70,10 +107,10 @@ async function ask(text) {
 function typed() {
   const text = field().value.trim();
   at = 0;
-  draw([...views(text), ...everywhere(text)]);
+  draw(known(text));
   clearTimeout(timer);
   asked += 1;
-  if (text) timer = setTimeout(() => ask(text), PAUSE);
+  if (text && searches()) timer = setTimeout(() => ask(text), PAUSE);
 }
 
 /** @param {KeyboardEvent} event */
@@ -91,9 +128,16 @@ function pressed(event) {
   event.preventDefault();
 }
 
+/** Opens the field to another repository. */
+export function switchTo() {
+  open(true);
+}
+
 /** Opens the field. */
-export function open() {
+export function open(only = false) {
   if (dialog().open) return;
+  switching = only;
+  if (overAll) learn();
   field().value = '';
   typed();
   dialog().showModal();
@@ -102,7 +146,7 @@ export function open() {
 
 /** Listens for the key and the button that open it. */
 export function listen() {
-  byId('find').onclick = open;
+  byId('find').onclick = () => open();
   byId('palette-close').onclick = () => dialog().close();
   field().oninput = typed;
   field().onkeydown = pressed;

@@ -2,6 +2,7 @@
 // Who reads: signs this browser in with a passkey or an invitation, and out again.
 
 import { byId, make, say as aloud } from './dom.js';
+import { overAll } from './place.js';
 import { canSign, canonical, digest, assertion, inWords, post } from './sign.js';
 import { enrolNode } from './enrol.js';
 
@@ -15,8 +16,13 @@ import { enrolNode } from './enrol.js';
 /** The verb that a passkey signs to sign in. */
 const OPEN = 'open-web-session';
 
+/** @type {Who} */
+const EVERYONE = { signs_in: false, reader: null, ends_at: null, has_passkey: false, vouch: false, why_not: null, daemon: '' };
+
 /** Who this browser is. @returns {Promise<Who>} */
 export async function who() {
+  // The page over all repositories signs no browser in, and shows what any of this machine may read.
+  if (overAll) return EVERYONE;
   const answer = await fetch('/session');
   const said = await answer.json();
   if (!answer.ok) throw new Error([said.message ?? said.error, said.hint].filter(Boolean).join('; try: '));
@@ -26,7 +32,7 @@ export async function who() {
 /** Opens the invitation that the address has behind its `#`, if it has one. It leaves the address at once. */
 export async function redeem() {
   const invitation = /^#invite=([\w-]+)$/.exec(location.hash)?.[1];
-  if (!invitation) return;
+  if (!invitation || overAll) return;
   history.replaceState(null, '', location.pathname + location.search);
   await post('/open-invitation', { invitation });
 }

@@ -2,6 +2,8 @@
 // Words that a passkey signs. The text that is signed is made here, of what is shown here; what the daemon asks for is only
 // compared with it. So a daemon that shows one thing and asks for another gets no signature.
 
+import { base } from './place.js';
+
 /** The first element of each text that is signed. */
 const DOMAIN = 'provost-word-v1';
 
@@ -169,11 +171,12 @@ export async function assertion(challenge, daemon, word, allowed) {
  * @param {any} asked what is asked of the daemon
  * @param {any} word what is signed
  * @param {string} daemon
+ * @param {string} at the path below which the daemon's repository is
  */
-export async function say(asked, word, daemon) {
-  const challenge = await post('/word-challenge', asked);
+export async function say(asked, word, daemon, at = base) {
+  const challenge = await post(`${at}/word-challenge`, asked);
   const made = await assertion(challenge, daemon, word, challenge.allow);
-  return post('/signed-word', { nonce: challenge.nonce, assertion: made });
+  return post(`${at}/signed-word`, { nonce: challenge.nonce, assertion: made });
 }
 
 /** @type {Record<number, any>} */
@@ -208,7 +211,7 @@ async function publicKey(response) {
  */
 export async function enrol(asked, tell, again) {
   const { code, name, daemon, vouch, elsewhere } = asked;
-  const options = await post('/begin-passkey', { code, name, origin: location.origin });
+  const options = await post(`${base}/begin-passkey`, { code, name, origin: location.origin });
   tell('Your browser asks where to make the passkey.');
   const made = /** @type {PublicKeyCredential} */ (await navigator.credentials.create({
     publicKey: {
@@ -225,7 +228,7 @@ export async function enrol(asked, tell, again) {
     },
   }));
   const response = /** @type {AuthenticatorAttestationResponse} */ (made.response);
-  const challenge = await post('/finish-passkey', {
+  const challenge = await post(`${base}/finish-passkey`, {
     nonce: options.nonce,
     client_data: text64(response.clientDataJSON),
     attestation_object: text64(response.attestationObject),
@@ -247,13 +250,13 @@ export async function enrol(asked, tell, again) {
   };
   const own = await sign('The new passkey signs once, so that it is known to work.', challenge.allow.filter(is));
   if (vouch && elsewhere) {
-    const held = await post('/hold-passkey', { nonce: challenge.nonce, own });
+    const held = await post(`${base}/hold-passkey`, { nonce: challenge.nonce, own });
     // What is shown here is what was made here, whatever the daemon says.
     return { ...held, name, enrol: word.enrol, held: true };
   }
   const known = challenge.allow.filter((/** @type {Allowed} */ it) => !is(it));
   const by = vouch ? await sign('Now a passkey that you have already signs for the new one.', known) : null;
-  return post('/confirm-passkey', { nonce: challenge.nonce, own, vouch: by });
+  return post(`${base}/confirm-passkey`, { nonce: challenge.nonce, own, vouch: by });
 }
 
 /**
@@ -264,7 +267,7 @@ export async function enrol(asked, tell, again) {
  */
 export async function vouchFor(waiting, enrol, daemon) {
   const made = await assertion(waiting.challenge, daemon, { enrol }, waiting.challenge.allow);
-  return post('/vouch-passkey', { nonce: waiting.challenge.nonce, assertion: made });
+  return post(`${base}/vouch-passkey`, { nonce: waiting.challenge.nonce, assertion: made });
 }
 
 /** The digest that is signed of a new passkey. @param {any} waiting */

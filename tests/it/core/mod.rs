@@ -59,6 +59,7 @@ mod tasks;
 mod transcripts;
 mod view;
 mod view_beside;
+mod view_repositories;
 mod view_waits;
 mod view_words;
 mod waiters;

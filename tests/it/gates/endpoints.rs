@@ -14,7 +14,7 @@ use crate::support::rules::ALLOW;
 use crate::support::{World, provost};
 
 /// Commands that ask no daemon for anything, with the reason.
-const WITHOUT_ENDPOINTS: [(&str, &str); 28] = [
+const WITHOUT_ENDPOINTS: [(&str, &str); 29] = [
     ("config init", "writes files"),
     ("daemon env", "prints what the daemon has written down"),
     ("workflow list", "reads files"),
@@ -42,6 +42,7 @@ const WITHOUT_ENDPOINTS: [(&str, &str); 28] = [
     ("journal export", "reads the store"),
     ("mcp", "asks for what its tools ask for"),
     ("hook wait", "waits for a file of its own"),
+    ("web close", "ends a process that is no daemon"),
     ("ui", "asks for what its screens show, as the commands about it do"),
 ];
 

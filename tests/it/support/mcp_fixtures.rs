@@ -57,7 +57,14 @@ pub(crate) fn serve(dir: &Path, stop: CancellationToken) -> String {
     let uid = rustix::process::geteuid().as_raw();
     let shell = Shell::new(
         door,
-        Gate { port, uid, names, provost: provost(dir), demands_token: false, carriers: Default::default() },
+        Gate {
+            port,
+            uid,
+            names,
+            provost: Some(provost(dir)),
+            demands_token: false,
+            carriers: Default::default(),
+        },
     );
     let serve = move |accepted, guard| shell.clone().serve(accepted, guard);
     tokio::spawn(accept_loop(bound, CONNECTIONS_MAX, stop, Duration::from_secs(1), serve));

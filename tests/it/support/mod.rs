@@ -14,6 +14,8 @@ pub(crate) mod coordinating;
 pub(crate) mod desk;
 pub(crate) mod graphs;
 pub(crate) mod host_hooks;
+#[cfg(target_os = "linux")]
+pub(crate) mod hub;
 pub(crate) mod jails;
 pub(crate) mod loopback_client;
 pub(crate) mod mcp_examiners;

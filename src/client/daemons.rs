@@ -9,7 +9,6 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{Instant, timeout_at};
 
-use super::inputs::Repository;
 use provost_base::limits::{DAEMON_ASKED_MS, DAEMONS_ASKED_MAX};
 use provost_base::shell_word;
 use provost_config::Places;
@@ -32,19 +31,34 @@ pub struct Whose {
 }
 
 /// A repository with a daemon, or the one around the command.
-pub(super) struct Found {
+#[derive(Debug)]
+pub struct Found {
+    /// Where it is, and where its daemon listens.
     pub places: Places,
+    /// What people see of it.
     pub repository: Repository,
+    /// Whether it is the one around the command.
     pub is_here: bool,
 }
 
+/// A repository and its daemon, for people.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Repository {
+    /// What people call it.
+    pub name: String,
+    /// Its folder.
+    pub root: String,
+    /// What a command for it begins with: `provost`, or `provost -C FOLDER`.
+    pub program: String,
+}
+
 /// Entries that are being looked at: a disk that does not answer is asked once.
-pub(super) type Looking = Arc<Mutex<BTreeSet<PathBuf>>>;
+pub type Looking = Arc<Mutex<BTreeSet<PathBuf>>>;
 
 impl Whose {
     /// Sends the repositories of this moment, the one around the command first; those on a disk that is slow come later, and hold
     /// up no other.
-    pub(super) async fn find(self, looking: Looking, found: mpsc::Sender<Vec<Found>>) {
+    pub async fn find(self, looking: Looking, found: mpsc::Sender<Vec<Found>>) {
         let mut first: Vec<Found> = self.here.iter().map(|it| self::found(it.clone(), true)).collect();
         let mut looks = if self.narrowed { Vec::new() } else { self.looks(&looking).await };
         let until = Instant::now() + Duration::from_millis(DAEMON_ASKED_MS);
@@ -92,7 +106,7 @@ impl Whose {
     }
 
     /// Tells of changes among the daemons' entries, for as long as it is kept; `None` where the system cannot tell.
-    pub(super) fn watch(&self, changed: Arc<Notify>) -> Option<Subscription> {
+    pub fn watch(&self, changed: Arc<Notify>) -> Option<Subscription> {
         let folder = daemons::folder(&self.environment).ok()?;
         let watch = FolderWatcher::default().subscribe(PATHS_MAX, |_| true, move || changed.notify_one());
         let covered = watch.cover(&BTreeSet::from([folder.clone()]));

@@ -1,0 +1,79 @@
+//! The record of the page over all repositories: which process serves it, and at which port. It lies in the state directory while
+//! that process runs; a file that is not locked is one of a process that was killed.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read as _, Write as _};
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::env::Environment;
+use super::places::{PlacesError, make_private, states};
+use provost_system as system;
+
+/// The file's name in the state directory.
+const NAME: &str = "web-all.json";
+
+/// Largest record that is read, in bytes.
+const BYTES_MAX: u64 = 4 << 10;
+
+/// The process that serves the page over all repositories.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct HubAt {
+    /// Its number.
+    pub pid: u32,
+    /// The port of the page.
+    pub port: u16,
+}
+
+/// The record of this process, for as long as this is kept.
+#[derive(Debug)]
+pub struct HubRecord {
+    path: PathBuf,
+    _file: File,
+}
+
+fn path(environment: &Environment) -> Result<PathBuf, PlacesError> {
+    Ok(states(environment)?.join(NAME))
+}
+
+impl HubRecord {
+    /// Writes the record. Only the process that has the port may call it.
+    ///
+    /// # Errors
+    /// What the system says, or why the folder is not ours alone.
+    pub fn keep(environment: &Environment, port: u16) -> io::Result<Self> {
+        let path = path(environment).map_err(io::Error::other)?;
+        make_private(path.parent().unwrap_or(&path)).map_err(io::Error::other)?;
+        let says = HubAt { pid: std::process::id(), port };
+        let new = path.with_extension(format!("{}", says.pid));
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(true);
+        let mut file = system::private_file(&mut options).open(&new)?;
+        // In place only when it is locked, or it would look like one of a process that has gone.
+        file.try_lock()?;
+        file.write_all(&serde_json::to_vec(&says)?)?;
+        fs::rename(&new, &path)?;
+        Ok(Self { path, _file: file })
+    }
+
+    /// What the record of a process says that runs.
+    pub fn of_running(environment: &Environment) -> Option<HubAt> {
+        let path = path(environment).ok()?;
+        let meta = fs::symlink_metadata(&path).ok()?;
+        if !meta.is_file() || meta.len() > BYTES_MAX || system::owned(&path).is_err() {
+            return None;
+        }
+        let file = File::open(&path).ok()?;
+        let Err(TryLockError::WouldBlock) = file.try_lock_shared() else { return None };
+        let mut text = Vec::new();
+        file.take(BYTES_MAX).read_to_end(&mut text).ok()?;
+        serde_json::from_slice(&text).ok()
+    }
+}
+
+impl Drop for HubRecord {
+    fn drop(&mut self) {
+        let _unheard = fs::remove_file(&self.path);
+    }
+}

@@ -1,0 +1,264 @@
+//! One page over all repositories: where each is, how it stands, and what needs a person in all of them.
+
+use provost_base::limits::WEB_CELL_CHARS_MAX;
+use provost_base::{look_of, visible, visible_name};
+
+use super::block::Empty;
+use super::{Block, Cell, Command, Line, Row, Rows, Shown, Tone, Word};
+
+/// Where the views of a repository are, and how commands for it begin.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Lead {
+    /// The path below which its views are.
+    pub base: String,
+    /// What a command for it begins with: `provost -C FOLDER`.
+    pub program: String,
+}
+
+impl Lead {
+    /// The same view, whose links and commands lead to this repository.
+    #[must_use]
+    pub fn of(&self, mut shown: Shown) -> Shown {
+        shown.next = shown.next.map(|it| self.path(&it));
+        // A browser has one subscription for a page, which is of one daemon.
+        shown.blocks.retain(|it| !matches!(it, Block::Push(_)));
+        shown.blocks.iter_mut().for_each(|it| self.block(it));
+        shown
+    }
+
+    fn path(&self, path: &str) -> String {
+        format!("{}{path}", self.base)
+    }
+
+    fn line(&self, line: &mut String) {
+        if let Some(rest) = line.strip_prefix("provost ") {
+            *line = format!("{} {rest}", self.program);
+        }
+    }
+
+    fn command(&self, it: &mut Command) {
+        self.line(&mut it.line);
+        it.base = Some(self.base.clone());
+    }
+
+    fn cell(&self, it: &mut Cell) {
+        if let Cell::Link { to, .. } = it {
+            *to = self.path(to);
+        }
+    }
+
+    fn row(&self, it: &mut Row) {
+        it.to = it.to.as_deref().map(|to| self.path(to));
+        it.cells.iter_mut().for_each(|it| self.cell(it));
+        it.commands.iter_mut().for_each(|it| self.command(it));
+    }
+
+    fn block(&self, block: &mut Block) {
+        match block {
+            Block::Facts { facts, .. } => facts.iter_mut().for_each(|it| self.cell(&mut it.value)),
+            Block::List(rows) => {
+                rows.rows.iter_mut().for_each(|it| self.row(it));
+                rows.empty.command.iter_mut().for_each(|it| self.line(it));
+            }
+            Block::Commands { commands, .. } => commands.iter_mut().for_each(|it| self.command(it)),
+            Block::Answer(it) => it.next.iter_mut().for_each(|it| self.command(it)),
+            Block::Enrol(it) => self.command(&mut it.code),
+            Block::Notice(_)
+            | Block::Words { .. }
+            | Block::Push(_)
+            | Block::Vouch(_)
+            | Block::Diff { .. }
+            | Block::Graph { .. }
+            | Block::Changes { .. }
+            | Block::Log { .. } => {}
+        }
+    }
+}
+
+/// How the daemon of a repository stands, as the page over all of them sees it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum State {
+    /// It has been found, and has not answered yet.
+    Connecting,
+    /// It answers.
+    Live,
+    /// It answered a moment ago.
+    Reconnecting,
+    /// It is there, and does not answer, for this reason; the next command.
+    Stale(String, String),
+    /// No daemon runs; the next command.
+    Stopped(String),
+    /// It answers, and is read at its own page alone, which that command opens.
+    Apart(String),
+}
+
+/// Why a repository is not shown on a page over all.
+pub const APART: &str = "it is read at its own page, after a passkey has signed in";
+
+impl State {
+    /// One word for it.
+    pub fn word(&self) -> Word {
+        match self {
+            Self::Connecting => Word::new("connecting", Tone::Quiet),
+            Self::Live => Word::new("live", Tone::Good),
+            Self::Reconnecting => Word::new("reconnecting", Tone::Waiting),
+            Self::Stale(..) => Word::new("stale", Tone::Bad),
+            Self::Stopped(_) => Word::new("stopped", Tone::Quiet),
+            Self::Apart(_) => Word::new("its own page", Tone::Quiet),
+        }
+    }
+
+    /// Why it does not answer, as the end of a sentence, and the next command; nothing where that is not known or not so.
+    fn why(&self) -> Option<(&str, &str)> {
+        match self {
+            Self::Stale(why, next) => Some((why, next)),
+            Self::Stopped(next) => Some(("no daemon runs", next)),
+            Self::Apart(next) => Some((APART, next)),
+            Self::Connecting | Self::Live | Self::Reconnecting => None,
+        }
+    }
+}
+
+/// A repository, and what is known of it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Known {
+    /// Tells it from the others.
+    pub id: String,
+    /// What people call it.
+    pub name: String,
+    /// Its folder.
+    pub root: String,
+    /// Where it is.
+    pub lead: Lead,
+    /// How its daemon stands.
+    pub state: State,
+    /// Since when, as RFC 3339.
+    pub since: String,
+    /// What needed a person when the daemon answered last, and when that was.
+    pub needs: Option<(Shown, String)>,
+}
+
+impl Known {
+    /// Its name, or its folder where another one looks the same.
+    fn label(&self, all: &[Self]) -> String {
+        let look = look_of(&visible(&self.name));
+        let is_alone = all.iter().filter(|it| look_of(&visible(&it.name)) == look).count() == 1;
+        visible_name(if is_alone { &self.name } else { &self.root }, WEB_CELL_CHARS_MAX)
+    }
+
+    fn link(&self, all: &[Self]) -> Cell {
+        Cell::link(&self.label(all), format!("{}/", self.lead.base))
+    }
+}
+
+/// All repositories, those first that need a person.
+pub fn repositories(all: &[Known]) -> Shown {
+    let mut rows: Vec<(usize, Row)> = all.iter().map(|it| (count(it), row(it, all))).collect();
+    rows.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+    let columns = vec!["State", "Repository", "Needs you", "Folder", "Since"];
+    let empty = Empty::new("No daemon of yours runs.", Some("provost up"));
+    let rows = rows.into_iter().map(|it| it.1).collect();
+    let list = Rows { title: "Repositories".into(), columns, rows, more: 0, empty };
+    Shown { needs: Some(all.iter().map(count).sum()), ..Shown::new("Repositories", vec![Block::List(list)]) }
+}
+
+fn count(it: &Known) -> usize {
+    it.needs.as_ref().and_then(|(shown, _)| shown.needs).unwrap_or(0)
+}
+
+fn row(it: &Known, all: &[Known]) -> Row {
+    let needs = match (&it.state, &it.needs) {
+        (State::Live, Some(_)) => Cell::text(&count(it).to_string()),
+        _ => Cell::None,
+    };
+    let look = it.state.why().map(|(_, next)| Command::new("Look", next));
+    Row {
+        key: it.id.clone(),
+        to: Some(format!("{}/", it.lead.base)),
+        cells: vec![
+            Cell::State(it.state.word()),
+            Cell::text(&it.label(all)),
+            needs,
+            Cell::code(&it.root),
+            Cell::time(Some(&it.since)),
+        ],
+        commands: look.into_iter().collect(),
+    }
+}
+
+/// The heading of what is ordered by its end over all repositories.
+const BY_THE_END: &str = "Waiting for your word";
+
+/// What needs a person in all repositories: lists of one heading are one list, whose rows say which repository is theirs.
+/// What was known of a daemon that does not answer stays, and nothing can be done about it here.
+pub fn needs_of_all(all: &[Known]) -> Shown {
+    let mut shown = Shown::new("Needs you", Vec::new());
+    shown.needs = Some(all.iter().map(count).sum());
+    let mut lists: Vec<Rows> = Vec::new();
+    for known in all {
+        shown.blocks.extend(notice(known, all));
+        let Some((needs, _)) = &known.needs else { continue };
+        let is_live = known.state == State::Live;
+        for block in known.lead.of(needs.clone()).blocks {
+            match block {
+                Block::Notice(line) if is_live => {
+                    let text = format!("{}: {}", known.label(all), line.text);
+                    shown.blocks.push(Block::Notice(Line { text, ..line }));
+                }
+                Block::List(rows) => add(&mut lists, rows, known, all),
+                _ => {}
+            }
+        }
+    }
+    lists.sort_by_key(|it| it.title != BY_THE_END);
+    for list in lists.iter_mut().filter(|it| it.title == BY_THE_END) {
+        list.rows.sort_by(|a, b| ends(a).cmp(&ends(b)));
+    }
+    if all.is_empty() {
+        let empty = Empty::new("No daemon of yours runs.", Some("provost up"));
+        lists.push(Rows { title: BY_THE_END.into(), columns: Vec::new(), rows: Vec::new(), more: 0, empty });
+    }
+    shown.blocks.extend(lists.into_iter().map(Block::List));
+    shown
+}
+
+/// When a row ends by itself; those that do not come last.
+fn ends(row: &Row) -> (bool, &str) {
+    let end = row.cells.iter().find_map(|it| match it {
+        Cell::Until { at } => Some(at.as_str()),
+        _ => None,
+    });
+    (end.is_none(), end.unwrap_or_default())
+}
+
+fn notice(known: &Known, all: &[Known]) -> Option<Block> {
+    let (why, next) = known.state.why()?;
+    let kept = match &known.needs {
+        Some((_, at)) => format!("; what is shown of it is of {at}"),
+        None => String::new(),
+    };
+    let text = format!("{}: {}{kept}; try: {}", known.label(all), visible(why), visible(next));
+    let tone =
+        if matches!(known.state, State::Stopped(_) | State::Apart(_)) { Tone::Quiet } else { Tone::Bad };
+    Some(Block::Notice(Line { text, tone }))
+}
+
+fn add(lists: &mut Vec<Rows>, mut rows: Rows, known: &Known, all: &[Known]) {
+    for row in &mut rows.rows {
+        row.key = format!("{}:{}", known.id, row.key);
+        row.cells.insert(1.min(row.cells.len()), known.link(all));
+        if known.state != State::Live {
+            row.commands.iter_mut().for_each(|it| it.here = None);
+        }
+    }
+    match lists.iter_mut().find(|it| it.title == rows.title) {
+        Some(list) => {
+            list.rows.append(&mut rows.rows);
+            list.more += rows.more;
+        }
+        None => {
+            rows.columns.insert(1.min(rows.columns.len()), "Repository");
+            lists.push(rows);
+        }
+    }
+}

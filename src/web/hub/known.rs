@@ -1,0 +1,244 @@
+//! The repositories whose daemons have been found, and how each stands.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use hyper::StatusCode;
+use tokio::sync::{Notify, broadcast};
+use tokio_util::sync::CancellationToken;
+
+use super::log::{Log, Told};
+use crate::WebError;
+use provost_api::wire::OWN_PAGE_ONLY;
+use provost_base::limits::HUB_QUEUE_MAX;
+use provost_base::{AgentId, Timestamp, visible};
+use provost_client::daemons::{Found, Repository};
+use provost_client::{Client, ClientError};
+use provost_transport::sse::Readers;
+use provost_view::{APART, Known, Lead, Shown, State};
+
+/// The time of this machine.
+pub(super) fn now() -> Timestamp {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// Everything that the page over all repositories knows. Clones share it.
+#[derive(Clone)]
+pub(super) struct Hub(pub(super) Arc<Inner>);
+
+pub(super) struct Inner {
+    repositories: Mutex<BTreeMap<String, Arc<Repo>>>,
+    pub(super) log: Mutex<Log>,
+    pub(super) told: broadcast::Sender<Arc<Told>>,
+    pub(super) readers: Readers,
+    pub(super) stop: CancellationToken,
+    /// Tells this process from another one.
+    pub(super) identity: String,
+}
+
+/// A repository, and the way to its daemon.
+pub(super) struct Repo {
+    pub(super) id: Arc<str>,
+    pub(super) repository: Repository,
+    pub(super) lead: Lead,
+    client: Mutex<Client>,
+    /// Told when daemons have come or gone.
+    pub(super) again: Notify,
+    /// Told when a request was not answered in time.
+    pub(super) doubted: Notify,
+    standing: Mutex<Standing>,
+}
+
+struct Standing {
+    state: State,
+    since: Timestamp,
+    needs: Option<(Shown, Timestamp)>,
+}
+
+fn lock<T>(it: &Mutex<T>) -> MutexGuard<'_, T> {
+    it.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Hub {
+    pub(super) fn new(stop: CancellationToken) -> Self {
+        let (told, _) = broadcast::channel(HUB_QUEUE_MAX);
+        let identity = format!("{} {}", std::process::id(), now().0);
+        Self(Arc::new(Inner {
+            repositories: Mutex::default(),
+            log: Mutex::default(),
+            told,
+            readers: Readers::default(),
+            stop,
+            identity,
+        }))
+    }
+
+    pub(super) fn get(&self, id: &str) -> Option<Arc<Repo>> {
+        lock(&self.0.repositories).get(id).cloned()
+    }
+
+    pub(super) fn all(&self) -> Vec<Arc<Repo>> {
+        lock(&self.0.repositories).values().cloned().collect()
+    }
+
+    /// Takes in what was found; a repository that is new is followed from now on.
+    pub(super) fn take(&self, found: Vec<Found>) {
+        for it in found {
+            let client = Client::at(it.places.own_socket()).speaking_as(reader()).keeping_connections();
+            let known = self.get(&it.places.hash);
+            match known {
+                Some(known) => *lock(&known.client) = client,
+                None => self.add(it, client),
+            }
+        }
+        self.all().iter().for_each(|it| it.again.notify_one());
+    }
+
+    fn add(&self, found: Found, client: Client) {
+        let id = found.places.hash.clone();
+        let lead = Lead { base: format!("/r/{id}"), program: found.repository.program.clone() };
+        let standing = Standing { state: State::Connecting, since: now(), needs: None };
+        let repo = Arc::new(Repo {
+            id: id.as_str().into(),
+            repository: found.repository,
+            lead,
+            client: Mutex::new(client),
+            again: Notify::new(),
+            doubted: Notify::new(),
+            standing: Mutex::new(standing),
+        });
+        lock(&self.0.repositories).insert(id, Arc::clone(&repo));
+        tokio::spawn(super::follow::follow(self.clone(), repo));
+    }
+
+    /// Notes how a repository stands from now on, and tells all readers.
+    pub(super) fn stands(&self, repo: &Repo, state: State) {
+        {
+            let mut standing = lock(&repo.standing);
+            if standing.state == state {
+                return;
+            }
+            if matches!(state, State::Apart(_)) {
+                // It was read before the daemon's last start.
+                standing.needs = None;
+            }
+            standing.state = state;
+            standing.since = now();
+        }
+        // One that reads nothing hears of nothing.
+        let _heard = self.0.told.send(Arc::new(Told::Standing(repo.as_told())));
+    }
+}
+
+/// As whom it reads: a page.
+fn reader() -> Option<AgentId> {
+    AgentId::parse(crate::READER).ok()
+}
+
+impl Repo {
+    /// What is known of it, for a view.
+    pub(super) fn known(&self) -> Known {
+        let standing = lock(&self.standing);
+        Known {
+            id: self.id.to_string(),
+            name: self.repository.name.clone(),
+            root: self.repository.root.clone(),
+            lead: self.lead.clone(),
+            state: standing.state.clone(),
+            since: standing.since.rfc3339(),
+            needs: standing.needs.clone().map(|(shown, at)| (shown, at.rfc3339())),
+        }
+    }
+
+    /// How it stands, for the stream.
+    pub(super) fn as_told(&self) -> serde_json::Value {
+        let known = self.known();
+        serde_json::json!({
+            "repository": known.id, "state": known.state.word().word, "since": known.since,
+            "name": visible(&known.name),
+        })
+    }
+
+    pub(super) fn keep(&self, needs: Shown) {
+        lock(&self.standing).needs = Some((needs, now()));
+    }
+
+    /// Whether its daemon may answer.
+    pub(super) fn may_answer(&self) -> bool {
+        !matches!(lock(&self.standing).state, State::Stale(..) | State::Stopped(_) | State::Apart(_))
+    }
+
+    /// The way to the daemon, however it stands.
+    pub(super) fn way(&self) -> Client {
+        lock(&self.client).clone()
+    }
+
+    /// The way to the daemon, unless it is known not to answer.
+    ///
+    /// # Errors
+    /// Why it does not answer.
+    pub(super) fn client(&self) -> Result<Client, WebError> {
+        let (error, why, next) = match &lock(&self.standing).state {
+            State::Stale(why, next) => ("stale", why.clone(), next.clone()),
+            State::Stopped(next) => ("stopped", "no daemon runs".to_owned(), next.clone()),
+            State::Apart(next) => {
+                let err = self.fault(OWN_PAGE_ONLY, APART, next.clone());
+                return Err(WebError { status: StatusCode::FORBIDDEN, ..err });
+            }
+            State::Connecting | State::Live | State::Reconnecting => return Ok(self.way()),
+        };
+        Err(self.fault(error, &why, next))
+    }
+
+    fn fault(&self, error: &str, why: &str, next: String) -> WebError {
+        let message = format!("{}: {}", visible(&self.repository.name), visible(why));
+        let mut err = WebError::new(StatusCode::SERVICE_UNAVAILABLE, error, message);
+        err.body.hint = Some(visible(&next));
+        err
+    }
+
+    /// An answer of the daemon, if it comes in time. Where it does not, the daemon is looked at.
+    ///
+    /// # Errors
+    /// What the work says, and that the time was over.
+    pub(super) async fn in_time<T>(
+        &self,
+        most: Duration,
+        work: impl Future<Output = Result<T, WebError>>,
+    ) -> Result<T, WebError> {
+        match tokio::time::timeout(most, work).await {
+            Ok(done) => done.map_err(|err| self.told(err)),
+            Err(_) => {
+                self.doubted.notify_one();
+                let next = format!("{} status", self.repository.program);
+                Err(self.fault("stale", "its daemon does not answer", next))
+            }
+        }
+    }
+
+    /// A fault as the reader is told it. After one of the connection, the daemon is looked at.
+    pub(super) fn told(&self, mut err: WebError) -> WebError {
+        if err.body.error == "unavailable" {
+            self.doubted.notify_one();
+            err.body.hint.get_or_insert_with(|| visible(&format!("{} status", self.repository.program)));
+        }
+        err
+    }
+
+    /// How it stands after its daemon has not answered for this reason.
+    pub(super) fn after(&self, err: &ClientError) -> State {
+        let run = &self.repository.program;
+        match err {
+            ClientError::NotRunning(_) => State::Stopped(format!("{run} up")),
+            ClientError::Version(_) => State::Stale(err.to_string(), format!("{run} down, then {run} up")),
+            ClientError::Foreign { .. } => State::Stale(err.to_string(), format!("{run} doctor")),
+            ClientError::Refused { fault, .. } if fault.error == OWN_PAGE_ONLY => {
+                State::Apart(format!("{run} web open"))
+            }
+            ClientError::Slow => State::Stale("its daemon does not answer".into(), format!("{run} status")),
+            _ => State::Stale(err.to_string(), format!("{run} status")),
+        }
+    }
+}

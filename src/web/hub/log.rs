@@ -1,0 +1,118 @@
+//! The newest changes of all repositories, and which of them a reader has missed that comes back.
+//!
+//! A cursor names the last event of each repository: `ID.SEQ`, with `~` between. It outlives connections; what is not kept any
+//! more, or never was here, is a gap, and its reader asks for that repository again. Since a change has no content, nothing is
+//! lost by that.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use provost_base::limits::{DAEMONS_ASKED_MAX, HUB_CHANGES_MAX};
+
+/// What readers are told.
+#[derive(Clone, Debug)]
+pub(super) enum Told {
+    /// Something has changed in a repository.
+    Change(Change),
+    /// A repository has to be asked for again; its journal ends here.
+    Gap(Arc<str>, u64),
+    /// How a repository stands.
+    Standing(Value),
+}
+
+/// That something has changed, and of which kind.
+#[derive(Clone, Debug)]
+pub(super) struct Change {
+    /// The repository.
+    pub(super) id: Arc<str>,
+    /// The number of the event in its journal.
+    pub(super) seq: u64,
+    /// The kind, the task and the approval.
+    pub(super) data: Value,
+}
+
+/// The last event of each repository that a reader has seen.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(super) struct Cursor(pub(super) BTreeMap<Arc<str>, u64>);
+
+impl Cursor {
+    /// Reads one; what makes no sense in it is left out, as of a repository that was not seen.
+    pub(super) fn read(text: &str) -> Self {
+        let parts = text.split('~').take(DAEMONS_ASKED_MAX);
+        let part = |it: &str| {
+            let (id, seq) = it.split_once('.')?;
+            Some((Arc::from(id), seq.parse().ok()?))
+        };
+        Self(parts.filter_map(part).collect())
+    }
+
+    pub(super) fn text(&self) -> String {
+        let parts: Vec<String> = self.0.iter().map(|(id, seq)| format!("{id}.{seq}")).collect();
+        parts.join("~")
+    }
+}
+
+/// Where the journal of a repository stands.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    /// Each change behind this one is kept.
+    from: u64,
+    head: u64,
+}
+
+/// The newest changes, oldest first.
+#[derive(Default, Debug)]
+pub(super) struct Log {
+    places: BTreeMap<Arc<str>, Place>,
+    kept: VecDeque<Change>,
+}
+
+impl Log {
+    /// A repository is followed from here on; nothing before is kept.
+    pub(super) fn begin(&mut self, id: &Arc<str>, head: u64) {
+        self.kept.retain(|it| it.id != *id);
+        self.places.insert(Arc::clone(id), Place { from: head, head });
+    }
+
+    /// The last event that has come of a repository, once it is followed.
+    pub(super) fn head(&self, id: &str) -> Option<u64> {
+        self.places.get(id).map(|it| it.head)
+    }
+
+    /// Keeps a change; the oldest gives way.
+    pub(super) fn push(&mut self, change: Change) {
+        if self.kept.len() >= HUB_CHANGES_MAX
+            && let Some(gone) = self.kept.pop_front()
+            && let Some(place) = self.places.get_mut(&gone.id)
+        {
+            place.from = gone.seq;
+        }
+        if let Some(place) = self.places.get_mut(&change.id) {
+            place.head = change.seq;
+        }
+        self.kept.push_back(change);
+    }
+
+    /// What a reader with this cursor has missed, and where it is after that.
+    pub(super) fn missed(&self, cursor: &Cursor) -> (Vec<Told>, Cursor) {
+        let is_gap = |id: &Arc<str>, place: &Place| {
+            cursor.0.get(id).is_none_or(|seq| *seq < place.from || *seq > place.head)
+        };
+        let gaps = self.places.iter().filter(|(id, place)| is_gap(id, place));
+        let gaps = gaps.map(|(id, place)| Told::Gap(Arc::clone(id), place.head));
+        let is_missed = |it: &&Change| {
+            let place = self.places.get(&it.id);
+            place.is_some_and(|place| !is_gap(&it.id, place))
+                && cursor.0.get(&it.id).is_some_and(|seq| it.seq > *seq)
+        };
+        let told = gaps.chain(self.kept.iter().filter(is_missed).cloned().map(Told::Change)).collect();
+        (told, self.now())
+    }
+
+    /// Where all journals stand.
+    pub(super) fn now(&self) -> Cursor {
+        Cursor(self.places.iter().map(|(id, place)| (Arc::clone(id), place.head)).collect())
+    }
+}

@@ -1,0 +1,130 @@
+//! The one stream of events over all repositories: which kind of thing has changed in which of them, how each stands, and no
+//! content.
+//!
+//! It begins with `hello`, which tells this process and this page from others, and with `repository` for each: how it stands. Then
+//! comes `change` for each event of a journal. A reader that comes back goes on behind its `Last-Event-ID`, a cursor over all
+//! repositories (`log.rs`); of those for which that is not possible it gets `gap`, and asks for them again.
+
+use std::time::Duration;
+
+use hyper::http::request::Parts;
+use hyper::{Method, StatusCode};
+use serde_json::{Value, json};
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
+
+use std::sync::{Arc, PoisonError};
+
+use super::known::Hub;
+use super::log::{Change, Cursor, Told};
+use crate::query::Query;
+use crate::{WebError, assets};
+use provost_api::wire::LAST_EVENT_HEADER;
+use provost_base::limits::{WEB_COMMENT_EVERY_S, WEB_RETRY_MS};
+use provost_protocols::event_streams::TOO_MANY;
+use provost_protocols::loopback::{Answer, empty, stream};
+use provost_transport::sse::EventSender;
+
+/// A reader, and where it is.
+struct Reader {
+    sender: EventSender,
+    cursor: Cursor,
+}
+
+impl Reader {
+    /// Sends an event; `false` when the reader has gone.
+    async fn send(&mut self, told: &Told) -> bool {
+        let (name, data) = match told {
+            Told::Change(Change { id, seq, data }) => {
+                self.cursor.0.insert(Arc::clone(id), *seq);
+                let mut data = data.clone();
+                data["repository"] = json!(id);
+                ("change", data)
+            }
+            Told::Gap(id, head) => {
+                self.cursor.0.insert(Arc::clone(id), *head);
+                ("gap", json!({ "repository": id }))
+            }
+            Told::Standing(data) => ("repository", data.clone()),
+        };
+        self.say(name, &data).await
+    }
+
+    async fn say(&self, name: &str, data: &Value) -> bool {
+        let text = format!("id: {}\nevent: {name}\ndata: {data}\n\n", self.cursor.text());
+        self.sender.send_in_turn(text.into()).await.is_ok()
+    }
+
+    /// Sends what comes until the reader goes.
+    async fn each(mut self, hub: Hub, missed: Vec<Told>, mut news: Receiver<Arc<Told>>) {
+        let hello = json!({ "daemon": hub.0.identity, "page": assets::version() });
+        let retry = format!("retry: {WEB_RETRY_MS}\n\n");
+        if self.sender.send_in_turn(retry.into()).await.is_err() || !self.say("hello", &hello).await {
+            return;
+        }
+        let standing = hub.all().into_iter().map(|it| Told::Standing(it.as_told()));
+        for told in standing.chain(missed) {
+            if !self.send(&told).await {
+                return;
+            }
+        }
+        loop {
+            let told = tokio::select! {
+                () = self.sender.gone() => return,
+                () = hub.0.stop.cancelled() => return,
+                told = news.recv() => told,
+            };
+            let goes_on = match told {
+                Ok(told) => self.send(&told).await,
+                // What was dropped may be of any of them.
+                Err(RecvError::Lagged(_)) => self.catch_up(&hub).await,
+                Err(RecvError::Closed) => false,
+            };
+            if !goes_on {
+                return;
+            }
+        }
+    }
+
+    async fn catch_up(&mut self, hub: &Hub) -> bool {
+        let now = hub.0.log.lock().unwrap_or_else(PoisonError::into_inner).now();
+        let gaps = now.0.into_iter().map(|(id, head)| Told::Gap(id, head));
+        let standing = hub.all().into_iter().map(|it| Told::Standing(it.as_told()));
+        for told in standing.chain(gaps) {
+            if !self.send(&told).await {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+impl Hub {
+    /// Answers a request for the stream.
+    pub(super) fn stream(&self, head: &Parts, query: &Query) -> Result<Answer, WebError> {
+        if head.method != Method::GET {
+            return Ok(empty(StatusCode::OK));
+        }
+        let said = head.headers.get(LAST_EVENT_HEADER).map(|it| it.to_str().unwrap_or_default());
+        let resumed = said.or_else(|| query.text("after")).map(Cursor::read);
+        let comments = Some(Duration::from_secs(WEB_COMMENT_EVERY_S));
+        let Some((sender, body)) = self.0.readers.enter(comments) else {
+            return Err(WebError::new(StatusCode::SERVICE_UNAVAILABLE, "busy", TOO_MANY));
+        };
+        let (missed, cursor, news) = {
+            let log = self.0.log.lock().unwrap_or_else(PoisonError::into_inner);
+            // While nothing is added: an event is either kept here, or comes.
+            let news = self.0.told.subscribe();
+            match resumed {
+                Some(resumed) => {
+                    let (missed, now) = log.missed(&resumed);
+                    let is_known = |(id, _): &(Arc<str>, u64)| now.0.contains_key(id);
+                    (missed, Cursor(resumed.0.into_iter().filter(is_known).collect()), news)
+                }
+                None => (Vec::new(), log.now(), news),
+            }
+        };
+        tokio::spawn(Reader { sender, cursor }.each(self.clone(), missed, news));
+        Ok(stream(body))
+    }
+}

@@ -1,0 +1,14 @@
+// @ts-check
+// Which repository a document is about: on the page over all repositories its address says it.
+
+/** Whether this page is over all repositories. */
+export const overAll = document.body.dataset.over === 'all';
+
+/** The path below which the repository of this document is: nothing on a page of its own, or where the document is about all. */
+export const base = overAll ? location.pathname.match(/^\/r\/[0-9a-f]+/)?.[0] ?? '' : '';
+
+/** The repository of this document, if it is about one on the page over all. */
+export const repository = base.slice('/r/'.length);
+
+/** The path of this document on a page of its own. */
+export const path = location.pathname.slice(base.length) || '/';
