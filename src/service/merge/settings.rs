@@ -43,11 +43,11 @@ impl Provost {
     /// The command lines of the checks; of a check by a worker, the worker's own.
     fn lines_of_checks(&self) -> Vec<String> {
         let profiles = self.profiles();
-        let line = |check: &Box<str>| {
+        let line = |check: &str| {
             let worker = AgentId::parse(check).ok().and_then(|it| profiles.get(&it).cloned());
             worker.map_or_else(|| check.to_string(), |it| it.args.join(" "))
         };
-        self.merge_settings().checks.iter().map(line).collect()
+        self.merge_settings().checks.iter().map(|it| line(it)).collect()
     }
 }
 
