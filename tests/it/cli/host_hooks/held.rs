@@ -363,8 +363,9 @@ fn a_file_is_held_in_the_work_tree_in_which_it_lies_and_not_where_its_writer_run
     let mut same = other(there.clone());
     same["cwd"] = json!(tree);
     world.is_refused("claude", &same);
-    // The file of the main work tree is another one.
-    world.goes_on("claude", &other(claude(&world, "edit")));
+    // The file of the main work tree is another one: its writer is told, and goes on.
+    let said = told_by(&world, "claude", "PreToolUse", &other(claude(&world, "edit")));
+    assert!(said.contains("side") && said.contains("has been writing"), "{said}");
 }
 
 #[test]
