@@ -66,6 +66,8 @@ pub(super) struct Wire {
     session: Option<String>,
     /// What came before the session's id was known.
     early: VecDeque<Value>,
+    /// What was not taken yet of what is to be sent.
+    outgoing: Vec<u8>,
 }
 
 impl Wire {
@@ -82,6 +84,7 @@ impl Wire {
             next: 0,
             session: None,
             early,
+            outgoing: Vec::new(),
         }
     }
 
@@ -103,13 +106,13 @@ impl Wire {
     pub(super) async fn send_request(&mut self, method: &str, params: Value) -> Result<u64, Untold> {
         let id = self.next;
         self.next += 1;
-        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })).await?;
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))?;
         Ok(id)
     }
 
     /// Answers a request of the agent's.
     pub(super) async fn answer(&mut self, id: &Value, result: Value) -> Result<(), Untold> {
-        self.send(&json!({ "jsonrpc": "2.0", "id": id, "result": result })).await
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "result": result }))
     }
 
     /// Says that a method is not offered.
@@ -120,17 +123,17 @@ impl Wire {
 
     /// Answers a request with an error.
     pub(super) async fn fail(&mut self, id: &Value, code: i64, message: &str) -> Result<(), Untold> {
-        self.send(&json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })).await
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } }))
     }
 
-    async fn send(&mut self, message: &Value) -> Result<(), Untold> {
-        let mut line = message.to_string();
-        line.push('\n');
-        let sent = async {
-            self.to.write_all(line.as_bytes()).await?;
-            self.to.flush().await
-        };
-        sent.await.map_err(|_| closed())
+    /// What is sent goes out while the next message is waited for: an agent may write much before it reads.
+    fn send(&mut self, message: &Value) -> Result<(), Untold> {
+        self.outgoing.extend_from_slice(message.to_string().as_bytes());
+        self.outgoing.push(b'\n');
+        match self.outgoing.len() > ACP_LINE_BYTES_MAX {
+            true => Err(untold(": it does not read what it is told")),
+            false => Ok(()),
+        }
     }
 
     /// From now on only updates of this session count.
@@ -197,6 +200,18 @@ impl Wire {
 
     async fn read_line(&mut self) -> Result<(), Untold> {
         loop {
+            let Self { from, to, outgoing, .. } = &mut *self;
+            let written = tokio::select! {
+                biased;
+                written = to.write(outgoing), if !outgoing.is_empty() => Some(written),
+                _ = from.fill_buf() => None,
+            };
+            if let Some(written) = written {
+                let length = written.map_err(|_| closed())?;
+                self.outgoing.drain(..length);
+                continue;
+            }
+            // It is there already.
             let read = self.from.fill_buf().await.map_err(|_| closed())?;
             if read.is_empty() {
                 return Err(closed());
