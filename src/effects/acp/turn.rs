@@ -53,7 +53,7 @@ impl Turn<'_> {
                 }
                 incoming = self.wire.next() => match incoming? {
                     Incoming::Answer(id, answer) if id == open.prompt => return self.ended(&answer),
-                    // To a change of mode; what that has come to is told by an update.
+                    // The answer to a change of mode; an update tells the mode.
                     Incoming::Answer(..) => {}
                     Incoming::Request { id, method, params } => self.request(&mut open, id, &method, &params).await?,
                     Incoming::Told { method, params } => self.told(&mut open, &method, params).await?,

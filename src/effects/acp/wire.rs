@@ -88,7 +88,7 @@ impl Wire {
         }
     }
 
-    /// Asks, and waits for the answer; what the agent asks meanwhile is refused, and what it tells of its session is kept.
+    /// Sends a request and waits for its answer. Meanwhile the agent's own requests are refused, and its updates of the session are kept.
     pub(super) async fn ask(&mut self, method: &str, params: Value) -> Result<Answer, Untold> {
         let asked = self.send_request(method, params).await?;
         loop {
@@ -126,7 +126,7 @@ impl Wire {
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } }))
     }
 
-    /// What is sent goes out while the next message is waited for: an agent may write much before it reads.
+    /// Queues a message, which goes out while the daemon waits for the next one: an agent may write much before it reads.
     fn send(&mut self, message: &Value) -> Result<(), Untold> {
         self.outgoing.extend_from_slice(message.to_string().as_bytes());
         self.outgoing.push(b'\n');
@@ -247,7 +247,7 @@ impl Wire {
     }
 }
 
-/// Tells apart what a message is; `None` for one that is nothing of JSON-RPC.
+/// Sorts a message; `None` for one that is not JSON-RPC.
 fn incoming(mut message: Value) -> Option<Incoming> {
     let members = message.as_object_mut()?;
     let params = members.remove("params").unwrap_or_default();
