@@ -1,12 +1,14 @@
 //! `provost notify`: the addresses elsewhere that get notices.
 
 use clap::{Args, Subcommand};
+use serde::Serialize;
 
 use super::cli_error::DONE;
 use super::repo_context::wait_for;
 use super::tasks::short_time;
 use super::{CliError, RepoContext, out};
 use provost_api::wire;
+use provost_client::ClientError;
 
 /// `provost notify`.
 #[derive(Subcommand, Debug)]
@@ -82,16 +84,26 @@ fn test(here: &RepoContext, name: String) -> Result<u8, CliError> {
     let request = wire::TestNotice { name };
     let tested = wait_for(async {
         let tested = here.daemon(None).await?.test_notice(&request).await;
-        tested.map_err(|why| {
-            CliError::of(format!("{} has not taken the sample", out::one_line(&request.name, 64)))
-                .because(why)
-                .next("provost notify list, and docs/notices.md")
-        })
+        tested.map_err(|why| not_taken(&request.name, why, "provost notify list, and docs/notices.md"))
     })?;
+    say_tested(here, &tested, (&tested.name, &tested.says))
+}
+
+/// The error of a sample that an address has not taken.
+pub(super) fn not_taken(name: &str, why: ClientError, next: &str) -> CliError {
+    CliError::of(format!("{} has not taken the sample", out::one_line(name, 64))).because(why).next(next)
+}
+
+/// Says what the address of a name has answered to a sample.
+pub(super) fn say_tested(
+    here: &RepoContext,
+    tested: &impl Serialize,
+    (name, says): (&str, &str),
+) -> Result<u8, CliError> {
     if here.json {
-        out::json(&tested)?;
+        out::json(tested)?;
     } else {
-        out::line(format!("{}: {}", out::one_line(&tested.name, 64), out::one_line(&tested.says, 400)))?;
+        out::line(format!("{}: {}", out::one_line(name, 64), out::one_line(says, 400)))?;
     }
     Ok(DONE)
 }

@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 
 use super::cli_error::DONE;
+use super::notify::{not_taken, say_tested};
 use super::repo_context::wait_for;
 use super::tasks::short_time;
 use super::{CliError, RepoContext, out};
@@ -89,16 +90,7 @@ fn test(here: &RepoContext, id: String) -> Result<u8, CliError> {
     let request = wire::TestPush { id };
     let tested = wait_for(async {
         let tested = here.daemon(None).await?.test_push(&request).await;
-        tested.map_err(|why| {
-            CliError::of(format!("{} has not taken the sample", out::one_line(&request.id, 64)))
-                .because(why)
-                .next("provost push list, and docs/push.md")
-        })
+        tested.map_err(|why| not_taken(&request.id, why, "provost push list, and docs/push.md"))
     })?;
-    if here.json {
-        out::json(&tested)?;
-    } else {
-        out::line(format!("{}: {}", out::one_line(&tested.name, 64), out::one_line(&tested.says, 400)))?;
-    }
-    Ok(DONE)
+    say_tested(here, &tested, (&tested.name, &tested.says))
 }

@@ -238,7 +238,8 @@ pub fn conversation() -> std::io::Result<(OurEnd, Handle)> {
 /// Always: a pipe goes one way here.
 #[cfg(not(unix))]
 pub fn conversation() -> std::io::Result<(OurEnd, Handle)> {
-    let why = "workers that are spoken to (`type = \"mcp\"`) do not run on Windows in this version";
+    let why =
+        "workers that are spoken to (`type = \"mcp\"` or `\"acp\"`) do not run on Windows in this version";
     Err(std::io::Error::new(std::io::ErrorKind::Unsupported, why))
 }
 

@@ -18,6 +18,7 @@ use provost_api::wire;
 use provost_base::{AgentId, Timestamp, task_command};
 use provost_client::daemons::{Found, Looking, Whose};
 use provost_client::{Client, ClientError};
+use provost_system::Signals;
 
 /// How many inputs wait: what brings them waits then, too.
 const INPUTS_MAX: usize = 1_024;
@@ -69,7 +70,7 @@ async fn until_the_end(start: Start) -> io::Result<()> {
     let changed = Arc::new(Notify::new());
     let watch = start.whose.watch(changed.clone());
     // Before the terminal is taken over, so that none is lost.
-    let mut signals = Signals::new()?;
+    let mut signals = Signals::catch()?;
     let mut terminal = TakenTerminal::take(start.mouse)?;
     let size = terminal.size()?;
     let mut model = Model::new(start.look, size, now().0);
@@ -103,7 +104,7 @@ async fn until_the_end(start: Start) -> io::Result<()> {
                 screen.take_found(found, &mut model);
                 continue;
             }
-            () = signals.end() => None,
+            _ = signals.next() => None,
         };
         let Some(first) = input else { return Ok(()) };
         let mut waiting = vec![first];
@@ -159,44 +160,6 @@ fn read_keys(inputs: mpsc::Sender<Input>) {
         let quit = event::KeyEvent::new(event::KeyCode::Char('c'), event::KeyModifiers::CONTROL);
         let _ended = inputs.blocking_send(Input::Key(quit));
     });
-}
-
-/// The signals that ask a program to end.
-struct Signals {
-    #[cfg(unix)]
-    ends: [tokio::signal::unix::Signal; 3],
-}
-
-impl Signals {
-    #[cfg(unix)]
-    fn new() -> io::Result<Self> {
-        use tokio::signal::unix::{SignalKind, signal};
-        let on = |kind| signal(kind);
-        let ends = [on(SignalKind::terminate())?, on(SignalKind::hangup())?, on(SignalKind::interrupt())?];
-        Ok(Self { ends })
-    }
-
-    #[cfg(not(unix))]
-    fn new() -> io::Result<Self> {
-        Ok(Self {})
-    }
-
-    #[cfg(unix)]
-    async fn end(&mut self) {
-        let [terminate, hangup, interrupt] = &mut self.ends;
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = hangup.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-    }
-
-    #[cfg(not(unix))]
-    async fn end(&mut self) {
-        if tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending::<()>().await;
-        }
-    }
 }
 
 impl Screen {

@@ -235,6 +235,16 @@ fn manners(names: Vec<String>) -> Manners {
     Manners { names, led_on, needs_origin: true, at: PagesAt::Here }
 }
 
+/// The answer to a request; `sent` says whether the request had a body.
+fn finished(said: Result<Answer, WebError>, sent: bool) -> Answer {
+    match said {
+        Ok(answer) => answer,
+        // The body may not have been read to its end, so that no other request can follow it.
+        Err(err) if sent => closing(err.into_answer()),
+        Err(err) => err.into_answer(),
+    }
+}
+
 /// The process that asks, where it was looked for and found. It counts for the limits, and gives itself no name.
 fn process_of(caller: &Caller) -> Option<i32> {
     caller.began_at().and_then(|it| i32::try_from(it.pid).ok())
@@ -270,12 +280,7 @@ impl LoopbackDoor for Web {
 
     async fn answer(&self, asked: AdmittedRequest) -> Answer {
         let sent = !matches!(asked.head.method, Method::GET | Method::HEAD);
-        match self.respond(asked).await {
-            Ok(answer) => answer,
-            // What was sent may not have been read to its end, so nothing can follow it.
-            Err(err) if sent => closing(err.into_answer()),
-            Err(err) => err.into_answer(),
-        }
+        finished(self.respond(asked).await, sent)
     }
 
     fn refuse(&self) -> Answer {

@@ -37,6 +37,8 @@ impl Turn<'_> {
     /// # Errors
     /// Why it has not.
     pub(super) async fn carry_out(mut self) -> Result<(), Untold> {
+        // What the agent has said of itself before is no part of its answer.
+        self.wire.show(&json!({ "provost": "turn" }));
         let text = json!([{ "type": "text", "text": self.errand.goal }]);
         let prompt = json!({ "sessionId": self.session.id, "prompt": text });
         let prompt = self.wire.send_request("session/prompt", prompt).await?;

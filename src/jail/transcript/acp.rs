@@ -60,9 +60,10 @@ fn called(said: &mut Said, line: &Value) {
     }
 }
 
-/// Lines of the daemon: permissions, a mode that was set again, the end of the turn.
+/// Lines of the daemon: the beginning of the turn, permissions, a mode that was set again, the end of the turn.
 fn own(said: &mut Said, line: &Value) {
     match text(line, "provost") {
+        "turn" => said.pauses(),
         "permission" => {
             let why = text(line, "reason");
             let because = if why.is_empty() { String::new() } else { format!(": {why}") };

@@ -461,14 +461,21 @@ impl Handles<endpoints::FinishPasskey> for Own {
     }
 }
 
+impl Own {
+    /// The new passkey whose browser was asked to sign under this nonce, which counts once.
+    pub(super) fn to_confirm(&self, nonce: &str) -> Answered<(Transcript, Box<ListedPasskey>)> {
+        match self.0.pending.take(&bytes(nonce, "nonce")?)? {
+            Asked::Confirm(transcript, listed) => Ok((transcript, listed)),
+            _ => Err(refused(Refused::Challenge)),
+        }
+    }
+}
+
 impl Handles<endpoints::ConfirmPasskey> for Own {
     async fn handle(&self, call: &Call, body: wire::ConfirmPasskey) -> Answered<wire::Passkey> {
         let asker = self.asker(call).await;
         self.0.pending.count(asker.process, Kind::Word)?;
-        let Asked::Confirm(transcript, mut listed) = self.0.pending.take(&bytes(&body.nonce, "nonce")?)?
-        else {
-            return Err(refused(Refused::Challenge));
-        };
+        let (transcript, mut listed) = self.to_confirm(&body.nonce)?;
         let list = self.synced_list().await?;
         let asserted = self.signed_itself(&asker, &mut listed, &transcript, body.own)?;
         match body.vouch {

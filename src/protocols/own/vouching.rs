@@ -12,11 +12,11 @@ use super::Own;
 use super::handle::{Answered, Call, Handles};
 use super::map::OwnError;
 use super::passkeys::allowed;
-use super::pending::{Asked, Awaited, Kind};
-use super::words::{bytes, refused};
+use super::pending::{Awaited, Kind};
+use super::words::bytes;
 use provost_api::{endpoints, wire};
 use provost_base::limits::PASSKEY_HELD_MS_MAX;
-use provost_passkey::{Refused, text_of};
+use provost_passkey::text_of;
 
 impl Own {
     /// The passkey that waits for the signature of a known one.
@@ -48,10 +48,7 @@ impl Handles<endpoints::HoldPasskey> for Own {
     async fn handle(&self, call: &Call, body: wire::HoldPasskey) -> Answered<wire::PasskeyHeld> {
         let asker = self.asker(call).await;
         self.0.pending.count(asker.process, Kind::Word)?;
-        let Asked::Confirm(transcript, mut listed) = self.0.pending.take(&bytes(&body.nonce, "nonce")?)?
-        else {
-            return Err(refused(Refused::Challenge));
-        };
+        let (transcript, mut listed) = self.to_confirm(&body.nonce)?;
         let list = self.synced_list().await?;
         if list.passkeys.is_empty() {
             let why = "no passkey is known that could sign for it, and none has to";

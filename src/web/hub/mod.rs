@@ -31,7 +31,7 @@ use super::{JSON, WebError, assets, document, headers, manners, rows, words};
 use known::{Hub, Repo};
 use provost_base::limits::{HUB_VIEW_MS, WEB_BODY_BYTES_MAX};
 use provost_domain::Door;
-use provost_protocols::loopback::{AdmittedRequest, Answer, Body, LoopbackDoor, Manners, closing, whole};
+use provost_protocols::loopback::{AdmittedRequest, Answer, Body, LoopbackDoor, Manners, whole};
 pub use serve::{Failed, Start, run};
 
 /// The door for browsers, over all repositories.
@@ -144,12 +144,7 @@ impl LoopbackDoor for HubDoor {
 
     async fn answer(&self, asked: AdmittedRequest) -> Answer {
         let sent = !matches!(asked.head.method, Method::GET | Method::HEAD);
-        match self.respond(asked).await {
-            Ok(answer) => answer,
-            // What was sent may not have been read to its end, so nothing can follow it.
-            Err(err) if sent => closing(err.into_answer()),
-            Err(err) => err.into_answer(),
-        }
+        super::finished(self.respond(asked).await, sent)
     }
 
     fn refuse(&self) -> Answer {

@@ -18,7 +18,7 @@ use provost_config::daemons::{self, Listed};
 use provost_config::env::Environment;
 use provost_config::{HubRecord, Ports};
 use provost_protocols::loopback::{Carriers, Gate, Shell, origin};
-use provost_system::{descriptors_max, listener_at, process_began, user_number};
+use provost_system::{Signals, descriptors_max, listener_at, process_began, user_number};
 use provost_transport::accept::{AllDoors, Capacity, accept_loop};
 use provost_transport::loopback::{Loopback, bind};
 
@@ -87,7 +87,7 @@ pub fn run(start: Start) -> Result<(), Failed> {
 async fn serve(start: Start) -> Result<(), Failed> {
     let Start { environment, names, port, opened } = start;
     // Before anything is open, so that none is lost.
-    let mut signals = Signals::new().map_err(|err| Failed::system("signals cannot be heard", &err))?;
+    let mut signals = Signals::catch().map_err(|err| Failed::system("signals cannot be heard", &err))?;
     if let Some(other) = HubRecord::of_running(&environment) {
         let why = format!("process {} shows all repositories already, at port {}", other.pid, other.port);
         return Err(Failed::new(
@@ -112,7 +112,7 @@ async fn serve(start: Start) -> Result<(), Failed> {
     opened(&format!("{address}/"));
     loop {
         tokio::select! {
-            () = signals.end() => break,
+            _ = signals.next() => break,
             () = changed.notified() => {
                 if let Some(watch) = &watch {
                     watch.take();
@@ -180,42 +180,4 @@ fn daemon_at(port: u16, environment: &Environment) -> Option<(String, u32, Door)
         let door = Door::ALL.iter().copied().find(|it| ports.of_door(*it) == Some(port));
         door.filter(|_| runs).map(|door| (places.root.display().to_string(), ports.pid, door))
     })
-}
-
-/// The signals that ask a program to end.
-struct Signals {
-    #[cfg(unix)]
-    ends: [tokio::signal::unix::Signal; 3],
-}
-
-impl Signals {
-    #[cfg(unix)]
-    fn new() -> io::Result<Self> {
-        use tokio::signal::unix::{SignalKind, signal};
-        let (end, hang_up, interrupt) =
-            (SignalKind::terminate(), SignalKind::hangup(), SignalKind::interrupt());
-        Ok(Self { ends: [signal(end)?, signal(hang_up)?, signal(interrupt)?] })
-    }
-
-    #[cfg(not(unix))]
-    fn new() -> io::Result<Self> {
-        Ok(Self {})
-    }
-
-    #[cfg(unix)]
-    async fn end(&mut self) {
-        let [end, hang_up, interrupt] = &mut self.ends;
-        tokio::select! {
-            _ = end.recv() => {}
-            _ = hang_up.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-    }
-
-    #[cfg(not(unix))]
-    async fn end(&mut self) {
-        if tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending::<()>().await;
-        }
-    }
 }
