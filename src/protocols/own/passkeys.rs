@@ -461,16 +461,6 @@ impl Handles<endpoints::FinishPasskey> for Own {
     }
 }
 
-impl Own {
-    /// The new passkey whose browser was asked to sign under this nonce, which counts once.
-    pub(super) fn to_confirm(&self, nonce: &str) -> Answered<(Transcript, Box<ListedPasskey>)> {
-        match self.0.pending.take(&bytes(nonce, "nonce")?)? {
-            Asked::Confirm(transcript, listed) => Ok((transcript, listed)),
-            _ => Err(refused(Refused::Challenge)),
-        }
-    }
-}
-
 impl Handles<endpoints::ConfirmPasskey> for Own {
     async fn handle(&self, call: &Call, body: wire::ConfirmPasskey) -> Answered<wire::Passkey> {
         let asker = self.asker(call).await;

@@ -12,11 +12,12 @@ use super::Own;
 use super::handle::{Answered, Call, Handles};
 use super::map::OwnError;
 use super::passkeys::allowed;
-use super::pending::{Awaited, Kind};
-use super::words::bytes;
+use super::pending::{Asked, Awaited, Kind};
+use super::words::{bytes, refused};
 use provost_api::{endpoints, wire};
+use provost_auth::passkeys::ListedPasskey;
 use provost_base::limits::PASSKEY_HELD_MS_MAX;
-use provost_passkey::text_of;
+use provost_passkey::{Refused, Transcript, text_of};
 
 impl Own {
     /// The passkey that waits for the signature of a known one.
@@ -41,6 +42,16 @@ fn shown(it: &Awaited) -> wire::WaitingPasskey {
             good_ms,
             allow: it.known.clone(),
         },
+    }
+}
+
+impl Own {
+    /// The new passkey whose browser was asked to sign under this nonce, which counts once.
+    pub(super) fn to_confirm(&self, nonce: &str) -> Answered<(Transcript, Box<ListedPasskey>)> {
+        match self.0.pending.take(&bytes(nonce, "nonce")?)? {
+            Asked::Confirm(transcript, listed) => Ok((transcript, listed)),
+            _ => Err(refused(Refused::Challenge)),
+        }
     }
 }
 
