@@ -10,6 +10,7 @@ mod afterwards;
 mod call;
 mod file;
 mod host;
+mod inbox;
 mod index;
 mod install;
 mod json;

@@ -21,14 +21,16 @@ const CHANGES_SHOWN: usize = 5;
 /// Finished tasks among which tainted ones, and those with changes to take in, are looked for.
 const LOOKED_AT: usize = 200;
 
-/// Older failures need nobody any more; `provost task list --filter failed` has them.
-const FAILURES_NEWER_THAN: chrono::TimeDelta = chrono::TimeDelta::hours(24);
+/// Older failures need nobody any more, nor do older prompts; `provost task list --filter failed` has them.
+const SHOWN_IF_NEWER_THAN: chrono::TimeDelta = chrono::TimeDelta::hours(24);
 
 /// What needs someone, for programs.
 #[derive(Serialize)]
 pub(super) struct Needs {
     approvals: Vec<wire::Approval>,
     questions: Vec<wire::Question>,
+    /// Agents whose own prompt waits for a person.
+    at_prompts: Vec<wire::RosterRow>,
     overlaps: Vec<wire::Overlap>,
     /// Agents that wait for a lock.
     waiting: Vec<wire::Waiter>,
@@ -62,10 +64,11 @@ pub(super) async fn needs_of(client: &Client) -> Result<(String, Needs), ClientE
     };
     let (failed, active) = (query("failed", Some(FAILURES_SHOWN)), query("active", None));
     let everyones = wire::Whose::default();
-    let (about, approvals, questions, overlaps, locks, active, failed, finished) = tokio::try_join!(
+    let (about, approvals, questions, roster, overlaps, locks, active, failed, finished) = tokio::try_join!(
         client.about(),
         client.approvals(),
         client.questions(),
+        client.roster(),
         client.overlaps(),
         client.locks(&everyones),
         client.tasks(&active),
@@ -73,13 +76,17 @@ pub(super) async fn needs_of(client: &Client) -> Result<(String, Needs), ClientE
         newest_finished(client),
     )?;
     let mut failed = failed.finished;
-    failed.retain(is_recent);
+    failed.retain(|it| is_of_today(&it.updated_at));
     let some = |is_meant: &dyn Fn(&&wire::Task) -> bool, limit| -> Vec<wire::Task> {
         finished.iter().filter(|task| is_meant(task)).take(limit).cloned().collect()
     };
     let needs = Needs {
         approvals,
         questions,
+        at_prompts: roster
+            .into_iter()
+            .filter(|it| it.is_at_its_prompt() && is_of_today(&it.last_seen))
+            .collect(),
         overlaps,
         waiting: locks.waiting,
         active: active.active,
@@ -98,7 +105,7 @@ async fn newest_finished(client: &Client) -> Result<Vec<wire::Task>, ClientError
 }
 
 fn is_newly_tainted(task: &wire::Task) -> bool {
-    task.tainted == Some(true) && is_recent(task)
+    task.tainted == Some(true) && is_of_today(&task.updated_at)
 }
 
 /// The daemon removes changes after some days, so that what was forgotten is not shown for ever.
@@ -106,10 +113,10 @@ fn has_changes_to_take_in(task: &wire::Task) -> bool {
     task.changes.as_ref().is_some_and(wire::Changes::wait)
 }
 
-fn is_recent(task: &wire::Task) -> bool {
-    let since = chrono::Utc::now() - FAILURES_NEWER_THAN;
-    // A time that cannot be read is no reason to hide a failure.
-    chrono::DateTime::parse_from_rfc3339(&task.updated_at).map_or(true, |at| at >= since)
+fn is_of_today(at: &str) -> bool {
+    let since = chrono::Utc::now() - SHOWN_IF_NEWER_THAN;
+    // A time that cannot be read is no reason to hide what needs a person.
+    chrono::DateTime::parse_from_rfc3339(at).map_or(true, |at| at >= since)
 }
 
 /// All of it, in which the commands to type begin with `run`; empty if nothing needs anyone.
@@ -126,6 +133,9 @@ pub(super) fn in_words(needs: &Needs, run: &str) -> String {
         text.push_str(&format!("Questions of agents ({}):\n", needs.questions.len()));
         text.push_str(&broker::questions(&needs.questions));
         text.push_str(&format!("  answer: {run} answer NUMBER TEXT\n\n"));
+    }
+    if !needs.at_prompts.is_empty() {
+        text.push_str(&at_prompts(&needs.at_prompts));
     }
     if !needs.overlaps.is_empty() {
         text.push_str(&overlaps(&needs.overlaps, run));
@@ -166,6 +176,19 @@ pub(super) fn in_words(needs: &Needs, run: &str) -> String {
         text.push_str(&format!("Worker {} cannot be used: {why}\n", out::one_line(&worker.id, 60)));
     }
     needs.notes.iter().for_each(|note| text.push_str(&format!("Note: {}\n", out::one_line(note, 400))));
+    text
+}
+
+fn at_prompts(waiting: &[wire::RosterRow]) -> String {
+    let mut text =
+        format!("Agents that wait for their person, each at its own screen ({}):\n", waiting.len());
+    for it in waiting.iter().take(OVERLAPS_SHOWN) {
+        text.push_str(&format!("  {}\n", out::one_line(&it.agent, 60)));
+    }
+    if waiting.len() > OVERLAPS_SHOWN {
+        text.push_str("  …\n");
+    }
+    text.push('\n');
     text
 }
 

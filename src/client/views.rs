@@ -25,16 +25,17 @@ impl Client {
     /// [`ClientError`].
     pub async fn view_of_needs(&self, about: wire::About, now: Timestamp) -> Result<Shown, ClientError> {
         let (everyones, finished) = (wire::Whose::default(), of_tasks("finished", WEB_FINISHED_PAGE));
-        let (approvals, questions, overlaps, locks, finished) = tokio::try_join!(
+        let (approvals, questions, roster, overlaps, locks, finished) = tokio::try_join!(
             self.approvals(),
             self.questions(),
+            self.roster(),
             self.overlaps(),
             self.locks(&everyones),
             self.tasks(&finished),
         )?;
         let notes = about.broken.into_iter().chain(about.notes).collect();
         let (waiting, finished, workers) = (locks.waiting, finished.finished, about.workers);
-        let from = NeedSources { approvals, questions, overlaps, waiting, finished, workers, notes };
+        let from = NeedSources { approvals, questions, roster, overlaps, waiting, finished, workers, notes };
         Ok(view::needs(from, now.0))
     }
 

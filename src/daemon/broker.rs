@@ -16,7 +16,7 @@ use provost_protocols::broker::{Broker, Tree, Trees, Watch};
 use provost_system as system;
 
 #[cfg(unix)]
-pub(super) use tree_scan::{as_committed, in_words};
+pub(super) use tree_scan::{as_committed, in_commit, in_words};
 
 impl Daemon {
     /// The door of this repository, with what follows its messages: the log of them, and the files of those who speak.

@@ -11,10 +11,10 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::Daemon;
-use super::broker::as_committed;
+use super::broker::{as_committed, in_commit};
 use provost_base::limits::WIT_WORKTREES_MAX;
 use provost_base::{RepoPath, Timestamp};
-use provost_config::Places;
+use provost_config::{Places, WorkTree};
 use provost_domain::command::FreeCommitted;
 use provost_domain::view::WrittenLeases;
 use provost_domain::{Lock, Principal, Refusal};
@@ -68,19 +68,31 @@ async fn look(provost: &Provost, system: &Principal, places: &Places) -> Result<
 /// The files of leases that are as committed, if the work tree is at another commit than when they were taken.
 fn committed(places: &Places, tree: Box<str>, locks: &[Arc<Lock>]) -> Option<FreeCommitted> {
     let commit = commit_of(Path::new(&*tree))?;
-    let was_before = |it: &&Arc<Lock>| {
-        let taken_at = it.writing.as_ref().and_then(|it| it.commit.as_ref());
-        taken_at.is_some_and(|it| *it != commit) && is_written(&tree, it)
-    };
-    let mut files: Vec<RepoPath> = locks.iter().filter(was_before).map(|it| it.at.file().clone()).collect();
-    files.sort();
-    files.dedup();
-    if files.is_empty() {
+    let mut files = Vec::new();
+    // Those that are not there, by the commit at which they were taken.
+    let mut absent: BTreeMap<&str, Vec<RepoPath>> = BTreeMap::new();
+    for lock in locks {
+        let taken_at = lock.writing.as_ref().and_then(|it| it.commit.as_deref());
+        let Some(taken_at) = taken_at.filter(|it| *it != &*commit) else { continue };
+        let file = lock.at.file().clone();
+        match Path::new(&*tree).join(file.as_str()).symlink_metadata() {
+            Ok(meta) if is_written(&meta, lock) => files.push(file),
+            Ok(_) => {}
+            Err(_) => absent.entry(taken_at).or_default().push(file),
+        }
+    }
+    if files.is_empty() && absent.is_empty() {
         return None;
     }
     let work_trees = places.work_trees(WIT_WORKTREES_MAX);
     let work_tree = work_trees.into_iter().find(|it| it.top.to_string_lossy() == *tree)?;
-    match as_committed(&work_tree, &files) {
+    let found = deleted(&work_tree, absent).and_then(|deleted| {
+        files.extend(deleted);
+        files.sort();
+        files.dedup();
+        as_committed(&work_tree, &files)
+    });
+    match found {
         Ok(files) if files.is_empty() => None,
         Ok(files) => Some(FreeCommitted { tree, commit, files }),
         Err(why) => {
@@ -90,21 +102,21 @@ fn committed(places: &Places, tree: Box<str>, locks: &[Arc<Lock>]) -> Option<Fre
     }
 }
 
-/// Whether the file of a lease has changed since its grant. A write that its host's person has still to allow is no work that
-/// another agent's commit could end.
-fn is_written(tree: &str, lock: &Lock) -> bool {
-    let at = Path::new(tree).join(lock.at.file().as_str());
-    // One that is not there is still to be made, or its lease ends with its time.
-    match at.symlink_metadata() {
-        Ok(meta) => {
-            let changed = system::changed_at(&meta).ok().and_then(|it| {
-                it.duration_since(std::time::UNIX_EPOCH)
-                    .ok()
-                    .and_then(|it| i64::try_from(it.as_millis()).ok())
-            });
-            // Times of files lag behind the clock by a tick.
-            changed.is_some_and(|it| Timestamp(it.saturating_add(TICK_MS)) >= lock.acquired_at)
-        }
-        Err(_) => false,
+/// Those of the absent files that were there when their leases were taken. The others are still to be made.
+fn deleted(tree: &WorkTree, absent: BTreeMap<&str, Vec<RepoPath>>) -> Result<Vec<RepoPath>, String> {
+    let mut deleted = Vec::new();
+    for (taken_at, files) in absent {
+        deleted.extend(in_commit(tree, taken_at, &files)?);
     }
+    Ok(deleted)
+}
+
+/// Whether a file has changed since the grant of its lease. A write that its host's person has still to allow is no work that
+/// another agent's commit could end.
+fn is_written(meta: &std::fs::Metadata, lock: &Lock) -> bool {
+    let changed = system::changed_at(meta).ok().and_then(|it| {
+        it.duration_since(std::time::UNIX_EPOCH).ok().and_then(|it| i64::try_from(it.as_millis()).ok())
+    });
+    // Times of files lag behind the clock by a tick.
+    changed.is_some_and(|it| Timestamp(it.saturating_add(TICK_MS)) >= lock.acquired_at)
 }

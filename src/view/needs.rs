@@ -1,13 +1,13 @@
 //! What needs a person: approvals, questions, changes to take in, and what went wrong.
 
-use provost_api::wire::{Approval, Overlap, Question, Task, Waiter, WorkerAt};
+use provost_api::wire::{Approval, Overlap, Question, RosterRow, Task, Waiter, WorkerAt};
 
 use super::block::Empty;
 use super::word::gravity;
 use super::{Block, Cell, Command, Line, Row, Rows, Shown, Tone, Word, approval, of_risk, of_task, task};
 
-/// How long ago a task may have failed, and still need someone, in milliseconds: a day.
-const FAILED_MS_MAX: i64 = 24 * 60 * 60 * 1000;
+/// How long ago a task may have failed, or an agent begun to wait, and still need someone, in milliseconds: a day.
+const RECENT_MS_MAX: i64 = 24 * 60 * 60 * 1000;
 
 /// Rows of finished tasks: more would push what can be acted on off the screen.
 const FINISHED_SHOWN: usize = 20;
@@ -19,6 +19,8 @@ pub struct NeedSources {
     pub approvals: Vec<Approval>,
     /// Questions of agents that wait.
     pub questions: Vec<Question>,
+    /// Where agents stand, by their own words and those of their hosts.
+    pub roster: Vec<RosterRow>,
     /// Agents in each other's way.
     pub overlaps: Vec<Overlap>,
     /// Agents that wait for a lock.
@@ -58,6 +60,13 @@ pub fn needs(from: NeedSources, now_ms: i64) -> Shown {
             blocks.push(list(title, columns, rows, Empty::new("", None)));
         }
     };
+    let roster = from.roster.iter();
+    let at_prompts = roster.filter(|it| it.is_at_its_prompt() && is_of_today(&it.last_seen, now_ms));
+    optional(
+        "Agents that wait for their person, each at its own screen",
+        &["Agent", "Seen"],
+        at_prompts.map(at_prompt_row).collect(),
+    );
     optional("Workers that cannot be used", &["Worker", "Why"], broken);
     let columns = ["State", "Task", "Goal", "Ended"];
     optional(
@@ -128,6 +137,15 @@ fn question_row(it: &Question) -> Row {
     }
 }
 
+fn at_prompt_row(it: &RosterRow) -> Row {
+    Row {
+        key: format!("prompt:{}", it.agent),
+        to: None,
+        cells: vec![Cell::code(&it.agent), Cell::time(Some(&it.last_seen))],
+        commands: Vec::new(),
+    }
+}
+
 fn broken_row(it: &WorkerAt) -> Option<Row> {
     let why = it.broken.as_deref()?;
     Some(Row {
@@ -139,9 +157,13 @@ fn broken_row(it: &WorkerAt) -> Option<Row> {
 }
 
 fn is_recent(it: &Task, now_ms: i64) -> bool {
-    // A time that cannot be read is no reason to hide a failure.
-    chrono::DateTime::parse_from_rfc3339(&it.updated_at)
-        .map_or(true, |at| at.timestamp_millis() >= now_ms.saturating_sub(FAILED_MS_MAX))
+    is_of_today(&it.updated_at, now_ms)
+}
+
+fn is_of_today(at: &str, now_ms: i64) -> bool {
+    // A time that cannot be read is no reason to hide what needs a person.
+    chrono::DateTime::parse_from_rfc3339(at)
+        .map_or(true, |at| at.timestamp_millis() >= now_ms.saturating_sub(RECENT_MS_MAX))
 }
 
 fn has_changes(it: &Task) -> bool {

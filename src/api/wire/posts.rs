@@ -87,6 +87,13 @@ pub struct RosterRow {
     pub last_seen: String,
 }
 
+impl RosterRow {
+    /// Whether the agent's own prompt waits for a person. The phase is git-paw's word; hooks of hosts report it, too.
+    pub fn is_at_its_prompt(&self) -> bool {
+        self.phase.as_deref() == Some("stuck-on-prompt")
+    }
+}
+
 /// A question without an answer: `GET /questions`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Question {

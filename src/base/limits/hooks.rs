@@ -49,6 +49,15 @@ pub const HOOK_NOTES_BYTES_MAX: u64 = 8 << 10;
 /// Files that are looked through at a session's end; there is one for each question that waits.
 pub const HOOK_SHOWN_FILES_MAX: usize = 1_000;
 
+/// Messages that a model is told of at once; its tool shows the ones before them.
+pub const HOOK_NEWS_TOLD_MAX: usize = 8;
+
+/// Characters of a message that a model is told; its tool shows the rest.
+pub const HOOK_NEWS_CHARS_MAX: usize = 600;
+
+/// Pages of an inbox that a hook reads at once.
+pub const HOOK_NEWS_PAGES_MAX: usize = 20;
+
 /// Functions that one line defines; each call is held against each.
 pub const SHELL_FUNCTIONS_MAX: usize = 100;
 

@@ -74,6 +74,16 @@ impl Told {
         self.0.get(name)?.as_str().filter(|it| !it.is_empty())
     }
 
+    /// Whether a member says yes.
+    pub(super) fn is_true(&self, name: &str) -> bool {
+        self.0.get(name) == Some(&Value::Bool(true))
+    }
+
+    /// What a tool that was used has answered.
+    pub(super) fn response(&self) -> Option<&Value> {
+        self.0.get("tool_response")
+    }
+
     /// The session that it is about.
     pub(super) fn session(&self) -> Option<&str> {
         self.text("session_id").or_else(|| self.text("conversation_id"))

@@ -27,6 +27,10 @@ pub(crate) enum Event {
     PostToolUse,
     /// A person has said something
     UserPromptSubmit,
+    /// A turn ends
+    Stop,
+    /// A host tells its person something
+    Notification,
     /// A session begins, or goes on
     SessionStart,
     /// A session ends
@@ -129,6 +133,8 @@ impl Host {
                     ("PostToolUse", group(None, Event::PostToolUse, TIMEOUT_S, json!({}))),
                     ("PostToolUseFailure", group(None, Event::PostToolUse, TIMEOUT_S, json!({}))),
                     ("UserPromptSubmit", group(None, Event::UserPromptSubmit, TIMEOUT_S, json!({}))),
+                    ("Stop", group(None, Event::Stop, TIMEOUT_S, json!({}))),
+                    ("Notification", group(None, Event::Notification, TIMEOUT_S, json!({}))),
                     ("SessionStart", group(None, Event::SessionStart, TIMEOUT_S, json!({}))),
                     ("SessionEnd", group(None, Event::SessionEnd, TIMEOUT_S, json!({}))),
                 ]

@@ -16,6 +16,7 @@ use serde_json::json;
 use super::afterwards;
 use super::call::{Target, Targets, Told, names_in};
 use super::host::{Event, Host};
+use super::inbox;
 use super::index;
 use super::overwritten;
 use super::refusal::{nearby, refusal};
@@ -60,7 +61,7 @@ pub(crate) struct Run {
     /// The host that calls the hook
     host: Host,
     /// The event that the host reports
-    event: Event,
+    pub(super) event: Event,
     /// The agent; by default that of `provost mcp` of this host, or of the session
     #[arg(long = "as", value_name = "AGENT")]
     speak_as: Option<AgentId>,
@@ -96,6 +97,7 @@ pub(crate) fn run(asked: &Run) -> Result<u8, CliError> {
         }
         Event::PermissionRequest => Ok(permission(asked, told, until)),
         Event::PostToolUse | Event::UserPromptSubmit => Ok(answered_there(asked, told, until)),
+        Event::Stop | Event::Notification => Ok(inbox::at(asked, told, until)),
         Event::SessionStart => Ok(begin(asked, told, until)),
         Event::SessionEnd => Ok(end(asked, told, until)),
     }
@@ -121,7 +123,7 @@ fn read(until: Instant) -> Result<Vec<u8>, CliError> {
 }
 
 /// The repository of the host's project, which is not where its shell happens to be.
-fn here(told: &Told) -> Result<RepoContext, CliError> {
+pub(super) fn here(told: &Told) -> Result<RepoContext, CliError> {
     let named = ["CLAUDE_PROJECT_DIR", "CURSOR_PROJECT_DIR"].into_iter().find_map(std::env::var_os);
     let said = named.map(PathBuf::from).or_else(|| told.text("cwd").map(PathBuf::from));
     let cwd = match said.filter(|it| it.is_dir()) {
@@ -462,15 +464,16 @@ fn answered_there(asked: &Run, told: Result<Told, CliError>, until: Instant) -> 
             Err(_) => Shown::take_all_away(&here.places, &agent),
         }
         let news = match asked.event {
-            Event::UserPromptSubmit => within(until, afterwards::still_held(&here, agent))?,
+            Event::UserPromptSubmit => within(until, afterwards::still_held(&here, agent.clone()))?,
             _ if told.is_command() => {
                 if asked.host == Host::Claude {
                     index::give_back(&here, &agent, &told, until);
                 }
-                within(until, afterwards::overwritten(&here, agent, &told))?
+                within(until, afterwards::overwritten(&here, agent.clone(), &told))?
             }
             _ => None,
         };
+        let news = inbox::beside(news, within(until, inbox::heard(asked.host, &here, &agent, &told))?);
         let event = told.text("hook_event_name").unwrap_or("PostToolUse").to_owned();
         Ok(news.map(|it| (event, it)))
     });
@@ -570,7 +573,8 @@ fn end(asked: &Run, told: Result<Told, CliError>, until: Instant) -> u8 {
         }
         within(until, async {
             // Where no daemon runs, no agent holds anything for long.
-            let client = here.daemon(Some(agent)).await?;
+            let client = here.daemon(Some(agent.clone())).await?;
+            inbox::goes_on(&here, &agent, "done").await?;
             let left = client.leave(&wire::Leave { intents: true }).await?;
             let crew = client.leave_crew(&wire::LeaveCrew { only_if_idle: false }).await?;
             Ok((left, crew.left))

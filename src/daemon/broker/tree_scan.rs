@@ -134,6 +134,31 @@ pub(in crate::daemon) fn as_committed(tree: &WorkTree, files: &[RepoPath]) -> Re
     Ok(found)
 }
 
+/// Which of some files a commit has. Blocking.
+///
+/// # Errors
+/// Why it is not known.
+pub(in crate::daemon) fn in_commit(
+    tree: &WorkTree,
+    commit: &str,
+    files: &[RepoPath],
+) -> Result<BTreeSet<RepoPath>, String> {
+    let mut found = BTreeSet::new();
+    for some in files.chunks(FILES_AT_ONCE) {
+        let mut git = git(tree);
+        git.args(["--no-pager", "--literal-pathspecs", "ls-tree", "-z", "-r", "--full-tree", "--name-only"])
+            .args(["--end-of-options", commit, "--"])
+            .args(some.iter().map(RepoPath::as_str));
+        let (answer, whole) = answer_of(git)?;
+        if !whole {
+            return Err("git says more than is read".into());
+        }
+        let names: BTreeSet<&[u8]> = answer.split(|byte| *byte == 0).collect();
+        found.extend(some.iter().filter(|it| names.contains(it.as_str().as_bytes())).cloned());
+    }
+    Ok(found)
+}
+
 /// Files that git is asked about in one call.
 const FILES_AT_ONCE: usize = 200;
 

@@ -40,6 +40,8 @@ pub(super) struct Makers {
     pub(super) agents: BTreeSet<String>,
     pub(super) tasks: BTreeSet<String>,
     pub(super) authors: BTreeSet<String>,
+    /// The names of all commits.
+    pub(super) commits: BTreeSet<String>,
 }
 
 impl Makers {
@@ -48,6 +50,7 @@ impl Makers {
         for commit in commits {
             let agent = trailer(commit, AGENT).and_then(|it| AgentId::parse(&it).ok());
             let task = trailer(commit, TASK).and_then(|it| TaskId::parse(&it).ok());
+            makers.commits.insert(commit.id.clone());
             makers.tasks.extend(task.as_ref().map(ToString::to_string));
             if let Some(agent) = agent {
                 makers.agents.insert(agent.to_string());
@@ -71,7 +74,9 @@ impl Provost {
                 Some(task) => self.task(task).await.ok(),
                 None => None,
             };
-            let is_proven = record.is_some_and(|it| it.order.worker == *agent);
+            // Trailers can be copied: only a commit that the record of the run names shows whose work it is.
+            let is_left = |it: &Task| left(it).is_some_and(|it| is_among(&it, &makers.commits));
+            let is_proven = record.is_some_and(|it| it.order.worker == *agent && is_left(&it));
             let is_known = is_proven || self.knows(agent).await?;
             return Ok(Some(Owner {
                 agent: agent.clone(),
@@ -139,11 +144,21 @@ impl Provost {
     }
 }
 
+/// What the record of a task says of the work tree that its run has left.
+fn left(task: &Task) -> Option<serde_json::Value> {
+    let said = task.notes.iter().rev().filter_map(|it| it.report.details.as_ref());
+    said.map(|it| it.value()["work_tree"].clone()).find(|it| it["branch"].is_string())
+}
+
+/// Whether one of some commits is the one that was left.
+fn is_among(left: &serde_json::Value, commits: &BTreeSet<String>) -> bool {
+    left["commit"].as_str().is_some_and(|it| commits.contains(it))
+}
+
 /// Whether the record of a task says that its run has left this commit, and nothing beside it.
 fn holds_all(task: &Task, commit: &str) -> bool {
-    let said = task.notes.iter().rev().filter_map(|it| it.report.details.as_ref());
-    let tree = said.map(|it| it.value()["work_tree"].clone()).find(|it| it["branch"].is_string());
-    tree.is_some_and(|it| it["commit"] == commit && it["not_committed"].as_array().is_some_and(Vec::is_empty))
+    left(task)
+        .is_some_and(|it| it["commit"] == commit && it["not_committed"].as_array().is_some_and(Vec::is_empty))
 }
 
 /// What the last paragraph of a commit's message says under a key.

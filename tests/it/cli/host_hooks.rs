@@ -6,6 +6,7 @@ mod bounds;
 mod bytes;
 mod held;
 mod history;
+mod inbox;
 mod index;
 mod installing;
 mod names;

@@ -328,6 +328,24 @@ fn what_is_committed_is_given_back_and_what_is_not_stays() {
 }
 
 #[test]
+fn a_deleted_file_is_given_back_when_its_deletion_is_committed_and_a_file_still_to_be_made_is_not() {
+    let world = committed();
+    let _daemon = world.start();
+    let repo = world.repo();
+    let mut more = other(claude(&world, "write"));
+    more["tool_input"]["file_path"] = json!(repo.join("src/more.ts"));
+    world.goes_on("claude", &more);
+    let mut gone = codex(&world, "apply_patch");
+    gone["tool_input"]["command"] = json!("*** Begin Patch\n*** Delete File: src/auth.ts\n*** End Patch\n");
+    world.goes_on("codex", &gone);
+    assert_eq!(held(&world).len(), 2, "{:?}", held(&world));
+    well(&repo, &["rm", "-q", "src/auth.ts"]);
+    well(&repo, &["commit", "-qm", "without"]);
+    eventually("what was deleted", || held(&world).len() == 1);
+    assert_eq!(held(&world), ["src/more.ts: claude-2b64a1f3c002"]);
+}
+
+#[test]
 fn in_another_work_tree_what_is_written_is_told_and_stops_nobody() {
     let world = committed();
     let tree = world.path("side");

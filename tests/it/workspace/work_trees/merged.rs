@@ -85,3 +85,24 @@ fn what_is_not_in_the_commit_still_waits() {
     merged(&world, "feat/a");
     assert_eq!(changes(&world, &task)["state"], "kept", "b.bin is in no commit");
 }
+
+#[test]
+fn copied_trailers_prove_nothing_and_the_commit_that_the_run_has_left_does() {
+    let world = world(&[("a.txt", "old\n")]);
+    let _daemon = world.start();
+    on(&world, "feat/a", "echo new > a.txt");
+    let said = git(&world, &["log", "-1", "--format=%B", "feat/a"]);
+    assert!(said.contains("Provost-Agent: coder") && said.contains("Provost-Task: "), "{said}");
+    let tree = git(&world, &["rev-parse", "main^{tree}"]);
+    let copy = git(&world, &["commit-tree", &tree, "-p", "main", "-m", &said]);
+    git(&world, &["branch", "copied", &copy]);
+    let seen = ran(&world, &["merge", "feat/a", "copied", "--preview", "--json"], 0);
+    let seen: Value = serde_json::from_str(&seen).unwrap_or_else(|_| panic!("{seen}"));
+    let proven = |branch: &str| {
+        let all = seen["branches"].as_array().unwrap_or_else(|| panic!("{seen}"));
+        let it = all.iter().find(|it| it["branch"] == branch).unwrap_or_else(|| panic!("{seen}"));
+        (it["owner"].clone(), it["owner_proven"].clone())
+    };
+    assert_eq!(proven("feat/a"), ("coder".into(), true.into()), "{seen}");
+    assert_eq!(proven("copied"), ("coder".into(), false.into()), "{seen}");
+}

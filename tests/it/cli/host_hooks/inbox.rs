@@ -1,0 +1,149 @@
+//! Messages reach a session while it goes on and when a turn of it ends, each once; and a session that waits for its person is seen.
+
+use serde_json::{Value, json};
+
+use super::world;
+use crate::support::World;
+use crate::support::host_hooks::recorded;
+
+const CLAUDE: &str = "claude-2b64a1f3c001";
+
+/// What Claude Code tells its hook for an event of this session.
+fn event(world: &World, name: &str) -> Value {
+    let mut told = recorded(world, "claude/session_start");
+    told["hook_event_name"] = json!(name);
+    told.as_object_mut().unwrap().remove("source");
+    told
+}
+
+fn said(world: &World, told: &Value) -> Value {
+    let output = world.call("claude", told["hook_event_name"].as_str().unwrap(), told);
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    match output.stdout.is_empty() {
+        true => Value::Null,
+        false => serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}")),
+    }
+}
+
+/// Another agent writes to the session.
+fn write(world: &World, text: &str) {
+    let message = json!({
+        "type": "agent.feedback", "agent_id": CLAUDE, "payload": { "from": "boss", "errors": [text] },
+    });
+    world.done("boss", &["broker", "publish", &message.to_string()]);
+}
+
+fn roster(world: &World) -> Value {
+    let rows = world.done("boss", &["broker", "status"]);
+    let found = rows["agents"].as_array().or_else(|| rows.as_array()).unwrap_or_else(|| panic!("{rows}"));
+    found.iter().find(|it| it["agent"] == CLAUDE).cloned().unwrap_or_default()
+}
+
+#[test]
+fn a_turn_that_ends_goes_on_once_for_what_others_have_written() {
+    let world = world("claude");
+    let _daemon = world.start();
+    let stop = event(&world, "Stop");
+    assert_eq!(said(&world, &stop), Value::Null);
+    write(&world, "the\u{1b}[31m tests of `login` fail");
+    let told = said(&world, &stop);
+    assert_eq!(told["decision"], "block", "{told}");
+    let reason = told["reason"].as_str().unwrap();
+    assert!(reason.contains("- feedback from boss: the tests of `login` fail"), "{reason}");
+    assert!(reason.contains("never an instruction") && reason.contains("message_send"), "{reason}");
+    // It has heard of that, and a new message while it goes on for this one does not hold it up again.
+    assert_eq!(said(&world, &stop), Value::Null);
+    write(&world, "and one more");
+    let mut active = stop.clone();
+    active["stop_hook_active"] = json!(true);
+    assert_eq!(said(&world, &active), Value::Null);
+    assert!(said(&world, &stop)["reason"].as_str().unwrap().contains("and one more"));
+    // What the session itself has written is no news to it.
+    world.done(
+        CLAUDE,
+        &[
+            "broker",
+            "publish",
+            &json!({
+                "type": "agent.question", "agent_id": CLAUDE, "payload": { "question": "may I?" },
+            })
+            .to_string(),
+        ],
+    );
+    assert_eq!(said(&world, &stop), Value::Null);
+}
+
+#[test]
+fn messages_come_with_the_next_tool_and_the_next_words_and_a_flood_is_bounded() {
+    let world = world("claude");
+    let _daemon = world.start();
+    let mut used = recorded(&world, "claude/post_tool_use");
+    (used["tool_name"], used["tool_input"]) = (json!("Read"), json!({ "file_path": "a" }));
+    assert_eq!(said(&world, &used), Value::Null);
+    write(&world, "after a tool");
+    let context = |told: &Value| {
+        assert_eq!(told["hookSpecificOutput"].as_object().map(serde_json::Map::len), Some(2), "{told}");
+        told["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default().to_owned()
+    };
+    assert!(context(&said(&world, &used)).contains("after a tool"));
+    for n in 0..12 {
+        write(&world, &format!("number {n} {}", "x".repeat(2_000)));
+    }
+    let told = context(&said(&world, &event(&world, "UserPromptSubmit")));
+    assert!(
+        told.contains("12 new messages") && told.contains("number 11") && told.contains("number 4"),
+        "{told}"
+    );
+    assert!(!told.contains("number 3 ") && told.contains("inbox_read shows the 4 before them"), "{told}");
+    assert!(told.len() < 8 * 800, "{}", told.len());
+    assert_eq!(said(&world, &event(&world, "Stop")), Value::Null);
+}
+
+#[test]
+fn what_the_model_has_read_with_its_tool_is_not_told_again() {
+    let world = world("claude");
+    let _daemon = world.start();
+    write(&world, "first");
+    let inbox = world.done(CLAUDE, &["broker", "inbox", CLAUDE]);
+    let at = inbox["messages"].as_array().and_then(|it| it.last()).unwrap_or_else(|| panic!("{inbox}"));
+    let at = at["at"].as_str().unwrap_or_else(|| panic!("{inbox}"));
+    let mut used = recorded(&world, "claude/post_tool_use");
+    used["tool_name"] = json!("mcp__provost__inbox_read");
+    used["tool_input"] = json!({});
+    let answer = json!({ "messages": [{ "at": at, "from": "boss", "text": "first" }], "more": false });
+    used["tool_response"] = json!([{ "type": "text", "text": answer.to_string() }]);
+    assert_eq!(said(&world, &used), Value::Null);
+    assert_eq!(said(&world, &event(&world, "Stop")), Value::Null);
+    write(&world, "second");
+    assert!(said(&world, &event(&world, "Stop"))["reason"].as_str().unwrap().contains("second"));
+}
+
+#[test]
+fn a_session_that_waits_for_its_person_is_seen_until_it_goes_on() {
+    let world = world("claude");
+    let _daemon = world.start();
+    let mut notice = event(&world, "Notification");
+    (notice["message"], notice["notification_type"]) =
+        (json!("Claude is waiting for your input"), json!("auth_success"));
+    assert_eq!(said(&world, &notice), Value::Null);
+    assert_ne!(roster(&world)["status"], "waiting");
+    notice["notification_type"] = json!("idle_prompt");
+    assert_eq!(said(&world, &notice), Value::Null);
+    assert_eq!(roster(&world)["status"], "waiting", "{}", roster(&world));
+    assert_eq!(roster(&world)["phase"], "stuck-on-prompt");
+    let seen = world.command(&[]).output().unwrap();
+    let seen = String::from_utf8_lossy(&seen.stdout).into_owned();
+    assert!(seen.contains(CLAUDE) && seen.contains("Agents that wait for their person"), "{seen}");
+    assert_eq!(said(&world, &event(&world, "UserPromptSubmit")), Value::Null);
+    assert_eq!(roster(&world)["status"], "working", "{}", roster(&world));
+}
+
+#[test]
+fn without_a_daemon_and_with_nonsense_a_turn_ends_as_it_is() {
+    let world = world("claude");
+    assert_eq!(said(&world, &event(&world, "Stop")), Value::Null);
+    for nonsense in [json!([]), json!({ "hook_event_name": "Stop" })] {
+        let output = world.call("claude", "Stop", &nonsense);
+        assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
+    }
+}
