@@ -92,21 +92,26 @@ pub(super) fn at(asked: &Run, told: Result<Told, CliError>, until: Instant) -> u
 }
 
 /// What a model hears after a tool or with its person's words. The session goes on, so it waits for no person any more. Cursor takes no
-/// words then, and its sessions hear of their inbox by the tool alone.
-///
-/// # Errors
-/// Those of [`news`] and [`goes_on`].
-pub(super) async fn heard(
+/// words then, and its sessions hear of their inbox by the tool alone. A failure is noted, since there may be more to tell.
+pub(super) fn heard(
     host: Host,
     here: &RepoContext,
     agent: &AgentId,
     told: &Told,
-) -> Result<Option<String>, CliError> {
-    if host == Host::Cursor {
-        return Ok(None);
+    until: Instant,
+) -> Option<String> {
+    // A subagent would hear it in its session's place.
+    if host == Host::Cursor || told.text("agent_id").is_some() {
+        return None;
     }
-    goes_on(here, agent, "working").await?;
-    news(here, agent, told).await
+    let heard = run::within(until, async {
+        goes_on(here, agent, "working").await?;
+        news(here, agent, told).await
+    });
+    heard.unwrap_or_else(|error| {
+        out::note(format!("provost: {}", error.in_short()));
+        None
+    })
 }
 
 /// Two texts as one.

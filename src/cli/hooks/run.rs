@@ -473,7 +473,7 @@ fn answered_there(asked: &Run, told: Result<Told, CliError>, until: Instant) -> 
             }
             _ => None,
         };
-        let news = inbox::beside(news, within(until, inbox::heard(asked.host, &here, &agent, &told))?);
+        let news = inbox::beside(news, inbox::heard(asked.host, &here, &agent, &told, until));
         let event = told.text("hook_event_name").unwrap_or("PostToolUse").to_owned();
         Ok(news.map(|it| (event, it)))
     });

@@ -81,6 +81,9 @@ fn messages_come_with_the_next_tool_and_the_next_words_and_a_flood_is_bounded() 
     (used["tool_name"], used["tool_input"]) = (json!("Read"), json!({ "file_path": "a" }));
     assert_eq!(said(&world, &used), Value::Null);
     write(&world, "after a tool");
+    let mut inner = used.clone();
+    inner["agent_id"] = json!("a1");
+    assert_eq!(said(&world, &inner), Value::Null, "a subagent hears it in its session's place");
     let context = |told: &Value| {
         assert_eq!(told["hookSpecificOutput"].as_object().map(serde_json::Map::len), Some(2), "{told}");
         told["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default().to_owned()
