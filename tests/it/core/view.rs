@@ -114,6 +114,27 @@ fn nothing_that_waits_is_said_and_old_failures_are_not() {
 }
 
 #[test]
+fn an_agent_at_its_prompt_is_shown_for_a_day() {
+    let row = |agent: &str, phase: Option<&str>, seen: &str| wire::RosterRow {
+        agent: agent.into(),
+        status: "waiting".into(),
+        phase: phase.map(Into::into),
+        cli: "claude".into(),
+        last_seen: seen.into(),
+    };
+    let at_prompt = Some("stuck-on-prompt");
+    let roster = vec![
+        row("a", at_prompt, "2026-07-01T11:00:00.000Z"),
+        row("b", at_prompt, "2026-06-29T11:00:00.000Z"),
+        row("c", Some("testing"), "2026-07-01T11:00:00.000Z"),
+    ];
+    let shown = view::needs(NeedSources { roster, ..NeedSources::default() }, noon());
+    let found = lists(&shown);
+    let waiting = found.iter().find(|it| it.title.starts_with("Agents that wait for their person")).unwrap();
+    assert_eq!(keys(waiting), ["prompt:a"]);
+}
+
+#[test]
 fn tasks_stand_by_what_they_need_and_pass_a_filter_word_by_word() {
     let active = vec![
         task("q", "queued", &json!({})),
