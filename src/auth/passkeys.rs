@@ -300,6 +300,15 @@ impl PasskeyFiles {
         Ok(Some(list))
     }
 
+    /// Whether a list could be written: its folder is this user's alone.
+    ///
+    /// # Errors
+    /// [`ListError`].
+    pub fn check_folder(&self) -> Result<(), ListError> {
+        Folder::open(&self.user)?;
+        Ok(())
+    }
+
     /// Changes the user's list, whole and on disk, while no other process does. Its new number, which is above `noted`.
     ///
     /// # Errors

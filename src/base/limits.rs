@@ -267,8 +267,11 @@ pub const GROWTH_FIRST_LOOK_MS_MAX: u64 = 500;
 /// Output answered to one question about a running task, in bytes; the next question goes on from there.
 pub const OUTPUT_PAGE_BYTES_MAX: usize = 256 << 10;
 
-/// Tasks whose output is held in memory at once; the one that was added first gives way.
+/// Tasks whose output is held in memory at once; the one that was added first gives way, of those whose run is over if there is one.
 pub const OUTPUT_TASKS_MAX: usize = 64;
+
+/// Memory that the output of runs that are over may take, in bytes.
+pub const OUTPUT_OVER_BYTES_MAX: usize = 32 << 20;
 
 /// Size of a rule file, in bytes; a person must be able to read what they trust.
 pub const POLICY_BYTES_MAX: usize = 1 << 20;

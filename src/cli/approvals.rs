@@ -68,7 +68,10 @@ fn list(here: &RepoContext) -> Result<u8, CliError> {
     for approval in &waiting {
         out::text_as_is(&in_full(approval))?;
         let id = approval.id;
-        out::line(format!("  answer: provost approve {id}, or provost deny {id} --reason WHY\n"))?;
+        out::line(match provost_view::no_terminal(&approval.by) {
+            None => format!("  answer: provost approve {id}, or provost deny {id} --reason WHY\n"),
+            Some(why) => format!("  answer: {why}\n"),
+        })?;
     }
     Ok(DONE)
 }
@@ -84,6 +87,7 @@ fn deny(here: &RepoContext, asked: Deny) -> Result<u8, CliError> {
 fn answer(here: &RepoContext, id: ApprovalId, grant: bool, note: Option<String>) -> Result<u8, CliError> {
     // In a shell of an agent's, the agent answers; a terminal makes it no person.
     let speaker = IdentityArgs::named(here, None)?;
+    let is_person = speaker.is_none();
     let answered = wait_for(async {
         let client = here.daemon(speaker).await?;
         let waiting = client.approvals().await?;
@@ -92,6 +96,11 @@ fn answer(here: &RepoContext, id: ApprovalId, grant: bool, note: Option<String>)
                 .because("it was answered, has expired, or never existed")
                 .next("provost approval list")
         })?;
+        if let Some(why) = provost_view::no_terminal(&shown.by).filter(|_| is_person) {
+            return Err(CliError::of(format!("approval {id} is not answered at a terminal"))
+                .because(why)
+                .next("provost approval list"));
+        }
         if !here.json {
             out::text_as_is(&in_full(shown))?;
         }

@@ -93,7 +93,7 @@ pub(super) fn delegate(here: &RepoContext, asked: Delegate) -> Result<u8, CliErr
         } else {
             out::line(out::one_line(&done.task, 400))?;
             match done.approval {
-                Some(approval) => out::note(follow::waiting_for(approval)),
+                Some(approval) => out::note(follow::waiting_for(&client, approval).await),
                 None => {
                     let typed = task_command("task show", &done.task, "--wait");
                     out::note(format!("{}; watch it: {typed}", done.state))

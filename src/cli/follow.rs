@@ -79,12 +79,12 @@ impl Follow {
         };
         if let Some(approval) = approval {
             seen.state = "awaiting".into();
-            out::note(waiting_for(approval));
+            out::note(waiting_for(&self.client, approval).await);
         }
         let mut task = self.ask(&seen, 0).await?;
         let mut messages = self.messages_of(&task.worker).await;
         loop {
-            self.status(&mut seen, &task);
+            self.status(&mut seen, &task).await;
             match task.state.as_str() {
                 "completed" | "failed" | "cancelled" => break,
                 "running" => {
@@ -175,7 +175,7 @@ impl Follow {
     }
 
     /// One line on standard error whenever the state changes.
-    fn status(&self, seen: &mut Seen, task: &wire::Task) {
+    async fn status(&self, seen: &mut Seen, task: &wire::Task) {
         if seen.updated_at.as_deref() != Some(&task.updated_at) {
             seen.updated_at = Some(task.updated_at.clone());
         }
@@ -185,7 +185,7 @@ impl Follow {
         seen.state.clone_from(&task.state);
         seen.ran |= task.state == "running";
         match (task.state.as_str(), task.approval) {
-            ("awaiting", Some(approval)) => out::note(waiting_for(approval)),
+            ("awaiting", Some(approval)) => out::note(waiting_for(&self.client, approval).await),
             ("queued", _) if !up::is_watched() => {}
             (state, _) if task.failure.is_some() => {
                 let failure = task.failure.as_ref().map(tasks::failure_in_words).unwrap_or_default();
@@ -238,6 +238,11 @@ fn exit_code(task: &wire::Task) -> u8 {
 }
 
 /// What to do about a task that waits for someone's word.
-pub(super) fn waiting_for(approval: u64) -> String {
-    format!("waiting for approval {approval}: provost approve {approval}")
+pub(super) async fn waiting_for(client: &Client, approval: u64) -> String {
+    let known = client.approvals().await.unwrap_or_default();
+    let by = known.iter().find(|it| it.id == approval).map(|it| it.by.as_str());
+    match by.and_then(provost_view::no_terminal) {
+        None => format!("waiting for approval {approval}: provost approve {approval}"),
+        Some(why) => format!("waiting for approval {approval}: {why}"),
+    }
 }

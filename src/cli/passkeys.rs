@@ -22,7 +22,7 @@ pub(super) enum Passkeys {
     #[command(after_help = "Examples:\n  provost passkey list\n  provost passkey list --json")]
     List,
     /// Revoke a passkey at a terminal; its signatures no longer answer anything. The last one: the same as reset
-    #[command(after_help = "Example:\n  provost passkey revoke phone")]
+    #[command(after_help = "Examples:\n  provost passkey revoke phone\n  provost passkey revoke phone --yes")]
     Revoke(Revoke),
     /// Remove all passkeys at a terminal; until the daemon has run for 24 hours no passkey counts, and no new one either
     #[command(after_help = "Example:\n  provost passkey reset --yes")]
@@ -47,6 +47,9 @@ pub(super) struct Add {
 pub(super) struct Revoke {
     /// The passkey's name, or its id
     passkey: String,
+    /// Revoke it also if it is the last one, after which none counts until the daemon has run for 24 hours
+    #[arg(long)]
+    yes: bool,
 }
 
 /// `provost passkey reset`.
@@ -165,7 +168,20 @@ fn list(here: &RepoContext) -> Result<u8, CliError> {
 
 fn revoke(here: &RepoContext, asked: Revoke) -> Result<u8, CliError> {
     let request = wire::RevokePasskey { passkey: asked.passkey };
-    let revoked = wait_for(async { Ok(here.daemon(None).await?.revoke_passkey(&request).await?) })?;
+    let revoked = wait_for(async {
+        let client = here.daemon(None).await?;
+        let known = client.passkeys().await?;
+        let unrevoked: Vec<_> = known.passkeys.iter().filter(|it| it.revoked_at.is_none()).collect();
+        if let [last] = unrevoked[..]
+            && !asked.yes
+            && [&last.name, &last.id].contains(&&request.passkey)
+        {
+            return Err(CliError::of(format!("{} is your last passkey", out::one_line(&last.name, 60)))
+                .because("once it is revoked, no passkey counts until the daemon has run for 24 hours, and no new one either")
+                .next("enrol another one first: provost passkey add; or do it all the same, with --yes"));
+        }
+        Ok(client.revoke_passkey(&request).await?)
+    })?;
     if here.json {
         out::json(&revoked)?;
     } else {

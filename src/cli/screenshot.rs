@@ -52,7 +52,7 @@ pub(super) fn screenshot(here: &RepoContext, asked: Screenshot) -> Result<u8, Cl
                     true => out::json(&done)?,
                     false => {
                         out::line(out::one_line(&done.task, 400))?;
-                        out::note(follow::waiting_for(approval));
+                        out::note(follow::waiting_for(&client, approval).await);
                     }
                 }
                 Ok(DONE)

@@ -62,7 +62,7 @@ pub(super) async fn needs_of(client: &Client) -> Result<(String, Needs), ClientE
         limit,
         ..wire::TasksQuery::default()
     };
-    let (failed, active) = (query("failed", Some(FAILURES_SHOWN)), query("active", None));
+    let (failed, active) = (query("failed", Some(LOOKED_AT)), query("active", None));
     let everyones = wire::Whose::default();
     let (about, approvals, questions, roster, overlaps, locks, active, failed, finished) = tokio::try_join!(
         client.about(),
@@ -76,7 +76,8 @@ pub(super) async fn needs_of(client: &Client) -> Result<(String, Needs), ClientE
         newest_finished(client),
     )?;
     let mut failed = failed.finished;
-    failed.retain(|it| is_of_today(&it.updated_at));
+    failed.retain(|it| it.has_failed() && is_of_today(&it.updated_at));
+    failed.truncate(FAILURES_SHOWN);
     let some = |is_meant: &dyn Fn(&&wire::Task) -> bool, limit| -> Vec<wire::Task> {
         finished.iter().filter(|task| is_meant(task)).take(limit).cloned().collect()
     };

@@ -421,6 +421,15 @@ fn digest_of(parked: &Parked) -> Digest {
     Digest::of(serde_json::to_string(&shown).unwrap_or_default().as_bytes())
 }
 
+/// The approvers whose answers count at the moment, in words for people: where a rule has come to ask for a passkey, because one is
+/// enrolled, the words beside it count no more.
+pub fn approvers_now(by: &[Approver], enrolled: bool) -> String {
+    match enrolled && by.contains(&Approver::PasskeyIfEnrolled) {
+        true => approvers_text(&[Approver::Passkey]),
+        false => approvers_text(by),
+    }
+}
+
 /// The approvers of a rule, in words for people.
 pub fn approvers_text(by: &[Approver]) -> String {
     let name = |by: &Approver| match by {

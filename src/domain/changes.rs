@@ -14,7 +14,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::command::{ChangesDiscarded, DiscardChanges, MergedNoted, NoteMerged};
-use super::{AppliedFile, Change, Effect, EventKind, Outbox, Principal, Refusal, Scope, State, Task};
+use super::{
+    AppliedFile, Change, Effect, EventKind, Failure, Outbox, Principal, Refusal, Scope, State, Task,
+};
 use provost_base::{ApplyId, RepoPath, TaskId, Timestamp};
 
 /// The changes of a run, and what has become of them.
@@ -93,8 +95,11 @@ impl Task {
             let value = it.value();
             value["run_ended"].is_string() || value["exit_reason"].is_string()
         };
-        let has_begun = self.state.is_finished() && self.kind == super::WorkerKind::Cli;
-        has_begun && !self.notes.iter().any(|it| it.report.metadata.as_ref().is_some_and(ended))
+        let is_over = self.state.is_finished() && self.kind == super::WorkerKind::Cli;
+        let was_never_begun = self.failure.as_ref().is_some_and(Failure::is_without_a_run);
+        is_over
+            && !was_never_begun
+            && !self.notes.iter().any(|it| it.report.metadata.as_ref().is_some_and(ended))
     }
 }
 

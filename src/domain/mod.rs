@@ -67,7 +67,7 @@ use std::sync::Arc;
 use provost_base::{AgentId, ApprovalId, RuleId, SymbolPath, TaskId, Timestamp, Ttl};
 
 pub use apply::{AppliedFile, ApplyChange, ApplyEvent, ApplyFile, Written};
-pub use approval::{Again, Approvals, Parked, Verdict, approvers_text};
+pub use approval::{Again, Approvals, Parked, Verdict, approvers_now, approvers_text};
 pub use artifact::{Artifact, Changeset, CollectedArtifact, StoredChangeset};
 pub use assignment::{Assignment, AssignmentState, Assignments};
 pub use changes::{ChangesState, Taking, TaskChanges};

@@ -489,6 +489,13 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// Whether the worker was never started, since no yes has come for it.
+    pub(crate) fn is_without_a_run(&self) -> bool {
+        matches!(self, Self::PolicyDenied { .. } | Self::ApprovalDenied { .. } | Self::ApprovalTimeout { .. })
+    }
+}
+
+impl Failure {
     /// Whether the task was not let through, by a rule, an approver or the sandbox, so that no work was begun.
     pub fn is_denial(&self) -> bool {
         match self {

@@ -32,7 +32,7 @@ use provost_jail::{
 };
 use provost_workspace::orphaned_copies;
 
-/// How long output can still be read after the end of its run, by those who follow it.
+/// How long after the end of a run its output gives way to no other, for those who follow it.
 const OUTPUT_KEPT: Duration = Duration::from_secs(60);
 
 /// One run that is to start, and whose effect is pending.
@@ -437,7 +437,7 @@ impl Once {
         // Not waited for at shutdown: the board goes with the process.
         tokio::spawn(async move {
             tokio::time::sleep(OUTPUT_KEPT).await;
-            outputs.remove(&task);
+            outputs.retire(&task, &live);
         });
         over
     }

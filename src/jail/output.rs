@@ -11,7 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
 use provost_base::TaskId;
-use provost_base::limits::{OUTPUT_BYTES_MAX, OUTPUT_PAGE_BYTES_MAX, OUTPUT_TASKS_MAX};
+use provost_base::limits::{
+    OUTPUT_BYTES_MAX, OUTPUT_OVER_BYTES_MAX, OUTPUT_PAGE_BYTES_MAX, OUTPUT_TASKS_MAX,
+};
 
 /// A chunk grows up to this many bytes before the next one begins.
 const CHUNK_BYTES: usize = 16 << 10;
@@ -181,6 +183,11 @@ impl Capture {
             Stream::Out => &mut self.out,
             Stream::Err => &mut self.err,
         }
+    }
+
+    /// The memory that is taken, in bytes.
+    fn cost(&self) -> usize {
+        [&self.out, &self.err].iter().map(|it| it.head_cost + it.tail_cost).sum()
     }
 
     /// Bytes seen of both streams.
@@ -371,40 +378,61 @@ impl LiveOutput {
     }
 }
 
-/// Finds the output of a task while it runs.
+/// Finds the output of a task while it runs, and later as long as there is room.
 #[derive(Clone, Debug, Default)]
 pub struct OutputBoard {
-    tasks: Arc<Mutex<VecDeque<(TaskId, LiveOutput)>>>,
+    tasks: Arc<Mutex<VecDeque<OnBoard>>>,
     added: Arc<Notify>,
+}
+
+/// A task's output on the board.
+#[derive(Debug)]
+struct OnBoard {
+    task: TaskId,
+    output: LiveOutput,
+    /// Whether its run is over, so that it gives way to others.
+    is_over: bool,
 }
 
 impl OutputBoard {
     /// Puts a task's output on the board, in place of an earlier one of the same task. Beyond
-    /// [`OUTPUT_TASKS_MAX`] the one added first is taken off.
+    /// [`OUTPUT_TASKS_MAX`] one gives way: of those whose runs are over, and then of the others, the one added first.
     pub fn add(&self, task: TaskId, output: LiveOutput) {
         let mut tasks = self.lock();
-        tasks.retain(|(known, _)| *known != task);
+        tasks.retain(|it| it.task != task);
         if tasks.len() >= OUTPUT_TASKS_MAX {
-            tasks.pop_front();
+            let over = tasks.iter().position(|it| it.is_over);
+            tasks.remove(over.unwrap_or(0));
         }
-        tasks.push_back((task, output));
+        tasks.push_back(OnBoard { task, output, is_over: false });
         drop(tasks);
         self.added.notify_waiters();
     }
 
     /// Whether no task has run for a while.
     pub fn is_empty(&self) -> bool {
-        self.lock().is_empty()
+        self.lock().iter().all(|it| it.is_over)
     }
 
-    /// Takes a task's output off the board.
-    pub fn remove(&self, task: &TaskId) {
-        self.lock().retain(|(known, _)| known != task);
+    /// The run of an output is over for good. It stays on the board as long as those like it take no more than
+    /// [`OUTPUT_OVER_BYTES_MAX`] together; the ones added first give way.
+    pub fn retire(&self, task: &TaskId, output: &LiveOutput) {
+        let mut tasks = self.lock();
+        let is_it = |it: &&mut OnBoard| it.task == *task && Arc::ptr_eq(&it.output.capture, &output.capture);
+        let Some(it) = tasks.iter_mut().find(is_it) else { return };
+        it.is_over = true;
+        let cost = |it: &OnBoard| if it.is_over { it.output.lock().cost() } else { 0 };
+        let mut all: usize = tasks.iter().map(cost).sum();
+        tasks.retain(|it| {
+            let goes = it.is_over && all > OUTPUT_OVER_BYTES_MAX;
+            all -= if goes { cost(it) } else { 0 };
+            !goes
+        });
     }
 
     /// The output of a task, to follow it. `None` when it is not on the board.
     pub fn get(&self, task: &TaskId) -> Option<LiveOutput> {
-        self.lock().iter().find(|(known, _)| known == task).map(|(_, output)| output.clone())
+        self.lock().iter().find(|it| it.task == *task).map(|it| it.output.clone())
     }
 
     /// Waits until the output of a task is on the board. For a task that never runs that never comes.
@@ -423,7 +451,7 @@ impl OutputBoard {
         self.get(task).map(|output| output.read_from(offset))
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<(TaskId, LiveOutput)>> {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<OnBoard>> {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

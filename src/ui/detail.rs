@@ -267,7 +267,7 @@ impl Detail {
         }
         let end = match (self.log.read, self.log.done, self.log.lines.is_empty()) {
             (false, ..) => "Reading …",
-            (true, true, true) => "Nothing was written, or its daemon has been started again since.",
+            (true, true, true) => "Nothing was written, or it is kept no more.",
             (true, true, false) => "-- its worker has ended --",
             (true, false, _) => "-- more may come --",
         };

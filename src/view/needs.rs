@@ -51,9 +51,8 @@ pub fn needs(from: NeedSources, now_ms: i64) -> Shown {
     blocks.push(list("Waiting for your word", &["What", "Asked by", "In short", "Until"], rows, empty));
     let broken = from.workers.iter().filter_map(broken_row).collect();
     let finished = from.finished.iter();
-    let failed = finished
-        .clone()
-        .filter(|it| is_recent(it, now_ms) && (it.state == "failed" || it.tainted == Some(true)));
+    let failed =
+        finished.clone().filter(|it| is_recent(it, now_ms) && (it.has_failed() || it.tainted == Some(true)));
     let take_in = finished.filter(|it| has_changes(it) && it.tainted != Some(true));
     let mut optional = |title: &str, columns: &[&'static str], rows: Vec<Row>| {
         if !rows.is_empty() {

@@ -121,9 +121,20 @@ impl Task {
         }
     }
 
+    /// Whether it failed for another reason than a "no": a denial is no failure.
+    pub fn has_failed(&self) -> bool {
+        self.state == "failed" && !self.failed_by(&["policy_denied", "approval_denied"])
+    }
+
+    fn failed_by(&self, kinds: &[&str]) -> bool {
+        self.failure.as_ref().is_some_and(|it| kinds.iter().any(|kind| it.get(kind).is_some()))
+    }
+
     /// Whether its run may still go on although it is over, as of one that was taken back.
     pub fn may_still_run(&self) -> bool {
         let ended = |it: &Value| it["run_ended"].is_string() || it["exit_reason"].is_string();
-        self.worker_kind == "cli" && !self.notes.iter().any(|it| it.metadata.as_ref().is_some_and(ended))
+        self.worker_kind == "cli"
+            && !self.failed_by(&["policy_denied", "approval_denied", "approval_timeout"])
+            && !self.notes.iter().any(|it| it.metadata.as_ref().is_some_and(ended))
     }
 }

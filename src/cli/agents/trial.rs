@@ -197,7 +197,7 @@ async fn ask(
     }
     tried.task = Some(done.task.clone());
     if let (Some(approval), false) = (done.approval, here.json) {
-        out::note(waiting_for(approval));
+        out::note(waiting_for(client, approval).await);
     }
     let task = end_of(client, &done.task).await?;
     tried.usage = task.usage.clone();

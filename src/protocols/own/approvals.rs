@@ -4,12 +4,13 @@ use super::Own;
 use super::handle::{Answered, Call, Handles};
 use super::map;
 use provost_api::{endpoints, wire};
-use provost_domain::view::Waiting;
+use provost_domain::view::{AllPasskeys, Waiting};
 
 impl Handles<endpoints::Approvals> for Own {
     async fn handle(&self, _call: &Call, (): ()) -> Answered<Vec<wire::Approval>> {
         let waiting = self.0.provost.view(Waiting).await.map_err(map::fault)?;
-        Ok(waiting.iter().map(|it| map::approval(it)).collect())
+        let enrolled = self.0.provost.view(AllPasskeys).await.map_err(map::fault)?.enrolled;
+        Ok(waiting.iter().map(|it| map::approval(it, enrolled)).collect())
     }
 }
 

@@ -17,7 +17,7 @@ use provost_domain::view::KnownAgent;
 use provost_domain::{
     Approver, AwaitedNeed, ChangesState, Command, CrewRefusal, Delegate, Denial, Finding, Network, Parked,
     Refusal, Report, ScanReport, Status, Task, TaskChanges, TaskNote, TaskState, Tool, Usage, Verdict,
-    Watched, WatchedFile, WorkerKind, approvers_text,
+    Watched, WatchedFile, WorkerKind, approvers_now,
 };
 use provost_service::{Calls, GraphError, GraphState, Snapshot};
 
@@ -460,7 +460,7 @@ fn network(parked: &Parked) -> String {
     }
 }
 
-pub(super) fn approval(parked: &Parked) -> wire::Approval {
+pub(super) fn approval(parked: &Parked, enrolled: bool) -> wire::Approval {
     let order = match &parked.command {
         Command::Delegate(order) => Some(order),
         _ => None,
@@ -488,7 +488,7 @@ pub(super) fn approval(parked: &Parked) -> wire::Approval {
             Command::AskPermission(verb) => Some(verb.shown().value()),
             _ => None,
         },
-        by: approvers_text(&parked.by),
+        by: approvers_now(&parked.by, enrolled),
         host: parked.by.contains(&Approver::Host),
         asked_at: parked.asked_at.rfc3339(),
         expires_at: parked.expires_at.rfc3339(),

@@ -357,6 +357,9 @@ impl Handles<endpoints::PasskeyCode> for Own {
         if list.of_root {
             return Err(self.only_root());
         }
+        // Before the code is used up by an enrolment that fails at it.
+        let folder = self.listed(|files, _| files.check_folder()).await;
+        folder.map_err(|why| OwnError::new(StatusCode::CONFLICT, "passkeys_unusable", why.to_string()))?;
         let vouch = !list.passkeys.is_empty();
         if !vouch && !body.even_so {
             let at_work = self.0.provost.view(AgentsAtWork).await.map_err(map::fault)?;

@@ -17,14 +17,15 @@ impl Handles<endpoints::Waits> for Own {
         let refused_since = (self.0.about)().started_at.max(hour);
         let refused = found.circles.iter().map(|it| circle(it)).collect();
         let more = found.more;
-        Ok(wire::Waits { waits: waits(&found), more, refused, refused_since })
+        let enrolled = self.0.provost.view(AllPasskeys).await.map_err(map::fault)?.enrolled;
+        Ok(wire::Waits { waits: waits(&found, enrolled), more, refused, refused_since })
     }
 }
 
-fn waits(found: &AllWaitsOut) -> Vec<wire::Wait> {
+fn waits(found: &AllWaitsOut, enrolled: bool) -> Vec<wire::Wait> {
     let mut all: Vec<wire::Wait> = found.locks.iter().map(of_lock).collect();
     all.extend(found.approvals.iter().map(|it| {
-        let about = map::approval(it);
+        let about = map::approval(it, enrolled);
         wire::Wait {
             kind: "approval".into(),
             agent: about.asked_by,

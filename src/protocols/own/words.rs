@@ -30,9 +30,9 @@ use serde_json::Value;
 const ONCE: &str = "once";
 
 /// The text that a page shows of an approval, and a passkey signs: the one that `view` makes for every reader. Nothing hides in it: a
-/// person signs what can be seen.
+/// person signs what can be seen. Who signs has a passkey enrolled.
 pub(super) fn view_of(parked: &Parked) -> Json {
-    let approval = map::approval(parked);
+    let approval = map::approval(parked, true);
     let shown = signed(&approval, facts(&approval, str::to_owned), words(&approval));
     let value = serde_json::to_value(shown).expect("our own types always encode");
     Json::from_value(&all_visible(value))

@@ -98,6 +98,7 @@ fn nothing_that_waits_is_said_and_old_failures_are_not() {
             task("t4", "completed", &kept),
             task("t5", "completed", &json!({ "tainted": true })),
             task("t6", "completed", &json!({})),
+            task("t7", "failed", &json!({ "failure": { "approval_denied": { "approval": 1 } } })),
         ],
         ..NeedSources::default()
     };

@@ -1,7 +1,9 @@
 //! Output is bounded, can be followed, and does nothing to a terminal.
 
 use provost::base::TaskId;
-use provost::base::limits::{OUTPUT_BYTES_MAX, OUTPUT_PAGE_BYTES_MAX, OUTPUT_TASKS_MAX};
+use provost::base::limits::{
+    OUTPUT_BYTES_MAX, OUTPUT_OVER_BYTES_MAX, OUTPUT_PAGE_BYTES_MAX, OUTPUT_TASKS_MAX,
+};
 use provost::jail::{Capture, OutputBoard, plain_text};
 
 use crate::support::jails::*;
@@ -120,9 +122,13 @@ async fn a_running_worker_can_be_followed_from_a_cursor() {
     let second = board.get(&task).unwrap().follow(first.next).await;
     assert_eq!((second.chunks[0].stream, second.chunks[0].bytes.as_slice()), (Stream::Err, &b"two\n"[..]));
     running.wait().await;
-    assert!(board.get(&task).unwrap().follow(second.next).await.finished);
-    board.remove(&task);
-    assert!(board.read_from(&task, 0).is_none());
+    let output = board.get(&task).unwrap();
+    assert!(output.follow(second.next).await.finished);
+    assert!(!board.is_empty());
+    board.retire(&task, &LiveOutput::new(100));
+    assert!(!board.is_empty(), "that is the output of another run of the task");
+    board.retire(&task, &output);
+    assert!(board.is_empty() && board.read_from(&task, 0).unwrap().finished);
 }
 
 #[tokio::test]
@@ -158,6 +164,29 @@ fn the_board_forgets_the_oldest_task_first() {
         board.add(task(n), LiveOutput::new(100));
     }
     assert!(board.get(&task(0)).is_none() && board.get(&task(1)).is_some());
+    // One whose run is over gives way before one that still runs.
+    board.retire(&task(7), &board.get(&task(7)).unwrap());
+    board.add(task(OUTPUT_TASKS_MAX + 1), LiveOutput::new(100));
+    assert!(board.get(&task(7)).is_none() && board.get(&task(1)).is_some());
+}
+
+#[test]
+fn what_was_said_stays_after_the_end_as_long_as_there_is_room() {
+    let board = OutputBoard::default();
+    let task = |n: usize| TaskId::parse(&format!("task-{n}")).unwrap();
+    let one = OUTPUT_OVER_BYTES_MAX / 8;
+    for n in 0..12 {
+        let live = LiveOutput::new(usize::MAX);
+        for _ in 0..one / (64 << 10) {
+            live.push(Stream::Out, &[b'x'; 64 << 10]);
+        }
+        board.add(task(n), live.clone());
+        if n != 1 {
+            board.retire(&task(n), &live);
+        }
+    }
+    let kept: Vec<usize> = (0..12).filter(|n| board.get(&task(*n)).is_some()).collect();
+    assert!(kept.len() < 9 && kept.contains(&1) && kept.contains(&11) && !kept.contains(&0), "{kept:?}");
 }
 
 #[test]

@@ -224,7 +224,7 @@ fn what_another_daemon_enrols_and_revokes_counts_here() {
     );
     assert_ne!(listed["daemon"], here, "a word for one is none for the next");
     let _revoked = {
-        let line = "passkey revoke phone";
+        let line = "passkey revoke phone --yes";
         let mut person = std::process::Command::new("script");
         person.args(["-qec", &format!("{} {line}", crate::support::provost().display()), "/dev/null"]);
         person.current_dir(&elsewhere).env_clear().stdin(std::process::Stdio::null());

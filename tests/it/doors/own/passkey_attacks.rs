@@ -119,7 +119,17 @@ fn to_revoke_the_last_one_at_a_terminal_gains_nothing() {
     let (world, daemon) = world_by(IF_ENROLLED);
     let _phone = enrolled(&world, Kind::Es256);
     let approval = asks(&world, "true");
-    let revoked = at_the_terminal(&world, "passkey revoke phone");
+    // Which is told before, and a terminal where no answer counts says what does.
+    let asked = at_the_terminal(&world, "passkey revoke phone");
+    let said = String::from_utf8_lossy(&asked.stdout).into_owned();
+    assert!(
+        !asked.status.success() && said.contains("your last passkey") && said.contains("--yes"),
+        "{said}"
+    );
+    let told = at_the_terminal(&world, &format!("approve {approval}"));
+    let told = String::from_utf8_lossy(&told.stdout).into_owned();
+    assert!(told.contains("only an answer that is signed with a passkey counts"), "{told}");
+    let revoked = at_the_terminal(&world, "passkey revoke phone --yes");
     assert!(revoked.status.success(), "{revoked:?}");
     assert!(!approved_at_a_terminal(&world, approval));
     let mut own = Authenticator::new(Kind::Es256);

@@ -230,7 +230,7 @@ fn a_revoked_passkey_signs_nothing_and_its_challenges_end() {
     let mut key = enrolled(&world, Kind::Es256);
     let approval = asks(&world, "true");
     let open = challenge(&world, &json!({ "approval": approval, "grant": true }));
-    let revoked = at_the_terminal(&world, "passkey revoke phone");
+    let revoked = at_the_terminal(&world, "passkey revoke phone --yes");
     assert!(String::from_utf8_lossy(&revoked.stdout).contains("counts no more"), "{revoked:?}");
     assert_eq!(say(&world, &mut key, &open).0, 410);
     let (status, refused) = answer(&world, &mut key, approval, true);
@@ -314,6 +314,15 @@ fn a_stranger_checks_each_signature_with_other_code() {
     let found = anchored(&head);
     assert!(found.status.success(), "{found:?}");
     assert!(!anchored(&head.replace(':', ":1")).status.success());
+    // An answer that was taken out leaves a gap, also where the end is anchored.
+    let without: Vec<&str> =
+        exported.lines().filter(|it| !it.contains("\"kind\":\"approval_answered\"")).collect();
+    assert!(without.len() < exported.lines().count());
+    let _written = check(&without.join("\n"));
+    let found = anchored(&head);
+    assert_eq!(found.status.code(), Some(1), "{found:?}");
+    assert!(String::from_utf8_lossy(&found.stderr).contains("are missing"), "{found:?}");
+    let _written = check(&exported);
     // The same journal with another verdict, another number, and a signature of another key, each with digests that fit. Assertions
     // that Python leaves out on request are no checks.
     let hashed = |text: &str| {

@@ -139,7 +139,7 @@ fn a_session_ends_with_its_browser_at_a_terminal_and_with_its_passkey() {
     // With its passkey.
     let cookie = page.sign_in(&mut key);
     assert_eq!(reads(&cookie), 200);
-    let revoked = at_the_terminal(&page.world, "passkey revoke phone");
+    let revoked = at_the_terminal(&page.world, "passkey revoke phone --yes");
     assert!(revoked.status.success(), "{revoked:?}");
     assert_eq!(reads(&cookie), 401);
     assert!(json_list(&page.world, &["web", "session", "list", "--json"]).is_empty());
