@@ -71,7 +71,7 @@ pub(super) fn delegate(here: &RepoContext, asked: Delegate) -> Result<u8, CliErr
         let client = here.daemon(asked.speak_as.clone()).await?;
         if asked.wait {
             // Nobody would come for the task, and the wait would never end.
-            if let Some(it) = stranger(&client, &request.worker).await? {
+            if let Some(it) = stranger(here, &client, &request.worker).await? {
                 return Err(CliError::of(it.what).because(it.why).next(it.next));
             }
         }
@@ -80,7 +80,7 @@ pub(super) fn delegate(here: &RepoContext, asked: Delegate) -> Result<u8, CliErr
             return denied(here, &done);
         }
         if done.state == "queued"
-            && let Some(it) = stranger(&client, &request.worker).await?
+            && let Some(it) = stranger(here, &client, &request.worker).await?
         {
             out::note(format!("{}; the task waits until one comes for it ({})", it.what, it.why));
         }
@@ -150,12 +150,20 @@ fn working_dir(here: &RepoContext, dir: Option<&PathBuf>) -> Result<Option<Strin
 }
 
 /// The note about an unknown worker: it may still come for its task, but more often its name is misspelt.
-async fn stranger(client: &Client, worker: &str) -> Result<Option<Stranger>, CliError> {
+async fn stranger(here: &RepoContext, client: &Client, worker: &str) -> Result<Option<Stranger>, CliError> {
     let known = client.about().await?.workers;
     let registered = client.agents().await?.into_iter().filter(|it| it.registered_at.is_some());
     let registered: Vec<String> = registered.map(|it| it.id).collect();
     if known.iter().any(|it| it.id == worker) || registered.iter().any(|it| it == worker) {
         return Ok(None);
+    }
+    let is_new = |config: provost_config::Config| config.workers.keys().any(|it| it.as_str() == worker);
+    if here.config(None).is_ok_and(|it| is_new(it.config)) {
+        return Ok(Some(Stranger {
+            what: format!("the daemon does not know the worker {} yet", out::one_line(worker, 60)),
+            why: "the settings have it, and the daemon has read them before".into(),
+            next: "provost daemon reload".into(),
+        }));
     }
     let all = || known.iter().map(|it| it.id.as_str()).chain(registered.iter().map(String::as_str));
     let near = nearest(worker, all());

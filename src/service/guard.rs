@@ -11,7 +11,7 @@ use provost_base::limits::HELD_IN_A_FILE_MAX;
 use provost_base::{AgentId, Fence, RepoPath, encloses};
 use provost_domain::view::{ClaimsOf, ClaimsOn, IntentsOn, Named};
 use provost_domain::{Claim, Intent, Lock, Refusal, Writer};
-use provost_syntax::{Reading, Version, has_moved, touched};
+use provost_syntax::{Moves, Reading, Version, touched};
 
 /// A file's content before and after an edit.
 pub type BeforeAndAfter = (Arc<[u8]>, Arc<[u8]>);
@@ -143,18 +143,20 @@ fn places_of(read: Option<&Read<'_>>, names: &[Box<str>]) -> Vec<Box<str>> {
 }
 
 /// Whether a write touches another agent's place by what belongs to it, such as its comment, or moves it.
-fn is_touched(theirs: &Obstacle, mine: &[Hold<'_>], places: &[Box<str>], read: Option<&Read<'_>>) -> bool {
+fn is_touched(
+    theirs: &Obstacle,
+    mine: &[Hold<'_>],
+    places: &[Box<str>],
+    moves: Option<&mut Moves<'_>>,
+) -> bool {
     let Obstacle::Lock(lock) = theirs else { return false };
     let hold = Hold::of_lock(&lock.it);
     if hold.is_whole() {
         return false;
     }
     let had = |place: &str| mine.iter().any(|it| it.fence < hold.fence && it.covers(place));
-    let moved = |it: &&str| {
-        let versions = read.and_then(Read::versions);
-        versions.is_some_and(|(old, new)| has_moved(old.reading, new.reading, it)) && !had(it)
-    };
-    places.iter().any(|it| hold.covers(it) && !had(it)) || hold.names.iter().any(moved)
+    let is_covered = places.iter().any(|it| hold.covers(it) && !had(it));
+    is_covered || moves.is_some_and(|moves| hold.names.iter().any(|it| moves.has(it) && !had(it)))
 }
 
 /// What the holder says that it does.
@@ -262,11 +264,13 @@ impl Provost {
         };
         let places = if edit.fails { Vec::new() } else { places_of(read.as_ref(), &names) };
         let is_known = read.is_some() || !names.is_empty();
+        let versions = read.as_ref().and_then(Read::versions);
+        let mut moves = versions.map(|(old, new)| Moves::of(old.reading, new.reading));
         for by in theirs {
             let stands = match names.is_empty() {
                 true => {
                     is_in_the_way(&by, &mine, read.as_ref())
-                        || (writes && is_touched(&by, &mine, &places, read.as_ref()))
+                        || (writes && is_touched(&by, &mine, &places, moves.as_mut()))
                 }
                 false => is_in_the_way_of(&by, &mine, &names),
             };

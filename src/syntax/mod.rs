@@ -34,5 +34,5 @@ pub use reading::{Reading, Unread, read};
 pub use signature::{NoSignature, Signature};
 pub use symbols::{Kind, Symbol};
 pub use tokens::{Token, TokenKind, tokens};
-pub use touched::{Version, has_moved, touched};
+pub use touched::{Moves, Version, touched};
 pub use trouble::{ParseDeadline, Trouble};

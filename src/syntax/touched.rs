@@ -39,26 +39,46 @@ pub fn touched(old: Version<'_>, new: Version<'_>) -> Vec<Box<str>> {
     outermost.collect()
 }
 
-/// Whether a symbol has changed its place among those beside it, though its text may be the same. Of two that
-/// have changed places, both have.
-pub fn has_moved(old: &Reading, new: &Reading, name: &str) -> bool {
-    let around = name.rsplit_once('.').map_or("", |(around, _)| around);
-    let (before, after) = (siblings(old, around), siblings(new, around));
-    let before: Vec<&str> = before.into_iter().filter(|it| siblings_has(&after, it)).collect();
-    let after: Vec<&str> = after.into_iter().filter(|it| siblings_has(&before, it)).collect();
-    if before == after || !before.contains(&name) {
-        return false;
-    }
-    let without =
-        |list: &[&'_ str]| list.iter().copied().filter(|it| *it != name).map(String::from).collect();
-    let (rest_before, rest_after): (Vec<String>, Vec<String>) = (without(&before), without(&after));
-    let all = in_common(&before, &after);
-    // What can be left out of the longest order in common is what an edit may have moved.
-    all.is_none() || all == in_common(&rest_before, &rest_after)
+/// Which symbols have changed their places among those beside them. The orders of an edit are compared once, however many symbols
+/// are asked about.
+pub struct Moves<'a> {
+    old: &'a Reading,
+    new: &'a Reading,
+    /// By the name around them: the orders before and after, of those that are in both, and the length of the longest order in common.
+    /// `None` where nothing has moved.
+    orders: BTreeMap<Box<str>, Option<(Vec<&'a str>, Vec<&'a str>, usize)>>,
 }
 
-fn siblings_has(list: &[&str], name: &str) -> bool {
-    list.contains(&name)
+impl<'a> Moves<'a> {
+    /// Of an edit, by what it reads before and after.
+    pub fn of(old: &'a Reading, new: &'a Reading) -> Self {
+        Self { old, new, orders: BTreeMap::new() }
+    }
+
+    /// Whether a symbol has changed its place, though its text may be the same. Of two that have changed places, both have.
+    pub fn has(&mut self, name: &str) -> bool {
+        let around = name.rsplit_once('.').map_or("", |(around, _)| around);
+        let (old, new) = (self.old, self.new);
+        let found = self.orders.entry(around.into()).or_insert_with(|| orders(old, new, around));
+        let Some((before, after, all)) = found else { return false };
+        // What can be left out of the longest order in common is what an edit may have moved.
+        before.contains(&name) && *all == in_common(before, after, Some(name))
+    }
+}
+
+/// The orders before and after of what is in both, where they differ.
+fn orders<'a>(
+    old: &'a Reading,
+    new: &'a Reading,
+    around: &str,
+) -> Option<(Vec<&'a str>, Vec<&'a str>, usize)> {
+    let (mut before, mut after) = (siblings(old, around), siblings(new, around));
+    let (had, has): (BTreeSet<&str>, BTreeSet<&str>) =
+        (before.iter().copied().collect(), after.iter().copied().collect());
+    before.retain(|it| has.contains(it));
+    after.retain(|it| had.contains(it));
+    let all = in_common(&before, &after, None);
+    (before != after).then_some((before, after, all))
 }
 
 /// The symbols directly within a name, each once, in the order of the file.
@@ -69,24 +89,20 @@ fn siblings<'a>(reading: &'a Reading, around: &str) -> Vec<&'a str> {
     paths.filter(|it| seen.insert(*it)).collect()
 }
 
-/// Symbols beside each other of which the order is compared.
-const COMPARED_MAX: usize = 2_000;
-
-/// The length of the longest order that two lists have in common; `None` where they are too long to be compared.
-fn in_common<T: PartialEq>(a: &[T], b: &[T]) -> Option<usize> {
-    if a.len().max(b.len()) > COMPARED_MAX {
-        return None;
-    }
-    let mut row = vec![0; b.len() + 1];
-    for one in a {
-        let mut corner = 0;
-        for (at, other) in b.iter().enumerate() {
-            let above = row[at + 1];
-            row[at + 1] = if one == other { corner + 1 } else { above.max(row[at]) };
-            corner = above;
+/// The length of the longest order that two orders of the same names have in common, with one of the names left out.
+fn in_common(before: &[&str], after: &[&str], without: Option<&str>) -> usize {
+    let places: BTreeMap<&str, usize> = after.iter().enumerate().map(|(at, it)| (*it, at)).collect();
+    // The least end that an order of each length can have so far.
+    let mut ends: Vec<usize> = Vec::new();
+    for name in before.iter().filter(|it| Some(**it) != without) {
+        let Some(at) = places.get(name) else { continue };
+        let longer_than = ends.partition_point(|end| end < at);
+        match ends.get_mut(longer_than) {
+            Some(end) => *end = *at,
+            None => ends.push(*at),
         }
     }
-    row.last().copied()
+    ends.len()
 }
 
 /// The text that is each symbol's own, under its path; the file's under an empty one.

@@ -86,6 +86,10 @@ pub(super) fn run(here: &RepoContext, asked: &Try) -> Result<u8, CliError> {
         let limit = asked.timeout.unwrap_or(TIME);
         let interrupted = wait_for(async {
             let client = here.daemon(None).await?;
+            // The entry may have been added while this daemon ran.
+            if !client.about().await?.workers.iter().any(|it| it.id == asked.name.as_str()) {
+                client.reload().await?;
+            }
             tokio::select! {
                 done = ask(here, &client, asked, limit, &mut tried) => done.map(|()| false),
                 _interrupted = tokio::signal::ctrl_c() => Ok(true),

@@ -147,7 +147,7 @@ pub(super) async fn overwritten(
     )))
 }
 
-/// What the agent holds of this work tree by writing, uncommitted; nothing where no daemon runs.
+/// What the agent holds of this work tree by writing, uncommitted, and by locks that it took; nothing where no daemon runs.
 pub(super) async fn still_held(here: &RepoContext, agent: AgentId) -> Result<Option<String>, CliError> {
     let client = here.client().speaking_as(Some(agent));
     let mine = wire::Whose { mine: true, ..wire::Whose::default() };
@@ -158,15 +158,27 @@ pub(super) async fn still_held(here: &RepoContext, agent: AgentId) -> Result<Opt
     };
     let tree = here.places.worktree.to_string_lossy();
     let written = locks.iter().filter(|it| it.written_in.as_deref() == Some(&*tree));
-    let written: Vec<String> = written.map(|it| out::one_line(&it.symbol, 200)).collect();
-    if written.is_empty() {
-        return Ok(None);
-    }
-    let more = written.len().saturating_sub(HOOK_OBSTACLES_NAMED_MAX);
+    let taken = locks.iter().filter(|it| it.written_in.is_none() && !Resource::is_meant(&it.symbol));
+    let written = named(written).map(|names| {
+        format!(
+            "Provost: you still hold what you have written and not committed: {names}. Other agents cannot write it until you \
+             commit it, or have not written there for a while. Commit it when it is done, or give it back with lock_release."
+        )
+    });
+    let taken = named(taken).map(|names| {
+        format!(
+            "Provost: you hold locks that you took: {names}. A commit does not end them: give back with lock_release what you do not \
+             need any more."
+        )
+    });
+    Ok(super::inbox::beside(written, taken))
+}
+
+/// The places of some locks, as far as a model is told of them.
+fn named<'a>(locks: impl Iterator<Item = &'a wire::Lock>) -> Option<String> {
+    let all: Vec<String> = locks.map(|it| out::one_line(&it.symbol, 200)).collect();
+    let more = all.len().saturating_sub(HOOK_OBSTACLES_NAMED_MAX);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let named = written[..written.len().min(HOOK_OBSTACLES_NAMED_MAX)].join(", ");
-    Ok(Some(format!(
-        "Provost: you still hold what you have written and not committed: {named}{more}. Other agents cannot write it until you \
-         commit it, or have not written there for a while. Commit it when it is done, or give it back with lock_release."
-    )))
+    let names = all[..all.len().min(HOOK_OBSTACLES_NAMED_MAX)].join(", ");
+    (!all.is_empty()).then(|| format!("{names}{more}"))
 }

@@ -200,7 +200,11 @@ impl Arguments<'_> {
         };
         let Some(before) = content(&path) else { return Ok(vec![Target::whole(path)]) };
         let Ok(text) = String::from_utf8(before.clone()) else { return Ok(vec![Target::whole(path)]) };
+        let is_near = edits.iter().any(|edit| is_near(&text, edit));
         let after = edits.into_iter().try_fold(text, |text, edit| replaced(&text, edit));
+        if after.is_none() && is_near {
+            return Ok(vec![Target::whole(path)]);
+        }
         let fails = after.is_none();
         let change = after.map(|after| (before, after.into_bytes()));
         Ok(vec![Target { path, change, fails }])
@@ -329,6 +333,38 @@ fn replaced(text: &str, edit: &Value) -> Option<String> {
         }
     }
     None
+}
+
+/// Whether a host may carry out an edit although its old text is not there to the letter: Claude Code takes straight quotes for
+/// typographic ones, and reads escapes.
+fn is_near(text: &str, edit: &Value) -> bool {
+    let old =
+        ["old_string", "oldText"].into_iter().find_map(|name| edit.get(name)?.as_str()).unwrap_or_default();
+    let is_there = text.contains(old) || text.contains(&old.replace('\n', "\r\n"));
+    let letters =
+        |text: &str| -> String { unescaped(text).chars().filter(|it| it.is_alphanumeric()).collect() };
+    let sought = letters(old);
+    !is_there && !sought.is_empty() && letters(text).contains(&sought)
+}
+
+/// A text in which `\uXXXX` stands for its character.
+fn unescaped(text: &str) -> String {
+    let mut parts = text.split("\\u");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let code = part.get(..4).and_then(|it| u32::from_str_radix(it, 16).ok()).and_then(char::from_u32);
+        match code {
+            Some(c) => {
+                out.push(c);
+                out.push_str(&part[4..]);
+            }
+            None => {
+                out.push_str("\\u");
+                out.push_str(part);
+            }
+        }
+    }
+    out
 }
 
 /// What a file says; nothing if there is none, and `None` if it cannot be compared.

@@ -1,6 +1,6 @@
 //! What an edit touches, by the text before and after it.
 
-use provost::syntax::{Language, ParseDeadline, Version, has_moved, read, touched};
+use provost::syntax::{Language, Moves, ParseDeadline, Version, read, touched};
 
 const PYTHON: &str = "import os\n\n\n# Opens.\ndef open_it():\n    return 1\n\n\nclass S:\n    x = 1\n\n    def a(self):\n        \
                       return 1\n\n    def b(self):\n        return 2\n";
@@ -62,7 +62,7 @@ fn a_symbol_has_moved_if_its_place_among_the_others_has() {
     let moved = |old: &str, new: &str, name: &str| {
         let patience = ParseDeadline::default();
         let read = |text: &str| read(Language::Python, file(text).as_bytes(), &patience);
-        has_moved(&read(old), &read(new), name)
+        Moves::of(&read(old), &read(new)).has(name)
     };
     assert!(!moved("abc", "abc", "b") && !moved("abc", "axbyc", "b") && !moved("abc", "ac", "b"));
     assert!(moved("abc", "bca", "a") && !moved("abc", "bca", "b") && !moved("abc", "bca", "c"));

@@ -250,8 +250,12 @@ fn a_session_that_ends_gives_back_what_it_wrote_and_a_turn_that_ends_does_not() 
     prompt["hook_event_name"] = json!("UserPromptSubmit");
     let said = told_by(&world, "claude", "UserPromptSubmit", &prompt);
     assert!(said.contains("still hold") && said.contains("src/auth.ts:login"), "{said}");
-    assert_eq!(told_by(&world, "claude", "UserPromptSubmit", &other(prompt)), "");
+    assert_eq!(told_by(&world, "claude", "UserPromptSubmit", &other(prompt.clone())), "");
     assert_eq!(held(&world).len(), 1);
+    // A lock that it took, as a refusal advises, ends with no commit.
+    world.done(CLAUDE, &["lock", "src/auth.ts:logout"]);
+    let said = told_by(&world, "claude", "UserPromptSubmit", &prompt);
+    assert!(said.contains("locks that you took: src/auth.ts:logout. A commit does not end them"), "{said}");
     world.call("claude", "SessionEnd", &claude(&world, "session_end"));
     assert!(held(&world).is_empty());
     // A hook that is called late takes what ends with its host, or its time.
@@ -343,6 +347,25 @@ fn a_deleted_file_is_given_back_when_its_deletion_is_committed_and_a_file_still_
     well(&repo, &["commit", "-qm", "without"]);
     eventually("what was deleted", || held(&world).len() == 1);
     assert_eq!(held(&world), ["src/more.ts: claude-2b64a1f3c002"]);
+}
+
+#[test]
+fn an_edit_that_its_host_carries_out_by_other_quotes_or_escapes_holds_the_file() {
+    let world = committed();
+    world.write("src/quotes.ts", "export const f = () => “x”;\nexport const g = 1;\n");
+    let _daemon = world.start();
+    let mut told = edit(&world, "f = () => \"x\"", "f = () => \"y\"");
+    told["tool_input"]["file_path"] = json!(world.repo().join("src/quotes.ts"));
+    world.goes_on("claude", &told);
+    assert_eq!(held(&world), [format!("src/quotes.ts: {CLAUDE}")]);
+    let mut told = other(edit(&world, "return \\u0061", "return b"));
+    world.goes_on("claude", &told);
+    assert!(held(&world).contains(&"src/auth.ts: claude-2b64a1f3c002".to_owned()), "{:?}", held(&world));
+    // What its host refuses, because there is nothing like it, holds nothing.
+    told["tool_input"]["file_path"] = json!(world.repo().join("src/quotes.ts"));
+    told["tool_input"]["old_string"] = json!("nothing like it");
+    world.goes_on("claude", &told);
+    assert_eq!(held(&world).len(), 2, "{:?}", held(&world));
 }
 
 #[test]
