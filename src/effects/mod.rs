@@ -34,6 +34,7 @@ mod hook;
 mod interrupted_runs;
 #[cfg_attr(windows, path = "keeper_windows.rs")]
 mod keeper;
+mod kept_sessions;
 mod link_targets;
 mod mcp;
 mod mcp_result;

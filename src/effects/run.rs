@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, SemaphorePermit};
 use tracing::Instrument;
 
-use super::acp;
-use super::agent_run::{CollectionPlan, in_its_place, is_apart};
+use super::acp::{self, Steering};
+use super::agent_run::{CollectionPlan, in_its_place, is_apart, is_resumed};
 use super::conversation::{Conversation, RunConversation};
 use super::mcp;
 use super::needs::Needed;
@@ -24,7 +25,7 @@ use super::work_tree_run::{By, TreeOutcome, rescue};
 use super::worker::{RunControl, Workers};
 use provost_base::limits::HARVESTS_KEPT_DAYS;
 use provost_base::{EffectId, TaskId, Timestamp};
-use provost_domain::command::{BeginRun, EndRun, NoteFiles, Record};
+use provost_domain::command::{BeginRun, EndRun, NoteFiles, Record, ResumeRun};
 use provost_domain::{Changeset, Failure, Refusal, ScanReport, Task, TaskState, Tier, Watched};
 use provost_egress::{Open, Outlets};
 use provost_jail::{
@@ -80,6 +81,8 @@ struct Over {
     prepared: Option<As>,
     started: Option<Timestamp>,
     processes_reached: bool,
+    /// Whether its agent went away in the middle of the conversation.
+    was_left: bool,
     /// The changes of it that were kept; `None` where none were to be.
     harvest: Option<Changeset>,
     /// What has become of them in its work tree.
@@ -93,14 +96,25 @@ impl Over {
 
     fn of(end: End, started: Option<Timestamp>) -> Self {
         let output = Output::default();
-        Self { end, output, prepared: None, started, processes_reached: false, harvest: None, tree: None }
+        let (processes_reached, was_left) = (false, false);
+        Self { end, output, prepared: None, started, processes_reached, was_left, harvest: None, tree: None }
     }
 }
 
-/// Reports a run that an earlier daemon began, and whose end no daemon saw.
-pub(super) async fn lost(workers: Arc<Workers>, effect: EffectId, task: TaskId) {
-    let Ok(found) = workers.handle.look(&task).await else { return };
-    let Some((found, _)) = found else { return workers.handle.settle(effect).await };
+/// Goes on with a run that an earlier daemon began, where its agent can, or reports it: no daemon saw its end.
+pub(super) async fn lost(once: Once) {
+    let Once { workers, effect, task, .. } = &once;
+    let Ok(found) = workers.handle.look(task).await else { return };
+    let Some((found, _)) = found else { return workers.handle.settle(*effect).await };
+    if workers.can_take_up(&found).await {
+        return once.carry_out().await;
+    }
+    let (workers, effect, task) = (workers.clone(), *effect, task.clone());
+    report_lost(workers.clone(), effect, task.clone(), found).await;
+    workers.done(&task, &once.order);
+}
+
+async fn report_lost(workers: Arc<Workers>, effect: EffectId, task: TaskId, found: Arc<Task>) {
     let started = match found.state {
         TaskState::Running { since, .. } => Some(since),
         _ => None,
@@ -160,7 +174,7 @@ impl Once {
             };
             let Ok(found) = workers.handle.look(&self.task).await else { return };
             match found {
-                Some((task, tier)) if task.state.is_queued() => {
+                Some((task, tier)) if task.state.is_queued() || is_resumed(&task) => {
                     if places.is_over {
                         return;
                     }
@@ -258,8 +272,14 @@ impl Once {
             return Turn::Taken;
         }
         let until = workers.handle.engine.now().after(prepared.limit);
-        let begin = BeginRun { effect: self.effect, task: self.task.clone(), until };
-        if let Err(refusal) = workers.handle.tell(begin).await {
+        let begun = match is_resumed(&task) {
+            true => workers.handle.tell(ResumeRun { task: self.task.clone(), until }).await.map(drop),
+            false => {
+                let begin = BeginRun { effect: self.effect, task: self.task.clone(), until };
+                workers.handle.tell(begin).await.map(drop)
+            }
+        };
+        if let Err(refusal) = begun {
             if matches!(refusal, Refusal::WorkerBroken { .. }) {
                 tokio::task::spawn_blocking(move || drop(prepared));
                 return Turn::Again;
@@ -283,7 +303,7 @@ impl Once {
             Err(failure) => Err(failure),
         };
         let mut over = match told {
-            Ok(()) => self.watch(&prepared, handed, outlets).await,
+            Ok(()) => self.watch(&prepared, handed, (outlets, is_resumed(&task))).await,
             Err(failure) => Over::not_started(failure),
         };
         // What the worker said before it ended comes before its end.
@@ -294,6 +314,9 @@ impl Once {
             Some(watching) => Some(watching.end().await),
             None => None,
         };
+        if over.was_left && self.leaves_it_to_another(&mut prepared).await {
+            return Turn::Again;
+        }
         let before = prepared.before.take();
         if matches!(over.end, End::NotStarted(_)) {
             before.into_iter().for_each(Before::finish);
@@ -315,7 +338,12 @@ impl Once {
                 over.end = End::RepositoryMade(made.into());
             }
         }
-        let (prepared, over) = self.keep(&task, &profile, prepared, over).await;
+        let (mut prepared, over) = self.keep(&task, &profile, prepared, over).await;
+        if let Some(session) = prepared.session.take() {
+            // A follow-up may come as soon as the end is told.
+            prepared.private.step_aside();
+            tokio::task::spawn_blocking(move || drop(session)).await.ok();
+        }
         report(workers, self.effect, task, profile, over).await;
         // Removing a copy takes as long as making it did.
         tokio::task::spawn_blocking(move || drop(prepared));
@@ -395,14 +423,47 @@ impl Once {
             .map_err(|refusal| jail_refused(format!("its secrets could not be put on record: {refusal}")))
     }
 
-    async fn watch(&self, prepared: &Prepared, mut handed: Handed, outlets: Option<Outlets>) -> Over {
+    /// Leaves the copy of an agent that has died for a run that goes on in its session. `false` where there can be none.
+    async fn leaves_it_to_another(&self, prepared: &mut Prepared) -> bool {
         let workers = &self.workers;
-        let live = LiveOutput::new(prepared.plan.limits().output_bytes);
+        let stops = workers.handle.shutdown.is_cancelled() || self.order.stop.is_cancelled();
+        if stops || !prepared.private.is_own() || prepared.session.is_none() {
+            return false;
+        }
+        let Ok(Some((task, _))) = workers.handle.look(&self.task).await else { return false };
+        if !task.can_be_resumed() {
+            return false;
+        }
+        let (private, session) = (std::mem::take(&mut prepared.private), prepared.session.take());
+        let (copies, task) = (workers.place.copies.clone(), self.task.clone());
+        let work = move || {
+            drop(session);
+            private.leave(&copies, &task)
+        };
+        tokio::task::spawn_blocking(work).await.unwrap_or_default()
+    }
+
+    async fn watch(
+        &self,
+        prepared: &Prepared,
+        mut handed: Handed,
+        (outlets, is_resumed): (Option<Outlets>, bool),
+    ) -> Over {
+        let workers = &self.workers;
+        let live = match workers.outputs.get(&self.task).filter(|_| is_resumed) {
+            Some(before) => before.reopened(),
+            None => LiveOutput::new(prepared.plan.limits().output_bytes),
+        };
         workers.outputs.add(self.task.clone(), live.clone());
+        if is_resumed {
+            let line = json!({ "provost": "resumed", "why": "its process, or the daemon, had ended in the middle of a turn" });
+            live.push(Stream::Out, format!("{line}\n").as_bytes());
+        }
         let limits = prepared.plan.limits().clone();
         let prepared_as = Some(As { tier: prepared.tier, model: prepared.model.clone(), limits });
         let started = workers.handle.engine.now();
-        let launched = match talk_with(prepared, &mut handed, &live, workers.judge.clone()) {
+        let steering = Steering::of(&workers.handle, &self.task);
+        let launched = match talk_with(prepared, &mut handed, &live, (workers.judge.clone(), steering)) {
             Ok(talk) => {
                 let supervisor = prepared.supervisor(&workers.supervisor);
                 let launched = launch_with(&supervisor, &prepared.plan, handed, live.clone());
@@ -420,7 +481,7 @@ impl Once {
                 tracing::info!(layers = ?running.layers(), "worker started");
                 let way = outlets.map(|it| it.open(running.take_outlets()));
                 let whose = prepared.call.as_ref().map_or("", Speech::whose);
-                let (end, processes_reached) = self.follow(running, talk, whose).await;
+                let (end, processes_reached, was_left) = self.follow(running, talk, whose).await;
                 self.close(way).await;
                 tracing::info!(?end, "worker ended");
                 let output = Output {
@@ -430,14 +491,17 @@ impl Once {
                     stderr_dropped: live.dropped(Stream::Err),
                 };
                 let over = Over::of(end, Some(started));
-                Over { output, prepared: prepared_as, processes_reached, ..over }
+                Over { output, prepared: prepared_as, processes_reached, was_left, ..over }
             }
         };
         let (outputs, task) = (workers.outputs.clone(), self.task.clone());
         // Not waited for at shutdown: the board goes with the process.
         tokio::spawn(async move {
             tokio::time::sleep(OUTPUT_KEPT).await;
-            outputs.remove(&task);
+            // A run that goes on has it as well.
+            if live.is_finished() {
+                outputs.remove(&task);
+            }
         });
         over
     }
@@ -457,7 +521,7 @@ impl Once {
         mut running: Running,
         talk: Option<Conversation>,
         whose: &'static str,
-    ) -> (End, bool) {
+    ) -> (End, bool, bool) {
         let mut talking = RunConversation::about(talk, whose);
         let early = tokio::select! {
             biased;
@@ -474,6 +538,7 @@ impl Once {
             None => talking.settle(&mut running).await,
         }
         let exit = running.wait().await;
+        let early_is_none = early.is_none();
         let end = match (exit.reason, early) {
             // It had ended before the order reached it.
             (ExitReason::Code(code), _) => End::Code(code),
@@ -486,11 +551,27 @@ impl Once {
             (ExitReason::RepositoryMade, None) => End::RepositoryMade(Box::default()),
             (ExitReason::SupervisorLost | ExitReason::Cancelled, None) => End::SupervisorLost,
         };
-        (talking.weigh(end), exit.processes_reached)
+        let was_left = early_is_none && talking.was_left();
+        (talking.weigh(end), exit.processes_reached, was_left)
     }
 }
 
 impl Workers {
+    /// Whether a run can begin again that an earlier daemon began: its agent can, and its copy is there.
+    async fn can_take_up(&self, task: &Task) -> bool {
+        let profile = (self.profiles)(&task.order.worker);
+        if !task.can_be_resumed() || !is_resumed(task) || profile.is_none_or(|it| it.acp.is_none()) {
+            return false;
+        }
+        let session = task.talk.as_ref().and_then(|it| it.session.clone());
+        let (place, id) = (self.place.clone(), task.id().clone());
+        let work = move || {
+            let base = place.sessions.as_ref().zip(session?.kept).map(|(kept, first)| kept.base_of(&first))?;
+            orphaned_copies::of(&place.copies, &id).filter(|_| base.is_file())
+        };
+        tokio::task::spawn_blocking(work).await.ok().flatten().is_some()
+    }
+
     /// Waits for the turn of a task in its work tree, if it works in one.
     pub(super) async fn tree_turn(&self, task: &Task) -> Result<Option<TreeTurn>, Failure> {
         match (&task.order.work_tree, &self.place.trees) {
@@ -511,14 +592,14 @@ fn talk_with(
     prepared: &Prepared,
     handed: &mut Handed,
     live: &LiveOutput,
-    judge: Option<acp::Judge>,
+    ways: (Option<acp::Judge>, Steering),
 ) -> std::io::Result<Option<Conversation>> {
     let Some(call) = prepared.call.clone() else { return Ok(None) };
     let (ours, theirs) = conversation()?;
     handed.stdio = Some(theirs);
     Ok(Some(match call {
         Speech::Mcp(call) => Box::pin(mcp::converse(ours, call)),
-        Speech::Acp(errand) => Box::pin(acp::converse(ours, errand, live.clone(), judge)),
+        Speech::Acp(errand) => Box::pin(acp::converse(ours, errand, live.clone(), ways)),
     }))
 }
 

@@ -11,6 +11,7 @@ mod code;
 mod conflicts;
 mod contracts;
 mod crew;
+mod continued;
 mod delegate;
 mod disk;
 mod graph;

@@ -228,6 +228,7 @@ impl World {
             payload: Json::null(),
             errand: None,
             work_tree: None,
+            continues: None,
         };
         (order, facts)
     }
@@ -308,6 +309,7 @@ pub(crate) fn started(store: MemoryStore, terms: &Terms) -> Started {
         tier,
         git: Default::default(),
         copy: false,
+        speaks: false,
         needs: Vec::new(),
         needs_wait: Ttl::minutes(30),
         broken: None,

@@ -10,7 +10,7 @@ import time
 HOW = sys.argv[1] if len(sys.argv) > 1 else ""
 SESSION = "session-1"
 MODES = [{"id": "auto", "name": "Auto"}, {"id": "default", "name": "Manual"}, {"id": "bypass", "name": "Bypass"}]
-state = {"mode": "auto", "signed_in": False, "next": 0}
+state = {"mode": "auto", "signed_in": False, "next": 0, "cancelled": False, "turns": 0}
 
 
 def send(message):
@@ -133,6 +133,19 @@ def do(line):
         sys.stdout.flush()
     elif verb == "usage":
         update({"sessionUpdate": "usage_update", "used": 5, "size": 10, "cost": {"amount": float(name), "currency": "USD"}})
+    elif verb == "until-cancel":
+        # Its turn ends when it is cancelled, and not before.
+        while not state["cancelled"]:
+            handle(read())
+        say("stopped ")
+    elif verb == "until-file":
+        while not os.path.exists(path):
+            time.sleep(0.02)
+    elif verb == "ask-until-cancel":
+        outcome = ask({"toolCallId": "late", "name": "Bash", "kind": "execute", "title": "late", "rawInput": {"command": "late"}})
+        say(f"late {outcome['result']['outcome']['outcome']} ")
+    elif verb == "deaf":
+        time.sleep(600)
     elif verb == "die":
         os._exit(int(name))
     elif verb == "fork":
@@ -148,7 +161,7 @@ def handle(message):
             return
         sign_in = [{"id": "terminal", "name": "t", "type": "terminal"}, {"id": "an-api-key", "name": "k"}]
         send({"id": id, "result": {
-            "protocolVersion": 2 if HOW == "v2" else 1, "agentCapabilities": {"sessionCapabilities": {"close": {}}},
+            "protocolVersion": 2 if HOW == "v2" else 1, "agentCapabilities": {"loadSession": HOW == "loads", "sessionCapabilities": {"close": {}, **({"resume": {}} if HOW == "resumes" else {})}},
             "authMethods": sign_in[:1] if HOW == "person" else sign_in, "agentInfo": {"name": "fake", "version": "1"}}})
         state["offered"] = params["clientCapabilities"]
     elif method == "authenticate":
@@ -178,11 +191,18 @@ def handle(message):
         send({"id": id, "result": {"configOptions": []}})
     elif method == "session/prompt":
         say(f"[{state['mode']} {state.get('how')} {state.get('what')} {json.dumps(state['offered'], sort_keys=True)}] ")
-        for line in params["prompt"][0]["text"].splitlines():
-            do(line)
-        reason = HOW[5:] if HOW.startswith("stop-") else "end_turn"
+        state["cancelled"], state["turns"] = False, state["turns"] + 1
+        if HOW == "two-sessions":
+            say("NOT OURS", "session-2")
+            send({"id": id + 1000, "result": {"stopReason": "end_turn"}})
+        for block in params["prompt"]:
+            for line in block["text"].splitlines():
+                do(line)
+        reason = HOW[5:] if HOW.startswith("stop-") else "cancelled" if state["cancelled"] else "end_turn"
         usage = {"inputTokens": 200, "outputTokens": 50, "cachedReadTokens": 14, "totalTokens": 264}
         send({"id": id, "result": {"stopReason": reason, "usage": usage}})
+    elif method == "session/cancel":
+        state["cancelled"] = HOW != "never-cancels"
     elif method == "session/close":
         send({"id": id, "result": {}})
     elif method and id is not None:
