@@ -63,7 +63,8 @@ fn words(text: String) -> Result<String, CliError> {
 pub(super) fn of_task(task: &wire::Task) -> String {
     let mut text = String::new();
     if let Some(session) = &task.session {
-        let goes_on = if session.goes_on { "a later process can go on with it" } else { "it ends with its process" };
+        let goes_on =
+            if session.goes_on { "a later process can go on with it" } else { "it ends with its process" };
         let again = match session.resumed {
             0 => String::new(),
             times => format!("; its run was begun again {times} time(s)"),

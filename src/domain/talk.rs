@@ -12,11 +12,14 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::command::{
-    NoteSaid, NoteSession, ResumeRun, RunResumed, SaidNoted, SaidToTask, SayToTask, SayingsTaken, SessionNoted, TakeSayings,
+    NoteSaid, NoteSession, ResumeRun, RunResumed, SaidNoted, SaidToTask, SayToTask, SayingsTaken,
+    SessionNoted, TakeSayings,
 };
 use super::progress::{RUN_GRACE, clip};
-use super::{Change, EventKind, Outbox, Principal, Refusal, Report, Scope, State, Task, TaskState, WorkerKind};
-use provost_base::limits::{SAID_TEXT_KEPT, SAYINGS_KEPT_MAX, SAYINGS_WAITING_MAX, SAY_BYTES_MAX};
+use super::{
+    Change, EventKind, Outbox, Principal, Refusal, Report, Scope, State, Task, TaskState, WorkerKind,
+};
+use provost_base::limits::{SAID_TEXT_KEPT, SAY_BYTES_MAX, SAYINGS_KEPT_MAX, SAYINGS_WAITING_MAX};
 use provost_base::{AgentId, Digest, TaskId, Timestamp, task_command};
 
 /// The session that an agent has begun, and what the agent can do with it. ACP v1, `AgentCapabilities`.
@@ -309,17 +312,15 @@ impl State {
         }
         if task.talk.as_ref().is_some_and(|it| it.closed) {
             let again = task_command("delegate --continue", task.id().as_str(), "\"…\"");
-            return refused(format!("the last turn of {worker} is over; follow up when the task has ended: {again}"));
+            return refused(format!(
+                "the last turn of {worker} is over; follow up when the task has ended: {again}"
+            ));
         }
         Ok(())
     }
 
     /// Puts on record in which session a run is.
-    pub(super) fn note_session(
-        &self,
-        verb: &NoteSession,
-        out: &mut Outbox,
-    ) -> Result<SessionNoted, Refusal> {
+    pub(super) fn note_session(&self, verb: &NoteSession, out: &mut Outbox) -> Result<SessionNoted, Refusal> {
         let task = self.tasks.get(&verb.task).ok_or(Refusal::TaskFinished)?;
         let event = TalkEvent::SessionBegun {
             task: verb.task.clone(),
@@ -352,16 +353,13 @@ impl State {
         let mut task = task.with_talk(|talk| talk.resumed += 1);
         task.state = TaskState::Running { since, lease_until: verb.until.after(RUN_GRACE) };
         task.updated_at = now;
+        self.keep_needs(&task, verb.until.after(RUN_GRACE), out);
         out.put(Change::PutTask(Arc::new(task)));
         Ok(RunResumed)
     }
 
     /// Hands out what waits for an agent; nothing is taken on any more when nothing does.
-    pub(super) fn take_sayings(
-        &self,
-        verb: &TakeSayings,
-        out: &mut Outbox,
-    ) -> Result<SayingsTaken, Refusal> {
+    pub(super) fn take_sayings(&self, verb: &TakeSayings, out: &mut Outbox) -> Result<SayingsTaken, Refusal> {
         let task = self.tasks.get(&verb.task).ok_or(Refusal::TaskFinished)?;
         let sayings: Vec<Saying> =
             task.talk.as_ref().map(|talk| talk.waiting().cloned().collect()).unwrap_or_default();

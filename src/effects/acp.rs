@@ -167,7 +167,9 @@ async fn begin(wire: &mut Wire, errand: &Errand) -> Result<Session, Untold> {
     let method = match &errand.goes_on {
         None => "session/new",
         Some(_) if !loads && !resumes => {
-            return Err(untold(": it cannot go on with a session: it offers neither session/resume nor session/load"));
+            return Err(untold(
+                ": it cannot go on with a session: it offers neither session/resume nor session/load",
+            ));
         }
         Some(id) => {
             open["sessionId"] = json!(id);

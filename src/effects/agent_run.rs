@@ -124,7 +124,8 @@ impl RunFolders {
         let session = task.talk.as_ref().and_then(|it| it.session.as_ref()).ok_or_else(gone)?;
         let sessions = place.sessions.as_ref().ok_or_else(gone)?;
         let base = sessions.base_of(session.kept.as_ref().ok_or_else(gone)?);
-        let left = orphaned_copies::of(&place.copies, task.id()).filter(|_| base.is_file()).ok_or_else(gone)?;
+        let left =
+            orphaned_copies::of(&place.copies, task.id()).filter(|_| base.is_file()).ok_or_else(gone)?;
         let name = Path::new(&*session.folder).file_name().and_then(|it| it.to_str()).ok_or_else(gone)?;
         let mut copied = Copied::left_at(left);
         if let Err(err) = copied.rename(name) {
@@ -261,7 +262,9 @@ fn as_before(copied: &mut Copied, task: &Task, copies: &Path) -> Result<(), Fail
     let session = task.order.continues.as_ref().and_then(|it| it.session.as_ref());
     let known = session.map(|it| Path::new(&*it.folder)).filter(|it| it.parent() == Some(copies));
     let Some(name) = known.and_then(|it| it.file_name()?.to_str()) else { return Ok(()) };
-    copied.rename(name).map_err(|err| jail_refused(format!("its copy cannot be where its session knows it: {err}")))
+    copied
+        .rename(name)
+        .map_err(|err| jail_refused(format!("its copy cannot be where its session knows it: {err}")))
 }
 
 /// Sees to it that there is something in a job's copy, and that it is of the folder that is wanted.

@@ -89,7 +89,8 @@ impl KeptSessions {
     pub(super) fn tidy(&self) {
         let listed = fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|entry| entry.path());
         let used = |path: &Path| {
-            let modified = fs::metadata(path.join(USED)).or_else(|_| fs::metadata(path)).and_then(|it| it.modified());
+            let modified =
+                fs::metadata(path.join(USED)).or_else(|_| fs::metadata(path)).and_then(|it| it.modified());
             modified.unwrap_or(SystemTime::UNIX_EPOCH)
         };
         let busy: HashSet<PathBuf> = self.busy().iter().map(|of| self.place(of)).collect();
@@ -97,7 +98,8 @@ impl KeptSessions {
             listed.filter(|it| !busy.contains(it)).map(|path| (used(&path), path)).collect();
         kept.sort_by_key(|it| std::cmp::Reverse(it.0));
         let oldest = SystemTime::now() - Duration::from_secs(HARVESTS_KEPT_DAYS * 24 * 60 * 60);
-        let gone = kept.iter().enumerate().filter(|(number, it)| *number >= SESSIONS_KEPT_MAX || it.0 < oldest);
+        let gone =
+            kept.iter().enumerate().filter(|(number, it)| *number >= SESSIONS_KEPT_MAX || it.0 < oldest);
         for (_, (_, path)) in gone {
             if let Err(err) = remove(path) {
                 tracing::warn!(%err, path = %path.display(), "the home of an old session was not removed");

@@ -50,6 +50,7 @@ mod reaper;
 mod reason;
 mod rehearse;
 mod result;
+mod resume;
 mod router;
 mod run;
 mod run_outside;

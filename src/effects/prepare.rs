@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use super::acp::{self, Errand};
 use super::agent_run::{self, RunFolders, WriteTree};
-use super::engine_handle::now;
 use super::door::{self, OpenDoor, WorkersDoor};
+use super::engine_handle::now;
 use super::kept_sessions::{KeptSessions, SessionLease};
 use super::mcp::{self, Call};
 use super::network;
@@ -217,7 +217,21 @@ pub(super) fn prepare_words(
     let plan = draft.check(&place.forbidden_paths).map_err(jail_refused)?;
     let call = Speech::of(profile, task, limit, (folders, model.as_deref(), session.as_ref()));
     let input = agent_run::input(task, profile);
-    Ok(Prepared { plan, secrets, outlets, tier, limit, model, door, call, before, directory, input, private, session })
+    Ok(Prepared {
+        plan,
+        secrets,
+        outlets,
+        tier,
+        limit,
+        model,
+        door,
+        call,
+        before,
+        directory,
+        input,
+        private,
+        session,
+    })
 }
 
 /// The session that a run is in, where its home can be kept for a later one.

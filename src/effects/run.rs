@@ -8,7 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, SemaphorePermit};
 use tracing::Instrument;
 
 use super::acp::{self, Steering};
-use super::agent_run::{CollectionPlan, in_its_place, is_apart, is_resumed};
+use super::agent_run::{CollectionPlan, in_its_place, is_resumed};
 use super::conversation::{Conversation, RunConversation};
 use super::mcp;
 use super::needs::Needed;
@@ -21,17 +21,15 @@ use super::scan_report::{Before, Compared};
 use super::shared_checkout::CheckoutLease;
 use super::shell::shell_profile;
 use super::tree_turns::TreeTurn;
-use super::work_tree_run::{By, TreeOutcome, rescue};
+use super::work_tree_run::{By, TreeOutcome};
 use super::worker::{RunControl, Workers};
-use provost_base::limits::HARVESTS_KEPT_DAYS;
 use provost_base::{EffectId, TaskId, Timestamp};
 use provost_domain::command::{BeginRun, EndRun, NoteFiles, Record, ResumeRun};
-use provost_domain::{Changeset, Failure, Refusal, ScanReport, Task, TaskState, Tier, Watched};
+use provost_domain::{Changeset, Failure, Refusal, ScanReport, Task, Tier, Watched};
 use provost_egress::{Open, Outlets};
 use provost_jail::{
-    Copies, ExitReason, Handed, Limits, LiveOutput, Profile, Running, Stream, conversation, launch_with,
+    ExitReason, Handed, Limits, LiveOutput, Profile, Running, Stream, conversation, launch_with,
 };
-use provost_workspace::orphaned_copies;
 
 /// How long output can still be read after the end of its run, by those who follow it.
 const OUTPUT_KEPT: Duration = Duration::from_secs(60);
@@ -75,7 +73,7 @@ struct As {
 }
 
 /// What is known of a run when it is over.
-struct Over {
+pub(super) struct Over {
     end: End,
     output: Output,
     prepared: Option<As>,
@@ -84,9 +82,9 @@ struct Over {
     /// Whether its agent went away in the middle of the conversation.
     was_left: bool,
     /// The changes of it that were kept; `None` where none were to be.
-    harvest: Option<Changeset>,
+    pub(super) harvest: Option<Changeset>,
     /// What has become of them in its work tree.
-    tree: Option<TreeOutcome>,
+    pub(super) tree: Option<TreeOutcome>,
 }
 
 impl Over {
@@ -94,64 +92,11 @@ impl Over {
         Self::of(End::NotStarted(failure), None)
     }
 
-    fn of(end: End, started: Option<Timestamp>) -> Self {
+    pub(super) fn of(end: End, started: Option<Timestamp>) -> Self {
         let output = Output::default();
         let (processes_reached, was_left) = (false, false);
         Self { end, output, prepared: None, started, processes_reached, was_left, harvest: None, tree: None }
     }
-}
-
-/// Goes on with a run that an earlier daemon began, where its agent can, or reports it: no daemon saw its end.
-pub(super) async fn lost(once: Once) {
-    let Once { workers, effect, task, .. } = &once;
-    let Ok(found) = workers.handle.look(task).await else { return };
-    let Some((found, _)) = found else { return workers.handle.settle(*effect).await };
-    if workers.can_take_up(&found).await {
-        return once.carry_out().await;
-    }
-    let (workers, effect, task) = (workers.clone(), *effect, task.clone());
-    report_lost(workers.clone(), effect, task.clone(), found).await;
-    workers.done(&task, &once.order);
-}
-
-async fn report_lost(workers: Arc<Workers>, effect: EffectId, task: TaskId, found: Arc<Task>) {
-    let started = match found.state {
-        TaskState::Running { since, .. } => Some(since),
-        _ => None,
-    };
-    let profile = profile_of(&workers, &found);
-    let mut over = Over::of(End::Lost("daemon ended"), started);
-    match found.order.work_tree {
-        Some(_) => (over.harvest, over.tree) = rescue(&workers, &found).await,
-        None => over.harvest = remains(&workers, &found, &profile).await,
-    }
-    // A comparison from before the crash stays true; without one, it is not known what
-    // the workspace was like.
-    let unseen = workers.left_unseen(&task);
-    if found.handoff.is_none() && (profile.copies == Copies::No || unseen.is_some()) {
-        let unknown =
-            || ScanReport::unknown("the daemon ended while it ran, so there is nothing to compare with");
-        note_report(&workers, &task, unseen.map_or_else(unknown, |it| it.report), None).await;
-    }
-    report(&workers, effect, found, profile, over).await;
-}
-
-/// What there is to say of the changes that a lost run has made in its private copy.
-async fn remains(workers: &Workers, task: &Task, profile: &Profile) -> Option<Changeset> {
-    if !is_apart(task, profile) {
-        return None;
-    }
-    let (copies, id) = (workers.place.copies.clone(), task.id().clone());
-    let found = tokio::task::spawn_blocking(move || orphaned_copies::of(&copies, &id)).await.ok().flatten();
-    let why = match found {
-        Some(place) => format!(
-            "what it had changed is not among the artifacts: the private copy in which it worked is at {}, as it was then, \
-             and is removed after {HARVESTS_KEPT_DAYS} days; compare it with the workspace (git diff --no-index)",
-            place.display()
-        ),
-        None => "what it had changed is lost: its private copy is not there any more".into(),
-    };
-    Some(Changeset { left_out: vec![why.into()], incomplete: true, ..Changeset::default() })
 }
 
 impl Once {
@@ -423,26 +368,6 @@ impl Once {
             .map_err(|refusal| jail_refused(format!("its secrets could not be put on record: {refusal}")))
     }
 
-    /// Leaves the copy of an agent that has died for a run that goes on in its session. `false` where there can be none.
-    async fn leaves_it_to_another(&self, prepared: &mut Prepared) -> bool {
-        let workers = &self.workers;
-        let stops = workers.handle.shutdown.is_cancelled() || self.order.stop.is_cancelled();
-        if stops || !prepared.private.is_own() || prepared.session.is_none() {
-            return false;
-        }
-        let Ok(Some((task, _))) = workers.handle.look(&self.task).await else { return false };
-        if !task.can_be_resumed() {
-            return false;
-        }
-        let (private, session) = (std::mem::take(&mut prepared.private), prepared.session.take());
-        let (copies, task) = (workers.place.copies.clone(), self.task.clone());
-        let work = move || {
-            drop(session);
-            private.leave(&copies, &task)
-        };
-        tokio::task::spawn_blocking(work).await.unwrap_or_default()
-    }
-
     async fn watch(
         &self,
         prepared: &Prepared,
@@ -557,21 +482,6 @@ impl Once {
 }
 
 impl Workers {
-    /// Whether a run can begin again that an earlier daemon began: its agent can, and its copy is there.
-    async fn can_take_up(&self, task: &Task) -> bool {
-        let profile = (self.profiles)(&task.order.worker);
-        if !task.can_be_resumed() || !is_resumed(task) || profile.is_none_or(|it| it.acp.is_none()) {
-            return false;
-        }
-        let session = task.talk.as_ref().and_then(|it| it.session.clone());
-        let (place, id) = (self.place.clone(), task.id().clone());
-        let work = move || {
-            let base = place.sessions.as_ref().zip(session?.kept).map(|(kept, first)| kept.base_of(&first))?;
-            orphaned_copies::of(&place.copies, &id).filter(|_| base.is_file())
-        };
-        tokio::task::spawn_blocking(work).await.ok().flatten().is_some()
-    }
-
     /// Waits for the turn of a task in its work tree, if it works in one.
     pub(super) async fn tree_turn(&self, task: &Task) -> Result<Option<TreeTurn>, Failure> {
         match (&task.order.work_tree, &self.place.trees) {
@@ -604,13 +514,18 @@ fn talk_with(
 }
 
 /// The task's worker; for one that is not configured any more, enough of it to speak of it.
-fn profile_of(workers: &Workers, task: &Task) -> Arc<Profile> {
+pub(super) fn profile_of(workers: &Workers, task: &Task) -> Arc<Profile> {
     let worker = &task.order.worker;
     (workers.profiles)(worker).unwrap_or_else(|| Arc::new(Profile { id: worker.clone(), ..shell_profile() }))
 }
 
 /// Puts on record what a run has left, before its end. So an agent that gets the end gets that, too.
-async fn note_report(workers: &Workers, task: &TaskId, handoff: ScanReport, watched: Option<Watched>) {
+pub(super) async fn note_report(
+    workers: &Workers,
+    task: &TaskId,
+    handoff: ScanReport,
+    watched: Option<Watched>,
+) {
     if handoff.is_tainted() {
         tracing::warn!(%task, findings = handoff.findings.len(), unknown = ?handoff.unknown, "tainted");
     }
@@ -621,7 +536,13 @@ async fn note_report(workers: &Workers, task: &TaskId, handoff: ScanReport, watc
 }
 
 /// Reads the result off what is known and puts it on record.
-async fn report(workers: &Workers, effect: EffectId, task: Arc<Task>, profile: Arc<Profile>, over: Over) {
+pub(super) async fn report(
+    workers: &Workers,
+    effect: EffectId,
+    task: Arc<Task>,
+    profile: Arc<Profile>,
+    over: Over,
+) {
     let id = task.id().clone();
     let (its_task, its_profile) = (task.clone(), profile.clone());
     let ended = workers.handle.engine.now();

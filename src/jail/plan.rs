@@ -531,7 +531,9 @@ impl Plan {
             lines.push((Topic::Protected, none));
         }
         let home = match self.tier {
-            Tier::Ns if self.kept_home.is_some() => format!("{KEPT_HOME}, kept for later runs of its session"),
+            Tier::Ns if self.kept_home.is_some() => {
+                format!("{KEPT_HOME}, kept for later runs of its session")
+            }
             Tier::Ns => format!("{}, empty", self.home.display()),
             Tier::Ll | Tier::Job => "a private folder, removed afterwards".into(),
         };

@@ -10,7 +10,10 @@ impl Provost {
     pub(super) async fn settle_continued(&self, who: &Principal, verb: &mut Delegate) -> Option<Box<str>> {
         let continued = verb.continues.clone()?;
         let Ok(earlier) = self.task(&continued.task).await else {
-            return Some(format!("there is no task {} to go on with; `provost task list` lists tasks", continued.task).into());
+            return Some(
+                format!("there is no task {} to go on with; `provost task list` lists tasks", continued.task)
+                    .into(),
+            );
         };
         match session_of(&earlier, who, verb) {
             Ok(session) => {
@@ -30,10 +33,16 @@ impl Provost {
 fn session_of(earlier: &Task, who: &Principal, verb: &Delegate) -> Result<AgentSession, String> {
     let (id, worker) = (earlier.id(), &earlier.order.worker);
     if earlier.asked_by != *who.agent() && (!who.may(Scope::Operate) || who.is_of_agents()) {
-        return Err(format!("task {id} belongs to {}, who alone goes on with it, as people do", earlier.asked_by));
+        return Err(format!(
+            "task {id} belongs to {}, who alone goes on with it, as people do",
+            earlier.asked_by
+        ));
     }
     if verb.worker != *worker {
-        return Err(format!("task {id} was done by {worker}, and {} has no part in its session", verb.worker));
+        return Err(format!(
+            "task {id} was done by {worker}, and {} has no part in its session",
+            verb.worker
+        ));
     }
     if verb.errand.is_some() {
         return Err("what an editor asks begins a session of its own".into());
@@ -46,7 +55,9 @@ fn session_of(earlier: &Task, who: &Principal, verb: &Delegate) -> Result<AgentS
         return Err(format!("task {id} has no session to go on with: only agents that speak ACP begin one"));
     };
     if !session.goes_on() {
-        return Err(format!("{worker} cannot go on with a session in a new process: it offers neither session/resume nor session/load"));
+        return Err(format!(
+            "{worker} cannot go on with a session in a new process: it offers neither session/resume nor session/load"
+        ));
     }
     if session.kept.is_none() {
         return Err(format!(
@@ -54,7 +65,8 @@ fn session_of(earlier: &Task, who: &Principal, verb: &Delegate) -> Result<AgentS
         ));
     }
     let is_left = |it: &provost_domain::TaskChanges| {
-        earlier.order.work_tree.is_none() && matches!(it.state(), ChangesState::Kept | ChangesState::PartlyTaken)
+        earlier.order.work_tree.is_none()
+            && matches!(it.state(), ChangesState::Kept | ChangesState::PartlyTaken)
     };
     if earlier.changes.as_ref().is_some_and(is_left) {
         let [apply, discard] = ["apply", "discard"].map(|it| task_command(it, id.as_str(), ""));

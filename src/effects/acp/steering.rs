@@ -24,7 +24,11 @@ impl Steering {
     /// Puts the session on record, before the agent is asked to do anything in it.
     pub(super) async fn begun(&self, session: AgentSession) -> Result<(), Untold> {
         let verb = NoteSession { task: self.task.clone(), session };
-        self.handle.tell(verb).await.map(drop).map_err(|it| untold(format!(": its session is not on record: {it}")))
+        self.handle
+            .tell(verb)
+            .await
+            .map(drop)
+            .map_err(|it| untold(format!(": its session is not on record: {it}")))
     }
 
     /// What waits for the agent. When nothing does, nothing is taken on any more.
@@ -42,9 +46,7 @@ impl Steering {
 
     /// Returns when the agent's turn is to be ended for something that was said, with a later number than this.
     pub(super) async fn hurried(&self, after: u32) {
-        let said = |event: &Event| {
-            matches!(&event.kind, EventKind::Talk(TalkEvent::TaskSaid { task, now: true, .. }) if *task == self.task)
-        };
+        let said = |event: &Event| matches!(&event.kind, EventKind::Talk(TalkEvent::TaskSaid { task, now: true, .. }) if *task == self.task);
         let waits = || async {
             let hurried = self.handle.look_at(IsHurried(self.task.clone(), after)).await?;
             Ok(hurried.then_some(()))

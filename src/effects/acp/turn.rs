@@ -77,7 +77,9 @@ impl Turn<'_> {
         // What the agent has said of itself before is no part of its answer.
         self.wire.show(&json!({ "provost": "turn" }));
         for it in &prompt.sayings {
-            self.wire.show(&json!({ "provost": "said", "number": it.number, "by": it.by.as_str(), "text": it.text }));
+            self.wire.show(
+                &json!({ "provost": "said", "number": it.number, "by": it.by.as_str(), "text": it.text }),
+            );
         }
         let params = json!({ "sessionId": self.session.id, "prompt": prompt.blocks() });
         let mut open = Open {
@@ -92,7 +94,8 @@ impl Turn<'_> {
         let (steering, through) = (self.steering, prompt.through());
         let mut hurried = std::pin::pin!(steering.hurried(through));
         loop {
-            let (is_cancelled, until) = (open.cancelled.is_some(), open.cancelled.unwrap_or_else(Instant::now));
+            let (is_cancelled, until) =
+                (open.cancelled.is_some(), open.cancelled.unwrap_or_else(Instant::now));
             tokio::select! {
                 biased;
                 () = sleep_until(until), if is_cancelled => {

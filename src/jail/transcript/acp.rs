@@ -22,6 +22,7 @@ pub(super) fn read(said: &mut Said, line: &Value) -> bool {
             said.pauses();
             said.steps += 1;
             said.log(&format!("* {}", text(line, "title")));
+            differences(said, line);
         }
         "tool_call_update" => called(said, line),
         "plan" => {
@@ -53,10 +54,24 @@ fn called(said: &mut Said, line: &Value) {
     if !text(line, "title").is_empty() {
         said.log(&format!("  {}", text(line, "title")));
     }
+    differences(said, line);
     if text(line, "status") == "failed" {
         let why = line.get("rawOutput").and_then(Value::as_str);
         let content = || line.pointer("/content/0/content/text").and_then(Value::as_str);
         said.log(&format!("  failed: {}", why.or_else(content).unwrap_or("it does not say why")));
+    }
+}
+
+/// What a call changes, file by file; the whole texts are in the run's output.
+fn differences(said: &mut Said, line: &Value) {
+    let content = line["content"].as_array().into_iter().flatten();
+    for diff in content.filter(|it| it["type"] == "diff") {
+        let lines = |key: &str| diff.get(key).and_then(Value::as_str).map(|it| it.lines().count());
+        let path = text(diff, "path");
+        match (lines("oldText"), lines("newText").unwrap_or_default()) {
+            (Some(old), new) => said.log(&format!("  changes {path}: {old} lines become {new}")),
+            (None, new) => said.log(&format!("  writes {path}: {new} lines")),
+        }
     }
 }
 
@@ -105,7 +120,8 @@ fn used(said: &mut Said, usage: &Value) {
     used.input = count(&["inputTokens", "input_tokens"], before.input).or(used.input);
     used.output = count(&["outputTokens", "output_tokens"], before.output).or(used.output);
     used.reasoning = count(&["thoughtTokens", "reasoningOutputTokens"], before.reasoning).or(used.reasoning);
-    used.cache_read = count(&["cachedReadTokens", "cachedInputTokens"], before.cache_read).or(used.cache_read);
+    used.cache_read =
+        count(&["cachedReadTokens", "cachedInputTokens"], before.cache_read).or(used.cache_read);
     used.cache_write = count(&["cachedWriteTokens"], before.cache_write).or(used.cache_write);
 }
 

@@ -45,6 +45,7 @@ struct Kept {
 async fn say(call: Call, asked: Say) -> Result<Said<Kept>, ToolError> {
     let request = wire::SayToTask { task: asked.task_id, text: asked.text, now: asked.now };
     let said = call.client().say(&request).await?;
-    let text = format!("Kept as number {} for the agent of task {}; {} wait.", said.number, said.task, said.waiting);
+    let text =
+        format!("Kept as number {} for the agent of task {}; {} wait.", said.number, said.task, said.waiting);
     Ok(Said { text, answer: Kept { task_id: said.task, number: said.number, waiting: said.waiting } })
 }

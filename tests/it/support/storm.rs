@@ -80,7 +80,7 @@ pub(crate) fn settings() -> Settings {
         tier: Tier::Ns,
         git: Default::default(),
         copy: false,
-        speaks: false,
+        speaks: true,
         needs: Vec::new(),
         needs_wait: Ttl::minutes(30),
         broken: None,

@@ -41,7 +41,13 @@ impl<'a> JailPaths<'a> {
         let mut writable = vec!["/tmp".into(), "/dev/shm".into(), plan.home.clone()];
         let kept = plan.kept_home.as_ref().map(|_| PathBuf::from(KEPT_HOME));
         writable.extend(kept.clone());
-        Self { home: kept.unwrap_or_else(|| plan.home.clone()), tmp: "/tmp".into(), writable, processes, shares }
+        Self {
+            home: kept.unwrap_or_else(|| plan.home.clone()),
+            tmp: "/tmp".into(),
+            writable,
+            processes,
+            shares,
+        }
     }
 
     /// In a private folder on the host.

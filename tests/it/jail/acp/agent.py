@@ -68,6 +68,10 @@ def allowed(message):
     return message.get("result", {}).get("outcome", {}).get("optionId") == "yes"
 
 
+def home(name):
+    return os.path.join(os.environ["HOME"], name)
+
+
 def do(line):
     verb, _, rest = line.partition(" ")
     name, _, text = rest.partition(" ")
@@ -133,6 +137,17 @@ def do(line):
         sys.stdout.flush()
     elif verb == "usage":
         update({"sessionUpdate": "usage_update", "used": 5, "size": 10, "cost": {"amount": float(name), "currency": "USD"}})
+    elif verb == "remember":
+        with open(home("memory"), "a", encoding="utf-8") as file:
+            file.write(name + " ")
+    elif verb == "recall":
+        with open(home("memory"), encoding="utf-8") as file:
+            say("remembers " + file.read())
+    elif verb == "die-once":
+        if not os.path.exists(home("died")):
+            open(home("died"), "w").close()
+            os._exit(3)
+        say("went on ")
     elif verb == "until-cancel":
         # Its turn ends when it is cancelled, and not before.
         while not state["cancelled"]:
@@ -172,6 +187,8 @@ def handle(message):
             send({"id": id, "error": {"code": -32000, "message": "Authentication required"}})
             return
         state["cwd"] = params["cwd"]
+        with open(home("folder"), "w", encoding="utf-8") as file:
+            file.write(params["cwd"])
         say("too early ")
         made = {"sessionId": SESSION, "modes": {"currentModeId": "auto", "availableModes": MODES}}
         if HOW == "options":
@@ -191,6 +208,8 @@ def handle(message):
         send({"id": id, "result": {"configOptions": []}})
     elif method == "session/prompt":
         say(f"[{state['mode']} {state.get('how')} {state.get('what')} {json.dumps(state['offered'], sort_keys=True)}] ")
+        if "by" in state:
+            say(f"[{state['by']}, same folder: {state['same']}] ")
         state["cancelled"], state["turns"] = False, state["turns"] + 1
         if HOW == "two-sessions":
             say("NOT OURS", "session-2")
@@ -201,6 +220,16 @@ def handle(message):
         reason = HOW[5:] if HOW.startswith("stop-") else "cancelled" if state["cancelled"] else "end_turn"
         usage = {"inputTokens": 200, "outputTokens": 50, "cachedReadTokens": 14, "totalTokens": 264}
         send({"id": id, "result": {"stopReason": reason, "usage": usage}})
+    elif method in ("session/resume", "session/load"):
+        if not os.path.exists(home("folder")) or params["sessionId"] != SESSION:
+            send({"id": id, "error": {"code": -32002, "message": "no such session", "data": {"sessionId": params["sessionId"]}}})
+            return
+        with open(home("folder"), encoding="utf-8") as file:
+            state["same"] = file.read() == params["cwd"]
+        state["cwd"], state["by"] = params["cwd"], method
+        if method == "session/load":
+            say("REPLAYED ")
+        send({"id": id, "result": {"modes": {"currentModeId": "auto", "availableModes": MODES}}})
     elif method == "session/cancel":
         state["cancelled"] = HOW != "never-cancels"
     elif method == "session/close":

@@ -13,12 +13,12 @@ use crate::support::waits::until_some;
 use crate::support::{Daemon, World, eventually};
 
 /// Delegates a goal, and returns at once.
-fn begun(world: &World, task: &str, goal: &str) {
+pub(super) fn begun(world: &World, task: &str, goal: &str) {
     let output = world.command(&["delegate", goal, "--worker", "coder", "--task", task]).output().unwrap();
     assert!(output.status.success(), "{output:?}");
 }
 
-fn shown(world: &World, task: &str) -> Value {
+pub(super) fn shown(world: &World, task: &str) -> Value {
     let output = world.command(&["task", "show", task, "--json"]).output().unwrap();
     serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"))
 }
@@ -28,11 +28,11 @@ fn until(world: &World, task: &str, what: &str, is_so: impl Fn(&Value) -> bool) 
 }
 
 /// Waits until the agent has its session, and so its first turn.
-fn at_work(world: &World, task: &str) -> Value {
+pub(super) fn at_work(world: &World, task: &str) -> Value {
     until(world, task, "its session has begun", |it| it["session"].is_object())
 }
 
-fn over(world: &World, task: &str) -> Value {
+pub(super) fn over(world: &World, task: &str) -> Value {
     until(world, task, "the task is over", |it| {
         matches!(it["state"].as_str(), Some("completed" | "failed" | "cancelled"))
     })
@@ -43,13 +43,13 @@ fn say(world: &World, task: &str, text: &str, flags: &[&str]) -> Output {
     world.command(&words).output().unwrap()
 }
 
-fn said(world: &World, task: &str, text: &str, flags: &[&str]) -> Value {
+pub(super) fn said(world: &World, task: &str, text: &str, flags: &[&str]) -> Value {
     let output = say(world, task, text, flags);
     assert!(output.status.success(), "{output:?}\n{}", world.log());
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-fn refused(output: &Output) -> String {
+pub(super) fn refused(output: &Output) -> String {
     assert!(!output.status.success(), "{output:?}");
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
@@ -68,7 +68,10 @@ fn what_is_said_waits_for_the_end_of_the_turn_and_is_the_next_one() {
     let (world, _daemon) = in_place("");
     begun(&world, "t1", "until-file go\nrun a\nsay first");
     at_work(&world, "t1");
-    assert_eq!(said(&world, "t1", "run b\nsay second", &[]), json!({ "task": "t1", "number": 1, "waiting": 1 }));
+    assert_eq!(
+        said(&world, "t1", "run b\nsay second", &[]),
+        json!({ "task": "t1", "number": 1, "waiting": 1 })
+    );
     assert_eq!(said(&world, "t1", "run c\nsay \u{1b}[31mred", &[])["waiting"], 2);
     let waits = shown(&world, "t1");
     assert_eq!(waits["said"][0]["state"], "waiting");
@@ -96,10 +99,12 @@ fn the_transcript_says_who_said_it_and_what_acts_on_a_terminal_is_taken_out() {
     at_work(&world, "t1");
     said(&world, "t1", "say \u{1b}[2J\u{1b}]0;title\u{7}cleared", &[]);
     let mut follow = world.command(&["task", "show", "t1", "--wait"]);
-    let follow = follow.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let follow =
+        follow.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
     sign(&world);
     let followed = follow.wait_with_output().unwrap();
-    let text = String::from_utf8_lossy(&followed.stdout).into_owned() + &String::from_utf8_lossy(&followed.stderr);
+    let text =
+        String::from_utf8_lossy(&followed.stdout).into_owned() + &String::from_utf8_lossy(&followed.stderr);
     assert!(text.contains(": say") && text.contains("cleared"), "{text}");
     assert!(!text.contains('\u{1b}') && !text.contains('\u{7}'), "{text:?}");
     let plain = world.command(&["task", "show", "t1"]).output().unwrap();
@@ -180,7 +185,8 @@ fn its_asker_and_people_may_say_something_and_no_other_agent() {
     assert!(person.status.success(), "{person:?}");
     sign(&world);
     let task = over(&world, "t1");
-    let by: Vec<&str> = task["said"].as_array().unwrap().iter().map(|it| it["by"].as_str().unwrap()).collect();
+    let by: Vec<&str> =
+        task["said"].as_array().unwrap().iter().map(|it| it["by"].as_str().unwrap()).collect();
     assert_eq!(by[0], "orch");
     assert_eq!(by.len(), 2, "{task:#}");
 }
