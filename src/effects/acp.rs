@@ -5,6 +5,7 @@
 //! happens in its jail; it sets the mode in which the agent asks; and each permission request is judged by the rules. The
 //! agent is hostile: its lines, all that it writes, the handshake and the requests that wait at once have bounds.
 
+mod elicitation;
 mod modes;
 mod permissions;
 mod steering;
@@ -17,6 +18,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
+pub use elicitation::Asker;
 pub use permissions::{Judge, Verdict};
 pub(super) use steering::Steering;
 
@@ -43,6 +45,17 @@ const CLOSING: Duration = Duration::from_secs(1);
 /// What an agent is told whose run begins again. It may not have had its task yet.
 const RESUMED: &str = "Your process ended in the middle of your work, and was begun again in the same session. Go on where you \
     were. The task is:\n\n";
+
+/// Whom an agent reaches while it works.
+#[derive(Clone)]
+pub(super) struct Ways {
+    /// Judges its permission requests; without one they are denied.
+    pub(super) judge: Option<Judge>,
+    /// Has its questions answered; without one they are declined.
+    pub(super) asker: Option<Asker>,
+    /// Brings it what is said to it.
+    pub(super) steering: Steering,
+}
 
 /// What an agent is asked to do.
 #[derive(Clone, Debug)]
@@ -84,7 +97,7 @@ pub(super) async fn converse(
     ours: OurEnd,
     errand: Errand,
     live: LiveOutput,
-    (judge, steering): (Option<Judge>, Steering),
+    ways: Ways,
 ) -> Result<Spoke, Untold> {
     let mut wire = Wire::new(ours, live);
     let session = match timeout(Duration::from_millis(ACP_HANDSHAKE_MS_MAX), begin(&mut wire, &errand)).await
@@ -92,8 +105,8 @@ pub(super) async fn converse(
         Ok(session) => session?,
         Err(_) => return Err(untold(format!(": no session within {}s", ACP_HANDSHAKE_MS_MAX / 1000))),
     };
-    steering.begun(session.record(&errand)).await?;
-    talk(&mut wire, (&errand, &session), judge, &steering).await?;
+    ways.steering.begun(session.record(&errand)).await?;
+    talk(&mut wire, (&errand, &session), &ways).await?;
     if session.closes {
         let close = wire.ask("session/close", json!({ "sessionId": session.id }));
         // It is ended all the same.
@@ -103,17 +116,12 @@ pub(super) async fn converse(
 }
 
 /// Turn after turn, until nothing waits that was said to the agent. The last turn's end is that of the conversation.
-async fn talk(
-    wire: &mut Wire,
-    (errand, session): (&Errand, &Session),
-    judge: Option<Judge>,
-    steering: &Steering,
-) -> Result<(), Untold> {
+async fn talk(wire: &mut Wire, (errand, session): (&Errand, &Session), ways: &Ways) -> Result<(), Untold> {
     let mut prompt = Prompt::goal(&errand.goal);
     loop {
-        let turn = Turn { wire: &mut *wire, errand, session, judge: judge.clone(), steering };
+        let turn = Turn { wire: &mut *wire, errand, session, ways };
         let ended = turn.carry_out(&prompt).await?;
-        let sayings = steering.take().await;
+        let sayings = ways.steering.take().await;
         if sayings.is_empty() {
             return ended;
         }
@@ -218,7 +226,8 @@ async fn begin(wire: &mut Wire, errand: &Errand) -> Result<Session, Untold> {
 fn hello() -> Value {
     json!({
         "protocolVersion": VERSION,
-        "clientCapabilities": { "fs": { "readTextFile": false, "writeTextFile": false }, "terminal": false },
+        "clientCapabilities": { "fs": { "readTextFile": false, "writeTextFile": false }, "terminal": false,
+            "elicitation": { "form": {} } },
         "clientInfo": { "name": "provost", "title": "Provost", "version": env!("CARGO_PKG_VERSION") },
     })
 }

@@ -68,7 +68,7 @@ mod watcher;
 mod work_tree_run;
 mod worker;
 
-pub use acp::{Judge as PermissionJudge, Verdict as PermissionVerdict};
+pub use acp::{Asker as QuestionAsker, Judge as PermissionJudge, Verdict as PermissionVerdict};
 pub use agent_run::{Keep, WriteTree};
 pub use capture_config::{Backend, CaptureConfig, ScreenshotFolder};
 pub use deeds::{DeedHands, Undertaking};

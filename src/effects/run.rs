@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, SemaphorePermit};
 use tracing::Instrument;
 
-use super::acp::{self, Steering};
+use super::acp::{self, Steering, Ways};
 use super::agent_run::{CollectionPlan, in_its_place, is_resumed};
 use super::conversation::{Conversation, RunConversation};
 use super::mcp;
@@ -388,7 +388,8 @@ impl Once {
         let prepared_as = Some(As { tier: prepared.tier, model: prepared.model.clone(), limits });
         let started = workers.handle.engine.now();
         let steering = Steering::of(&workers.handle, &self.task);
-        let launched = match talk_with(prepared, &mut handed, &live, (workers.judge.clone(), steering)) {
+        let ways = Ways { judge: workers.judge.clone(), asker: workers.asker.clone(), steering };
+        let launched = match talk_with(prepared, &mut handed, &live, ways) {
             Ok(talk) => {
                 let supervisor = prepared.supervisor(&workers.supervisor);
                 let launched = launch_with(&supervisor, &prepared.plan, handed, live.clone());
@@ -502,7 +503,7 @@ fn talk_with(
     prepared: &Prepared,
     handed: &mut Handed,
     live: &LiveOutput,
-    ways: (Option<acp::Judge>, Steering),
+    ways: Ways,
 ) -> std::io::Result<Option<Conversation>> {
     let Some(call) = prepared.call.clone() else { return Ok(None) };
     let (ours, theirs) = conversation()?;

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::acp::Judge;
+use super::acp::{Asker, Judge};
 use super::agent_run::{Keep, WriteTree};
 use super::door::OpenDoor;
 use super::engine_handle::EngineHandle;
@@ -78,6 +78,8 @@ pub struct WorkerParts {
     pub commits: WriteTree,
     /// Judges the permission requests of agents that are spoken to; without it they are denied.
     pub judge: Option<Judge>,
+    /// Has the questions of such agents answered; without it they are declined.
+    pub asker: Option<Asker>,
 }
 
 /// Says how much of a run's changes is kept.
@@ -97,6 +99,7 @@ pub(super) struct Workers {
     pub(super) room: RoomNow,
     pub(super) withhold: Withhold,
     pub(super) judge: Option<Judge>,
+    pub(super) asker: Option<Asker>,
     pub(super) tree_turns: TreeTurns,
     known: Mutex<HashMap<TaskId, Arc<RunControl>>>,
     /// What runs have left whose end no daemon saw.
@@ -143,6 +146,7 @@ impl Workers {
             room: parts.room,
             withhold: parts.withhold,
             judge: parts.judge,
+            asker: parts.asker,
             tree_turns: TreeTurns::default(),
             known: Mutex::default(),
             unseen: Mutex::default(),

@@ -39,5 +39,8 @@ pub const ACP_CANCEL_MS_MAX: u64 = 10_000;
 /// Longest id of an agent's session, in bytes; those of real agents are UUIDs.
 pub const ACP_SESSION_ID_MAX: usize = 256;
 
+/// How long a question of an agent's waits for its answer, in milliseconds; then it is declined, and the agent goes on.
+pub const ACP_ANSWER_MS_MAX: u64 = 600_000;
+
 /// Sessions of agents whose homes are kept for a follow-up; the oldest go first.
 pub const SESSIONS_KEPT_MAX: usize = 50;

@@ -5,14 +5,16 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
-use super::permissions::{Asked, Judge, Verdict, merge};
-use super::steering::Steering;
+use super::elicitation::Form;
+use super::permissions::{Asked, Verdict, merge};
 use super::wire::{Answer, Incoming, Wire};
-use super::{Errand, Session, Untold, untold};
+use super::{Errand, Session, Untold, Ways, untold};
 use provost_base::Ttl;
-use provost_base::limits::{ACP_CALLS_KNOWN_MAX, ACP_CANCEL_MS_MAX, ACP_MODE_CHANGES_MAX, ACP_QUESTIONS_MAX};
+use provost_base::limits::{
+    ACP_ANSWER_MS_MAX, ACP_CALLS_KNOWN_MAX, ACP_CANCEL_MS_MAX, ACP_MODE_CHANGES_MAX, ACP_QUESTIONS_MAX,
+};
 use provost_domain::Saying;
 
 /// The code for a request that its asker has taken back. ACP v1, "Cancellation".
@@ -50,8 +52,7 @@ pub(super) struct Turn<'a> {
     pub(super) wire: &'a mut Wire,
     pub(super) errand: &'a Errand,
     pub(super) session: &'a Session,
-    pub(super) judge: Option<Judge>,
-    pub(super) steering: &'a Steering,
+    pub(super) ways: &'a Ways,
 }
 
 /// The state of a turn that is under way.
@@ -60,6 +61,9 @@ struct Open {
     /// Requests that are being judged, by their JSON-RPC ids in text.
     judged: JoinSet<(Asked, Verdict)>,
     waiting: HashMap<String, (Value, tokio::task::AbortHandle)>,
+    /// Questions that wait for a person, with the results for the agent.
+    asked: JoinSet<(Value, Value)>,
+    unanswered: HashMap<String, Value>,
     calls: Calls,
     mode_changes: usize,
     /// Whether what was said to the agent is not known to have reached it.
@@ -86,12 +90,14 @@ impl Turn<'_> {
             prompt: self.wire.send_request("session/prompt", params).await?,
             judged: JoinSet::new(),
             waiting: HashMap::new(),
+            asked: JoinSet::new(),
+            unanswered: HashMap::new(),
             calls: Calls::default(),
             mode_changes: 0,
             unheard: !prompt.sayings.is_empty(),
             cancelled: None,
         };
-        let (steering, through) = (self.steering, prompt.through());
+        let (steering, through) = (&self.ways.steering, prompt.through());
         let mut hurried = std::pin::pin!(steering.hurried(through));
         loop {
             let (is_cancelled, until) =
@@ -109,6 +115,13 @@ impl Turn<'_> {
                         && open.waiting.remove(&asked.id.to_string()).is_some()
                     {
                         self.answer(&asked, &verdict).await?;
+                    }
+                }
+                Some(done) = open.asked.join_next() => {
+                    if let Ok((id, result)) = done
+                        && open.unanswered.remove(&id.to_string()).is_some()
+                    {
+                        self.wire.answer(&id, result).await?;
                     }
                 }
                 incoming = self.wire.next() => {
@@ -141,6 +154,10 @@ impl Turn<'_> {
         for id in open.waiting.drain().map(|(_, (id, _))| id) {
             self.wire.answer(&id, json!({ "outcome": { "outcome": "cancelled" } })).await?;
         }
+        open.asked.abort_all();
+        for id in open.unanswered.drain().map(|(_, id)| id) {
+            self.wire.answer(&id, json!({ "action": "cancel" })).await?;
+        }
         Ok(())
     }
 
@@ -151,6 +168,9 @@ impl Turn<'_> {
         method: &str,
         params: &Value,
     ) -> Result<(), Untold> {
+        if method == "elicitation/create" {
+            return self.elicit(open, id, params).await;
+        }
         if method != "session/request_permission" {
             return self.wire.refuse(&id, method).await;
         }
@@ -168,7 +188,7 @@ impl Turn<'_> {
             Some("too many of its requests wait already")
         } else if !asked.can_be_allowed() {
             Some("it offers no way to allow it once")
-        } else if self.judge.is_none() {
+        } else if self.ways.judge.is_none() {
             Some("no rules can be asked here")
         } else {
             None
@@ -176,10 +196,32 @@ impl Turn<'_> {
         if let Some(why) = refusal {
             return self.answer(&asked, &Verdict::Denied(why.into())).await;
         }
-        let Some(judge) = &self.judge else { return Ok(()) };
+        let Some(judge) = &self.ways.judge else { return Ok(()) };
         let (id, verdict) = (asked.id.clone(), judge(&self.errand.task, asked.question.clone()));
         let handle = open.judged.spawn(async move { (asked, verdict.await) });
         open.waiting.insert(id.to_string(), (id, handle));
+        Ok(())
+    }
+
+    /// Puts a question of the agent's to a person. What is no form that can be asked is declined.
+    async fn elicit(&mut self, open: &mut Open, id: Value, params: &Value) -> Result<(), Untold> {
+        let key = id.to_string();
+        let is_taken = params["sessionId"] == self.session.id.as_str()
+            && open.cancelled.is_none()
+            && open.unanswered.len() < ACP_QUESTIONS_MAX
+            && !open.unanswered.contains_key(&key);
+        let form = Form::read(params).filter(|_| is_taken);
+        let (Some(form), Some(asker)) = (form, &self.ways.asker) else {
+            return self.wire.answer(&id, json!({ "action": "decline" })).await;
+        };
+        self.wire.show(&json!({ "provost": "question", "text": form.question }));
+        let answer = asker(&self.errand.task, form.question.clone());
+        open.unanswered.insert(key, id.clone());
+        open.asked.spawn(async move {
+            let answer = timeout(Duration::from_millis(ACP_ANSWER_MS_MAX), answer).await.ok().flatten();
+            let result = form.result(answer.as_deref());
+            (id, result)
+        });
         Ok(())
     }
 

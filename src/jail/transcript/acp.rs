@@ -83,6 +83,7 @@ fn own(said: &mut Said, line: &Value) {
             said.used_before = said.used;
         }
         "said" => said.log_each(&format!("> {}: {}", text(line, "by"), text(line, "text"))),
+        "question" => said.log(&format!("? {}", text(line, "text"))),
         "cancel" => said.log("[its turn is ended for what was said]"),
         "resumed" => said.log(&format!("[it goes on in its session: {}]", text(line, "why"))),
         "permission" => {

@@ -128,6 +128,7 @@ impl World {
         let profile = Arc::new(self.profile.clone());
         let workers = WorkerParts {
             judge: None,
+            asker: None,
             commits: Arc::new(|_, _| Err("there is no repository".into())),
             profiles: Arc::new(move |id| (*id == profile.id).then(|| profile.clone())),
             root: Root::open(&self.path("repo")).unwrap(),

@@ -143,6 +143,13 @@ def do(line):
     elif verb == "recall":
         with open(home("memory"), encoding="utf-8") as file:
             say("remembers " + file.read())
+    elif verb == "elicit":
+        # Its schema, and then the question.
+        schema, _, question = rest.partition(" | ")
+        asked = {"sessionId": SESSION, "message": question, "requestedSchema": json.loads(schema)}
+        asked["mode"] = "url" if HOW == "url" else "form"
+        send({"id": 78, "method": "elicitation/create", "params": asked})
+        say(f"heard {json.dumps(answer_of(78)['result'], sort_keys=True)} ")
     elif verb == "die-once":
         if not os.path.exists(home("died")):
             open(home("died"), "w").close()

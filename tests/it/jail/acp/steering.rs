@@ -165,6 +165,34 @@ fn a_turn_that_fails_is_not_the_end_where_something_waits() {
     assert_eq!(task["state"], "failed", "the last turn was refused, too");
 }
 
+const COLOUR: &str = r#"{"type":"object","properties":{"colour":{"type":"string","enum":["red","blue"]}}}"#;
+
+#[test]
+fn a_question_of_an_agents_reaches_a_person_and_its_answer_goes_back() {
+    let (world, _daemon) = in_place("");
+    begun(&world, "t1", &format!("elicit {COLOUR} | Which colour?"));
+    eventually("it asks", || {
+        let shown = world.command(&["--json"]).output().unwrap();
+        String::from_utf8_lossy(&shown.stdout).contains("Which colour?")
+    });
+    let answered = at_the_terminal(&world, "question answer coder blue");
+    assert!(answered.status.success(), "{answered:?}");
+    let task = over(&world, "t1");
+    let expected = r#"heard {"action": "accept", "content": {"colour": "blue"}}"#;
+    assert!(answer(&task).contains(expected), "{task:#}");
+}
+
+#[test]
+fn forms_that_cannot_be_asked_are_declined_at_once() {
+    let two = r#"{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}}}"#;
+    for (how, schema) in [("", two), ("url", COLOUR)] {
+        let (world, _daemon) = in_place(how);
+        begun(&world, "t1", &format!("elicit {schema} | Which?"));
+        let task = over(&world, "t1");
+        assert!(answer(&task).contains(r#"heard {"action": "decline"}"#), "{task:#}");
+    }
+}
+
 #[test]
 fn its_asker_and_people_may_say_something_and_no_other_agent() {
     let (world, _daemon) = in_place("");
