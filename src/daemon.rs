@@ -432,6 +432,7 @@ fn start_hands(
         withhold: agents::withhold(provost),
         commits: agents::commits(provost),
         judge: Some(agents::permission_judge(provost)),
+        asker: Some(agents::question_asker(provost)),
     };
     let parts = EffectParts {
         engine: provost.engine().clone(),

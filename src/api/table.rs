@@ -64,6 +64,9 @@ macro_rules! for_each_endpoint {
             /// Ends a task.
             POST "/cancel-task" cancel Cancel(Cancel) -> TaskState,
                 tools ["task_cancel"], commands ["task cancel"];
+            /// Says something to the agent that works on a task.
+            POST "/say-to-task" say SayToTask(SayToTask) -> Said,
+                tools ["task_say"], commands ["task say"];
             /// Reports on a task, or acknowledges its end.
             POST "/report-task" report Report(Report) -> TaskState,
                 tools ["notify", "devit_notify"], commands ["task report"];

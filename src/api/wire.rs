@@ -25,6 +25,7 @@ mod push;
 mod rules;
 mod scans;
 mod search;
+mod talk;
 mod task_pages;
 mod token;
 mod used;
@@ -56,6 +57,7 @@ pub use push::*;
 pub use rules::*;
 pub use scans::*;
 pub use search::*;
+pub use talk::*;
 pub use task_pages::*;
 pub use token::*;
 pub use used::*;
@@ -122,6 +124,8 @@ pub struct Delegate {
     /// The branch in whose work tree it works, and on which its changes are committed; empty for one that is named after the
     /// worker and the task. Absent for work in the workspace or in a copy, as the worker's entry says.
     pub worktree: Option<String>,
+    /// The finished task with whose session the same worker goes on; only for agents that speak ACP and can.
+    pub continues: Option<String>,
 }
 
 /// Answer to [`Delegate`].
@@ -340,6 +344,12 @@ pub struct Task {
     /// What its run has changed in its private copy; absent where nothing was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changes: Option<Changes>,
+    /// The session of its agent; absent for workers that are not spoken to, and until it has begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<AgentSession>,
+    /// What was said to its agent, oldest first; the newest 64.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub said: Vec<Saying>,
     /// Why it failed, when the daemon says so.
     pub failure: Option<Value>,
     /// Exit code of its worker process.

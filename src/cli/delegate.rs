@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use super::cli_error::{DONE, FAILED};
 use super::follow::{self, Follow};
 use super::repo_context::wait_for;
-use super::{CliError, RepoContext, args, out, up};
+use super::{CliError, RepoContext, args, out, tasks, up};
 use provost_api::wire;
 use provost_base::nearest;
 use provost_base::{AgentId, TaskId, Ttl, task_command};
@@ -20,9 +20,9 @@ pub(super) struct Delegate {
     /// The task; the worker `shell` runs it as a command
     #[arg(required_unless_present = "worktree")]
     goal: Option<String>,
-    /// The worker that does the task
-    #[arg(long, default_value = "shell")]
-    worker: AgentId,
+    /// The worker that does the task; `shell` where none is named, and with --continue that of the earlier task
+    #[arg(long)]
+    worker: Option<AgentId>,
     /// The worker's directory, inside the repository; relative to the current directory
     #[arg(long, value_hint = ValueHint::DirPath)]
     dir: Option<PathBuf>,
@@ -38,6 +38,9 @@ pub(super) struct Delegate {
     /// Work in a git work tree on a branch of its own, and commit the changes there; without BRANCH, on one named after the worker and the task
     #[arg(long, value_name = "BRANCH", num_args = 0..=1, default_missing_value = "")]
     worktree: Option<String>,
+    /// Go on with the session of this finished task; its worker is an agent that speaks ACP
+    #[arg(long = "continue", value_name = "TASK", conflicts_with_all = ["worktree", "dir"])]
+    continues: Option<TaskId>,
     /// The task's id; repeated commands with the same id start one task
     #[arg(long, value_name = "ID")]
     task: Option<TaskId>,
@@ -65,10 +68,15 @@ enum Format {
 }
 
 pub(super) fn delegate(here: &RepoContext, asked: Delegate) -> Result<u8, CliError> {
-    let request = request(here, &asked)?;
+    let mut request = request(here, &asked)?;
     up::start_if_absent(here, !asked.no_start)?;
     wait_for(async {
         let client = here.daemon(asked.speak_as.clone()).await?;
+        if let Some(earlier) = &asked.continues {
+            let earlier = tasks::exactly_meant(&client, earlier).await?;
+            request.continues = Some(earlier.id);
+            request.worker = asked.worker.as_ref().map_or(earlier.worker, ToString::to_string);
+        }
         if asked.wait {
             // Nobody would come for the task, and the wait would never end.
             if let Some(it) = stranger(here, &client, &request.worker).await? {
@@ -113,8 +121,12 @@ fn request(here: &RepoContext, asked: &Delegate) -> Result<wire::Delegate, CliEr
     Ok(wire::Delegate {
         task: asked.task.as_ref().map(ToString::to_string),
         goal,
-        worker: asked.worker.to_string(),
-        working_dir: working_dir(here, asked.dir.as_ref())?,
+        worker: asked.worker.as_ref().map_or_else(|| "shell".into(), ToString::to_string),
+        // That of the earlier task.
+        working_dir: match asked.continues {
+            Some(_) => None,
+            None => working_dir(here, asked.dir.as_ref())?,
+        },
         worktree,
         timeout_s: asked.timeout.map(|timeout| timeout.as_seconds().max(1)),
         model: asked.model.clone(),

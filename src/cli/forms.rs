@@ -60,6 +60,7 @@ pub const FORMS: &[Form] = &[
     Form::short("log", "journal show"),
     Form::short("search", "journal search"),
     Form::short("delegate", "task delegate"),
+    Form::short("say", "task say"),
     Form::short("apply", "task apply"),
     Form::short("discard", "task discard"),
     Form::short("undo", "apply undo"),

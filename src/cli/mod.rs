@@ -52,6 +52,7 @@ mod policy;
 mod port;
 mod push;
 mod repo_context;
+mod say;
 mod screenshot;
 mod search;
 mod secrets;

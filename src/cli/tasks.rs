@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::cli_error::{DONE, USAGE};
 use super::follow::Follow;
 use super::repo_context::wait_for;
-use super::{CliError, RepoContext, applies, changes, delegate, out};
+use super::{CliError, RepoContext, applies, changes, delegate, out, say};
 use provost_api::wire;
 use provost_base::limits::STATUS_FINISHED_MAX;
 use provost_base::{AgentId, EXACTLY, TaskId, shell_word, visible_name};
@@ -35,6 +35,11 @@ pub(super) enum Task {
     /// Cancel a task
     #[command(after_help = "Example:\n  provost task cancel 3f0c2a --reason \"wrong branch\"")]
     Cancel(Cancel),
+    /// Say something to the agent that works on a task
+    #[command(
+        after_help = "Examples:\n  provost task say 3f0c2a \"Leave the tests as they are.\"\n  provost task say 3f0c2a --now \"Stop: use the other file.\"\n  git diff | provost task say 3f0c2a -\n\nOnly agents that speak ACP hear it: when their turn ends, or at once with --now, which ends the turn first. The words are kept before the command ends; `provost task show` says what was delivered."
+    )]
+    Say(say::Say),
     /// Report on a task, or acknowledge the notification about it
     #[command(
         after_help = "Examples:\n  provost task report 3f0c2a --status ack\n  provost task report 3f0c2a --status completed --summary \"12 tests pass\""
@@ -214,6 +219,7 @@ pub(super) fn task(here: &RepoContext, asked: Task) -> Result<u8, CliError> {
         Task::List(it) => list(here, &it),
         Task::Show(it) => show(here, &it),
         Task::Cancel(it) => cancel(here, it),
+        Task::Say(it) => say::say(here, it),
         Task::Report(it) => report(here, it),
         Task::Diff(it) => changes::diff(here, &it),
         Task::Apply(it) => applies::apply(here, &it),
@@ -359,7 +365,7 @@ pub(super) async fn meant(client: &Client, id: &TaskId) -> Result<wire::Task, Cl
 }
 
 /// The task with exactly this id, for who speaks of its own work.
-async fn exactly_meant(client: &Client, id: &TaskId) -> Result<wire::Task, CliError> {
+pub(super) async fn exactly_meant(client: &Client, id: &TaskId) -> Result<wire::Task, CliError> {
     match if_known(client, id.as_str()).await? {
         Ok(task) => Ok(task),
         Err(_) => meant(client, id).await,
@@ -444,6 +450,7 @@ fn in_full(task: &wire::Task) -> String {
     }
     text.push_str(&fenced("goal", &task.goal));
     text.push_str(&changes::of_task(task));
+    text.push_str(&say::of_task(task));
     for note in &task.notes {
         let head = format!("{} {}: {}", short_time(&note.at), note.from, note.status);
         text.push_str(&fenced(&out::one_line(&head, 400), &note.summary));

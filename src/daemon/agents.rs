@@ -7,14 +7,19 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use tokio::sync::broadcast::error::RecvError;
+
 use provost_agents::{
     AgentOutput, AgentService, Agents, ConfiguredAgent, FleetAgent, PromptFor, Prompts, Role, Rounds,
 };
 use provost_auth::role;
 use provost_base::{AgentId, TaskId};
 use provost_config::{self as config, Config};
-use provost_domain::{Answer, Changeset, PhaseName, Settings, Task};
-use provost_effects::{DeedHands, Keep, PermissionJudge, PermissionVerdict, RoomNow, Withhold, WriteTree};
+use provost_domain::post::{Post, slug};
+use provost_domain::{Answer, Changeset, Event, EventKind, PhaseName, Settings, Task};
+use provost_effects::{
+    DeedHands, Keep, PermissionJudge, PermissionVerdict, QuestionAsker, RoomNow, Withhold, WriteTree,
+};
 use provost_jail::{AsAgent, Profile, Reader};
 use provost_service::Provost;
 
@@ -68,6 +73,43 @@ pub(super) fn permission_judge(provost: &Provost) -> PermissionJudge {
             }
         })
     })
+}
+
+/// Puts the questions of agents in their jails among those that wait for a person, and waits for the answer.
+pub(super) fn question_asker(provost: &Provost) -> QuestionAsker {
+    let provost = provost.clone();
+    Arc::new(move |task: &Task, question| {
+        let (provost, who) = (provost.clone(), role::worker(task.order.worker.clone(), task.id()));
+        Box::pin(async move {
+            let mut events = provost.engine().subscribe();
+            let post = Post::Question { agent: who.agent().clone(), question: question.as_str().into() };
+            provost.publish(&who, post).await.ok()?;
+            loop {
+                match events.recv().await {
+                    Ok(event) => {
+                        if let Some(answer) = answer_to(&event, who.agent(), &question) {
+                            return Some(answer);
+                        }
+                    }
+                    // The person sees that the question is still open.
+                    Err(RecvError::Lagged(_)) => {}
+                    Err(RecvError::Closed) => return None,
+                }
+            }
+        })
+    })
+}
+
+/// What an event answers to a question of an agent's.
+fn answer_to(event: &Event, asker: &AgentId, question: &str) -> Option<String> {
+    let EventKind::Published { post: Post::Answer { agent, answer, re: Some(re), .. }, .. } = &event.kind
+    else {
+        return None;
+    };
+    // Lists have the beginning of a question.
+    let begins = re.trim_end().trim_end_matches(['…', '.']);
+    (slug(agent.as_str()) == slug(asker.as_str()) && !begins.is_empty() && question.starts_with(begins))
+        .then(|| answer.to_string())
 }
 
 /// What doors say of them. Which of them cannot be used is in the core's settings already.

@@ -305,6 +305,7 @@ fn setting(
         secrets,
         tier,
         copy: worker.copies() != config::Copies::No,
+        speaks: worker.kind == config::WorkerKind::Acp,
         needs: worker.needs.0.clone(),
         needs_wait: worker.needs_wait,
         broken,

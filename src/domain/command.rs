@@ -14,6 +14,7 @@ mod push;
 mod record;
 mod switch;
 mod table;
+mod talk;
 mod token;
 
 use std::sync::Arc;
@@ -21,7 +22,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Change, Failure, Mail, Outbox, Report, ScanReport, SignedWord, TaskChanges, TaskState, Verdict, Watched,
+    Change, Continued, Failure, Mail, Outbox, Report, ScanReport, SignedWord, TaskChanges, TaskState,
+    Verdict, Watched,
 };
 use provost_base::{AgentId, ApprovalId, Digest, EffectId, JobId, Json, MailSeq, TaskId, Timestamp, Ttl};
 
@@ -38,6 +40,7 @@ pub use push::*;
 pub use record::*;
 pub use switch::*;
 pub use table::{Command, Durability, JudgedVerb, Reply, Verb};
+pub use talk::*;
 pub use token::*;
 
 /// Make an agent known, with its version and capabilities. DevIt REGISTER.
@@ -139,6 +142,9 @@ pub struct Delegate {
     /// `None` for work in the workspace or in a copy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_tree: Option<Box<str>>,
+    /// The session of an earlier task of the same worker with which it goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continues: Option<Box<Continued>>,
 }
 
 impl Delegate {
@@ -159,6 +165,7 @@ impl Delegate {
             payload: Json::null(),
             errand: None,
             work_tree: None,
+            continues: None,
         }
     }
 }
@@ -200,9 +207,9 @@ impl Delegate {
         self.errand.as_ref()?.command.as_deref()
     }
 
-    /// The details that an approver is shown beside the goal: the request as it came, the errand, and the branch.
+    /// The details that an approver is shown beside the goal: the request as it came, the errand, the branch, and the earlier task.
     pub fn shown(&self) -> Json {
-        if self.errand.is_none() && self.work_tree.is_none() {
+        if self.errand.is_none() && self.work_tree.is_none() && self.continues.is_none() {
             return self.payload.clone();
         }
         let mut members = match self.payload.value() {
@@ -214,6 +221,9 @@ impl Delegate {
         }
         if let Some(branch) = &self.work_tree {
             members.insert("worktree".into(), serde_json::Value::from(&**branch));
+        }
+        if let Some(continued) = &self.continues {
+            members.insert("continues".into(), serde_json::Value::from(continued.task.as_str()));
         }
         Json::from_value(&members.into())
     }

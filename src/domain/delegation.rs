@@ -39,6 +39,9 @@ impl Judged for Delegate {
         call.facts.running = state.tasks.asked_from(&call.who.share());
         call.facts.depth = state.tasks.depth_below(call.who);
         self.can_have_its_work_tree(&call.facts)?;
+        if let Some(why) = call.facts.continue_refused.clone() {
+            return Err(Refusal::SessionCannot { why });
+        }
         let Some(reason) = call.facts.directory_refused.clone() else { return Ok(None) };
         let failure = Failure::Sandbox { why: reason.clone() };
         let rule = RuleId::parse("sandbox").expect("a constant that is a valid id");

@@ -6,7 +6,7 @@ use super::command::SayWord;
 use super::post::Post;
 use super::{
     ApplyEvent, ContractStatus, CrewEvent, Failure, Finding, IntentStatus, JobEvent, MergeEvent, Passkey,
-    PermissionEvent, Proof, ReservationKind, Scopes, SignedWord, Status, Switch, Usage, Verdict,
+    PermissionEvent, Proof, ReservationKind, Scopes, SignedWord, Status, Switch, TalkEvent, Usage, Verdict,
 };
 use provost_base::{
     AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, Fence, IntentId, Json, MailSeq, PostSeq,
@@ -407,6 +407,8 @@ pub enum EventKind {
     Merge(MergeEvent),
     /// Something happened with tools of hosts.
     Permission(PermissionEvent),
+    /// A step of what is said to the agent of a task.
+    Talk(TalkEvent),
     /// A worker was switched off, held back, or switched on.
     WorkerSwitched {
         /// The worker that was switched.
@@ -526,6 +528,7 @@ impl EventKind {
             EventKind::Apply(event) => event.name(),
             EventKind::Merge(event) => event.name(),
             EventKind::Permission(event) => event.name(),
+            EventKind::Talk(event) => event.name(),
             EventKind::TokenMinted { .. } => "token_minted",
             EventKind::TokenEnded { .. } => "token_ended",
             EventKind::WorkerSwitched { .. } => "worker_switched",
@@ -559,6 +562,7 @@ impl EventKind {
             | EventKind::MailQueued { task, .. }
             | EventKind::ApprovalAsked { task, .. }
             | EventKind::ApprovalAskedAgain { task, .. } => task.as_ref(),
+            EventKind::Talk(event) => Some(event.task()),
             _ => None,
         }
     }

@@ -275,6 +275,9 @@ pub struct Facts {
     /// Why no run can have the work tree that the task asks for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub work_tree_refused: Option<Box<str>>,
+    /// Why no run can go on with the session that the task asks for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub continue_refused: Option<Box<str>>,
     /// How the worker gets its tasks; filled by the core from [`super::Settings`].
     pub worker_kind: Option<WorkerKind>,
     /// The network that the worker's profile asks for; filled by the core.

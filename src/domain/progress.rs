@@ -16,7 +16,7 @@ use provost_base::limits::{BESIDE_MAX, MODEL_LEN_MAX, SUMMARY_LEN_MAX};
 use provost_base::{AgentId, Json, TaskId, Timestamp, Ttl};
 
 /// How long after its own limit a jailed run is given to report its end before the core ends it.
-const RUN_GRACE: Ttl = Ttl::minutes(1);
+pub(super) const RUN_GRACE: Ttl = Ttl::minutes(1);
 
 /// How a task ends.
 pub(super) struct Ending {
@@ -56,7 +56,9 @@ pub(super) fn clip(text: &str) -> Box<str> {
 impl State {
     /// Moves a task to its end, tells all agents that wait for it, and clears its messages from queues.
     pub(super) fn finish(&self, now: Timestamp, task: &Task, ending: Ending, out: &mut Outbox) {
-        let Ending { status, said, from, mut report, failure, message } = ending;
+        let Ending { status, said, from, report, failure, message } = ending;
+        let (task, mut report) = task.talked_out(report, out);
+        let task = &task;
         report.metadata = task.with_files(report.metadata);
         out.append_event(EventKind::TaskFinished {
             task: task.id().clone(),

@@ -82,6 +82,12 @@ pub enum Refusal {
         /// The reason and the next step, for the asker.
         why: Box<str>,
     },
+    /// An agent takes no words, or cannot go on with a session.
+    #[error("{why}")]
+    SessionCannot {
+        /// What is not done, the reason and the next step, for the asker.
+        why: Box<str>,
+    },
     /// A work tree of a run cannot be removed, or all of them cannot be listed.
     #[error("{why}")]
     WorkTreeCannot {
@@ -374,6 +380,7 @@ impl Refusal {
             | Refusal::WorkerBroken { .. }
             | Refusal::NoWorkTree { .. }
             | Refusal::WorkTreeCannot { .. }
+            | Refusal::SessionCannot { .. }
             | Refusal::NotYoursToSwitch { .. }
             | Refusal::ApprovalNotFound(_)
             | Refusal::ApprovalOwn

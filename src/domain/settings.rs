@@ -131,6 +131,8 @@ pub struct WorkerSetting {
     pub tier: Tier,
     /// Whether each of its tasks works in a copy of the directory.
     pub copy: bool,
+    /// Whether its runs are sessions in which it can be spoken to.
+    pub speaks: bool,
     /// The resources that each of its runs has for itself.
     pub needs: Vec<Resource>,
     /// How long a task waits for them before it fails.

@@ -221,6 +221,9 @@ pub struct Task {
     /// What its run has changed in its private copy, and what has become of that; `None` where nothing is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changes: Option<TaskChanges>,
+    /// Its agent's session and what was said in it; `None` until there is either.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub talk: Option<Box<super::Talk>>,
     /// Why it failed, when the daemon says so.
     pub failure: Option<Failure>,
     /// The reports about it: the first one and the newest ones.
@@ -342,6 +345,7 @@ impl Tasks {
             handoff: None,
             watched: None,
             changes: None,
+            talk: None,
             failure: None,
             notes: Vec::new(),
         }

@@ -1,11 +1,14 @@
-//! Speaking the Agent Client Protocol with an agent in its jail: one session, and one turn for the task's goal.
+//! Speaking the Agent Client Protocol with an agent in its jail: one session, a turn for the task's goal, and a turn for what is
+//! said to the agent meanwhile.
 //!
 //! ACP v1, "Prompt turn". The daemon is the client. It offers neither files nor terminals, so that all that the agent does
 //! happens in its jail; it sets the mode in which the agent asks; and each permission request is judged by the rules. The
 //! agent is hostile: its lines, all that it writes, the handshake and the requests that wait at once have bounds.
 
+mod elicitation;
 mod modes;
 mod permissions;
+mod steering;
 mod turn;
 mod wire;
 
@@ -15,15 +18,19 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
+pub use elicitation::Asker;
 pub use permissions::{Judge, Verdict};
+pub(super) use steering::Steering;
 
 use self::modes::Modes;
-use self::turn::Turn;
+use self::turn::{Prompt, Turn};
 use self::wire::{Answer, Wire};
 use super::conversation::{Spoke, Untold};
+use super::kept_sessions::SessionLease;
 use super::result::clip;
-use provost_base::limits::ACP_HANDSHAKE_MS_MAX;
-use provost_domain::Task;
+use provost_base::TaskId;
+use provost_base::limits::{ACP_HANDSHAKE_MS_MAX, ACP_SESSION_ID_MAX};
+use provost_domain::{AgentSession, Task};
 use provost_jail::{AcpSession, LiveOutput, OurEnd, Profile};
 
 /// How an agent is called in the errors of its runs.
@@ -34,6 +41,21 @@ const VERSION: u64 = 1;
 const SIGN_IN: i64 = -32_000;
 /// How long an agent may take to close its session.
 const CLOSING: Duration = Duration::from_secs(1);
+
+/// What an agent is told whose run begins again. It may not have had its task yet.
+const RESUMED: &str = "Your process ended in the middle of your work, and was begun again in the same session. Go on where you \
+    were. The task is:\n\n";
+
+/// Whom an agent reaches while it works.
+#[derive(Clone)]
+pub(super) struct Ways {
+    /// Judges its permission requests; without one they are denied.
+    pub(super) judge: Option<Judge>,
+    /// Has its questions answered; without one they are declined.
+    pub(super) asker: Option<Asker>,
+    /// Brings it what is said to it.
+    pub(super) steering: Steering,
+}
 
 /// What an agent is asked to do.
 #[derive(Clone, Debug)]
@@ -46,6 +68,10 @@ pub(super) struct Errand {
     stands_for: String,
     model: Option<String>,
     task: Arc<Task>,
+    /// The session to go on with; a new one without.
+    goes_on: Option<String>,
+    /// The first task of the session, where its home is kept.
+    kept: Option<TaskId>,
 }
 
 impl Errand {
@@ -54,11 +80,15 @@ impl Errand {
         profile: &Profile,
         task: &Task,
         (folder, stands_for): (String, String),
-        model: Option<&str>,
+        (model, session): (Option<&str>, Option<&SessionLease>),
     ) -> Option<Self> {
         let setup = profile.acp.clone()?;
         let (goal, model) = (task.order.goal.to_string(), model.map(str::to_owned));
-        Some(Self { setup, goal, folder, stands_for, model, task: Arc::new(task.clone()) })
+        let resumed = task.talk.as_ref().and_then(|it| it.session.as_ref());
+        let goal = if resumed.is_some() { format!("{RESUMED}{goal}") } else { goal };
+        let earlier = resumed.or_else(|| task.order.continues.as_ref().and_then(|it| it.session.as_ref()));
+        let (goes_on, kept) = (earlier.map(|it| it.id.to_string()), session.map(|it| it.of.clone()));
+        Some(Self { setup, goal, folder, stands_for, model, task: Arc::new(task.clone()), goes_on, kept })
     }
 }
 
@@ -67,7 +97,7 @@ pub(super) async fn converse(
     ours: OurEnd,
     errand: Errand,
     live: LiveOutput,
-    judge: Option<Judge>,
+    ways: Ways,
 ) -> Result<Spoke, Untold> {
     let mut wire = Wire::new(ours, live);
     let session = match timeout(Duration::from_millis(ACP_HANDSHAKE_MS_MAX), begin(&mut wire, &errand)).await
@@ -75,13 +105,28 @@ pub(super) async fn converse(
         Ok(session) => session?,
         Err(_) => return Err(untold(format!(": no session within {}s", ACP_HANDSHAKE_MS_MAX / 1000))),
     };
-    Turn { wire: &mut wire, errand: &errand, session: &session, judge }.carry_out().await?;
+    ways.steering.begun(session.record(&errand)).await?;
+    talk(&mut wire, (&errand, &session), &ways).await?;
     if session.closes {
         let close = wire.ask("session/close", json!({ "sessionId": session.id }));
         // It is ended all the same.
         let _closed = timeout(CLOSING, close).await;
     }
     Ok(Spoke::Acp)
+}
+
+/// Turn after turn, until nothing waits that was said to the agent. The last turn's end is that of the conversation.
+async fn talk(wire: &mut Wire, (errand, session): (&Errand, &Session), ways: &Ways) -> Result<(), Untold> {
+    let mut prompt = Prompt::goal(&errand.goal);
+    loop {
+        let turn = Turn { wire: &mut *wire, errand, session, ways };
+        let ended = turn.carry_out(&prompt).await?;
+        let sayings = ways.steering.take().await;
+        if sayings.is_empty() {
+            return ended;
+        }
+        prompt = Prompt::sayings(sayings);
+    }
 }
 
 /// A session that has begun.
@@ -92,6 +137,24 @@ struct Session {
     mode: Option<modes::Chosen>,
     /// Whether the agent can close a session.
     closes: bool,
+    loads: bool,
+    resumes: bool,
+    lists: bool,
+}
+
+impl Session {
+    /// As it is put on record.
+    fn record(&self, errand: &Errand) -> AgentSession {
+        AgentSession {
+            id: self.id.as_str().into(),
+            folder: errand.folder.as_str().into(),
+            loads: self.loads,
+            resumes: self.resumes,
+            lists: self.lists,
+            closes: self.closes,
+            kept: errand.kept.clone(),
+        }
+    }
 }
 
 async fn begin(wire: &mut Wire, errand: &Errand) -> Result<Session, Untold> {
@@ -103,17 +166,41 @@ async fn begin(wire: &mut Wire, errand: &Errand) -> Result<Session, Untold> {
         }
         None => return Err(untold(": what it answers to initialize is not ACP")),
     }
-    let new = json!({ "cwd": errand.folder, "mcpServers": [] });
-    let made = match wire.ask("session/new", new.clone()).await? {
+    let offers = |at: &str| {
+        let it = hello["agentCapabilities"].pointer(at);
+        it.is_some_and(|it| !it.is_null() && *it != Value::Bool(false))
+    };
+    let (loads, resumes) = (offers("/loadSession"), offers("/sessionCapabilities/resume"));
+    let mut open = json!({ "cwd": errand.folder, "mcpServers": [] });
+    let method = match &errand.goes_on {
+        None => "session/new",
+        Some(_) if !loads && !resumes => {
+            return Err(untold(
+                ": it cannot go on with a session: it offers neither session/resume nor session/load",
+            ));
+        }
+        Some(id) => {
+            open["sessionId"] = json!(id);
+            if resumes { "session/resume" } else { "session/load" }
+        }
+    };
+    let made = match wire.ask(method, open.clone()).await? {
         Answer::Err(error) if error.code == SIGN_IN => {
             sign_in(wire, &hello, errand).await?;
-            wire.ask("session/new", new).await?.map_err(|it| it.untold("session/new"))?
+            wire.ask(method, open).await?.map_err(|it| it.untold(method))?
         }
-        answer => answer.map_err(|it| it.untold("session/new"))?,
+        answer => answer.map_err(|it| it.untold(method))?,
     };
-    let Some(id) = made["sessionId"].as_str().map(str::to_owned) else {
+    if errand.goes_on.is_some() {
+        // What was said in earlier runs is in their output.
+        wire.forget_updates();
+    }
+    let Some(id) = errand.goes_on.clone().or_else(|| made["sessionId"].as_str().map(str::to_owned)) else {
         return Err(untold(": it has begun a session without an id"));
     };
+    if id.is_empty() || id.len() > ACP_SESSION_ID_MAX {
+        return Err(untold(format!(": its session's id has not 1 to {ACP_SESSION_ID_MAX} bytes")));
+    }
     let modes = Modes::of(&made);
     let mode = modes.asking(errand.setup.mode.as_deref()).map_err(untold)?;
     if let Some(mode) = &mode {
@@ -126,15 +213,21 @@ async fn begin(wire: &mut Wire, errand: &Errand) -> Result<Session, Untold> {
             .map_err(|it| it.untold("session/set_config_option"))?;
     }
     wire.expect_session(&id);
-    let closes =
-        hello.pointer("/agentCapabilities/sessionCapabilities/close").is_some_and(|it| !it.is_null());
-    Ok(Session { id, mode, closes })
+    Ok(Session {
+        id,
+        mode,
+        closes: offers("/sessionCapabilities/close"),
+        loads,
+        resumes,
+        lists: offers("/sessionCapabilities/list"),
+    })
 }
 
 fn hello() -> Value {
     json!({
         "protocolVersion": VERSION,
-        "clientCapabilities": { "fs": { "readTextFile": false, "writeTextFile": false }, "terminal": false },
+        "clientCapabilities": { "fs": { "readTextFile": false, "writeTextFile": false }, "terminal": false,
+            "elicitation": { "form": {} } },
         "clientInfo": { "name": "provost", "title": "Provost", "version": env!("CARGO_PKG_VERSION") },
     })
 }

@@ -12,12 +12,12 @@ use super::shared_checkout::{CheckoutLease, SharedCheckout};
 use super::work_tree_run::TreeRun;
 use provost_base::limits::SCHEMA_BYTES_MAX;
 use provost_base::{RepoPath, TaskId};
-use provost_domain::{Changeset, Failure, JobContext, Task};
+use provost_domain::{Changeset, Failure, JobContext, Task, TaskState};
 use provost_jail::{Copies, Draft, Git, Limits, Profile, Reader, Resolved, Transcript, find_place};
 use provost_system::find_program;
 use provost_workspace::collect::{ChangesRoom, gather};
 use provost_workspace::copy::{Copied, NoCopy};
-use provost_workspace::orphaned_copies::Mark;
+use provost_workspace::orphaned_copies::{self, Mark};
 use provost_workspace::size_quota::Size;
 use provost_workspace::snapshot::{self, Snapshot};
 
@@ -77,6 +77,9 @@ impl RunFolders {
         directory: &Resolved,
         lent: Option<CheckoutLease>,
     ) -> Result<Self, Failure> {
+        if is_resumed(task) {
+            return Self::again(place, task);
+        }
         let below = task.directory.as_ref().map(|it| it.relative.clone()).unwrap_or_default();
         let refused = |why: NoCopy| no_copy(&why, place.root.place().path(), directory.place().path());
         let apart = || {
@@ -92,17 +95,77 @@ impl RunFolders {
                 Folder::Copy(copied)
             }
             (None, Some(lent)) => Folder::Jobs(fill(lent, &below, apart)?),
-            (None, None) if is_apart(task, profile) => Folder::Own(apart()?),
+            (None, None) if is_apart(task, profile) => {
+                let mut own = apart()?;
+                as_before(&mut own.copied, task, &place.copies)?;
+                Folder::Own(own)
+            }
             (None, None) if profile.copies == Copies::Thrown => {
-                Folder::Copy(Copied::of(directory.handle(), &place.copies).map_err(refused)?)
+                let mut copied = Copied::of(directory.handle(), &place.copies).map_err(refused)?;
+                as_before(&mut copied, task, &place.copies)?;
+                Folder::Copy(copied)
             }
             (None, None) => Folder::There,
         };
+        Self::marked(folder, task)
+    }
+
+    fn marked(folder: Folder, task: &Task) -> Result<Self, Failure> {
         let mut private = Self { folder, given: None, _mark: None };
         if let Some(apart) = private.apart() {
             private._mark = Some(Mark::beside(apart.copied.path(), task.id()).map_err(jail_refused)?);
         }
         Ok(private)
+    }
+
+    /// The copy that the run was in whose agent, or daemon, has died.
+    fn again(place: &RunEnvironment, task: &Task) -> Result<Self, Failure> {
+        let gone = || jail_refused("its private copy, or what was written down of it, is not there any more");
+        let session = task.talk.as_ref().and_then(|it| it.session.as_ref()).ok_or_else(gone)?;
+        let sessions = place.sessions.as_ref().ok_or_else(gone)?;
+        let base = sessions.base_of(session.kept.as_ref().ok_or_else(gone)?);
+        let left =
+            orphaned_copies::of(&place.copies, task.id()).filter(|_| base.is_file()).ok_or_else(gone)?;
+        let name = Path::new(&*session.folder).file_name().and_then(|it| it.to_str()).ok_or_else(gone)?;
+        let mut copied = Copied::left_at(left);
+        if let Err(err) = copied.rename(name) {
+            copied.leave();
+            return Err(jail_refused(format!("its private copy cannot be taken up: {err}")));
+        }
+        let taken_up = snapshot::take_up(place.root.handle(), copied, &base, &place.copies);
+        Self::marked(Folder::Own(taken_up.map_err(|why| jail_refused(why.to_string()))?), task)
+    }
+
+    /// Writes down what its copy was made of, so that a later daemon can go on in it.
+    pub(super) fn write_down(&self, file: &Path) {
+        let Folder::Own(own) = &self.folder else { return };
+        if let Err(err) = snapshot::write_down(&own.base, file) {
+            tracing::warn!(%err, "what a copy was made of is not written down: its run cannot be resumed");
+        }
+    }
+
+    /// Leaves its copy for a run that goes on in it. `false` where it has none of its own.
+    pub(super) fn leave(self, copies: &Path, task: &TaskId) -> bool {
+        let Folder::Own(own) = self.folder else { return false };
+        let left = orphaned_copies::leave(copies, own.copied, task);
+        left.inspect_err(|err| tracing::warn!(%err, %task, "the copy of a run is lost")).is_ok()
+    }
+
+    /// Whether it has a copy of its own.
+    pub(super) fn is_own(&self) -> bool {
+        matches!(self.folder, Folder::Own(_))
+    }
+
+    /// Makes room for a later run of the same session, which works at the same path.
+    pub(super) fn step_aside(&mut self) {
+        let copied = match &mut self.folder {
+            Folder::Copy(copied) => copied,
+            Folder::Own(own) => &mut own.copied,
+            Folder::There | Folder::Jobs(_) | Folder::Tree(_) => return,
+        };
+        if let Err(err) = copied.rename(&uuid::Uuid::new_v4().simple().to_string()) {
+            tracing::warn!(%err, "a copy keeps its name until it is removed");
+        }
     }
 
     /// The copy; `None` for a run that works in the workspace.
@@ -186,6 +249,22 @@ impl RunFolders {
         self.given = Some(given);
         Ok(())
     }
+}
+
+/// Whether a run goes on whose agent, or daemon, has died in the middle of a turn.
+pub(super) fn is_resumed(task: &Task) -> bool {
+    let has_session = task.talk.as_ref().is_some_and(|it| it.session.is_some());
+    has_session && matches!(task.state, TaskState::Running { .. })
+}
+
+/// A run that goes on with a session finds its copy at the path that its agent knows.
+fn as_before(copied: &mut Copied, task: &Task, copies: &Path) -> Result<(), Failure> {
+    let session = task.order.continues.as_ref().and_then(|it| it.session.as_ref());
+    let known = session.map(|it| Path::new(&*it.folder)).filter(|it| it.parent() == Some(copies));
+    let Some(name) = known.and_then(|it| it.file_name()?.to_str()) else { return Ok(()) };
+    copied
+        .rename(name)
+        .map_err(|err| jail_refused(format!("its copy cannot be where its session knows it: {err}")))
 }
 
 /// Sees to it that there is something in a job's copy, and that it is of the folder that is wanted.

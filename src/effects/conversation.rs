@@ -80,6 +80,14 @@ impl RunConversation {
         }
     }
 
+    /// Whether the worker went away in the middle of the conversation.
+    pub(super) fn was_left(&self) -> bool {
+        match &self.said {
+            Some(said) => said.as_ref().is_err_and(|it| it.closed),
+            None => self.talk.is_some(),
+        }
+    }
+
     /// The end of the run. What ended it against its will counts more than what it has said.
     pub(super) fn weigh(self, end: End) -> End {
         let whose = self.whose;

@@ -14,7 +14,7 @@ use provost_domain::{Event, EventKind, Principal, Refusal, State, Switch, Task, 
 use provost_engine::{Clock, Engine, SystemClock};
 
 /// Longer than a daemon lives: a worker that is switched off waits for its switch alone.
-const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+pub(super) const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// The way of every effect back to the core. Cheap to clone.
 #[derive(Clone)]

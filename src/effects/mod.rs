@@ -34,6 +34,7 @@ mod hook;
 mod interrupted_runs;
 #[cfg_attr(windows, path = "keeper_windows.rs")]
 mod keeper;
+mod kept_sessions;
 mod link_targets;
 mod mcp;
 mod mcp_result;
@@ -49,6 +50,7 @@ mod reaper;
 mod reason;
 mod rehearse;
 mod result;
+mod resume;
 mod router;
 mod run;
 mod run_outside;
@@ -66,7 +68,7 @@ mod watcher;
 mod work_tree_run;
 mod worker;
 
-pub use acp::{Judge as PermissionJudge, Verdict as PermissionVerdict};
+pub use acp::{Asker as QuestionAsker, Judge as PermissionJudge, Verdict as PermissionVerdict};
 pub use agent_run::{Keep, WriteTree};
 pub use capture_config::{Backend, CaptureConfig, ScreenshotFolder};
 pub use deeds::{DeedHands, Undertaking};

@@ -10,6 +10,8 @@ use std::sync::Arc;
 use super::acp::{self, Errand};
 use super::agent_run::{self, RunFolders, WriteTree};
 use super::door::{self, OpenDoor, WorkersDoor};
+use super::engine_handle::now;
+use super::kept_sessions::{KeptSessions, SessionLease};
 use super::mcp::{self, Call};
 use super::network;
 use super::read_only_paths::{PlanPurpose, shield};
@@ -21,7 +23,7 @@ use super::work_tree_run::{self, TreeRun};
 use provost_base::limits::{ARGUMENT_BYTES_MAX, GOAL_ENV_BYTES_MAX};
 use provost_base::{Digest, Ttl};
 use provost_domain::command::Record;
-use provost_domain::{Directory, Failure, Task, Tier};
+use provost_domain::{Directory, Failure, Task, TaskState, Tier};
 use provost_egress::Outlets;
 use provost_jail::{
     self as jail, Copies, Draft, Environment, Fill, ForbiddenPaths, Limits, Plan, Profile, Program, Resolved,
@@ -52,6 +54,8 @@ pub(super) struct RunEnvironment {
     pub(super) trees: Option<Arc<WorkTrees>>,
     /// Writes the files of a commit.
     pub(super) commits: WriteTree,
+    /// The homes of agents' sessions; `None` where no run is on record.
+    pub(super) sessions: Option<KeptSessions>,
     /// Whether plans are made for runs, or to be shown.
     pub(super) trying: PlanPurpose,
 }
@@ -80,6 +84,8 @@ pub(super) struct Prepared {
     pub(super) input: Option<Vec<u8>>,
     /// Removed when this is dropped.
     pub(super) private: RunFolders,
+    /// The session that it is in, where its home is kept.
+    pub(super) session: Option<SessionLease>,
 }
 
 /// What a worker that is spoken to is asked, by its protocol.
@@ -95,10 +101,10 @@ impl Speech {
         profile: &Profile,
         task: &Task,
         limit: Ttl,
-        (folders, model): ((String, String), Option<&str>),
+        (folders, model, session): ((String, String), Option<&str>, Option<&SessionLease>),
     ) -> Option<Self> {
         let mcp = Call::of(profile, task, limit, model).map(Self::Mcp);
-        mcp.or_else(|| Errand::of(profile, task, folders, model).map(Self::Acp))
+        mcp.or_else(|| Errand::of(profile, task, folders, (model, session)).map(Self::Acp))
     }
 
     /// How such a worker is called in the errors of its runs.
@@ -179,6 +185,9 @@ pub(super) fn prepare_words(
     for (name, value) in &given.variables {
         draft.environment.set(name, value).map_err(jail_refused)?;
     }
+    let session = session(place, task, profile, &draft)?;
+    draft.kept_home = session.as_ref().map(|it| it.home.clone());
+    session.iter().for_each(|it| private.write_down(&it.base()));
     let outlets = network::way_of(task, tier, given.keyed).map_err(jail_refused)?.map(|way| {
         draft.network = way.network;
         draft.outlets = way.outlets.ports();
@@ -187,7 +196,7 @@ pub(super) fn prepare_words(
     for (name, value) in outlets.iter().flat_map(Outlets::environment) {
         draft.environment.set(name, value).map_err(jail_refused)?;
     }
-    let limit = limit(profile, task);
+    let limit = left_of(limit(profile, task), task);
     draft.limits = limits(profile, task, limit);
     private.narrow(&mut draft.limits)?;
     for path in &profile.read_only {
@@ -206,9 +215,48 @@ pub(super) fn prepare_words(
     };
     draft.sockets.extend(private.tree().map_or_else(|| Ok(Vec::new()), TreeRun::sockets)?);
     let plan = draft.check(&place.forbidden_paths).map_err(jail_refused)?;
-    let call = Speech::of(profile, task, limit, (folders, model.as_deref()));
+    let call = Speech::of(profile, task, limit, (folders, model.as_deref(), session.as_ref()));
     let input = agent_run::input(task, profile);
-    Ok(Prepared { plan, secrets, outlets, tier, limit, model, door, call, before, directory, input, private })
+    Ok(Prepared {
+        plan,
+        secrets,
+        outlets,
+        tier,
+        limit,
+        model,
+        door,
+        call,
+        before,
+        directory,
+        input,
+        private,
+        session,
+    })
+}
+
+/// The session that a run is in, where its home can be kept for a later one.
+///
+/// # Errors
+/// Why a session cannot be gone on with.
+fn session(
+    place: &RunEnvironment,
+    task: &Task,
+    profile: &Profile,
+    draft: &Draft,
+) -> Result<Option<SessionLease>, Failure> {
+    let is_kept = profile.acp.is_some() && draft.tier == jail::Tier::Ns && draft.home_files.is_empty();
+    let sessions = place.sessions.as_ref().filter(|_| is_kept);
+    let resumed = task.talk.as_ref().and_then(|it| it.session.as_ref());
+    let earlier = resumed.or_else(|| task.order.continues.as_ref().and_then(|it| it.session.as_ref()));
+    match (sessions, earlier.map(|it| it.kept.as_ref())) {
+        (Some(sessions), Some(Some(first))) => sessions.go_on(first).map(Some).map_err(jail_refused),
+        (_, Some(_)) => Err(jail_refused(
+            "its session cannot be gone on with: its worker's entry keeps no home any more, for which it needs tier ns, type acp \
+             and no secrets in files",
+        )),
+        (Some(sessions), None) => sessions.begin(task.id()).map(Some).map_err(jail_refused),
+        (None, None) => Ok(None),
+    }
 }
 
 /// Where a task works: its directory, in the workspace or in its work tree, and the folders that its run has for itself.
@@ -230,6 +278,17 @@ fn folders(
 pub(super) fn limit(profile: &Profile, task: &Task) -> Ttl {
     let asked = profile.timeout.min(task.order.timeout);
     task.terms.timeout.map_or(asked, |most| asked.min(most))
+}
+
+/// What a run that has begun before has left of its time.
+fn left_of(limit: Ttl, task: &Task) -> Ttl {
+    match task.state {
+        TaskState::Running { since, .. } => {
+            let left = u64::from(limit.as_millis()).saturating_sub(now().since_ms(since));
+            Ttl::from_millis(left).unwrap_or(Ttl::seconds_clamped(1))
+        }
+        _ => limit,
+    }
 }
 
 fn limits(profile: &Profile, task: &Task, wall: Ttl) -> Limits {

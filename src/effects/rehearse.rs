@@ -106,6 +106,7 @@ fn planned(asked: Rehearsal) -> Result<Rehearsed, Failure> {
         program: None,
         trees: None,
         commits,
+        sessions: None,
         trying,
     };
     let prepared = prepare_words(&place, &task, &Arc::new(asked.profile), (asked.tier, None), asked.words)?;
@@ -149,6 +150,7 @@ fn task(profile: &Profile, timeout: Option<Ttl>) -> Task {
         handoff: None,
         watched: None,
         changes: None,
+        talk: None,
         failure: None,
         notes: Vec::new(),
     }

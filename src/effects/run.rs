@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, SemaphorePermit};
 use tracing::Instrument;
 
-use super::acp;
-use super::agent_run::{CollectionPlan, in_its_place, is_apart};
+use super::acp::{self, Steering, Ways};
+use super::agent_run::{CollectionPlan, in_its_place, is_resumed};
 use super::conversation::{Conversation, RunConversation};
 use super::mcp;
 use super::needs::Needed;
@@ -20,17 +21,15 @@ use super::scan_report::{Before, Compared};
 use super::shared_checkout::CheckoutLease;
 use super::shell::shell_profile;
 use super::tree_turns::TreeTurn;
-use super::work_tree_run::{By, TreeOutcome, rescue};
+use super::work_tree_run::{By, TreeOutcome};
 use super::worker::{RunControl, Workers};
-use provost_base::limits::HARVESTS_KEPT_DAYS;
 use provost_base::{EffectId, TaskId, Timestamp};
-use provost_domain::command::{BeginRun, EndRun, NoteFiles, Record};
-use provost_domain::{Changeset, Failure, Refusal, ScanReport, Task, TaskState, Tier, Watched};
+use provost_domain::command::{BeginRun, EndRun, NoteFiles, Record, ResumeRun};
+use provost_domain::{Changeset, Failure, Refusal, ScanReport, Task, Tier, Watched};
 use provost_egress::{Open, Outlets};
 use provost_jail::{
-    Copies, ExitReason, Handed, Limits, LiveOutput, Profile, Running, Stream, conversation, launch_with,
+    ExitReason, Handed, Limits, LiveOutput, Profile, Running, Stream, conversation, launch_with,
 };
-use provost_workspace::orphaned_copies;
 
 /// How long after the end of a run its output gives way to no other, for those who follow it.
 const OUTPUT_KEPT: Duration = Duration::from_secs(60);
@@ -74,16 +73,18 @@ struct As {
 }
 
 /// What is known of a run when it is over.
-struct Over {
+pub(super) struct Over {
     end: End,
     output: Output,
     prepared: Option<As>,
     started: Option<Timestamp>,
     processes_reached: bool,
+    /// Whether its agent went away in the middle of the conversation.
+    was_left: bool,
     /// The changes of it that were kept; `None` where none were to be.
-    harvest: Option<Changeset>,
+    pub(super) harvest: Option<Changeset>,
     /// What has become of them in its work tree.
-    tree: Option<TreeOutcome>,
+    pub(super) tree: Option<TreeOutcome>,
 }
 
 impl Over {
@@ -91,53 +92,11 @@ impl Over {
         Self::of(End::NotStarted(failure), None)
     }
 
-    fn of(end: End, started: Option<Timestamp>) -> Self {
+    pub(super) fn of(end: End, started: Option<Timestamp>) -> Self {
         let output = Output::default();
-        Self { end, output, prepared: None, started, processes_reached: false, harvest: None, tree: None }
+        let (processes_reached, was_left) = (false, false);
+        Self { end, output, prepared: None, started, processes_reached, was_left, harvest: None, tree: None }
     }
-}
-
-/// Reports a run that an earlier daemon began, and whose end no daemon saw.
-pub(super) async fn lost(workers: Arc<Workers>, effect: EffectId, task: TaskId) {
-    let Ok(found) = workers.handle.look(&task).await else { return };
-    let Some((found, _)) = found else { return workers.handle.settle(effect).await };
-    let started = match found.state {
-        TaskState::Running { since, .. } => Some(since),
-        _ => None,
-    };
-    let profile = profile_of(&workers, &found);
-    let mut over = Over::of(End::Lost("daemon ended"), started);
-    match found.order.work_tree {
-        Some(_) => (over.harvest, over.tree) = rescue(&workers, &found).await,
-        None => over.harvest = remains(&workers, &found, &profile).await,
-    }
-    // A comparison from before the crash stays true; without one, it is not known what
-    // the workspace was like.
-    let unseen = workers.left_unseen(&task);
-    if found.handoff.is_none() && (profile.copies == Copies::No || unseen.is_some()) {
-        let unknown =
-            || ScanReport::unknown("the daemon ended while it ran, so there is nothing to compare with");
-        note_report(&workers, &task, unseen.map_or_else(unknown, |it| it.report), None).await;
-    }
-    report(&workers, effect, found, profile, over).await;
-}
-
-/// What there is to say of the changes that a lost run has made in its private copy.
-async fn remains(workers: &Workers, task: &Task, profile: &Profile) -> Option<Changeset> {
-    if !is_apart(task, profile) {
-        return None;
-    }
-    let (copies, id) = (workers.place.copies.clone(), task.id().clone());
-    let found = tokio::task::spawn_blocking(move || orphaned_copies::of(&copies, &id)).await.ok().flatten();
-    let why = match found {
-        Some(place) => format!(
-            "what it had changed is not among the artifacts: the private copy in which it worked is at {}, as it was then, \
-             and is removed after {HARVESTS_KEPT_DAYS} days; compare it with the workspace (git diff --no-index)",
-            place.display()
-        ),
-        None => "what it had changed is lost: its private copy is not there any more".into(),
-    };
-    Some(Changeset { left_out: vec![why.into()], incomplete: true, ..Changeset::default() })
 }
 
 impl Once {
@@ -160,7 +119,7 @@ impl Once {
             };
             let Ok(found) = workers.handle.look(&self.task).await else { return };
             match found {
-                Some((task, tier)) if task.state.is_queued() => {
+                Some((task, tier)) if task.state.is_queued() || is_resumed(&task) => {
                     if places.is_over {
                         return;
                     }
@@ -258,8 +217,14 @@ impl Once {
             return Turn::Taken;
         }
         let until = workers.handle.engine.now().after(prepared.limit);
-        let begin = BeginRun { effect: self.effect, task: self.task.clone(), until };
-        if let Err(refusal) = workers.handle.tell(begin).await {
+        let begun = match is_resumed(&task) {
+            true => workers.handle.tell(ResumeRun { task: self.task.clone(), until }).await.map(drop),
+            false => {
+                let begin = BeginRun { effect: self.effect, task: self.task.clone(), until };
+                workers.handle.tell(begin).await.map(drop)
+            }
+        };
+        if let Err(refusal) = begun {
             if matches!(refusal, Refusal::WorkerBroken { .. }) {
                 tokio::task::spawn_blocking(move || drop(prepared));
                 return Turn::Again;
@@ -283,7 +248,7 @@ impl Once {
             Err(failure) => Err(failure),
         };
         let mut over = match told {
-            Ok(()) => self.watch(&prepared, handed, outlets).await,
+            Ok(()) => self.watch(&prepared, handed, (outlets, is_resumed(&task))).await,
             Err(failure) => Over::not_started(failure),
         };
         // What the worker said before it ended comes before its end.
@@ -294,6 +259,9 @@ impl Once {
             Some(watching) => Some(watching.end().await),
             None => None,
         };
+        if over.was_left && self.leaves_it_to_another(&mut prepared).await {
+            return Turn::Again;
+        }
         let before = prepared.before.take();
         if matches!(over.end, End::NotStarted(_)) {
             before.into_iter().for_each(Before::finish);
@@ -315,7 +283,12 @@ impl Once {
                 over.end = End::RepositoryMade(made.into());
             }
         }
-        let (prepared, over) = self.keep(&task, &profile, prepared, over).await;
+        let (mut prepared, over) = self.keep(&task, &profile, prepared, over).await;
+        if let Some(session) = prepared.session.take() {
+            // A follow-up may come as soon as the end is told.
+            prepared.private.step_aside();
+            tokio::task::spawn_blocking(move || drop(session)).await.ok();
+        }
         report(workers, self.effect, task, profile, over).await;
         // Removing a copy takes as long as making it did.
         tokio::task::spawn_blocking(move || drop(prepared));
@@ -395,14 +368,28 @@ impl Once {
             .map_err(|refusal| jail_refused(format!("its secrets could not be put on record: {refusal}")))
     }
 
-    async fn watch(&self, prepared: &Prepared, mut handed: Handed, outlets: Option<Outlets>) -> Over {
+    async fn watch(
+        &self,
+        prepared: &Prepared,
+        mut handed: Handed,
+        (outlets, is_resumed): (Option<Outlets>, bool),
+    ) -> Over {
         let workers = &self.workers;
-        let live = LiveOutput::new(prepared.plan.limits().output_bytes);
+        let live = match workers.outputs.get(&self.task).filter(|_| is_resumed) {
+            Some(before) => before.reopened(),
+            None => LiveOutput::new(prepared.plan.limits().output_bytes),
+        };
         workers.outputs.add(self.task.clone(), live.clone());
+        if is_resumed {
+            let line = json!({ "provost": "resumed", "why": "its process, or the daemon, had ended in the middle of a turn" });
+            live.push(Stream::Out, format!("{line}\n").as_bytes());
+        }
         let limits = prepared.plan.limits().clone();
         let prepared_as = Some(As { tier: prepared.tier, model: prepared.model.clone(), limits });
         let started = workers.handle.engine.now();
-        let launched = match talk_with(prepared, &mut handed, &live, workers.judge.clone()) {
+        let steering = Steering::of(&workers.handle, &self.task);
+        let ways = Ways { judge: workers.judge.clone(), asker: workers.asker.clone(), steering };
+        let launched = match talk_with(prepared, &mut handed, &live, ways) {
             Ok(talk) => {
                 let supervisor = prepared.supervisor(&workers.supervisor);
                 let launched = launch_with(&supervisor, &prepared.plan, handed, live.clone());
@@ -420,7 +407,7 @@ impl Once {
                 tracing::info!(layers = ?running.layers(), "worker started");
                 let way = outlets.map(|it| it.open(running.take_outlets()));
                 let whose = prepared.call.as_ref().map_or("", Speech::whose);
-                let (end, processes_reached) = self.follow(running, talk, whose).await;
+                let (end, processes_reached, was_left) = self.follow(running, talk, whose).await;
                 self.close(way).await;
                 tracing::info!(?end, "worker ended");
                 let output = Output {
@@ -430,14 +417,17 @@ impl Once {
                     stderr_dropped: live.dropped(Stream::Err),
                 };
                 let over = Over::of(end, Some(started));
-                Over { output, prepared: prepared_as, processes_reached, ..over }
+                Over { output, prepared: prepared_as, processes_reached, was_left, ..over }
             }
         };
         let (outputs, task) = (workers.outputs.clone(), self.task.clone());
         // Not waited for at shutdown: the board goes with the process.
         tokio::spawn(async move {
             tokio::time::sleep(OUTPUT_KEPT).await;
-            outputs.retire(&task, &live);
+            // A run that goes on has it as well.
+            if live.is_finished() {
+                outputs.retire(&task, &live);
+            }
         });
         over
     }
@@ -457,7 +447,7 @@ impl Once {
         mut running: Running,
         talk: Option<Conversation>,
         whose: &'static str,
-    ) -> (End, bool) {
+    ) -> (End, bool, bool) {
         let mut talking = RunConversation::about(talk, whose);
         let early = tokio::select! {
             biased;
@@ -474,6 +464,7 @@ impl Once {
             None => talking.settle(&mut running).await,
         }
         let exit = running.wait().await;
+        let early_is_none = early.is_none();
         let end = match (exit.reason, early) {
             // It had ended before the order reached it.
             (ExitReason::Code(code), _) => End::Code(code),
@@ -486,7 +477,8 @@ impl Once {
             (ExitReason::RepositoryMade, None) => End::RepositoryMade(Box::default()),
             (ExitReason::SupervisorLost | ExitReason::Cancelled, None) => End::SupervisorLost,
         };
-        (talking.weigh(end), exit.processes_reached)
+        let was_left = early_is_none && talking.was_left();
+        (talking.weigh(end), exit.processes_reached, was_left)
     }
 }
 
@@ -511,25 +503,30 @@ fn talk_with(
     prepared: &Prepared,
     handed: &mut Handed,
     live: &LiveOutput,
-    judge: Option<acp::Judge>,
+    ways: Ways,
 ) -> std::io::Result<Option<Conversation>> {
     let Some(call) = prepared.call.clone() else { return Ok(None) };
     let (ours, theirs) = conversation()?;
     handed.stdio = Some(theirs);
     Ok(Some(match call {
         Speech::Mcp(call) => Box::pin(mcp::converse(ours, call)),
-        Speech::Acp(errand) => Box::pin(acp::converse(ours, errand, live.clone(), judge)),
+        Speech::Acp(errand) => Box::pin(acp::converse(ours, errand, live.clone(), ways)),
     }))
 }
 
 /// The task's worker; for one that is not configured any more, enough of it to speak of it.
-fn profile_of(workers: &Workers, task: &Task) -> Arc<Profile> {
+pub(super) fn profile_of(workers: &Workers, task: &Task) -> Arc<Profile> {
     let worker = &task.order.worker;
     (workers.profiles)(worker).unwrap_or_else(|| Arc::new(Profile { id: worker.clone(), ..shell_profile() }))
 }
 
 /// Puts on record what a run has left, before its end. So an agent that gets the end gets that, too.
-async fn note_report(workers: &Workers, task: &TaskId, handoff: ScanReport, watched: Option<Watched>) {
+pub(super) async fn note_report(
+    workers: &Workers,
+    task: &TaskId,
+    handoff: ScanReport,
+    watched: Option<Watched>,
+) {
     if handoff.is_tainted() {
         tracing::warn!(%task, findings = handoff.findings.len(), unknown = ?handoff.unknown, "tainted");
     }
@@ -540,7 +537,13 @@ async fn note_report(workers: &Workers, task: &TaskId, handoff: ScanReport, watc
 }
 
 /// Reads the result off what is known and puts it on record.
-async fn report(workers: &Workers, effect: EffectId, task: Arc<Task>, profile: Arc<Profile>, over: Over) {
+pub(super) async fn report(
+    workers: &Workers,
+    effect: EffectId,
+    task: Arc<Task>,
+    profile: Arc<Profile>,
+    over: Over,
+) {
     let id = task.id().clone();
     let (its_task, its_profile) = (task.clone(), profile.clone());
     let ended = workers.handle.engine.now();

@@ -6,7 +6,8 @@
 //!     |  +-- daemon stops: stays owed, runs after the next start    +-- daemon stops or dies: lost
 //!     +-- task is over meanwhile: settled                           +-- stopped: killed, then settled
 //! ```
-//! A start that is on record is never repeated: after a crash the task is reported lost.
+//! A start that is on record is not repeated: after a crash the task is reported lost. One is begun again, once: the run of an agent
+//! that can go on with its session, in its private copy.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -15,14 +16,16 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::acp::Judge;
+use super::acp::{Asker, Judge};
 use super::agent_run::{Keep, WriteTree};
 use super::door::OpenDoor;
 use super::engine_handle::EngineHandle;
 use super::interrupted_runs::{self, InterruptedRun};
+use super::kept_sessions::KeptSessions;
 use super::prepare::RunEnvironment;
 use super::read_only_paths::PlanPurpose;
-use super::run::{Once, lost};
+use super::resume::lost;
+use super::run::Once;
 use super::shared_checkout::SharedCheckouts;
 use super::tree_turns::TreeTurns;
 use super::watcher::Watchers;
@@ -75,6 +78,8 @@ pub struct WorkerParts {
     pub commits: WriteTree,
     /// Judges the permission requests of agents that are spoken to; without it they are denied.
     pub judge: Option<Judge>,
+    /// Has the questions of such agents answered; without it they are declined.
+    pub asker: Option<Asker>,
 }
 
 /// Says how much of a run's changes is kept.
@@ -94,6 +99,7 @@ pub(super) struct Workers {
     pub(super) room: RoomNow,
     pub(super) withhold: Withhold,
     pub(super) judge: Option<Judge>,
+    pub(super) asker: Option<Asker>,
     pub(super) tree_turns: TreeTurns,
     known: Mutex<HashMap<TaskId, Arc<RunControl>>>,
     /// What runs have left whose end no daemon saw.
@@ -113,6 +119,7 @@ pub(super) struct RunControl {
 impl Workers {
     pub(super) fn new(handle: EngineHandle, parts: WorkerParts) -> Arc<Self> {
         let WorkerParts { root, forbidden_paths, copies, vault, doors, program, .. } = parts;
+        let parts_copies = copies.clone();
         let place = RunEnvironment {
             root,
             forbidden_paths,
@@ -122,6 +129,7 @@ impl Workers {
             program,
             trees: Some(parts.trees.clone()),
             commits: parts.commits.clone(),
+            sessions: Some(KeptSessions::beside(&parts_copies)),
             trying: PlanPurpose::InEarnest,
         };
         let place = Arc::new(place);
@@ -138,6 +146,7 @@ impl Workers {
             room: parts.room,
             withhold: parts.withhold,
             judge: parts.judge,
+            asker: parts.asker,
             tree_turns: TreeTurns::default(),
             known: Mutex::default(),
             unseen: Mutex::default(),
@@ -151,6 +160,7 @@ impl Workers {
         let place = self.place.clone();
         let work = move || {
             orphaned_copies::sort(&place.copies);
+            place.sessions.iter().for_each(KeptSessions::tidy);
             place.trees.iter().for_each(|trees| trees.sweep());
             interrupted_runs::look_for(&place.copies)
         };
@@ -164,16 +174,15 @@ impl Workers {
         self.unseen().remove(task)
     }
 
-    /// A start is owed; one that an earlier daemon had begun is lost.
+    /// A start is owed; one that an earlier daemon had begun goes on in its agent's session, or is lost.
     pub(super) fn spawn(self: &Arc<Self>, id: EffectId, task: TaskId, started: bool) {
-        if started {
-            self.handle.tracker.spawn(lost(self.clone(), id, task));
-            return;
-        }
         let order = Arc::new(RunControl::default());
         self.known().insert(task.clone(), order.clone());
         let once = Once { workers: self.clone(), effect: id, task, order };
-        self.handle.tracker.spawn(once.carry_out());
+        match started {
+            true => self.handle.tracker.spawn(lost(once)),
+            false => self.handle.tracker.spawn(once.carry_out()),
+        };
     }
 
     /// An end is owed.

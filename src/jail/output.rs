@@ -327,6 +327,18 @@ impl LiveOutput {
         self.changed.notify_waiters();
     }
 
+    /// Whether nothing more will come.
+    pub fn is_finished(&self) -> bool {
+        self.lock().finished
+    }
+
+    /// The same output, to which more will come: its run goes on.
+    #[must_use]
+    pub fn reopened(self) -> Self {
+        self.lock().finished = false;
+        self
+    }
+
     /// What there is at `offset` and after, now.
     pub fn read_from(&self, offset: u64) -> Page {
         self.lock().read_from(offset)

@@ -68,6 +68,9 @@ const SYSTEM: [&str; 13] = [
 /// Where a worker finds the door that was made for its run, in a root directory of its own.
 pub const DOOR_SOCKET: &str = "/run/provost/worker.sock";
 
+/// Where a worker in a root directory of its own finds a home that is kept for later runs.
+pub(super) const KEPT_HOME: &str = "/run/provost/home";
+
 /// The variable with the number of the socket that a worker inherits instead.
 pub const ENTRANCE_FD: &str = "PROVOST_WORKER_FD";
 
@@ -119,6 +122,8 @@ pub struct Draft {
     pub outlets: Vec<u16>,
     /// Files that it finds in its home.
     pub home_files: Vec<HomeFile>,
+    /// A folder that is its home, and stays for later runs; it appears as [`KEPT_HOME`]. Tier `ns` only, and without `home_files`.
+    pub kept_home: Option<ResolvedPath>,
     /// How it is confined.
     pub tier: Tier,
     /// The bounds of what it may use.
@@ -147,6 +152,7 @@ impl Draft {
             network: Network::None,
             outlets: Vec::new(),
             home_files: Vec::new(),
+            kept_home: None,
             tier: Tier::Ns,
             limits: Limits::default(),
             entrance: None,
@@ -182,6 +188,9 @@ impl Draft {
         if self.tier != Tier::Ns && matches!(self.entrance, Some(DoorSocket::Mounted(_))) {
             return Err(PlanRefused::Entrance);
         }
+        if self.kept_home.is_some() && (self.tier != Tier::Ns || !self.home_files.is_empty()) {
+            return Err(PlanRefused::KeptHome);
+        }
         let utf8 = |path: &Path| path.to_str().is_some_and(|text| !text.contains(['\0', '\n']));
         let places = self.writable.iter().chain(&self.read_only).map(ResolvedPath::path);
         let places = places.chain(self.sockets.iter().map(PathBuf::as_path));
@@ -209,6 +218,7 @@ impl Draft {
             network: self.network,
             outlets: self.outlets,
             home_files: self.home_files,
+            kept_home: self.kept_home,
             tier: self.tier,
             limits: self.limits,
             entrance: self.entrance,
@@ -254,7 +264,7 @@ impl Draft {
                 return Err(PlanRefused::ProgramInWorkspace(self.program.place().path().to_path_buf()));
             }
         }
-        for place in self.writable.iter().chain(&self.read_only) {
+        for place in self.writable.iter().chain(&self.read_only).chain(&self.kept_home) {
             let path = place.path();
             if let Some(own) = forbidden_paths.forbidden.iter().find(|own| overlap(path, own)) {
                 return Err(PlanRefused::OurOwn { path: path.to_path_buf(), own: own.clone() });
@@ -369,6 +379,9 @@ pub enum PlanRefused {
          worker's `network` away"
     )]
     NetworkInJob,
+    /// A home that would be kept where it cannot be, or with secrets in it.
+    #[error("only in tier ns, and without secrets in files, a home is kept for later runs")]
+    KeptHome,
     /// Outlets and grants that do not fit together.
     #[error(
         "a worker's network needs 1 to {OUTLETS_MAX} different ports inside, and without a network there are none"
@@ -398,6 +411,8 @@ pub struct Plan {
     pub(super) network: Network,
     pub(super) outlets: Vec<u16>,
     pub(super) home_files: Vec<HomeFile>,
+    #[serde(default)]
+    pub(super) kept_home: Option<ResolvedPath>,
     pub(super) tier: Tier,
     pub(super) limits: Limits,
     pub(super) entrance: Option<DoorSocket>,
@@ -516,6 +531,9 @@ impl Plan {
             lines.push((Topic::Protected, none));
         }
         let home = match self.tier {
+            Tier::Ns if self.kept_home.is_some() => {
+                format!("{KEPT_HOME}, kept for later runs of its session")
+            }
             Tier::Ns => format!("{}, empty", self.home.display()),
             Tier::Ll | Tier::Job => "a private folder, removed afterwards".into(),
         };

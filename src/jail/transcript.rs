@@ -109,6 +109,8 @@ struct Said {
     messages: u64,
     steps: u64,
     used: Used,
+    /// The same before the turn that goes on, of an agent that tells it for each turn.
+    used_before: Used,
     model: Option<Box<str>>,
     log: VecDeque<String>,
     log_bytes: usize,

@@ -14,10 +14,11 @@ impl Provost {
     /// A [`Refusal`]; then nothing has changed.
     pub async fn delegate(&self, who: &Principal, mut verb: Delegate) -> Result<Answer<Delegated>, Refusal> {
         let provost = self.clone();
+        let continue_refused = self.settle_continued(who, &mut verb).await;
         let is_repeat = self.names_no_branch(&verb) && self.task(&verb.task).await.is_ok();
         let (verb, facts) = tokio::task::spawn_blocking(move || {
             let facts = provost.facts(&mut verb, is_repeat);
-            (verb, facts)
+            (verb, Facts { continue_refused, ..facts })
         })
         .await
         .map_err(|_| Refusal::Unavailable { why: "it is shutting down".into() })?;

@@ -9,6 +9,7 @@ mod artifacts;
 mod checkouts;
 mod code;
 mod conflicts;
+mod continued;
 mod contracts;
 mod crew;
 mod delegate;

@@ -309,19 +309,27 @@ pub enum Here {
         arguments: serde_json::Value,
         /// Whether the person says why, as `reason` among the arguments.
         asks_reason: bool,
+        /// Whether the person writes words, as `text` among the arguments.
+        asks_text: bool,
     },
 }
 
 impl Here {
     /// A verb with its arguments.
     pub fn verb(verb: &'static str, arguments: serde_json::Value) -> Self {
-        Self::Verb { verb, arguments, asks_reason: false }
+        Self::Verb { verb, arguments, asks_reason: false, asks_text: false }
     }
 
     /// The release of a lock of another agent, with a reason.
     pub fn release(symbol: &str) -> Self {
         let arguments = serde_json::json!({ "symbol": symbol, "force": true });
-        Self::Verb { verb: "unlock", arguments, asks_reason: true }
+        Self::Verb { verb: "unlock", arguments, asks_reason: true, asks_text: false }
+    }
+
+    /// Words for the agent of a task.
+    pub fn say(task: &str) -> Self {
+        let arguments = serde_json::json!({ "task": task });
+        Self::Verb { verb: "say-to-task", arguments, asks_reason: false, asks_text: true }
     }
 }
 

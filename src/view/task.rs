@@ -27,7 +27,9 @@ pub(crate) fn commands(it: &Task) -> Vec<Command> {
         let here = Here::verb("cancel-task", serde_json::json!({ "task": it.id }));
         let cancel = command("Cancel", "task cancel", "").or_here(here);
         let follow = [command("Follow", "task show", "--wait"), cancel];
-        return answer.into_iter().chain(follow).collect();
+        let hears = it.session.as_ref().is_some_and(|it| !it.closed);
+        let say = hears.then(|| command("Say", "say", "\"…\"").or_here(Here::say(&it.id)));
+        return answer.into_iter().chain(say).chain(follow).collect();
     }
     let changes = it.changes.as_ref().filter(|it| it.wait());
     match changes {
@@ -56,6 +58,7 @@ pub fn task(it: &Task) -> Shown {
     let changes = it.changes.as_ref().filter(|it| it.are_there());
     blocks.extend(changes.map(|_| Block::Changes { task: it.id.clone() }));
     blocks.push(Block::Log { task: it.id.clone(), live: !is_over(&it.state) });
+    blocks.extend((!it.said.is_empty()).then(|| said(it)));
     blocks.push(timeline(it));
     let mut shown = Shown::new(format!("Task {}", visible(&it.id)), blocks);
     shown.state = Some(match it.tainted {
@@ -160,6 +163,28 @@ fn left(report: &ScanReport) -> Block {
         rows: report.findings.iter().enumerate().map(row).collect(),
         more: report.more as usize,
         empty: Empty::new(report.unknown.as_deref().unwrap_or("Nothing."), None),
+    })
+}
+
+/// What was said to its agent.
+fn said(it: &Task) -> Block {
+    let row = |it: &provost_api::wire::Saying| Row {
+        key: it.number.to_string(),
+        to: None,
+        cells: vec![
+            Cell::time(Some(&it.at)),
+            Cell::code(&it.by),
+            Cell::text(&it.state.replace('_', " ")),
+            Cell::Said { text: visible(&it.text) },
+        ],
+        commands: Vec::new(),
+    };
+    Block::List(Rows {
+        title: "Said to its agent".into(),
+        columns: vec!["When", "By", "State", "Words"],
+        rows: it.said.iter().map(row).collect(),
+        more: 0,
+        empty: Empty::new("Nothing was said to it.", None),
     })
 }
 

@@ -93,10 +93,37 @@ impl Copied {
     pub fn path(&self) -> &Path {
         &self.path
     }
+
+    /// The copy at a path, which an earlier run has left.
+    pub fn left_at(path: PathBuf) -> Self {
+        Self { path }
+    }
+
+    /// Leaves it where it is for a later run.
+    pub fn leave(mut self) -> PathBuf {
+        std::mem::take(&mut self.path)
+    }
+
+    /// Gives it this name, in the same folder, where there is nothing of that name.
+    ///
+    /// # Errors
+    /// What the system says, and that something has that name.
+    pub fn rename(&mut self, name: &str) -> io::Result<()> {
+        let to = self.path.with_file_name(name);
+        if to.symlink_metadata().is_ok() {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        fs::rename(&self.path, &to)?;
+        self.path = to;
+        Ok(())
+    }
 }
 
 impl Drop for Copied {
     fn drop(&mut self) {
+        if self.path.as_os_str().is_empty() {
+            return;
+        }
         if let Err(err) = remove(&self.path) {
             tracing::warn!(%err, path = %self.path.display(), "a worker's copy was not removed; the next start tries again");
         }

@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::copy::remove;
+use super::copy::{Copied, remove};
 use provost_base::TaskId;
 use provost_base::limits::{HARVESTS_KEPT_DAYS, REMAINS_KEPT_MAX};
 use provost_system::{self as system, Ages};
@@ -87,6 +87,17 @@ fn listed(folder: &Path) -> Vec<PathBuf> {
 /// Where the copy of a run is kept whose daemon was killed, if it is.
 pub fn of(copies: &Path, task: &TaskId) -> Option<PathBuf> {
     Some(place_of(copies, task)).filter(|it| it.is_dir())
+}
+
+/// Leaves the copy of a run whose agent has died, for a run that goes on in it.
+///
+/// # Errors
+/// What the system says; the copy is removed then.
+pub fn leave(copies: &Path, copied: Copied, task: &TaskId) -> io::Result<()> {
+    fs::rename(copied.path(), place_of(copies, task))?;
+    // It is not there any more.
+    copied.leave();
+    Ok(())
 }
 
 fn place_of(copies: &Path, task: &TaskId) -> PathBuf {

@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, Metadata, OpenOptions};
 
+use serde::{Deserialize, Serialize};
+
 use super::copy::{Copied, NoCopy, Room, copy_data, share};
 use super::tracked::tracked;
 use provost_base::limits::{
@@ -25,7 +27,7 @@ use provost_system::walk::{Bounds, Entry, Folder, Name, Step, Unread, Visitor, w
 use provost_system::{self as system, open_folder};
 
 /// What the system says of a file. Two that are alike are the same file, unchanged.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Stamp {
     /// Its type and permission bits; 0o644 where the system has none.
     pub mode: u32,
@@ -54,7 +56,7 @@ impl Stamp {
 }
 
 /// The original at a path.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Was {
     /// There was a regular file.
     File {
@@ -151,6 +153,40 @@ pub fn copy(workspace: &Dir, folder: &Dir, below: &RepoPath, into: &Path) -> Res
         copier.room.all_of(git, target.open_dir(".git")?)?;
     }
     Ok(Snapshot { copied, base: copier.base })
+}
+
+/// What is written down of a [`Base`]: everything but the contents.
+#[derive(Serialize, Deserialize)]
+struct WrittenBase {
+    was: BTreeMap<String, Was>,
+    below: RepoPath,
+}
+
+/// Writes down which originals there were, so that a later daemon can tell what a run has changed in its copy.
+///
+/// # Errors
+/// Those of the file system.
+pub fn write_down(base: &Base, file: &Path) -> io::Result<()> {
+    let written = WrittenBase { was: base.was.clone(), below: base.below.clone() };
+    std::fs::write(file, serde_json::to_vec(&written)?)
+}
+
+/// Takes up a copy that an earlier run has left, with what was written down of its originals. Their contents are gone, so that
+/// later changes of the user's are not merged with those of the run.
+///
+/// # Errors
+/// That nothing was written down, and what the system says.
+pub fn take_up(workspace: &Dir, copied: Copied, file: &Path, into: &Path) -> Result<Snapshot, NoCopy> {
+    let written: WrittenBase = serde_json::from_slice(&std::fs::read(file)?).map_err(io::Error::from)?;
+    let contents = Contents { file: system::nameless_file(into)?, end: 0 };
+    let git = is_folder(workspace, ".git").then(|| open_folder(workspace, ".git".as_ref())).transpose()?;
+    let above = rules_above(workspace, git.as_ref(), &written.below);
+    let forgotten = |was: Was| match was {
+        Was::File { mode, copy, hash, .. } => Was::File { mode, copy, hash, at: None },
+        link @ Was::Link(_) => link,
+    };
+    let was = written.was.into_iter().map(|(path, was)| (path, forgotten(was))).collect();
+    Ok(Snapshot { copied, base: Base { was, above, below: written.below, contents } })
 }
 
 /// Records a folder of a work tree as it is, in which a run is to work itself. `git` are the repository's folder and that of

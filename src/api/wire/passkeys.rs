@@ -56,7 +56,7 @@ pub struct WordChallenge {
     pub view: Option<String>,
     /// The passkey that is to count no more, by its id.
     pub revoke: Option<String>,
-    /// The verb, by the path of the own API: `cancel-task`, `unlock`, `revoke-tokens`, `switch-worker`, `end-web-session`,
+    /// The verb, by the path of the own API: `cancel-task`, `say-to-task`, `unlock`, `revoke-tokens`, `switch-worker`, `end-web-session`,
     /// `subscribe-push`, `remove-push`.
     pub verb: Option<String>,
     /// Its arguments: the body of that path. `unlock` with `force` has a `reason` beside them. `subscribe-push` has no path of its

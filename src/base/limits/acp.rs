@@ -20,3 +20,27 @@ pub const ACP_CALLS_KNOWN_MAX: usize = 64;
 
 /// How often an agent's mode is set again in one run before the run ends.
 pub const ACP_MODE_CHANGES_MAX: usize = 3;
+
+/// Longest text that is said to an agent at once, in bytes: a long message by hand; files are named instead.
+pub const SAY_BYTES_MAX: usize = 16 << 10;
+
+/// Sayings that may wait for one agent: each is kept on the disk with its task.
+pub const SAYINGS_WAITING_MAX: usize = 16;
+
+/// Sayings that are shown with a task; older ones that were delivered are forgotten.
+pub const SAYINGS_KEPT_MAX: usize = 64;
+
+/// How much of a delivered saying is kept with its task, in bytes: its whole text is in the run's output.
+pub const SAID_TEXT_KEPT: usize = 1 << 10;
+
+/// How long an agent that speaks ACP may take to end a turn that was cancelled, in milliseconds.
+pub const ACP_CANCEL_MS_MAX: u64 = 10_000;
+
+/// Longest id of an agent's session, in bytes; those of real agents are UUIDs.
+pub const ACP_SESSION_ID_MAX: usize = 256;
+
+/// How long a question of an agent's waits for its answer, in milliseconds; then it is declined, and the agent goes on.
+pub const ACP_ANSWER_MS_MAX: u64 = 600_000;
+
+/// Sessions of agents whose homes are kept for a follow-up; the oldest go first.
+pub const SESSIONS_KEPT_MAX: usize = 50;

@@ -12,6 +12,7 @@ impl Command {
             Command::ReportTask(it) => Some(&it.task),
             Command::AckTask(it) => Some(&it.task),
             Command::CancelTask(it) => Some(&it.task),
+            Command::SayToTask(it) => Some(&it.task),
             Command::NoteFiles(it) => Some(&it.task),
             Command::EndRun(it) => Some(&it.task),
             Command::ApplyFiles(it) => it.of.as_ref(),

@@ -150,6 +150,16 @@ verbs! {
     AckTask => Acked, needs Coordinate, Commit, by state.ack(call.who, it, call.past.as_ref(), out);
     /// Take back a task that the caller has delegated.
     CancelTask => Cancelled, needs Delegate, Durable, by state.cancel(call.now, call.who, it, call.past.as_ref(), out);
+    /// Say something to the agent that works on a task.
+    SayToTask => SaidToTask, needs Delegate, Durable, by state.say_to_task(call.now, call.who, it, call.past.as_ref(), out);
+    /// Say in which session a run is.
+    NoteSession => SessionNoted, needs Host, Durable, by state.note_session(it, out);
+    /// Begin a run again in its agent's session.
+    ResumeRun => RunResumed, needs Host, Durable, by state.resume_run(call.now, it, out);
+    /// Take what waits for the agent of a task.
+    TakeSayings => SayingsTaken, needs Host, Commit, by state.take_sayings(it, out);
+    /// Say that an agent got what was said to it.
+    NoteSaid => SaidNoted, needs Host, Commit, by state.note_said(call.now, it, out);
     /// Grant or deny a parked command.
     AnswerApproval => Answered, needs Approve, Durable, judged never_waits;
     /// Take a picture of the screen.

@@ -75,7 +75,9 @@ impl State {
         verb: &TakeNeeds,
         out: &mut Outbox,
     ) -> Result<NeedsTaken, Refusal> {
-        let task = self.tasks.get(&verb.task).filter(|it| it.state.is_queued());
+        // One that begins again has them, or takes them again.
+        let begins = |it: &&Arc<Task>| it.state.is_queued() || it.can_be_resumed();
+        let task = self.tasks.get(&verb.task).filter(begins);
         let task = task.ok_or(Refusal::TaskFinished)?;
         let mut needs = Vec::new();
         for at in self.needs_of(&task.order.worker) {

@@ -1,24 +1,58 @@
-//! One turn: the goal, what the agent does about it, and the end. ACP v1, "Prompt turn".
+//! One turn: the goal or what was said, what the agent does about it, and the end. ACP v1, "Prompt turn".
 
 use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until, timeout};
 
-use super::permissions::{Asked, Judge, Verdict, merge};
+use super::elicitation::Form;
+use super::permissions::{Asked, Verdict, merge};
 use super::wire::{Answer, Incoming, Wire};
-use super::{Errand, Session, Untold, untold};
+use super::{Errand, Session, Untold, Ways, untold};
 use provost_base::Ttl;
-use provost_base::limits::{ACP_CALLS_KNOWN_MAX, ACP_MODE_CHANGES_MAX, ACP_QUESTIONS_MAX};
+use provost_base::limits::{
+    ACP_ANSWER_MS_MAX, ACP_CALLS_KNOWN_MAX, ACP_CANCEL_MS_MAX, ACP_MODE_CHANGES_MAX, ACP_QUESTIONS_MAX,
+};
+use provost_domain::Saying;
 
 /// The code for a request that its asker has taken back. ACP v1, "Cancellation".
 const TAKEN_BACK: i64 = -32_800;
+
+/// What an agent is asked in a turn.
+pub(super) struct Prompt {
+    texts: Vec<String>,
+    /// What of it was said to the agent while it ran.
+    sayings: Vec<Saying>,
+}
+
+impl Prompt {
+    /// The task's own words.
+    pub(super) fn goal(goal: &str) -> Self {
+        Self { texts: vec![goal.to_owned()], sayings: Vec::new() }
+    }
+
+    /// What was said meanwhile, oldest first.
+    pub(super) fn sayings(sayings: Vec<Saying>) -> Self {
+        Self { texts: sayings.iter().map(|it| it.text.to_string()).collect(), sayings }
+    }
+
+    fn blocks(&self) -> Value {
+        self.texts.iter().map(|text| json!({ "type": "text", "text": text })).collect()
+    }
+
+    /// The number of the newest saying in it; 0 without one.
+    fn through(&self) -> u32 {
+        self.sayings.last().map_or(0, |it| it.number)
+    }
+}
 
 pub(super) struct Turn<'a> {
     pub(super) wire: &'a mut Wire,
     pub(super) errand: &'a Errand,
     pub(super) session: &'a Session,
-    pub(super) judge: Option<Judge>,
+    pub(super) ways: &'a Ways,
 }
 
 /// The state of a turn that is under way.
@@ -26,42 +60,105 @@ struct Open {
     prompt: u64,
     /// Requests that are being judged, by their JSON-RPC ids in text.
     judged: JoinSet<(Asked, Verdict)>,
-    waiting: HashMap<String, tokio::task::AbortHandle>,
+    waiting: HashMap<String, (Value, tokio::task::AbortHandle)>,
+    /// Questions that wait for a person, with the results for the agent.
+    asked: JoinSet<(Value, Value)>,
+    unanswered: HashMap<String, Value>,
     calls: Calls,
     mode_changes: usize,
+    /// Whether what was said to the agent is not known to have reached it.
+    unheard: bool,
+    /// Until when the agent has to end a turn that was cancelled.
+    cancelled: Option<Instant>,
 }
 
 impl Turn<'_> {
-    /// Gives the goal, and returns when the turn has ended well. The agent's answer is in the run's output.
+    /// Gives the prompt, and returns how the turn has ended. The agent's answer is in the run's output.
     ///
     /// # Errors
-    /// Why it has not.
-    pub(super) async fn carry_out(mut self) -> Result<(), Untold> {
+    /// Why the conversation is over with it.
+    pub(super) async fn carry_out(mut self, prompt: &Prompt) -> Result<Result<(), Untold>, Untold> {
         // What the agent has said of itself before is no part of its answer.
         self.wire.show(&json!({ "provost": "turn" }));
-        let text = json!([{ "type": "text", "text": self.errand.goal }]);
-        let prompt = json!({ "sessionId": self.session.id, "prompt": text });
-        let prompt = self.wire.send_request("session/prompt", prompt).await?;
-        let (judged, waiting) = (JoinSet::new(), HashMap::new());
-        let mut open = Open { prompt, judged, waiting, calls: Calls::default(), mode_changes: 0 };
+        for it in &prompt.sayings {
+            self.wire.show(
+                &json!({ "provost": "said", "number": it.number, "by": it.by.as_str(), "text": it.text }),
+            );
+        }
+        let params = json!({ "sessionId": self.session.id, "prompt": prompt.blocks() });
+        let mut open = Open {
+            prompt: self.wire.send_request("session/prompt", params).await?,
+            judged: JoinSet::new(),
+            waiting: HashMap::new(),
+            asked: JoinSet::new(),
+            unanswered: HashMap::new(),
+            calls: Calls::default(),
+            mode_changes: 0,
+            unheard: !prompt.sayings.is_empty(),
+            cancelled: None,
+        };
+        let (steering, through) = (&self.ways.steering, prompt.through());
+        let mut hurried = std::pin::pin!(steering.hurried(through));
         loop {
+            let (is_cancelled, until) =
+                (open.cancelled.is_some(), open.cancelled.unwrap_or_else(Instant::now));
             tokio::select! {
                 biased;
+                () = sleep_until(until), if is_cancelled => {
+                    let most = ACP_CANCEL_MS_MAX / 1000;
+                    return Err(untold(format!(": it has not ended its turn within {most}s after that was cancelled")));
+                }
+                () = &mut hurried, if !is_cancelled => self.cancel(&mut open).await?,
                 Some(done) = open.judged.join_next() => {
-                    if let Ok((asked, verdict)) = done {
-                        open.waiting.remove(&asked.id.to_string());
+                    // One that was taken back or cancelled meanwhile is answered already.
+                    if let Ok((asked, verdict)) = done
+                        && open.waiting.remove(&asked.id.to_string()).is_some()
+                    {
                         self.answer(&asked, &verdict).await?;
                     }
                 }
-                incoming = self.wire.next() => match incoming? {
-                    Incoming::Answer(id, answer) if id == open.prompt => return self.ended(&answer),
-                    // The answer to a change of mode; an update tells the mode.
-                    Incoming::Answer(..) => {}
-                    Incoming::Request { id, method, params } => self.request(&mut open, id, &method, &params).await?,
-                    Incoming::Told { method, params } => self.told(&mut open, &method, params).await?,
-                },
+                Some(done) = open.asked.join_next() => {
+                    if let Ok((id, result)) = done
+                        && open.unanswered.remove(&id.to_string()).is_some()
+                    {
+                        self.wire.answer(&id, result).await?;
+                    }
+                }
+                incoming = self.wire.next() => {
+                    let incoming = incoming?;
+                    if open.unheard && self.wire.all_is_sent() {
+                        open.unheard = false;
+                        steering.delivered(through).await;
+                    }
+                    match incoming {
+                        Incoming::Answer(id, answer) if id == open.prompt => {
+                            return Ok(self.ended(&answer, is_cancelled));
+                        }
+                        // The answer to a change of mode; an update tells the mode.
+                        Incoming::Answer(..) => {}
+                        Incoming::Request { id, method, params } => self.request(&mut open, id, &method, &params).await?,
+                        Incoming::Told { method, params } => self.told(&mut open, &method, params).await?,
+                    }
+                }
             }
         }
+    }
+
+    /// Ends the agent's turn, whose requests are answered as the protocol wants it. ACP v1, "Cancellation".
+    async fn cancel(&mut self, open: &mut Open) -> Result<(), Untold> {
+        self.wire.show(&json!({ "provost": "cancel" }));
+        self.wire.notify("session/cancel", json!({ "sessionId": self.session.id }))?;
+        open.cancelled = Some(Instant::now() + Duration::from_millis(ACP_CANCEL_MS_MAX));
+        // Dropped, the questions leave the queue.
+        open.judged.abort_all();
+        for id in open.waiting.drain().map(|(_, (id, _))| id) {
+            self.wire.answer(&id, json!({ "outcome": { "outcome": "cancelled" } })).await?;
+        }
+        open.asked.abort_all();
+        for id in open.unanswered.drain().map(|(_, id)| id) {
+            self.wire.answer(&id, json!({ "action": "cancel" })).await?;
+        }
+        Ok(())
     }
 
     async fn request(
@@ -71,12 +168,18 @@ impl Turn<'_> {
         method: &str,
         params: &Value,
     ) -> Result<(), Untold> {
+        if method == "elicitation/create" {
+            return self.elicit(open, id, params).await;
+        }
         if method != "session/request_permission" {
             return self.wire.refuse(&id, method).await;
         }
         let known = params["toolCall"]["toolCallId"].as_str().and_then(|it| open.calls.get(it));
         let wait = self.errand.task.order.timeout;
         let asked = Asked::read(id, params, known, self.errand, wait.min(Ttl::minutes(24 * 60)));
+        if open.cancelled.is_some() {
+            return self.wire.answer(&asked.id, json!({ "outcome": { "outcome": "cancelled" } })).await;
+        }
         let refusal = if params["sessionId"] != self.session.id.as_str() {
             Some("it is about another session")
         } else if open.waiting.contains_key(&asked.id.to_string()) {
@@ -85,7 +188,7 @@ impl Turn<'_> {
             Some("too many of its requests wait already")
         } else if !asked.can_be_allowed() {
             Some("it offers no way to allow it once")
-        } else if self.judge.is_none() {
+        } else if self.ways.judge.is_none() {
             Some("no rules can be asked here")
         } else {
             None
@@ -93,10 +196,32 @@ impl Turn<'_> {
         if let Some(why) = refusal {
             return self.answer(&asked, &Verdict::Denied(why.into())).await;
         }
-        let Some(judge) = &self.judge else { return Ok(()) };
-        let (key, verdict) = (asked.id.to_string(), judge(&self.errand.task, asked.question.clone()));
+        let Some(judge) = &self.ways.judge else { return Ok(()) };
+        let (id, verdict) = (asked.id.clone(), judge(&self.errand.task, asked.question.clone()));
         let handle = open.judged.spawn(async move { (asked, verdict.await) });
-        open.waiting.insert(key, handle);
+        open.waiting.insert(id.to_string(), (id, handle));
+        Ok(())
+    }
+
+    /// Puts a question of the agent's to a person. What is no form that can be asked is declined.
+    async fn elicit(&mut self, open: &mut Open, id: Value, params: &Value) -> Result<(), Untold> {
+        let key = id.to_string();
+        let is_taken = params["sessionId"] == self.session.id.as_str()
+            && open.cancelled.is_none()
+            && open.unanswered.len() < ACP_QUESTIONS_MAX
+            && !open.unanswered.contains_key(&key);
+        let form = Form::read(params).filter(|_| is_taken);
+        let (Some(form), Some(asker)) = (form, &self.ways.asker) else {
+            return self.wire.answer(&id, json!({ "action": "decline" })).await;
+        };
+        self.wire.show(&json!({ "provost": "question", "text": form.question }));
+        let answer = asker(&self.errand.task, form.question.clone());
+        open.unanswered.insert(key, id.clone());
+        open.asked.spawn(async move {
+            let answer = timeout(Duration::from_millis(ACP_ANSWER_MS_MAX), answer).await.ok().flatten();
+            let result = form.result(answer.as_deref());
+            (id, result)
+        });
         Ok(())
     }
 
@@ -113,7 +238,7 @@ impl Turn<'_> {
     async fn told(&mut self, open: &mut Open, method: &str, params: Value) -> Result<(), Untold> {
         if method == "$/cancel_request" {
             let taken_back = &params["requestId"];
-            if let Some(waiting) = open.waiting.remove(&taken_back.to_string()) {
+            if let Some((_, waiting)) = open.waiting.remove(&taken_back.to_string()) {
                 waiting.abort();
                 self.wire.fail(taken_back, TAKEN_BACK, "the request was taken back").await?;
             }
@@ -140,7 +265,7 @@ impl Turn<'_> {
         self.wire.send_request(mode.method(), mode.params(&self.session.id)).await.map(drop)
     }
 
-    fn ended(&self, answer: &Answer) -> Result<(), Untold> {
+    fn ended(&self, answer: &Answer, was_cancelled: bool) -> Result<(), Untold> {
         let result = answer.as_ref().map_err(|it| it.untold("session/prompt"))?;
         let stop = result["stopReason"].as_str().unwrap_or_default();
         let mut end = json!({ "provost": "end", "stopReason": stop });
@@ -155,6 +280,8 @@ impl Turn<'_> {
             "max_tokens" => Err(untold(": the model has reached its limit of tokens for an answer")),
             "max_turn_requests" => Err(untold(": the agent has reached its limit of requests to the model")),
             "refusal" => Err(untold(": the model has refused to go on")),
+            // The next turn begins.
+            "cancelled" if was_cancelled => Ok(()),
             "cancelled" => {
                 Err(untold(": the agent has ended the turn as cancelled, as some do after a denied request"))
             }

@@ -110,6 +110,16 @@ impl Wire {
         Ok(id)
     }
 
+    /// Tells the agent something that it does not answer.
+    pub(super) fn notify(&mut self, method: &str, params: Value) -> Result<(), Untold> {
+        self.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params }))
+    }
+
+    /// Whether the agent's side has taken all that was sent.
+    pub(super) fn all_is_sent(&self) -> bool {
+        self.outgoing.is_empty()
+    }
+
     /// Answers a request of the agent's.
     pub(super) async fn answer(&mut self, id: &Value, result: Value) -> Result<(), Untold> {
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "result": result }))
@@ -142,6 +152,11 @@ impl Wire {
         for params in std::mem::take(&mut self.early) {
             self.told("session/update", params);
         }
+    }
+
+    /// Drops what has come before the session's id was known.
+    pub(super) fn forget_updates(&mut self) {
+        self.early.clear();
     }
 
     /// Puts an update of the session into the run's output.

@@ -22,6 +22,7 @@ pub(super) fn read(said: &mut Said, line: &Value) -> bool {
             said.pauses();
             said.steps += 1;
             said.log(&format!("* {}", text(line, "title")));
+            differences(said, line);
         }
         "tool_call_update" => called(said, line),
         "plan" => {
@@ -53,6 +54,7 @@ fn called(said: &mut Said, line: &Value) {
     if !text(line, "title").is_empty() {
         said.log(&format!("  {}", text(line, "title")));
     }
+    differences(said, line);
     if text(line, "status") == "failed" {
         let why = line.get("rawOutput").and_then(Value::as_str);
         let content = || line.pointer("/content/0/content/text").and_then(Value::as_str);
@@ -60,10 +62,30 @@ fn called(said: &mut Said, line: &Value) {
     }
 }
 
-/// Lines of the daemon: the beginning of the turn, permissions, a mode that was set again, the end of the turn.
+/// What a call changes, file by file; the whole texts are in the run's output.
+fn differences(said: &mut Said, line: &Value) {
+    let content = line["content"].as_array().into_iter().flatten();
+    for diff in content.filter(|it| it["type"] == "diff") {
+        let lines = |key: &str| diff.get(key).and_then(Value::as_str).map(|it| it.lines().count());
+        let path = text(diff, "path");
+        match (lines("oldText"), lines("newText").unwrap_or_default()) {
+            (Some(old), new) => said.log(&format!("  changes {path}: {old} lines become {new}")),
+            (None, new) => said.log(&format!("  writes {path}: {new} lines")),
+        }
+    }
+}
+
+/// Lines of the daemon: the beginning of a turn, what was said to the agent, permissions, a mode that was set again, the end of the turn.
 fn own(said: &mut Said, line: &Value) {
     match text(line, "provost") {
-        "turn" => said.pauses(),
+        "turn" => {
+            said.pauses();
+            said.used_before = said.used;
+        }
+        "said" => said.log_each(&format!("> {}: {}", text(line, "by"), text(line, "text"))),
+        "question" => said.log(&format!("? {}", text(line, "text"))),
+        "cancel" => said.log("[its turn is ended for what was said]"),
+        "resumed" => said.log(&format!("[it goes on in its session: {}]", text(line, "why"))),
         "permission" => {
             let why = text(line, "reason");
             let because = if why.is_empty() { String::new() } else { format!(": {why}") };
@@ -90,13 +112,18 @@ fn own(said: &mut Said, line: &Value) {
 
 /// Tokens of the turn, under the names that agents give them.
 fn used(said: &mut Said, usage: &Value) {
-    let count = |names: &[&str]| names.iter().find_map(|name| usage.get(name).and_then(Value::as_u64));
+    let before = said.used_before;
+    let count = |names: &[&str], before: Option<u64>| {
+        let told = names.iter().find_map(|name| usage.get(name).and_then(Value::as_u64));
+        told.map(|it| it.saturating_add(before.unwrap_or_default()))
+    };
     let used = &mut said.used;
-    used.input = count(&["inputTokens", "input_tokens"]).or(used.input);
-    used.output = count(&["outputTokens", "output_tokens"]).or(used.output);
-    used.reasoning = count(&["thoughtTokens", "reasoningOutputTokens"]).or(used.reasoning);
-    used.cache_read = count(&["cachedReadTokens", "cachedInputTokens"]).or(used.cache_read);
-    used.cache_write = count(&["cachedWriteTokens"]).or(used.cache_write);
+    used.input = count(&["inputTokens", "input_tokens"], before.input).or(used.input);
+    used.output = count(&["outputTokens", "output_tokens"], before.output).or(used.output);
+    used.reasoning = count(&["thoughtTokens", "reasoningOutputTokens"], before.reasoning).or(used.reasoning);
+    used.cache_read =
+        count(&["cachedReadTokens", "cachedInputTokens"], before.cache_read).or(used.cache_read);
+    used.cache_write = count(&["cachedWriteTokens"], before.cache_write).or(used.cache_write);
 }
 
 /// The cost so far, which is a running total; a claim that is no sum of money does not count.

@@ -44,6 +44,9 @@ struct Delegate {
     context: Option<Value>,
     /// A git branch for the work: the worker works in a work tree of its own, and its changes are committed there. Empty for a branch that is named after the task.
     worktree: Option<String>,
+    /// A finished task of yours with whose session the same worker goes on; only for agents that speak ACP.
+    #[serde(rename = "continue")]
+    continues: Option<String>,
     /// Globs, such as `src/**/*.ts`: which of these files have changed is told at the end.
     #[serde(default)]
     watch_patterns: Vec<String>,
@@ -90,6 +93,7 @@ async fn delegate(call: Call, asked: Delegate) -> Result<CallToolResponse, ToolE
         context: asked.context,
         watch_patterns: asked.watch_patterns,
         worktree: asked.worktree,
+        continues: asked.continues,
         tool: Some("delegate".into()),
         ..wire::Delegate::default()
     };

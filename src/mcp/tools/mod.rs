@@ -14,6 +14,7 @@ mod merges;
 mod messages;
 mod pictures;
 mod reports;
+mod say;
 pub(super) mod tasks;
 mod work;
 mod workers;
@@ -26,7 +27,7 @@ type Make = fn() -> Vec<Entry>;
 
 /// Sets of tools, as the configuration names them, in the order in which hosts list their tools.
 const SETS: [(&str, &[Make]); 11] = [
-    ("tasks", &[delegate::tools, tasks::tools, changes::tools, reports::tools, workers::tools]),
+    ("tasks", &[delegate::tools, tasks::tools, say::tools, changes::tools, reports::tools, workers::tools]),
     ("approvals", &[approvals::tools]),
     ("locks", &[work::tools, locks::tools]),
     ("intents", &[intents::tools]),

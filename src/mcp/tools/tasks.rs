@@ -87,7 +87,7 @@ struct Task {
     #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<Value>,
     /// What has come of it, where one task is asked for: `details` and `evidence` as its worker reported them,
-    /// `files_changed`, `failure`. A larger one is left out; `provost://tasks/ID` has it.
+    /// `files_changed`, `failure`, `said` to its agent. A larger one is left out; `provost://tasks/ID` has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<Value>,
     /// For the next task_wait.
@@ -143,6 +143,7 @@ fn result(it: &wire::Task) -> Option<Value> {
         ("evidence", said.and_then(|note| note.evidence.clone())),
         ("files_changed", it.files_changed.as_ref().and_then(|it| serde_json::to_value(it).ok())),
         ("failure", it.failure.clone()),
+        ("said", (!it.said.is_empty()).then(|| serde_json::to_value(&it.said).ok()).flatten()),
     ];
     let there = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     let result = Value::Object(there.filter(|(_, value)| !value.is_null()).collect());

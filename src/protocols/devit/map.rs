@@ -123,6 +123,7 @@ pub(super) fn order(
         payload: json,
         errand: None,
         work_tree: None,
+        continues: None,
         task,
     })
 }
@@ -584,9 +585,10 @@ pub(super) fn fault(refusal: Refusal, advertised: &str) -> DevitError {
         | Refusal::ChangesGone
         | Refusal::ChangesInUse { .. }
         | Refusal::MergeCannot { .. } => Code::Invalid,
-        Refusal::WorkerBroken { .. } | Refusal::NoWorkTree { .. } | Refusal::WorkTreeCannot { .. } => {
-            Code::Invalid
-        }
+        Refusal::WorkerBroken { .. }
+        | Refusal::NoWorkTree { .. }
+        | Refusal::WorkTreeCannot { .. }
+        | Refusal::SessionCannot { .. } => Code::Invalid,
         Refusal::ApprovalChanged | Refusal::MailNotFound => Code::Invalid,
         Refusal::PasskeyRefused { .. } => Code::Invalid,
         Refusal::TooLong { .. } | Refusal::Exists { .. } => Code::Invalid,

@@ -3,6 +3,7 @@
 pub(super) mod coordinate;
 pub(super) mod crew;
 pub(super) mod inbox;
+pub(super) mod talk;
 
 use std::collections::BTreeSet;
 
@@ -101,6 +102,7 @@ fn word(refusal: &Refusal) -> (StatusCode, &'static str) {
         Refusal::WorkerBroken { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "worker_broken"),
         Refusal::NoWorkTree { .. } => (StatusCode::CONFLICT, "no_work_tree"),
         Refusal::WorkTreeCannot { .. } => (StatusCode::CONFLICT, "work_tree_cannot"),
+        Refusal::SessionCannot { .. } => (StatusCode::CONFLICT, "session_cannot"),
         Refusal::NotYoursToSwitch { .. } => (StatusCode::FORBIDDEN, "held_back"),
         Refusal::ApprovalNotFound(_) => (StatusCode::NOT_FOUND, "approval_not_found"),
         Refusal::ApprovalOwn | Refusal::ApprovalFromAsker { .. } => (StatusCode::FORBIDDEN, "approval_own"),
@@ -205,6 +207,7 @@ pub(super) fn delegate(it: wire::Delegate) -> Result<Delegate, OwnError> {
         payload: Json::from_value(&payload),
         errand: None,
         work_tree: it.worktree.map(|branch| branch.trim().into()),
+        continues: talk::continued(it.continues.as_deref())?,
     })
 }
 
@@ -335,6 +338,8 @@ pub(super) fn task(task: &Task, there: bool) -> wire::Task {
         files_changed: task.watched.as_ref().map(files_changed),
         worktree: order.work_tree.as_ref().map(ToString::to_string),
         changes: task.changes.as_ref().map(|it| changes(task.id(), it, there)),
+        session: task.talk.as_ref().and_then(|it| talk::session(it)),
+        said: task.talk.iter().flat_map(|it| &it.sayings).map(talk::saying).collect(),
         failure: task.failure.as_ref().and_then(|it| serde_json::to_value(it).ok()),
         exit_code,
         notes: task.notes.iter().map(note).collect(),
@@ -444,6 +449,7 @@ pub(super) fn row(it: &Task, there: &BTreeSet<TaskId>, awaited: &[AwaitedNeed]) 
 /// A task in a list, with the beginning of its goal: prompts of agents have up to mebibytes.
 fn listed(it: &Task, there: bool) -> wire::Task {
     let mut row = task(it, there);
+    row.said.clear();
     row.goal.truncate(row.goal.floor_char_boundary(SUMMARY_LEN_MAX.min(row.goal.len())));
     row
 }

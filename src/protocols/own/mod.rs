@@ -33,6 +33,7 @@ mod search;
 mod serve;
 mod sign_in;
 mod stream;
+mod talk;
 mod tasks;
 mod ties;
 mod token;

@@ -29,6 +29,7 @@ pub(super) struct Said {
 /// What may be signed.
 enum SignedVerb {
     CancelTask(wire::Cancel),
+    SayToTask(wire::SayToTask),
     Unlock(wire::Unlock),
     RevokeTokens(wire::RevokeTokens),
     SwitchWorker(wire::SwitchWorker),
@@ -53,6 +54,7 @@ impl Said {
         }
         let verb = match verb {
             "cancel-task" => SignedVerb::CancelTask(read(arguments)?),
+            "say-to-task" => SignedVerb::SayToTask(read(arguments)?),
             "unlock" => {
                 let unlock: wire::Unlock = read(arguments)?;
                 let reason = arguments.get("reason").and_then(Value::as_str).unwrap_or_default().trim();
@@ -74,7 +76,7 @@ impl Said {
             }
             "remove-push" => SignedVerb::RemovePush(read(arguments)?),
             _ => {
-                let why = "verb: a passkey signs cancel-task, unlock, revoke-tokens, switch-worker, end-web-session, \
+                let why = "verb: a passkey signs cancel-task, say-to-task, unlock, revoke-tokens, switch-worker, end-web-session, \
                     subscribe-push and remove-push";
                 return Err(OwnError::invalid(why));
             }
@@ -101,6 +103,9 @@ impl Own {
         match said.verb {
             SignedVerb::CancelTask(it) => {
                 Handles::<endpoints::Cancel>::handle(self, &call, it).await.map(drop)?;
+            }
+            SignedVerb::SayToTask(it) => {
+                Handles::<endpoints::SayToTask>::handle(self, &call, it).await.map(drop)?;
             }
             SignedVerb::Unlock(it) => {
                 Handles::<endpoints::Unlock>::handle(self, &call, it).await.map(drop)?;

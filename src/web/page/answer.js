@@ -210,14 +210,15 @@ let fields = 0;
 function verbNode(here, at) {
   const line = make('p', { class: 'quiet', role: 'status' });
   const name = `reason-${fields += 1}`;
-  const reason = /** @type {HTMLInputElement} */ (make('input', { id: name, autocomplete: 'off', maxlength: '400' }));
+  const asks = here.asks_text ? 'text' : here.asks_reason ? 'reason' : '';
+  const reason = /** @type {HTMLInputElement} */ (make('input', { id: name, autocomplete: 'off', maxlength: here.asks_text ? '4000' : '400' }));
   const work = async () => {
     const why = reason.value.trim().toWellFormed();
-    if (here.asks_reason && !why) {
+    if (asks && !why) {
       reason.focus();
-      throw new Error('Say why: it is put on record.');
+      throw new Error(here.asks_text ? 'Write what its agent is to hear.' : 'Say why: it is put on record.');
     }
-    const args = here.asks_reason ? { ...here.arguments, reason: why } : here.arguments;
+    const args = asks ? { ...here.arguments, [asks]: why } : here.arguments;
     // Lists do not say which passkeys there are.
     const answer = await fetch(`${at}/rows/passkeys`);
     const known = (await answer.json()).blocks?.find((/** @type {any} */ it) => it.block === 'enrol');
@@ -229,8 +230,8 @@ function verbNode(here, at) {
     return 'Done.';
   };
   const button = signing({ text: 'Do it with a passkey', does: here.verb, work, line });
-  const label = make('label', { for: name }, 'Why');
-  return make('section', { class: 'here' }, ...(here.asks_reason ? [label, ' ', reason, ' '] : []), button, line);
+  const label = make('label', { for: name }, here.asks_text ? 'Words' : 'Why');
+  return make('section', { class: 'here' }, ...(asks ? [label, ' ', reason, ' '] : []), button, line);
 }
 
 /** @param {any} here @param {string} at */

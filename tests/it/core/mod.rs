@@ -55,6 +55,7 @@ mod sim;
 mod store;
 mod store_inboxes;
 mod store_sqlite;
+mod talk;
 mod tasks;
 mod transcripts;
 mod view;

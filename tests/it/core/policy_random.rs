@@ -424,6 +424,7 @@ fn delegate(request: &Request, facts: &mut Facts) -> Option<Delegate> {
         payload: Json::null(),
         errand: None,
         work_tree: None,
+        continues: None,
     })
 }
 

@@ -1,6 +1,9 @@
 //! Agents that speak the Agent Client Protocol, in their jail: what they are told, how their permission requests are judged,
 //! what becomes of their words and files, and ones that do everything wrong.
 
+mod sessions;
+mod steering;
+
 use std::fs;
 
 use serde_json::{Value, json};
@@ -82,14 +85,11 @@ fn an_agent_asks_in_its_asking_mode_and_does_what_the_rules_allow() {
 #[test]
 fn it_is_offered_no_files_and_no_terminals_and_hears_that_from_each_method() {
     let (world, _daemon) = started("", "", &[]);
-    let task = done(
-        &world,
-        "call fs/read_text_file\ncall terminal/create\ncall elicitation/create\ncall _vendor/thing",
-    );
+    let task = done(&world, "call fs/read_text_file\ncall terminal/create\ncall _vendor/thing");
     let said = answer(&task);
-    let offered = "[default None None {\"fs\": {\"readTextFile\": false, \"writeTextFile\": false}, \"terminal\": false}]";
+    let offered = "[default None None {\"elicitation\": {\"form\": {}}, \"fs\": {\"readTextFile\": false, \"writeTextFile\": false}, \"terminal\": false}]";
     assert!(said.starts_with(offered), "what came before the turn is no answer: {said}");
-    for method in ["fs/read_text_file", "terminal/create", "elicitation/create", "_vendor/thing"] {
+    for method in ["fs/read_text_file", "terminal/create", "_vendor/thing"] {
         assert!(said.contains(&format!("{method} -32601")), "{said}");
     }
 }

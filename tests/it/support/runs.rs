@@ -128,6 +128,7 @@ impl World {
         let profile = Arc::new(self.profile.clone());
         let workers = WorkerParts {
             judge: None,
+            asker: None,
             commits: Arc::new(|_, _| Err("there is no repository".into())),
             profiles: Arc::new(move |id| (*id == profile.id).then(|| profile.clone())),
             root: Root::open(&self.path("repo")).unwrap(),
@@ -228,6 +229,7 @@ impl World {
             payload: Json::null(),
             errand: None,
             work_tree: None,
+            continues: None,
         };
         (order, facts)
     }
@@ -308,6 +310,7 @@ pub(crate) fn started(store: MemoryStore, terms: &Terms) -> Started {
         tier,
         git: Default::default(),
         copy: false,
+        speaks: false,
         needs: Vec::new(),
         needs_wait: Ttl::minutes(30),
         broken: None,

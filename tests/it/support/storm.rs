@@ -80,6 +80,7 @@ pub(crate) fn settings() -> Settings {
         tier: Tier::Ns,
         git: Default::default(),
         copy: false,
+        speaks: true,
         needs: Vec::new(),
         needs_wait: Ttl::minutes(30),
         broken: None,
@@ -327,6 +328,7 @@ pub(crate) fn order(number: u64, goal: &str, worker: &str, payload: Json) -> Del
         payload,
         errand: None,
         work_tree: None,
+        continues: None,
     }
 }
 

@@ -21,7 +21,7 @@ use super::seccomp::{self, Filtered};
 use super::{about, step, sys};
 use crate::control::{SetupError, Step};
 use crate::layer::Layer;
-use crate::plan::{ENTRANCE_FD, Plan};
+use crate::plan::{ENTRANCE_FD, KEPT_HOME, Plan};
 
 /// Where a worker finds its home and its temporary files.
 pub(super) struct JailPaths<'a> {
@@ -38,8 +38,16 @@ pub(super) struct JailPaths<'a> {
 impl<'a> JailPaths<'a> {
     /// In a root directory of its own.
     pub(super) fn own_root(plan: &Plan, processes: u64, shares: &'a Shares) -> Self {
-        let writable = vec!["/tmp".into(), "/dev/shm".into(), plan.home.clone()];
-        Self { home: plan.home.clone(), tmp: "/tmp".into(), writable, processes, shares }
+        let mut writable = vec!["/tmp".into(), "/dev/shm".into(), plan.home.clone()];
+        let kept = plan.kept_home.as_ref().map(|_| PathBuf::from(KEPT_HOME));
+        writable.extend(kept.clone());
+        Self {
+            home: kept.unwrap_or_else(|| plan.home.clone()),
+            tmp: "/tmp".into(),
+            writable,
+            processes,
+            shares,
+        }
     }
 
     /// In a private folder on the host.

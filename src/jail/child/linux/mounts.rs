@@ -16,7 +16,7 @@ use super::sys::{self, NODEV, NOEXEC, NOSUID, RDONLY};
 use super::{about, step};
 use crate::control::{SetupError, Step};
 use crate::layer::Layer;
-use crate::plan::{DOOR_SOCKET, DoorSocket, Plan};
+use crate::plan::{DOOR_SOCKET, DoorSocket, KEPT_HOME, Plan};
 use crate::root::ResolvedPath;
 
 /// The system's directories that a worker sees, read-only; a link among them (`/bin` to `usr/bin`) stays one.
@@ -49,6 +49,7 @@ pub(super) fn build(plan: &Plan, binds: &[Bind]) -> Result<(), SetupError> {
     let sources = step(plan, Step::Sources, || sources(plan, binds))?;
     let devices = step(plan, Step::Devices, devices)?;
     let entrance = step(plan, Step::Sources, || entrance(plan))?;
+    let home = step(plan, Step::Sources, || kept_home(plan))?;
     step(plan, Step::NewRoot, || new_root(plan))?;
     step(plan, Step::Binds, || {
         for (link, target) in &links {
@@ -58,7 +59,7 @@ pub(super) fn build(plan: &Plan, binds: &[Bind]) -> Result<(), SetupError> {
     })?;
     step(plan, Step::Devices, || attach_devices(&devices))?;
     step(plan, Step::Binds, || attach_sources(&sources, binds))?;
-    step(plan, Step::Binds, || entrance.iter().try_for_each(attach))?;
+    step(plan, Step::Binds, || entrance.iter().chain(&home).try_for_each(attach))?;
     step(plan, Step::Proc, || proc(plan))?;
     step(plan, Step::Pivot, pivot)?;
     step(plan, Step::ReadOnlyRoot, || {
@@ -141,6 +142,14 @@ fn entrance(plan: &Plan) -> io::Result<Option<Source>> {
     let Some(DoorSocket::Mounted(path)) = &plan.entrance else { return Ok(None) };
     let source = restricted(path, None, RDONLY | NOSUID | NODEV | NOEXEC).map_err(about(path))?;
     Ok(Some(Source { path: DOOR_SOCKET.into(), ..source }))
+}
+
+/// A home that earlier runs have had. Nothing else is attached beneath it, since what is in there is not to be trusted.
+fn kept_home(plan: &Plan) -> io::Result<Option<Source>> {
+    let Some(place) = &plan.kept_home else { return Ok(None) };
+    let identity = Some((place.dev(), place.ino()));
+    let source = restricted(place.path(), identity, NOSUID | NODEV).map_err(about(place.path()))?;
+    Ok(Some(Source { path: KEPT_HOME.into(), ..source }))
 }
 
 fn devices() -> io::Result<Vec<Source>> {

@@ -12,6 +12,7 @@ use super::process_tree;
 use crate::bounds::Space;
 use crate::control::Breach;
 use crate::plan::{Plan, Tier};
+use crate::root::ResolvedPath;
 
 /// Ticks between two looks at all processes.
 const TICKS_PER_LOOK: u32 = 10;
@@ -51,7 +52,10 @@ impl<'a> Watch<'a> {
         let outermost =
             |path: &&PathBuf| !writable.iter().any(|other| *path != other && path.starts_with(other));
         let roots: Vec<PathBuf> = writable.iter().filter(outermost).cloned().collect();
+        // A kept home has the bound of temporary files, among which other homes are.
+        let kept_home = plan.kept_home.as_ref().map(ResolvedPath::path);
         let temporary = scratch
+            .or(kept_home)
             .map(|path| {
                 let path = [path.to_path_buf()];
                 Growth::of(path, BTreeSet::new(), limits.tmp_bytes, limits.growth_entries, (None, None))

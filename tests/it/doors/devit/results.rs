@@ -37,6 +37,7 @@ fn case(parse: ParseMode, stdout: &str) -> Case {
         payload: Json::null(),
         errand: None,
         work_tree: None,
+        continues: None,
     };
     let task = Task {
         request: order.digest(),
@@ -62,6 +63,7 @@ fn case(parse: ParseMode, stdout: &str) -> Case {
         handoff: None,
         watched: None,
         changes: None,
+        talk: None,
         failure: None,
         notes: vec![],
     };

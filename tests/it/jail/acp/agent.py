@@ -10,7 +10,7 @@ import time
 HOW = sys.argv[1] if len(sys.argv) > 1 else ""
 SESSION = "session-1"
 MODES = [{"id": "auto", "name": "Auto"}, {"id": "default", "name": "Manual"}, {"id": "bypass", "name": "Bypass"}]
-state = {"mode": "auto", "signed_in": False, "next": 0}
+state = {"mode": "auto", "signed_in": False, "next": 0, "cancelled": False, "turns": 0}
 
 
 def send(message):
@@ -66,6 +66,10 @@ def answer_of(id):
 
 def allowed(message):
     return message.get("result", {}).get("outcome", {}).get("optionId") == "yes"
+
+
+def home(name):
+    return os.path.join(os.environ["HOME"], name)
 
 
 def do(line):
@@ -133,6 +137,37 @@ def do(line):
         sys.stdout.flush()
     elif verb == "usage":
         update({"sessionUpdate": "usage_update", "used": 5, "size": 10, "cost": {"amount": float(name), "currency": "USD"}})
+    elif verb == "remember":
+        with open(home("memory"), "a", encoding="utf-8") as file:
+            file.write(name + " ")
+    elif verb == "recall":
+        with open(home("memory"), encoding="utf-8") as file:
+            say("remembers " + file.read())
+    elif verb == "elicit":
+        # Its schema, and then the question.
+        schema, _, question = rest.partition(" | ")
+        asked = {"sessionId": SESSION, "message": question, "requestedSchema": json.loads(schema)}
+        asked["mode"] = "url" if HOW == "url" else "form"
+        send({"id": 78, "method": "elicitation/create", "params": asked})
+        say(f"heard {json.dumps(answer_of(78)['result'], sort_keys=True)} ")
+    elif verb == "die-once":
+        if not os.path.exists(home("died")):
+            open(home("died"), "w").close()
+            os._exit(3)
+        say("went on ")
+    elif verb == "until-cancel":
+        # Its turn ends when it is cancelled, and not before.
+        while not state["cancelled"]:
+            handle(read())
+        say("stopped ")
+    elif verb == "until-file":
+        while not os.path.exists(path):
+            time.sleep(0.02)
+    elif verb == "ask-until-cancel":
+        outcome = ask({"toolCallId": "late", "name": "Bash", "kind": "execute", "title": "late", "rawInput": {"command": "late"}})
+        say(f"late {outcome['result']['outcome']['outcome']} ")
+    elif verb == "deaf":
+        time.sleep(600)
     elif verb == "die":
         os._exit(int(name))
     elif verb == "fork":
@@ -148,7 +183,7 @@ def handle(message):
             return
         sign_in = [{"id": "terminal", "name": "t", "type": "terminal"}, {"id": "an-api-key", "name": "k"}]
         send({"id": id, "result": {
-            "protocolVersion": 2 if HOW == "v2" else 1, "agentCapabilities": {"sessionCapabilities": {"close": {}}},
+            "protocolVersion": 2 if HOW == "v2" else 1, "agentCapabilities": {"loadSession": HOW == "loads", "sessionCapabilities": {"close": {}, **({"resume": {}} if HOW == "resumes" else {})}},
             "authMethods": sign_in[:1] if HOW == "person" else sign_in, "agentInfo": {"name": "fake", "version": "1"}}})
         state["offered"] = params["clientCapabilities"]
     elif method == "authenticate":
@@ -159,6 +194,8 @@ def handle(message):
             send({"id": id, "error": {"code": -32000, "message": "Authentication required"}})
             return
         state["cwd"] = params["cwd"]
+        with open(home("folder"), "w", encoding="utf-8") as file:
+            file.write(params["cwd"])
         say("too early ")
         made = {"sessionId": SESSION, "modes": {"currentModeId": "auto", "availableModes": MODES}}
         if HOW == "options":
@@ -178,11 +215,30 @@ def handle(message):
         send({"id": id, "result": {"configOptions": []}})
     elif method == "session/prompt":
         say(f"[{state['mode']} {state.get('how')} {state.get('what')} {json.dumps(state['offered'], sort_keys=True)}] ")
-        for line in params["prompt"][0]["text"].splitlines():
-            do(line)
-        reason = HOW[5:] if HOW.startswith("stop-") else "end_turn"
+        if "by" in state:
+            say(f"[{state['by']}, same folder: {state['same']}] ")
+        state["cancelled"], state["turns"] = False, state["turns"] + 1
+        if HOW == "two-sessions":
+            say("NOT OURS", "session-2")
+            send({"id": id + 1000, "result": {"stopReason": "end_turn"}})
+        for block in params["prompt"]:
+            for line in block["text"].splitlines():
+                do(line)
+        reason = HOW[5:] if HOW.startswith("stop-") else "cancelled" if state["cancelled"] else "end_turn"
         usage = {"inputTokens": 200, "outputTokens": 50, "cachedReadTokens": 14, "totalTokens": 264}
         send({"id": id, "result": {"stopReason": reason, "usage": usage}})
+    elif method in ("session/resume", "session/load"):
+        if not os.path.exists(home("folder")) or params["sessionId"] != SESSION:
+            send({"id": id, "error": {"code": -32002, "message": "no such session", "data": {"sessionId": params["sessionId"]}}})
+            return
+        with open(home("folder"), encoding="utf-8") as file:
+            state["same"] = file.read() == params["cwd"]
+        state["cwd"], state["by"] = params["cwd"], method
+        if method == "session/load":
+            say("REPLAYED ")
+        send({"id": id, "result": {"modes": {"currentModeId": "auto", "availableModes": MODES}}})
+    elif method == "session/cancel":
+        state["cancelled"] = HOW != "never-cancels"
     elif method == "session/close":
         send({"id": id, "result": {}})
     elif method and id is not None:

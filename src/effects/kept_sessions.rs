@@ -1,0 +1,131 @@
+//! Homes of agents' sessions, which stay after a run so that a later one can go on with the session. Blocking.
+//!
+//! Beside the folder of private copies is another one, with a folder for each session, named after the session's first task. Its
+//! `home` is the home of every run in the session. What is in there is the agent's, and is not trusted: nothing of it is read here.
+#![forbid(unsafe_code)]
+
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use provost_base::TaskId;
+use provost_base::limits::{HARVESTS_KEPT_DAYS, SESSIONS_KEPT_MAX};
+use provost_domain::artifact::shelf;
+use provost_jail::{ResolvedPath, find_place};
+use provost_system as system;
+use provost_workspace::copy::remove;
+
+/// Ends the name of the folder of sessions.
+const SESSIONS: &str = "sessions";
+/// The file that says what a run's copy was made of.
+const BASE: &str = "base.json";
+/// The file whose age is that of the session's last use.
+const USED: &str = "used";
+
+/// All sessions that are kept, and those that runs are in.
+#[derive(Clone)]
+pub(super) struct KeptSessions {
+    folder: PathBuf,
+    busy: Arc<Mutex<HashSet<TaskId>>>,
+}
+
+/// A session that a run is in. When it is dropped, the session can be gone on with.
+pub(super) struct SessionLease {
+    kept: KeptSessions,
+    /// The first task of the session.
+    pub(super) of: TaskId,
+    /// The home of the run.
+    pub(super) home: ResolvedPath,
+}
+
+impl KeptSessions {
+    pub(super) fn beside(copies: &Path) -> Self {
+        Self { folder: copies.with_extension(SESSIONS), busy: Arc::default() }
+    }
+
+    fn place(&self, of: &TaskId) -> PathBuf {
+        self.folder.join(shelf(of))
+    }
+
+    /// Begins a session, whose first task this is.
+    pub(super) fn begin(&self, of: &TaskId) -> Result<SessionLease, String> {
+        let made = |error: io::Error| format!("a home for its session cannot be made: {error}");
+        let place = self.place(of);
+        if place.exists() {
+            remove(&place).map_err(made)?;
+        }
+        system::make_private_folders(&place.join("home")).map_err(made)?;
+        self.take(of)
+    }
+
+    /// Goes on with a session.
+    pub(super) fn go_on(&self, of: &TaskId) -> Result<SessionLease, String> {
+        if !self.place(of).join("home").is_dir() {
+            return Err(format!(
+                "the home of its session, which began with task {of}, is not kept any more; delegate the work anew, without --continue"
+            ));
+        }
+        self.take(of)
+    }
+
+    fn take(&self, of: &TaskId) -> Result<SessionLease, String> {
+        let home = find_place(&self.place(of).join("home"));
+        let home = home.map_err(|error| format!("the home of its session: {error}"))?;
+        if !self.busy().insert(of.clone()) {
+            return Err(format!("another run is in the session that began with task {of}; wait for its end"));
+        }
+        Ok(SessionLease { kept: self.clone(), of: of.clone(), home })
+    }
+
+    /// Where it is written down what the copy of a session's run was made of.
+    pub(super) fn base_of(&self, of: &TaskId) -> PathBuf {
+        self.place(of).join(BASE)
+    }
+
+    /// Removes what is too old, and the oldest of too many; none that a run is in.
+    pub(super) fn tidy(&self) {
+        let listed = fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        let used = |path: &Path| {
+            let modified =
+                fs::metadata(path.join(USED)).or_else(|_| fs::metadata(path)).and_then(|it| it.modified());
+            modified.unwrap_or(SystemTime::UNIX_EPOCH)
+        };
+        let busy: HashSet<PathBuf> = self.busy().iter().map(|of| self.place(of)).collect();
+        let mut kept: Vec<(SystemTime, PathBuf)> =
+            listed.filter(|it| !busy.contains(it)).map(|path| (used(&path), path)).collect();
+        kept.sort_by_key(|it| std::cmp::Reverse(it.0));
+        let oldest = SystemTime::now() - Duration::from_secs(HARVESTS_KEPT_DAYS * 24 * 60 * 60);
+        let gone =
+            kept.iter().enumerate().filter(|(number, it)| *number >= SESSIONS_KEPT_MAX || it.0 < oldest);
+        for (_, (_, path)) in gone {
+            if let Err(err) = remove(path) {
+                tracing::warn!(%err, path = %path.display(), "the home of an old session was not removed");
+            }
+        }
+    }
+
+    fn busy(&self) -> MutexGuard<'_, HashSet<TaskId>> {
+        // Inserting and removing leave it valid at every moment.
+        self.busy.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl SessionLease {
+    /// Where it is written down what the copy of its run was made of.
+    pub(super) fn base(&self) -> PathBuf {
+        self.kept.base_of(&self.of)
+    }
+}
+
+impl Drop for SessionLease {
+    fn drop(&mut self) {
+        self.kept.busy().remove(&self.of);
+        if let Err(err) = fs::write(self.kept.place(&self.of).join(USED), "") {
+            tracing::warn!(%err, "when a session was last used is not written down");
+        }
+        self.kept.tidy();
+    }
+}

@@ -1,0 +1,108 @@
+//! Runs whose agent or daemon has died: gone on with, once, where the agent can, and otherwise reported.
+
+use std::sync::Arc;
+
+use super::agent_run::{is_apart, is_resumed};
+use super::prepare::Prepared;
+use super::result::End;
+use super::run::{Once, Over, note_report, profile_of, report};
+use super::work_tree_run::rescue;
+use super::worker::Workers;
+use provost_base::limits::HARVESTS_KEPT_DAYS;
+use provost_base::{EffectId, TaskId};
+use provost_domain::{Changeset, ScanReport, Task, TaskState};
+use provost_jail::{Copies, Profile};
+use provost_workspace::orphaned_copies;
+
+/// Goes on with a run that an earlier daemon began, where its agent can, or reports it: no daemon saw its end.
+pub(super) async fn lost(once: Once) {
+    let (workers, task, order) = (once.workers.clone(), once.task.clone(), once.order.clone());
+    match workers.handle.look(&task).await {
+        Ok(Some((found, _))) if workers.can_take_up(&found).await => once.carry_out().await,
+        Ok(Some((found, _))) => report_lost(workers.clone(), once.effect, task.clone(), found).await,
+        Ok(None) => workers.handle.settle(once.effect).await,
+        // The daemon stops; the effect stays owed.
+        Err(_) => {}
+    }
+    workers.done(&task, &order);
+}
+
+async fn report_lost(workers: Arc<Workers>, effect: EffectId, task: TaskId, found: Arc<Task>) {
+    let started = match found.state {
+        TaskState::Running { since, .. } => Some(since),
+        _ => None,
+    };
+    let profile = profile_of(&workers, &found);
+    let mut over = Over::of(End::Lost("daemon ended"), started);
+    match found.order.work_tree {
+        Some(_) => (over.harvest, over.tree) = rescue(&workers, &found).await,
+        None => over.harvest = remains(&workers, &found, &profile).await,
+    }
+    // A comparison from before the crash stays true; without one, it is not known what
+    // the workspace was like.
+    let unseen = workers.left_unseen(&task);
+    if found.handoff.is_none() && (profile.copies == Copies::No || unseen.is_some()) {
+        let unknown =
+            || ScanReport::unknown("the daemon ended while it ran, so there is nothing to compare with");
+        note_report(&workers, &task, unseen.map_or_else(unknown, |it| it.report), None).await;
+    }
+    report(&workers, effect, found, profile, over).await;
+}
+
+/// What there is to say of the changes that a lost run has made in its private copy.
+async fn remains(workers: &Workers, task: &Task, profile: &Profile) -> Option<Changeset> {
+    if !is_apart(task, profile) {
+        return None;
+    }
+    let (copies, id) = (workers.place.copies.clone(), task.id().clone());
+    let found = tokio::task::spawn_blocking(move || orphaned_copies::of(&copies, &id)).await.ok().flatten();
+    let why = match found {
+        Some(place) => format!(
+            "what it had changed is not among the artifacts: the private copy in which it worked is at {}, as it was then, \
+             and is removed after {HARVESTS_KEPT_DAYS} days; compare it with the workspace (git diff --no-index)",
+            place.display()
+        ),
+        None => "what it had changed is lost: its private copy is not there any more".into(),
+    };
+    Some(Changeset { left_out: vec![why.into()], incomplete: true, ..Changeset::default() })
+}
+
+impl Once {
+    /// Leaves the copy of an agent that has died for a run that goes on in its session. `false` where there can be none.
+    pub(super) async fn leaves_it_to_another(&self, prepared: &mut Prepared) -> bool {
+        let workers = &self.workers;
+        let stops = workers.handle.shutdown.is_cancelled() || self.order.stop.is_cancelled();
+        if stops || !prepared.private.is_own() || prepared.session.is_none() {
+            return false;
+        }
+        let Ok(Some((task, _))) = workers.handle.look(&self.task).await else { return false };
+        if !task.can_be_resumed() {
+            return false;
+        }
+        let (private, session) = (std::mem::take(&mut prepared.private), prepared.session.take());
+        let (copies, task) = (workers.place.copies.clone(), self.task.clone());
+        let work = move || {
+            drop(session);
+            private.leave(&copies, &task)
+        };
+        tokio::task::spawn_blocking(work).await.unwrap_or_default()
+    }
+}
+
+impl Workers {
+    /// Whether a run can begin again that an earlier daemon began: its agent can, and its copy is there.
+    async fn can_take_up(&self, task: &Task) -> bool {
+        let profile = (self.profiles)(&task.order.worker);
+        if !task.can_be_resumed() || !is_resumed(task) || profile.is_none_or(|it| it.acp.is_none()) {
+            return false;
+        }
+        let session = task.talk.as_ref().and_then(|it| it.session.clone());
+        let (place, id) = (self.place.clone(), task.id().clone());
+        let work = move || {
+            let base =
+                place.sessions.as_ref().zip(session?.kept).map(|(kept, first)| kept.base_of(&first))?;
+            orphaned_copies::of(&place.copies, &id).filter(|_| base.is_file())
+        };
+        tokio::task::spawn_blocking(work).await.ok().flatten().is_some()
+    }
+}
