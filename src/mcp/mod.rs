@@ -51,6 +51,7 @@ use changes::Wanted;
 pub use http::{Called, Clients, McpHttp};
 use provost_base::AgentId;
 use provost_client::Client;
+pub use outline::Outline;
 pub use session::{agent_of, folder, recorded_for, recorded_in};
 pub use stdio::{ServeError, serve};
 use tool::Entry;

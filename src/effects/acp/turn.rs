@@ -5,10 +5,10 @@ use std::collections::{HashMap, VecDeque};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use super::permissions::{Asked, Judge, Verdict, merge};
+use super::permissions::{Asked, Judge, Verdict};
 use super::wire::{Answer, Incoming, Wire};
 use super::{Errand, Session, Untold, untold};
-use provost_base::Ttl;
+use provost_base::{Ttl, acp};
 use provost_base::limits::{ACP_CALLS_KNOWN_MAX, ACP_MODE_CHANGES_MAX, ACP_QUESTIONS_MAX};
 
 /// The code for a request that its asker has taken back. ACP v1, "Cancellation".
@@ -188,6 +188,6 @@ impl Calls {
             }
             self.order.push_back(id.to_owned());
         }
-        merge(self.known.entry(id.to_owned()).or_insert_with(|| json!({})), update);
+        acp::merge(self.known.entry(id.to_owned()).or_insert_with(|| json!({})), update);
     }
 }
