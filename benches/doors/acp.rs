@@ -1,5 +1,5 @@
-//! `provost acp` between an editor and its agent: a message there and back, through it to an agent that says everything again, and to the
-//! same agent over plain pipes.
+//! `provost acp` between an editor and its agent: a message there and back, through it to an agent that says everything again, and
+//! to the same agent over plain pipes.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -79,7 +79,12 @@ pub(crate) fn measure(table: &mut Table) -> Result<()> {
         }
         let added_us = (through.median() - plain.median()) / 2.0;
         added.push(format!("{added_us:.0} µs to {what}"));
-        table.ratio(&format!("{what}, there and back, to plain pipes"), Unit::Microseconds, &through, &plain)?;
+        table.ratio(
+            &format!("{what}, there and back, to plain pipes"),
+            Unit::Microseconds,
+            &through,
+            &plain,
+        )?;
     }
     table.note(&format!("\nAdded to one message by `provost acp`, median: {}.", added.join(", ")))?;
     ours.end()?;

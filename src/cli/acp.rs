@@ -42,8 +42,9 @@ Examples:
   provost acp serve --agent qwen --no-jail
 
 For the editor's configuration:
-  Zed        \"agent_servers\": {\"Claude\": {\"type\": \"custom\", \"command\": \"provost\", \"args\": [\"acp\", \"--\", \"claude-agent-acp\"]}}
-  JetBrains  ~/.jetbrains/acp.json: {\"agent_servers\": {\"Claude\": {\"command\": \"provost\", \"args\": [\"acp\", \"--\", \"claude-agent-acp\"]}}}
+  Zed        agent_servers in settings.json, with \"type\": \"custom\" beside what JetBrains has
+  JetBrains  agent_servers in ~/.jetbrains/acp.json:
+             {\"Claude\": {\"command\": \"provost\", \"args\": [\"acp\", \"--\", \"claude-agent-acp\"]}}
   Neovim     codecompanion.nvim, in an adapter: commands = { default = { \"provost\", \"acp\", \"--\", \"claude-agent-acp\" } }
   Emacs      acp.el: (acp-make-client :command \"provost\" :command-params '(\"acp\" \"--\" \"claude-agent-acp\"))
 
@@ -110,7 +111,8 @@ fn of_entry(here: &RepoContext, asked: &Serve) -> Result<(Vec<String>, BTreeMap<
     let Some(binary) = &worker.binary else {
         return Err(CliError::refusal(format!("the entry of {id} names no program")));
     };
-    if let Some(placeholder) = worker.args.iter().find(|it| it.contains("{goal}") || it.contains("{prompt}")) {
+    if let Some(placeholder) = worker.args.iter().find(|it| it.contains("{goal}") || it.contains("{prompt}"))
+    {
         return Err(CliError::refusal(format!("{id} cannot serve an editor"))
             .because(format!("its arguments have {}", out::one_line(placeholder, 100)))
             .next("name its command: provost acp -- COMMAND"));

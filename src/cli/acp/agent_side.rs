@@ -17,7 +17,9 @@ use super::editor_side::id_of;
 use super::judge::{self, Asker, Checked};
 use super::message::{self, Id, Message, session_in};
 use super::proxy::{Done, Proxy};
-use super::question::{About, INTERNAL, NO_MESSAGE, NO_PARAMS, PERMISSION, Question, Stage, TAKEN_BACK, Verdict, WRITE};
+use super::question::{
+    About, INTERNAL, NO_MESSAGE, NO_PARAMS, PERMISSION, Question, Stage, TAKEN_BACK, Verdict, WRITE,
+};
 use provost_base::limits::{ACP_PROXY_LINE_BYTES_MAX, ACP_PROXY_QUESTIONS_MAX};
 use provost_mcp::Outline;
 
@@ -90,7 +92,9 @@ impl Proxy {
         }
         self.open_count -= 1;
         if let (Some(asker), Some(result)) = (open.begins, result) {
-            if let Some(id) = session_in(result).or_else(|| open.session.filter(|_| &*open.method != "session/fork")) {
+            if let Some(id) =
+                session_in(result).or_else(|| open.session.filter(|_| &*open.method != "session/fork"))
+            {
                 self.sessions.learn(id, asker);
             }
             return;
@@ -129,7 +133,8 @@ impl Proxy {
         let Ok(params) = serde_json::from_str::<Params<'_>>(message.params()) else { return };
         let is_call = serde_json::from_str::<Kind>(params.update.get())
             .is_ok_and(|it| matches!(it.kind.as_str(), "tool_call" | "tool_call_update"));
-        let Ok(update) = serde_json::from_str::<Value>(if is_call { params.update.get() } else { "null" }) else {
+        let Ok(update) = serde_json::from_str::<Value>(if is_call { params.update.get() } else { "null" })
+        else {
             return;
         };
         if !is_call {
@@ -137,7 +142,8 @@ impl Proxy {
         }
         let runs = update["status"] == "in_progress";
         let call = self.calls.note(&params.session, &update, bytes).filter(|_| runs).cloned();
-        let Some(call) = call.filter(|it| matches!(provost_base::acp::kind(it), "edit" | "delete" | "move")) else {
+        let Some(call) = call.filter(|it| matches!(provost_base::acp::kind(it), "edit" | "delete" | "move"))
+        else {
             return;
         };
         let (asker, session) = (self.sessions.asker(Some(&params.session)), params.session);
@@ -163,7 +169,8 @@ impl Proxy {
         }
         self.answered.remove(&key);
         let call = call_of(message);
-        let known = session.as_deref().zip(call.as_deref()).and_then(|(session, call)| self.calls.get(session, call));
+        let known =
+            session.as_deref().zip(call.as_deref()).and_then(|(session, call)| self.calls.get(session, call));
         let about = match About::read(message, method, known) {
             Ok(about) => about,
             Err(why) => return self.to_agent.send(fail(NO_PARAMS, &why)),
@@ -171,26 +178,30 @@ impl Proxy {
         let Asker { agent, cwd } = self.sessions.asker(session.as_deref());
         let line = line.to_vec();
         let (stage, work) = (Stage::Judged, None);
-        let mut question = Question { id: id.clone(), line, session, agent, cwd, about, stage, work, back: None };
+        let mut question =
+            Question { id: id.clone(), line, session, agent, cwd, about, stage, work, back: None };
         if self.questions.len() >= ACP_PROXY_QUESTIONS_MAX {
             let why = Verdict::Denied("too many requests of this agent wait already".into());
             return self.to_agent.send(question.answer(&why));
         }
         let mut granted = false;
-        if let Some(session) = question.session.as_deref().and_then(|it| self.sessions.get(it)) {
-            session.judged += 1;
+        if let Some(session) = question.session.as_deref().and_then(|it| self.sessions.judgement_begins(it)) {
             if let About::Write { path, .. } = &question.about {
                 granted = session.uses_grant(path.as_ref());
             }
         }
         let (about, asker, id) = (question.about.clone(), question.asker(), key.clone());
-        question.work = Some(self.work.spawn(async move { Done::Checked(id, judge::check(about, asker, granted).await) }));
+        question.work = Some(
+            self.work.spawn(async move { Done::Checked(id, judge::check(about, asker, granted).await) }),
+        );
         self.questions.insert(key, question);
     }
 
     /// Rules and what others hold have been asked.
     pub(super) fn checked(&mut self, key: Id, checked: Checked) {
-        let Some(question) = self.questions.get_mut(&key).filter(|it| it.stage == Stage::Judged) else { return };
+        let Some(question) = self.questions.get_mut(&key).filter(|it| it.stage == Stage::Judged) else {
+            return;
+        };
         let session = question.session.clone();
         match checked {
             Checked::Allowed => self.close(&key, &Verdict::Allowed, None),
@@ -223,12 +234,8 @@ impl Proxy {
     /// A question of the session is judged no more: what has waited for it passes.
     fn goes_on(&mut self, session: Option<String>) {
         let Some(id) = session else { return };
-        let Some(session) = self.sessions.get(&id) else { return };
-        session.judged = session.judged.saturating_sub(1);
-        loop {
-            let Some(session) = self.sessions.get(&id).filter(|it| it.judged == 0) else { return };
-            let Some(line) = session.waiting.pop_front() else { return };
-            self.sessions.waiting_bytes -= line.len();
+        self.sessions.judgement_ends(&id);
+        while let Some(line) = self.sessions.next_waiting(&id) {
             self.of_agent(line);
         }
     }
@@ -256,7 +263,9 @@ impl Proxy {
 
     /// The queue has answered, or has no answer. Then the editor's counts.
     pub(super) fn answered_in_queue(&mut self, key: &Id, verdict: Option<Verdict>) {
-        let Some(question) = self.questions.get_mut(key).filter(|it| it.stage == Stage::Shown) else { return };
+        let Some(question) = self.questions.get_mut(key).filter(|it| it.stage == Stage::Shown) else {
+            return;
+        };
         let Some(verdict) = verdict else { return };
         question.back = None;
         self.take_from_editor(key);
@@ -310,7 +319,9 @@ impl Proxy {
             Some(Id::Text(id)) => json!(id).to_string(),
             _ => question.id.to_string(),
         };
-        let cancel = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"$/cancel_request\",\"params\":{{\"requestId\":{id}}}}}\n");
+        let cancel = format!(
+            "{{\"jsonrpc\":\"2.0\",\"method\":\"$/cancel_request\",\"params\":{{\"requestId\":{id}}}}}\n"
+        );
         self.to_editor.send(cancel.into_bytes());
         if let Some(dialog) = dialog {
             self.dialogs.remove(&dialog);
@@ -367,7 +378,12 @@ impl Proxy {
             // The editor has the request, and answers it.
             return self.to_editor.send(line);
         }
-        self.to_agent.send(message::failure(&question.id, TAKEN_BACK, "the request was taken back", &Value::Null));
+        self.to_agent.send(message::failure(
+            &question.id,
+            TAKEN_BACK,
+            "the request was taken back",
+            &Value::Null,
+        ));
         match question.stage {
             Stage::Judged => {
                 question.stop();
@@ -390,7 +406,7 @@ impl Proxy {
         self.refuse_to_agent(outline, &format!("it has more than {} MiB", ACP_PROXY_LINE_BYTES_MAX >> 20));
     }
 
-    /// What is no message is not passed on: an editor may take it for another one than was judged. Whoever waits hears so.
+    /// What is no message is not passed on: an editor may take it for another one than was judged. The side that waits hears so.
     fn refuse_to_agent(&mut self, outline: Outline, why: &str) {
         let (is_answer, is_told) = (outline.is_answer(), outline.is_told());
         let id = id_of(outline);

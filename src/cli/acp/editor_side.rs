@@ -95,7 +95,8 @@ impl Proxy {
     /// A line that is no message is answered, under the id of its request where it has one.
     fn no_message_of_editor(&mut self, line: &[u8], why: &str) {
         let outline = Outline::of(line);
-        let code = if line.trim_ascii_start().starts_with(b"{") { NO_MESSAGE } else { NO_JSON };
+        let is_json = line.trim_ascii_start().first().is_some_and(|it| b"{[".contains(it));
+        let code = if is_json { NO_MESSAGE } else { NO_JSON };
         self.refuse_to_editor(outline, code, why);
     }
 

@@ -1,5 +1,5 @@
-//! What is done about a question outside of the proxy's loop: working out what a call writes, asking the daemon's rules, waiting in the
-//! queue, taking leases, and giving them back.
+//! What is done about a question outside of the proxy's loop: working out what a call writes, asking the daemon's rules, waiting
+//! in the queue, taking leases, and giving them back.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -12,8 +12,8 @@ use crate::hooks::{Writes, obstacle, reachable};
 use crate::{CliError, RepoContext, out};
 use provost_api::wire;
 use provost_base::limits::{
-    ACP_PROXY_PATIENCE_MS, ACP_PROXY_SETUP_MS_MAX, HOOK_ASK_MS, HOOK_MS_MAX, HOOK_STACK_BYTES, HOOK_WORK_MS_MAX,
-    PERMISSION_BYTES_MAX,
+    ACP_PROXY_PATIENCE_MS, ACP_PROXY_SETUP_MS_MAX, HOOK_ASK_MS, HOOK_MS_MAX, HOOK_STACK_BYTES,
+    HOOK_WORK_MS_MAX, PERMISSION_BYTES_MAX,
 };
 use provost_base::{AgentId, acp, shortened};
 use provost_client::Client;
@@ -56,7 +56,9 @@ async fn apart<T: Send + 'static>(most: Duration, work: impl FnOnce() -> T + Sen
 /// Whether a session there has a repository, and so a daemon.
 pub(super) async fn has_repository(cwd: PathBuf) -> bool {
     let most = Duration::from_millis(ACP_PROXY_SETUP_MS_MAX);
-    apart(most, move || here(&cwd).is_ok_and(|it| it.places.identity != it.places.root)).await.unwrap_or_default()
+    apart(most, move || here(&cwd).is_ok_and(|it| it.places.identity != it.places.root))
+        .await
+        .unwrap_or_default()
 }
 
 fn here(cwd: &Path) -> Result<RepoContext, CliError> {
@@ -96,7 +98,10 @@ pub(super) async fn check(about: About, asker: Asker, granted: bool) -> Checked 
     };
     let late = || Err(CliError::of("the daemon did not answer in time"));
     let checked = tokio::time::timeout_at(until.into(), judged(&about, &asker, &facts, granted, until));
-    checked.await.unwrap_or_else(|_| late()).unwrap_or_else(|error| unchecked(&about, &error, !facts.writes.is_nothing()))
+    checked
+        .await
+        .unwrap_or_else(|_| late())
+        .unwrap_or_else(|error| unchecked(&about, &error, !facts.writes.is_nothing()))
 }
 
 /// A write that could not be checked is refused; about anything else its person is asked.
@@ -150,7 +155,8 @@ async fn judged(
 }
 
 fn no(said: &wire::Permission) -> String {
-    let (rule, reason) = (said.rule.as_deref().unwrap_or_default(), said.reason.as_deref().unwrap_or_default());
+    let (rule, reason) =
+        (said.rule.as_deref().unwrap_or_default(), said.reason.as_deref().unwrap_or_default());
     out::one_line(&format!("Provost: no: {reason} (rule {rule})"), 800)
 }
 
@@ -236,6 +242,7 @@ pub(super) fn paths(call: &Value, cwd: &Path) -> Vec<PathBuf> {
     let diffs = call["content"].as_array().into_iter().flatten();
     let named = diffs.chain(call["locations"].as_array().into_iter().flatten());
     let named = named.filter_map(|it| it["path"].as_str()).map(|it| cwd.join(it));
-    let raw = ["file_path", "filePath", "filepath"].into_iter().filter_map(|it| call["rawInput"][it].as_str());
+    let raw =
+        ["file_path", "filePath", "filepath"].into_iter().filter_map(|it| call["rawInput"][it].as_str());
     named.chain(raw.map(|it| cwd.join(it))).collect()
 }

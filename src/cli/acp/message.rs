@@ -1,7 +1,7 @@
 //! Lines of JSON-RPC, read no further than a proxy has to: the members of the message, as they are spelled.
 //!
-//! Peers read the same line in ways of their own. So a line that two readers could take for different messages is no message: with
-//! a member twice, with a member that differs from a known one by the case of letters alone, with bytes that are no UTF-8.
+//! Peers read the same line in ways of their own. So a line that two readers could take for different messages is no message:
+//! with a member twice, with a member that differs from a known one by the case of letters alone, with bytes that are no UTF-8.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -48,7 +48,9 @@ impl<'a> Message<'a> {
         }
         match (&message.method, message.id) {
             (None, None) => Err("it has neither a method nor an id".into()),
-            (Some(_), _) if message.result.is_some() || message.is_error => Err("it is a request and an answer".into()),
+            (Some(_), _) if message.result.is_some() || message.is_error => {
+                Err("it is a request and an answer".into())
+            }
             (None, Some(_)) if message.result.is_some() == message.is_error => {
                 Err("an answer has a result or an error".into())
             }
@@ -90,7 +92,9 @@ impl Id {
             Ok(Value::Number(number)) => match (number.as_i64(), number.as_f64()) {
                 (Some(number), _) => Self::Number(number),
                 // As a peer spells it that has no other numbers.
-                (None, Some(number)) if number.fract() == 0.0 && number.abs() < 9e15 => Self::Number(number as i64),
+                (None, Some(number)) if number.fract() == 0.0 && number.abs() < 9e15 => {
+                    Self::Number(number as i64)
+                }
                 _ => Self::Other(raw.get().into()),
             },
             _ => Self::Other(raw.get().into()),

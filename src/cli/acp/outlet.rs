@@ -42,12 +42,12 @@ impl Outlet {
         self.state.unread.load(Ordering::Relaxed) < most || self.is_shut()
     }
 
-    /// Whether nobody reads any more.
+    /// Whether the side has gone.
     pub(super) fn is_shut(&self) -> bool {
         self.state.is_shut.load(Ordering::Relaxed)
     }
 
-    /// Waits until it reads again, or nobody does.
+    /// Waits until it has read something, or has gone.
     pub(super) async fn moves(&self) {
         self.state.moved.notified().await;
     }

@@ -25,6 +25,8 @@ const NOT_THERE: u8 = 127;
 const NOT_RUNNABLE: u8 = 126;
 
 const END: Duration = Duration::from_millis(ACP_PROXY_END_MS);
+/// How long what an ended agent has started has after its signal.
+const LEFT: Duration = Duration::from_millis(200);
 
 impl Program {
     /// Starts it, in a group of its own, with its input and output in our hands.
@@ -54,14 +56,19 @@ impl Program {
 }
 
 /// Ends it, whose input is closed: after a while by a signal to all of its processes, and then without asking.
-pub(super) async fn end(child: &mut Child) -> Option<ExitStatus> {
-    let group = child.id();
-    if let Ok(ended) = timeout(END, child.wait()).await {
-        kill(group, Force::Ask);
-        return ended.ok();
+pub(super) async fn end(child: &mut Child, group: Option<u32>) -> Option<ExitStatus> {
+    let by_itself = timeout(END, child.wait()).await;
+    let ended = match by_itself {
+        Ok(ended) => Ok(ended),
+        Err(_) => {
+            kill(group, Force::Ask);
+            timeout(END, child.wait()).await
+        }
+    };
+    // What it has started may go on without it.
+    if kill(group, Force::Ask) {
+        tokio::time::sleep(LEFT).await;
     }
-    kill(group, Force::Ask);
-    let ended = timeout(END, child.wait()).await;
     kill(group, Force::Kill);
     // On a system without groups.
     let _gone = child.start_kill();
@@ -72,26 +79,25 @@ pub(super) async fn end(child: &mut Child) -> Option<ExitStatus> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Force {
+enum Force {
     Ask,
     Kill,
 }
 
-/// Sends a signal to all processes of the agent's group.
+/// Sends a signal to all processes of the agent's group; whether there is one.
 #[cfg(unix)]
-pub(super) fn kill(group: Option<u32>, force: Force) {
+fn kill(group: Option<u32>, force: Force) -> bool {
     use rustix::process::{Pid, Signal, kill_process_group};
     let group = group.and_then(|it| i32::try_from(it).ok()).and_then(Pid::from_raw);
-    if let Some(group) = group {
-        let signal = if force == Force::Ask { Signal::TERM } else { Signal::KILL };
-        // Nobody is left.
-        let _gone = kill_process_group(group, signal);
-    }
+    let signal = if force == Force::Ask { Signal::TERM } else { Signal::KILL };
+    group.is_some_and(|it| kill_process_group(it, signal).is_ok())
 }
 
 /// There are no groups here: the program alone is ended.
 #[cfg(not(unix))]
-pub(super) fn kill(_group: Option<u32>, _force: Force) {}
+fn kill(_group: Option<u32>, _force: Force) -> bool {
+    false
+}
 
 /// How it has ended, for people.
 pub(super) fn told(status: Option<ExitStatus>) -> String {

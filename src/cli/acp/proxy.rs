@@ -127,6 +127,8 @@ pub(super) async fn serve(
     let signals = provost_system::Signals::catch();
     let signals = signals.map_err(|err| CliError::of("signals cannot be caught").because(err))?;
     let mut child = program.start()?;
+    // Asked now: of one that has ended it is not known any more.
+    let group = child.id();
     let (Some(to), Some(from)) = (child.stdin.take(), child.stdout.take()) else {
         return Err(CliError::of("the agent's input and output are not to be had"));
     };
@@ -147,7 +149,7 @@ pub(super) async fn serve(
     };
     let (editor, agent) = (Lines::new(tokio::io::stdin()), Lines::new(from));
     let ended = proxy.pass(editor, agent, &mut child, signals).await;
-    Ok(proxy.end(ended, child).await)
+    Ok(proxy.end(ended, child, group).await)
 }
 
 impl Proxy {
@@ -221,7 +223,8 @@ impl Proxy {
             return;
         }
         self.preparing = false;
-        let id = self.questions.iter().find(|(_, it)| it.work.as_ref().is_some_and(|it| it.id() == error.id()));
+        let id =
+            self.questions.iter().find(|(_, it)| it.work.as_ref().is_some_and(|it| it.id() == error.id()));
         let Some((id, stage)) = id.map(|(id, it)| (id.clone(), it.stage)) else { return };
         let why = "Provost could not work out what this does".to_owned();
         match stage {
@@ -235,14 +238,16 @@ impl Proxy {
     pub(super) fn complain(&mut self, text: &str) {
         self.garbage += 1;
         match self.garbage {
-            said if said < ACP_GARBAGE_LINES_MAX => out::note(format!("provost: {}", out::one_line(text, 300))),
+            said if said < ACP_GARBAGE_LINES_MAX => {
+                out::note(format!("provost: {}", out::one_line(text, 300)))
+            }
             ACP_GARBAGE_LINES_MAX => out::note("provost: what else is not passed on is not said any more"),
             _ => {}
         }
     }
 
     /// Ends the agent, answers what is open, and gives back what the sessions have.
-    async fn end(mut self, ended: Ended, mut child: Child) -> u8 {
+    async fn end(mut self, ended: Ended, mut child: Child, group: Option<u32>) -> u8 {
         self.work.abort_all();
         let by_editor = matches!(ended, Ended::ByEditor);
         if by_editor {
@@ -251,13 +256,13 @@ impl Proxy {
                 self.to_agent.send(message::line(&cancel));
             }
         }
-        let everybody = self.sessions.all();
+        let askers = self.sessions.all();
         let Self { to_agent, to_editor, open, work, .. } = self;
         // Its input ends; one that does not read it gets a signal.
         let closing = tokio::spawn(async move {
             let _unread = tokio::time::timeout(LAST_READ, to_agent.close()).await;
         });
-        let status = program::end(&mut child).await;
+        let status = program::end(&mut child, group).await;
         closing.abort();
         drop(work);
         if !by_editor {
@@ -268,7 +273,7 @@ impl Proxy {
             out::note(format!("provost: {why}"));
         }
         let mut leaving = JoinSet::new();
-        everybody.into_iter().for_each(|it| drop(leaving.spawn(judge::leave(it))));
+        askers.into_iter().for_each(|it| drop(leaving.spawn(judge::leave(it))));
         let _unread = tokio::time::timeout(LAST_READ, to_editor.close()).await;
         while leaving.join_next().await.is_some() {}
         if by_editor { DONE } else { FAILED }

@@ -84,13 +84,16 @@ impl About {
     pub(super) fn read(message: &Message<'_>, method: &str, known: Option<&Value>) -> Result<Self, String> {
         let params = plain_object(message.params())?;
         if method == WRITE {
-            let text = |name: &str| params[name].as_str().map(str::to_owned).ok_or_else(|| format!("{name} is no text"));
+            let text = |name: &str| {
+                params[name].as_str().map(str::to_owned).ok_or_else(|| format!("{name} is no text"))
+            };
             return Ok(Self::Write { path: text("path")?, content: text("content")? });
         }
         let mut call = known.cloned().unwrap_or_else(|| json!({}));
         provost_base::acp::merge(&mut call, &params["toolCall"]);
         let options = params["options"].as_array().into_iter().flatten();
-        let option = |it: &Value| Some((it["kind"].as_str()?.to_owned(), it["optionId"].as_str()?.to_owned()));
+        let option =
+            |it: &Value| Some((it["kind"].as_str()?.to_owned(), it["optionId"].as_str()?.to_owned()));
         Ok(Self::Permission { call, options: options.filter_map(option).collect() })
     }
 
@@ -190,8 +193,12 @@ impl Question {
     /// The answer when its turn was cancelled.
     pub(super) fn cancelled(&self) -> Vec<u8> {
         match &self.about {
-            About::Permission { .. } => message::answer(&self.id, &json!({ "outcome": { "outcome": "cancelled" } })),
-            About::Write { .. } => message::failure(&self.id, TAKEN_BACK, "the turn was cancelled", &Value::Null),
+            About::Permission { .. } => {
+                message::answer(&self.id, &json!({ "outcome": { "outcome": "cancelled" } }))
+            }
+            About::Write { .. } => {
+                message::failure(&self.id, TAKEN_BACK, "the turn was cancelled", &Value::Null)
+            }
         }
     }
 

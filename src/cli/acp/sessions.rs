@@ -16,7 +16,7 @@ const GRANTED_MAX: usize = 256;
 pub(super) struct Session {
     pub(super) asker: Asker,
     /// Questions that are judged; until then later messages wait.
-    pub(super) judged: usize,
+    judged: usize,
     pub(super) waiting: VecDeque<Vec<u8>>,
     granted: HashSet<PathBuf>,
 }
@@ -31,6 +31,8 @@ pub(super) struct Sessions {
     known: HashMap<String, Session>,
     /// Bytes that wait in all of them.
     pub(super) waiting_bytes: usize,
+    /// Questions that are judged in all of them.
+    judged: usize,
 }
 
 /// A name for a session that has no id yet.
@@ -42,7 +44,7 @@ fn new_name() -> AgentId {
 impl Sessions {
     pub(super) fn new(named: Option<AgentId>, cwd: PathBuf) -> Self {
         let own = named.clone().unwrap_or_else(new_name);
-        Self { named, own, cwd, known: HashMap::new(), waiting_bytes: 0 }
+        Self { named, own, cwd, known: HashMap::new(), waiting_bytes: 0, judged: 0 }
     }
 
     /// As whom a session will speak that a request begins or takes up.
@@ -83,6 +85,30 @@ impl Sessions {
         self.known.get_mut(id)
     }
 
+    /// A question of a session is judged from now on; the session, while there is room for it.
+    pub(super) fn judgement_begins(&mut self, id: &str) -> Option<&mut Session> {
+        self.get(id)?;
+        self.judged += 1;
+        let session = self.known.get_mut(id)?;
+        session.judged += 1;
+        Some(session)
+    }
+
+    /// It is not judged any more.
+    pub(super) fn judgement_ends(&mut self, id: &str) {
+        if let Some(session) = self.known.get_mut(id).filter(|it| it.judged > 0) {
+            session.judged -= 1;
+            self.judged -= 1;
+        }
+    }
+
+    /// The next message of a session that has waited, if it has to wait no longer.
+    pub(super) fn next_waiting(&mut self, id: &str) -> Option<Vec<u8>> {
+        let line = self.known.get_mut(id).filter(|it| it.judged == 0)?.waiting.pop_front()?;
+        self.waiting_bytes -= line.len();
+        Some(line)
+    }
+
     /// Whether a message has to wait for a judgement about an earlier one of its session.
     pub(super) fn is_held_up(&self, id: &str) -> bool {
         self.known.get(id).is_some_and(|it| it.judged > 0 || !it.waiting.is_empty())
@@ -90,18 +116,19 @@ impl Sessions {
 
     /// Whether any has.
     pub(super) fn are_held_up(&self) -> bool {
-        self.known.values().any(|it| it.judged > 0)
+        self.judged > 0
     }
 
     /// A session has ended; who is to give back what it has, unless another one goes by the same name.
     pub(super) fn end(&mut self, id: &str) -> Option<Asker> {
         let ended = self.known.remove(id)?;
+        self.judged -= ended.judged;
         self.waiting_bytes -= ended.waiting.iter().map(Vec::len).sum::<usize>();
         let is_shared = self.known.values().any(|it| it.asker.agent == ended.asker.agent);
         (!is_shared).then_some(ended.asker)
     }
 
-    /// Everybody who may have something, each once.
+    /// All agents that may hold something, each once.
     pub(super) fn all(&self) -> Vec<Asker> {
         let own = Asker { agent: self.own.clone(), cwd: self.cwd.clone() };
         let mut seen = HashSet::new();

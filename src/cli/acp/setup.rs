@@ -1,5 +1,5 @@
-//! The request that begins a session, or takes one up: Provost's own MCP server is added to those that the editor names. All other
-//! bytes stay.
+//! The request that begins a session, or takes one up: Provost's own MCP server is added to those that the editor names. All
+//! other bytes stay.
 
 use std::path::{Path, PathBuf};
 
@@ -33,7 +33,8 @@ impl Setup {
     pub(super) fn of(message: &Message<'_>, method: &str) -> Self {
         let params = serde_json::from_str::<Params<'_>>(message.params()).ok();
         let cwd = params.and_then(|it| it.cwd).filter(|it| it.is_absolute());
-        let takes_up = matches!(method, "session/load" | "session/resume").then(|| message.session()).flatten();
+        let takes_up =
+            matches!(method, "session/load" | "session/resume").then(|| message.session()).flatten();
         Self { cwd, takes_up }
     }
 }

@@ -27,7 +27,8 @@ impl Writes {
     pub(crate) fn of_call(call: &Value, folder: &Path, until: Instant) -> Self {
         let raw = &call["rawInput"];
         let has_command = ["command", "cmd"].iter().any(|it| raw.get(it).is_some_and(|it| !it.is_null()));
-        let diffs: Vec<&Value> = call["content"].as_array().into_iter().flatten().filter(|it| it["type"] == "diff").collect();
+        let diffs: Vec<&Value> =
+            call["content"].as_array().into_iter().flatten().filter(|it| it["type"] == "diff").collect();
         match acp::kind(call) {
             "execute" if has_command => {
                 let folder = raw["cwd"].as_str().map_or_else(|| folder.to_owned(), |it| folder.join(it));
@@ -72,11 +73,6 @@ impl Writes {
     pub(crate) fn is_nothing(&self) -> bool {
         self.targets.files.is_empty() && self.targets.wide.is_empty()
     }
-
-    /// The files that are named.
-    pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
-        self.targets.files.iter().map(|it| it.path.as_path())
-    }
 }
 
 /// The files that a call is said to be about.
@@ -106,9 +102,11 @@ fn of_diffs(diffs: &[&Value], folder: &Path) -> Vec<Target> {
             targets.len() - 1
         });
         let (old, new) = (diff["oldText"].as_str().unwrap_or_default(), diff["newText"].as_str());
-        targets[at].change = targets[at].change.take().zip(new).and_then(|((before, now), new)| {
-            Some((before, after(&now, old, new)?))
-        });
+        targets[at].change = targets[at]
+            .change
+            .take()
+            .zip(new)
+            .and_then(|((before, now), new)| Some((before, after(&now, old, new)?)));
     }
     targets
 }
@@ -143,8 +141,8 @@ fn of_arguments(raw: &Value, folder: &Path, until: Instant) -> Option<Targets> {
     Told::of(tool, &Value::Object(given)).targets(folder, until).ok()
 }
 
-/// Why it may not be written, for the agent; with `takes`, the agent holds it until then if nothing is in the way. `None` also where
-/// no daemon runs and the settings let writes pass then.
+/// Why it may not be written, for the agent; with `takes`, the agent holds it from then on if nothing is in the way. `None` also
+/// where no daemon runs and the settings let writes pass then.
 ///
 /// # Errors
 /// When that cannot be found out.

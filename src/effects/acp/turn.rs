@@ -8,8 +8,8 @@ use tokio::task::JoinSet;
 use super::permissions::{Asked, Judge, Verdict};
 use super::wire::{Answer, Incoming, Wire};
 use super::{Errand, Session, Untold, untold};
-use provost_base::{Ttl, acp};
 use provost_base::limits::{ACP_CALLS_KNOWN_MAX, ACP_MODE_CHANGES_MAX, ACP_QUESTIONS_MAX};
+use provost_base::{Ttl, acp};
 
 /// The code for a request that its asker has taken back. ACP v1, "Cancellation".
 const TAKEN_BACK: i64 = -32_800;

@@ -18,6 +18,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::support::World;
+use crate::support::rules::policy;
 use crate::support::waits::until_some;
 
 const AGENT: &str = include_str!("acp/agent.py");
@@ -220,7 +221,8 @@ fn edit(path: &str, old: &str, new: &str) -> String {
 }
 
 fn command(line: &str) -> String {
-    json!({ "toolCallId": "c2", "kind": "execute", "title": line, "rawInput": { "command": line } }).to_string()
+    json!({ "toolCallId": "c2", "kind": "execute", "title": line, "rawInput": { "command": line } })
+        .to_string()
 }
 
 /// What is held, and by whom.
@@ -235,10 +237,11 @@ fn held(world: &World) -> Vec<String> {
 const CODE: &str = "export function login(a: string): string { return a }\n\n\
                     export function logout(b: string): string { return b }\n";
 
-/// A world with a file of two functions.
+/// A world with a file of two functions, in which no rule speaks of permissions.
 fn world() -> World {
     let world = World::new();
     world.configure("");
+    world.rule(&policy([]));
     world.write("src/auth.ts", CODE);
     world
 }

@@ -23,7 +23,10 @@ fn an_agent_that_dies_leaves_no_request_open_and_the_program_ends_with_a_code() 
         for id in [silent, turn] {
             let answer = editor.answer(id);
             let told = answer["error"]["message"].as_str().unwrap();
-            assert!(told.contains("the agent has ended") && answer["error"]["data"]["exitCode"] == 3, "{answer}");
+            assert!(
+                told.contains("the agent has ended") && answer["error"]["data"]["exitCode"] == 3,
+                "{answer}"
+            );
         }
         assert_eq!(editor.ended().code(), Some(1));
     }

@@ -84,7 +84,9 @@ fn what_another_agent_holds_is_refused_before_any_person_is_asked() {
         assert!(heard.to_string().contains("codex-1"), "{heard}");
     }
     assert!(editor.seen.iter().all(|it| it["method"] != "session/request_permission"), "{:#?}", editor.seen);
-    assert!(editor.seen.iter().filter_map(text).any(|it| it.contains("codex-1") && it.contains("new tokens")));
+    assert!(
+        editor.seen.iter().filter_map(text).any(|it| it.contains("codex-1") && it.contains("new tokens"))
+    );
 }
 
 #[test]
@@ -123,7 +125,7 @@ fn a_file_that_the_editor_is_to_write_is_held_before_it_passes_or_refused_with_t
     prompt(&mut editor, "s1", &write("all of it"));
     let request = editor.until("it passes", |it| it["method"] == "fs/write_text_file");
     assert_eq!(request["params"]["content"], "all of it");
-    assert_eq!(held(&world).len(), 1, "it is held before the editor has it");
+    assert!(!held(&world).is_empty(), "it is held before the editor has it");
     assert!(
         !editor.seen.iter().filter_map(text).any(|it| it == "after the write"),
         "what the agent has said later comes later: {:#?}",

@@ -111,7 +111,8 @@ fn lines(world: &crate::support::World, dir: &str, seed: u64) -> Vec<Vec<u8>> {
 fn mutated_messages_of_an_editor_end_nothing_hang_nothing_and_leave_no_memory_behind() {
     let world = world();
     let _daemon = world.start();
-    let mut editor = Editor::new(&world);
+    let mut editor = Editor::with(&world, &[], &["sturdy"]);
+    editor.begin(&world);
     let all = lines(&world, "c2a", 0x5eed);
     let (warm, rest) = all.split_at(all.len() / 4);
     let mut before = 0;
@@ -121,7 +122,10 @@ fn mutated_messages_of_an_editor_end_nothing_hang_nothing_and_leave_no_memory_be
         }
         // A message that the agent answers says that it has read all before.
         let id = if is_warm { "warm-end" } else { "rest-end" };
-        editor.raw(format!("{{\"jsonrpc\":\"2.0\",\"id\":\"{id}\",\"method\":\"_x/known\",\"params\":{{}}}}").as_bytes());
+        editor.raw(
+            format!("{{\"jsonrpc\":\"2.0\",\"id\":\"{id}\",\"method\":\"_x/known\",\"params\":{{}}}}")
+                .as_bytes(),
+        );
         loop {
             let line = editor.line();
             if serde_json::from_slice::<Value>(&line).is_ok_and(|it| it["id"] == id) {
@@ -154,6 +158,9 @@ fn mutated_messages_of_an_agent_end_nothing_hang_nothing_and_leave_no_memory_beh
     loop {
         let line = editor.line();
         count += 1;
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
         let message: Value = serde_json::from_slice(&line).expect("what passes is a message");
         if message["method"] == "_x/last" {
             break;
@@ -161,7 +168,8 @@ fn mutated_messages_of_an_agent_end_nothing_hang_nothing_and_leave_no_memory_beh
         // An editor that answers each dialog, in one way or another.
         if message["method"] == "session/request_permission" && !message["id"].is_null() {
             let mut answer = String::new();
-            write!(answer, "{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{{\"outcome\":", message["id"]).unwrap();
+            write!(answer, "{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{{\"outcome\":", message["id"])
+                .unwrap();
             answer.push_str(if count % 2 == 0 { "{\"outcome\":\"cancelled\"}}}" } else { "7}}" });
             editor.raw(answer.as_bytes());
         }

@@ -13,7 +13,7 @@ fn what_is_no_message_is_answered_and_not_passed_on_and_the_next_one_is() {
     let mut editor = Editor::new(&world);
     for (line, code) in [
         ("this is no message", -32700),
-        ("[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\"}]", -32700),
+        ("[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\"}]", -32600),
         ("{\"jsonrpc\":\"2.0\"}", -32600),
         ("{\"id\":9,\"method\":\"a\",\"method\":\"session/prompt\"}", -32600),
         ("{\"id\":9,\"Method\":\"session/prompt\",\"method\":\"a\"}", -32600),
@@ -39,13 +39,26 @@ fn garbage_of_an_agent_is_not_passed_on_and_its_requests_are_answered() {
     let inner = r#"raw {"jsonrpc":"2.0","id":"v","method":"fs/write_text_file","params":{"sessionId":"s1","path":"/a","path":"/b","content":""}}"#;
     let turn = editor.prompt(
         "s1",
-        &["raw Loading model...", "bytes ff00fe", twice, "await \"t\"", case, "await \"u\"", inner, "await \"v\""],
+        &[
+            "raw Loading model...",
+            "bytes ff00fe",
+            twice,
+            "await \"t\"",
+            case,
+            "await \"u\"",
+            inner,
+            "await \"v\"",
+        ],
     );
     for code in [-32600, -32600, -32602] {
         assert_eq!(editor.heard()["error"]["code"], code);
     }
     editor.answer(turn);
-    assert!(editor.seen.iter().all(|it| it.get("method").is_none_or(|it| it == "session/update")), "{:#?}", editor.seen);
+    assert!(
+        editor.seen.iter().all(|it| it.get("method").is_none_or(|it| it == "session/update")),
+        "{:#?}",
+        editor.seen
+    );
     assert!(editor.complaints().contains("not passed on"), "{}", editor.complaints());
 }
 
@@ -58,7 +71,7 @@ fn lines_of_a_hundred_megabytes_are_answered_by_their_ids_and_take_no_memory_for
     editor.raw(long.as_bytes());
     let answer = editor.until("it is answered", |it| it["id"] == "big");
     assert!(answer["error"]["message"].as_str().unwrap().contains("32 MiB"), "{answer}");
-    let turn = editor.prompt("s1", &["long 100", "long-request 100", "await \"big\"", "long-answer 40"]);
+    let turn = editor.prompt("s1", &["long 100", "long-request 40", "await \"big\"", "long-answer 40"]);
     assert_eq!(editor.heard()["error"]["code"], -32600);
     let answer = editor.answer(turn);
     assert!(answer["error"]["message"].as_str().unwrap().contains("32 MiB"), "{answer}");
@@ -76,7 +89,8 @@ fn two_requests_with_one_id_are_one_question_and_each_side_counts_for_itself() {
     let mut editor = Editor::new(&world);
     // The id of the agent's question is that of the turn.
     let turn = editor.next + 1;
-    let (one, two) = (format!("ask {turn} {}", command("make one")), format!("ask {turn}.0 {}", command("make two")));
+    let (one, two) =
+        (format!("ask {turn} {}", command("make one")), format!("ask {turn}.0 {}", command("make two")));
     let sent = editor.prompt("s1", &[&one, &two, &format!("await {turn}"), &format!("await {turn}")]);
     assert_eq!(sent, turn);
     let heard = editor.heard();
@@ -97,14 +111,18 @@ fn two_requests_with_one_id_are_one_question_and_each_side_counts_for_itself() {
 }
 
 #[test]
-fn answers_that_nobody_asked_for_and_late_ones_do_no_harm() {
+fn answers_that_were_not_asked_for_do_no_harm() {
     let world = world();
     let mut editor = Editor::new(&world);
-    let unasked = r#"{"jsonrpc":"2.0","id":"nobody","result":{"outcome":{"outcome":"selected","optionId":"x"}}}"#;
+    let unasked =
+        r#"{"jsonrpc":"2.0","id":"unasked","result":{"outcome":{"outcome":"selected","optionId":"x"}}}"#;
     editor.raw(unasked.as_bytes());
-    assert_eq!(editor.agent_gets("nobody"), unasked, "it is the agent's to ignore");
-    let turn = editor.prompt("s1", &[&format!("raw {unasked}"), "update {\"sessionUpdate\":\"later_invention\"}", "say on"]);
-    editor.until("it passes", |it| it["id"] == "nobody");
+    assert_eq!(editor.agent_gets("unasked"), unasked, "it is the agent's to ignore");
+    let turn = editor.prompt(
+        "s1",
+        &[&format!("raw {unasked}"), "update {\"sessionUpdate\":\"later_invention\"}", "say on"],
+    );
+    editor.until("it passes", |it| it["id"] == "unasked");
     editor.until("it passes", |it| it["params"]["update"]["sessionUpdate"] == "later_invention");
     editor.until("it goes on", |it| text(it) == Some("on"));
     editor.answer(turn);

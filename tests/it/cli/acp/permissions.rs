@@ -1,8 +1,12 @@
 //! Permission requests: rules first, then the editor's dialog and the queue at once; the first answer counts.
 
+use std::io::Write as _;
+use std::process::Stdio;
+
 use serde_json::{Value, json};
 
 use super::{Editor, command, held, text, world};
+use crate::support::host_hooks::recorded;
 use crate::support::rules::{allow, ask, policy, rule};
 use crate::support::terminal::at_the_terminal;
 use crate::support::waits::until_some;
@@ -17,7 +21,8 @@ fn asking() -> World {
 }
 
 fn waiting(world: &World) -> Vec<Value> {
-    world.done("x", &["approval", "list"])["approvals"].as_array().cloned().unwrap_or_default()
+    let listed = world.done("x", &["approval", "list"]);
+    listed.as_array().or_else(|| listed["approvals"].as_array()).cloned().unwrap_or_default()
 }
 
 fn outcome(heard: &Value) -> &Value {
@@ -78,7 +83,10 @@ fn the_editors_answer_counts_and_the_queue_forgets_the_question() {
         assert!(asked.to_string().contains("make deploy"), "{asked:#}");
         editor.choose(&dialog["id"], option);
         let heard = editor.heard();
-        assert_eq!((&outcome(&heard)["optionId"], &outcome(&heard)["outcome"]), (&json!(option), &json!(kind)));
+        assert_eq!(
+            (&outcome(&heard)["optionId"], &outcome(&heard)["outcome"]),
+            (&json!(option), &json!(kind))
+        );
         eventually("it has left the queue", || waiting(&world).is_empty());
         editor.answer(turn);
     }
@@ -118,7 +126,8 @@ fn a_cancelled_turn_answers_its_questions_even_if_the_editor_does_not() {
     editor.send(&json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": { "sessionId": "s1" } }));
     assert_eq!(outcome(&editor.heard())["outcome"], "cancelled");
     editor.answer(turn);
-    let cancelled = json!({ "jsonrpc": "2.0", "id": dialog["id"], "result": { "outcome": { "outcome": "cancelled" } } });
+    let cancelled =
+        json!({ "jsonrpc": "2.0", "id": dialog["id"], "result": { "outcome": { "outcome": "cancelled" } } });
     editor.send(&cancelled);
     eventually("it has left the queue", || waiting(&world).is_empty());
     editor.prompt("s1", &["say still here"]);
@@ -185,4 +194,27 @@ fn without_a_daemon_the_editor_asks_as_without_provost() {
     assert_eq!(dialog["params"]["options"].as_array().unwrap().len(), 4, "{dialog}");
     editor.choose(&dialog["id"], "yes-1");
     assert_eq!(outcome(&editor.heard())["optionId"], "yes-1");
+}
+
+#[test]
+fn a_hook_of_the_agents_host_does_not_ask_a_second_time() {
+    let world = world();
+    world.rule(&policy([allow("all", &[PERMISSION])]));
+    let _daemon = world.start();
+    let told = recorded(&world, "claude/permission_request").to_string();
+    let says = |behind: bool| {
+        let mut hook = world.command(&["hook", "run", "claude", "permission-request"]);
+        if behind {
+            hook.env("PROVOST_ACP", "1");
+        }
+        let hook = hook.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut hook = hook.spawn().unwrap();
+        // It may end without reading what it is told.
+        let _unread = hook.stdin.take().unwrap().write_all(told.as_bytes());
+        let output = hook.wait_with_output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        !output.stdout.is_empty()
+    };
+    assert!(says(false));
+    assert!(!says(true));
 }
