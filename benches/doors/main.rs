@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod a6s;
+mod acp;
 mod agent_protocol;
 mod broker;
 mod browser;
@@ -40,7 +41,7 @@ use table::Table;
 type Section = fn(&mut Table) -> Result<()>;
 
 /// The parts of the table, by the words that choose them.
-const SECTIONS: [(&str, Section); 14] = [
+const SECTIONS: [(&str, Section); 15] = [
     ("heartbeats", heartbeats::measure),
     ("delegations", delegations::measure),
     ("jailed", jailed::measure),
@@ -54,6 +55,7 @@ const SECTIONS: [(&str, Section); 14] = [
     ("broker", broker::measure),
     ("a6s", a6s::measure),
     ("mcp", mcp::measure),
+    ("acp", acp::measure),
     ("page", page::measure),
 ];
 

@@ -4,6 +4,7 @@
 //! is valid. Nothing here does input or output.
 #![forbid(unsafe_code)]
 
+pub mod acp;
 mod authority;
 mod digest;
 mod doors;

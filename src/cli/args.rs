@@ -9,7 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 #[cfg(unix)]
 use super::worker;
 use super::{
-    adapt, agents, allow, applies, approvals, backup, broker, claims, contracts, cost, crew, git, graph,
+    acp, adapt, agents, allow, applies, approvals, backup, broker, claims, contracts, cost, crew, git, graph,
     guard, hooks, intents, jail, journal, keys, locks, mcp, merge, notify, passkeys, policy, push,
     screenshot, secrets, tasks, tokens, ui, up, waits, watch, web, workflows, worktrees,
 };
@@ -192,6 +192,12 @@ pub(super) enum Command {
     /// Serve MCP to agents' hosts
     #[command(subcommand, after_help = "Example:\n  provost mcp serve --as coder")]
     Mcp(mcp::Mcp),
+    /// Stand between an editor and its agent, which speak the Agent Client Protocol
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  provost acp -- claude-agent-acp\n  provost acp serve --as coder -- gemini --acp"
+    )]
+    Acp(acp::Acp),
     /// Install the hooks that keep agents' hosts from writing files that another agent holds; wait in a notification hook
     #[command(
         subcommand,

@@ -76,6 +76,7 @@ pub const FORMS: &[Form] = &[
     Form::short("guard", "file check"),
     Form::short("watch", "timeline watch"),
     Form::short("mcp", "mcp serve"),
+    Form::short("acp", "acp serve"),
     Form::short("merge", "merge branches"),
     Form::short("web", "web open"),
     Form { typed: "hooks run", meant: "hook run", kind: Kind::Installed },

@@ -29,7 +29,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
         ],
     ),
     ("Messages between agents", &["broker", "question"]),
-    ("Agents' hosts, and git", &["mcp", "hook", "git", "merge", "adapter"]),
+    ("Agents' hosts, and git", &["mcp", "acp", "hook", "git", "merge", "adapter"]),
     ("Rules, names and secrets", &["policy", "jail", "key", "token", "passkey", "secret"]),
     ("This program", &["doctor", "completions", "man"]),
 ];

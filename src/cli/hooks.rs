@@ -26,6 +26,7 @@ mod shown;
 mod trees;
 mod trust;
 mod wide;
+mod writes;
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
@@ -35,6 +36,9 @@ use super::cli_error::{DONE, USAGE};
 use super::{CliError, RepoContext, git, hook, out};
 use host::{Host, Wish};
 use provost_base::{AgentId, Ttl};
+
+pub(crate) use run::reachable;
+pub(crate) use writes::{Writes, obstacle};
 
 /// Longest wait for a person's answer. Hosts give a hook ten minutes.
 const PATIENCE_MAX: Ttl = Ttl::minutes(9);

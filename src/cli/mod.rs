@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod a6s;
+mod acp;
 mod adapt;
 mod agents;
 mod allow;
@@ -189,6 +190,7 @@ fn in_repository(here: &RepoContext, command: Command, run: &Run) -> Result<u8, 
         Command::Question(it) => broker::question(here, &it),
         Command::Merge(it) => merge::merge(here, it),
         Command::Mcp(it) => mcp::mcp(here, it),
+        Command::Acp(it) => acp::acp(here, it),
         Command::Adapter(it) => adapt::adapter(here, it),
         Command::Policy(it) => policy::policy(here, it),
         Command::Key(it) => keys::key(here, it),

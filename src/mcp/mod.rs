@@ -49,6 +49,7 @@ use rmcp::{ErrorData, ServerHandler};
 use call::Call;
 use changes::Wanted;
 pub use http::{Called, Clients, McpHttp};
+pub use outline::Outline;
 use provost_base::AgentId;
 use provost_client::Client;
 pub use session::{agent_of, folder, recorded_for, recorded_in};

@@ -9,7 +9,7 @@ use provost_base::limits::MCP_ID_BYTES_MAX;
 
 /// What has been seen of a message so far.
 #[derive(Default, Debug)]
-pub(super) struct Outline {
+pub struct Outline {
     depth: usize,
     inside: ScanState,
     /// The member of the outermost object that is being read, without what is nested in it; first its name.
@@ -29,29 +29,40 @@ enum ScanState {
 }
 
 impl Outline {
-    pub(super) fn of(bytes: &[u8]) -> Self {
+    /// What a beginning says.
+    pub fn of(bytes: &[u8]) -> Self {
         let mut outline = Self::default();
         outline.read(bytes);
         outline
     }
 
-    pub(super) fn read(&mut self, bytes: &[u8]) {
+    /// Reads on.
+    pub fn read(&mut self, bytes: &[u8]) {
         bytes.iter().for_each(|byte| self.take(*byte));
     }
 
     /// The id of the request, if it is one.
-    pub(super) fn id(self) -> Option<RequestId> {
+    #[must_use]
+    pub fn id(self) -> Option<RequestId> {
         self.id
     }
 
     /// Whether there is something that was meant to be an id.
-    pub(super) fn has_id(&self) -> bool {
+    #[must_use]
+    pub fn has_id(&self) -> bool {
         self.has_id
     }
 
     /// Whether the message needs no answer: it is a notice, or an answer itself.
-    pub(super) fn is_told(&self) -> bool {
+    #[must_use]
+    pub fn is_told(&self) -> bool {
         self.has_id != self.has_method
+    }
+
+    /// Whether it is an answer to a request.
+    #[must_use]
+    pub fn is_answer(&self) -> bool {
+        self.has_id && !self.has_method
     }
 
     fn take(&mut self, byte: u8) {

@@ -44,3 +44,39 @@ pub const ACP_ANSWER_MS_MAX: u64 = 600_000;
 
 /// Sessions of agents whose homes are kept for a follow-up; the oldest go first.
 pub const SESSIONS_KEPT_MAX: usize = 50;
+
+/// Longest line that `provost acp` passes on, in bytes: a prompt may hold pictures in Base64.
+pub const ACP_PROXY_LINE_BYTES_MAX: usize = 32 << 20;
+
+/// What one side has not read yet, in bytes, beyond which `provost acp` reads no more of the other side.
+pub const ACP_PROXY_UNREAD_BYTES_MAX: usize = 1 << 20;
+
+/// Lines that wait for a judgement about an earlier one of their session, in bytes, beyond which the agent is not read.
+pub const ACP_PROXY_WAITING_BYTES_MAX: usize = 8 << 20;
+
+/// Requests of one side that may be open at once; an editor has one for each turn.
+pub const ACP_PROXY_OPEN_MAX: usize = 4_096;
+
+/// Permission requests and writes of one agent that may wait at once: a hundred sessions with several each.
+pub const ACP_PROXY_QUESTIONS_MAX: usize = 512;
+
+/// Sessions of one agent; an editor has one for each of its threads.
+pub const ACP_PROXY_SESSIONS_MAX: usize = 1_024;
+
+/// Calls of tools of all sessions of which an agent's words are kept, and the bytes of all together.
+pub const ACP_PROXY_CALLS_MAX: usize = 1_024;
+/// See [`ACP_PROXY_CALLS_MAX`].
+pub const ACP_PROXY_CALLS_BYTES_MAX: usize = 32 << 20;
+
+/// Longest id of a message, in bytes, and longest id of a session; those in use are numbers and UUIDs.
+pub const ACP_ID_BYTES_MAX: usize = 1 << 10;
+
+/// How long an agent may take to end when its editor has gone, in milliseconds, before it gets a signal, and again before
+/// it is killed.
+pub const ACP_PROXY_END_MS: u64 = 2_000;
+
+/// How long the preparation of a session may hold up the editor's messages, in milliseconds: it looks for the repository.
+pub const ACP_PROXY_SETUP_MS_MAX: u64 = 2_000;
+
+/// How long a permission request waits in the queue, in milliseconds: as long as its editor shows it, and at most a day.
+pub const ACP_PROXY_PATIENCE_MS: u64 = 24 * 60 * 60 * 1000;

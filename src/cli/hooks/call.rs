@@ -28,7 +28,7 @@ pub(super) struct Target {
 
 impl Target {
     /// A file whose new content is not known.
-    fn whole(path: PathBuf) -> Self {
+    pub(super) fn whole(path: PathBuf) -> Self {
         Self { path, change: None, fails: false }
     }
 }
@@ -67,6 +67,11 @@ impl Told {
             true => Ok(Self(value)),
             false => Err("it is no object".into()),
         }
+    }
+
+    /// What a host would say of a tool with these arguments.
+    pub(super) fn of(tool: &str, arguments: &Value) -> Self {
+        Self(serde_json::json!({ "tool_name": tool, "tool_input": arguments }))
     }
 
     /// A text among its members; an empty one is none.
@@ -368,7 +373,7 @@ fn unescaped(text: &str) -> String {
 }
 
 /// What a file says; nothing if there is none, and `None` if it cannot be compared.
-fn content(path: &Path) -> Option<Vec<u8>> {
+pub(super) fn content(path: &Path) -> Option<Vec<u8>> {
     match path.metadata() {
         Ok(meta) if !meta.is_file() || meta.len() > SOURCE_BYTES_MAX as u64 => None,
         Ok(_) => {

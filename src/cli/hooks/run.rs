@@ -43,7 +43,7 @@ use provost_config::env::Environment;
 const REFUSED: u8 = USAGE;
 
 /// What a model is told of a call that could not be worked out.
-const NOT_WORKED_OUT: &str = "What this writes cannot be worked out, since it is too long or too deeply nested; so it \
+pub(super) const NOT_WORKED_OUT: &str = "What this writes cannot be worked out, since it is too long or too deeply nested; so it \
      counts as writing everything that others hold. Make several plain commands of it that name their files.";
 
 /// How long an answer is waited for where no person sits at the host: time enough for a person who has been waiting for the
@@ -80,6 +80,10 @@ enum Checked {
 }
 
 pub(crate) fn run(asked: &Run) -> Result<u8, CliError> {
+    // What `provost acp` has started asks its editor, and so this program, itself.
+    if asked.event == Event::PermissionRequest && std::env::var_os(crate::acp::BEHIND).is_some() {
+        return Ok(DONE);
+    }
     // A worker's own confinement says what it writes, and there is no daemon to ask in a jail.
     if std::env::var_os("DEVIT_TASK_ID").is_some() && std::env::var_os("DEVIT_WORKSPACE").is_some() {
         return Ok(DONE);
@@ -166,7 +170,7 @@ fn is_repository(here: &RepoContext) -> bool {
 }
 
 /// The daemon for a write; `None` where none runs and there is no repository, or the settings let writes pass then.
-async fn reachable(here: &RepoContext, agent: AgentId) -> Result<Option<Client>, CliError> {
+pub(crate) async fn reachable(here: &RepoContext, agent: AgentId) -> Result<Option<Client>, CliError> {
     if !matches!(here.client().about().await, Err(ClientError::NotRunning(_))) {
         return here.daemon(Some(agent)).await.map(Some);
     }
@@ -254,7 +258,9 @@ fn foreseen(
         return Ok((Checked::Free, writes_index));
     }
     let agent = agent(asked, told, here)?;
-    let guarded = within(until, guarded(asked, here, told, (agent.clone(), &targets), edits, until))?;
+    let part = told.text("agent_id").map(str::to_owned);
+    let writer = Writer { takes: !told.is_command(), pid: host_process(asked, told), part };
+    let guarded = within(until, guarded(here, (agent.clone(), &targets), edits, writer, until))?;
     let Some(guarded) = guarded else { return Ok((Checked::Free, writes_index)) };
     if !guarded.blocked.is_empty() {
         let refusal = refusal(asked.host, &guarded);
@@ -270,14 +276,23 @@ fn foreseen(
     Ok((nearby(&guarded).map_or(Checked::Free, Checked::Near), writes_index))
 }
 
+/// What writes.
+pub(super) struct Writer {
+    /// Whether it takes leases: what a command will really write shows afterwards.
+    pub(super) takes: bool,
+    /// The process with which the leases end.
+    pub(super) pid: Option<u32>,
+    /// The subagent of the session that writes.
+    pub(super) part: Option<String>,
+}
+
 /// The daemon's answer, which takes leases for a tool that writes files; `None` where none runs and the settings let writes
 /// pass then.
-async fn guarded(
-    asked: &Run,
+pub(super) async fn guarded(
     here: &RepoContext,
-    told: &Told,
     (agent, targets): (AgentId, &Targets),
     mut edits: Vec<InTree>,
+    writer: Writer,
     until: Instant,
 ) -> Result<Option<wire::Guarded>, CliError> {
     let Some(client) = reachable(here, agent).await? else { return Ok(None) };
@@ -291,28 +306,26 @@ async fn guarded(
         edits.push(InTree { worktree: here.linked_worktree(), edits: among });
     }
     let mut all = None;
-    // What a command will really write shows afterwards; and of a write to several work trees nothing is taken if one is held.
-    if told.is_command() || edits.len() > 1 {
+    // Of a write to several work trees nothing is taken if one is held.
+    if !writer.takes || edits.len() > 1 {
         for it in &edits {
             let asked = wire::Guard { edits: it.edits.clone(), worktree: it.worktree.clone() };
             all = Some(trees::joined(all, client.guard(&asked).await?));
         }
-        if told.is_command() || all.as_ref().is_some_and(|it| !it.blocked.is_empty()) {
+        if !writer.takes || all.as_ref().is_some_and(|it| !it.blocked.is_empty()) {
             return Ok(all);
         }
     }
-    let part = told.text("agent_id").map(str::to_owned);
-    let pid = host_process(asked, told);
     let mut all = None;
     for InTree { worktree, edits } in edits {
-        let asked = wire::HoldEdits { edits, worktree, pid, part: part.clone() };
+        let asked = wire::HoldEdits { edits, worktree, pid: writer.pid, part: writer.part.clone() };
         all = Some(trees::joined(all, client.hold_edits(&asked).await?));
     }
     Ok(all)
 }
 
 /// Notes what a write will leave, for those who compare files after a command.
-fn note(here: &RepoContext, agent: &AgentId, files: &[Target]) {
+pub(super) fn note(here: &RepoContext, agent: &AgentId, files: &[Target]) {
     for file in files {
         let after = file.change.as_ref().map(|(_, after)| after.as_slice());
         names_in(here, &file.path).iter().for_each(|it| overwritten::note(here, agent, it, after));

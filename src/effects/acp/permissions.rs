@@ -1,14 +1,13 @@
 //! Permission requests of an agent: what the rules are asked, and the answer by the kind of option. ACP v1, "Requesting
 //! permission".
 
-use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::Errand;
-use provost_base::{Json, Ttl};
+use provost_base::{Json, Ttl, acp};
 use provost_domain::Task;
 use provost_domain::command::AskPermission;
 use provost_jail::plain_text;
@@ -48,12 +47,11 @@ impl Asked {
         wait: Ttl,
     ) -> Self {
         let mut call = earlier.cloned().unwrap_or_else(|| json!({}));
-        merge(&mut call, &params["toolCall"]);
+        acp::merge(&mut call, &params["toolCall"]);
         let text = |key: &str| call[key].as_str().filter(|it| !it.trim().is_empty());
-        let kind = text("kind").unwrap_or("other");
-        let title = plain_text(text("title").unwrap_or(kind));
-        let tool = text("name").or_else(|| tool_of(&call)).unwrap_or_else(|| by_kind(kind));
-        let arguments = errand.seen_from_outside(&arguments(&call, kind));
+        let title = plain_text(text("title").unwrap_or(acp::kind(&call)));
+        let tool = acp::tool(&call);
+        let arguments = errand.seen_from_outside(&acp::arguments(&call));
         let options = params["options"].as_array().into_iter().flatten();
         let option =
             |it: &Value| Some((it["kind"].as_str()?.to_owned(), it["optionId"].as_str()?.to_owned()));
@@ -85,57 +83,6 @@ impl Asked {
     pub(super) fn can_be_allowed(&self) -> bool {
         self.options.iter().any(|(kind, _)| kind == "allow_once")
     }
-}
-
-/// Lays an update over what is known of a call: what it does not say stays. ACP v1: absent and null are both unchanged.
-pub(super) fn merge(call: &mut Value, update: &Value) {
-    let (Some(call), Some(update)) = (call.as_object_mut(), update.as_object()) else { return };
-    for (name, value) in update {
-        let is_empty = value.is_null() || value.as_object().is_some_and(Map::is_empty);
-        if !is_empty || !call.contains_key(name) {
-            call.insert(name.clone(), value.clone());
-        }
-    }
-}
-
-/// The tool as vendors name it in `_meta`.
-fn tool_of(call: &Value) -> Option<&str> {
-    call.pointer("/_meta/claudeCode/toolName").and_then(Value::as_str)
-}
-
-/// The name under which rules know the tools of a kind, where the agent names none. ACP v1, `ToolKind`.
-fn by_kind(kind: &str) -> &str {
-    match kind {
-        "execute" => "Shell",
-        "edit" => "Edit",
-        "read" => "Read",
-        other => other,
-    }
-}
-
-/// What rules look into: the tool's own arguments, and what the protocol says of the call where those are silent. A command stands
-/// for itself.
-fn arguments(call: &Value, kind: &str) -> Value {
-    let mut told = call["rawInput"].as_object().cloned().unwrap_or_default();
-    if ["command", "cmd"].iter().any(|it| told.contains_key(*it)) {
-        return Value::Object(told);
-    }
-    let places = call["locations"].as_array().into_iter().flatten();
-    let of_diffs = call["content"].as_array().into_iter().flatten().filter(|it| it["type"] == "diff");
-    let paths: BTreeSet<&str> = places.chain(of_diffs).filter_map(|it| it["path"].as_str()).collect();
-    let names_file = ["file_path", "notebook_path"].iter().any(|it| told.contains_key(*it));
-    match paths.iter().next() {
-        Some(path) if paths.len() == 1 && !names_file => drop(told.insert("file_path".into(), json!(path))),
-        Some(_) if paths.len() > 1 => drop(told.insert("locations".into(), json!(paths))),
-        _ => {}
-    }
-    if told.is_empty() {
-        told.insert("kind".into(), kind.into());
-    }
-    if let Some(title) = call["title"].as_str() {
-        told.entry("title").or_insert_with(|| title.into());
-    }
-    Value::Object(told)
 }
 
 impl Errand {

@@ -8,13 +8,13 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::elicitation::Form;
-use super::permissions::{Asked, Verdict, merge};
+use super::permissions::{Asked, Verdict};
 use super::wire::{Answer, Incoming, Wire};
 use super::{Errand, Session, Untold, Ways, untold};
-use provost_base::Ttl;
 use provost_base::limits::{
     ACP_ANSWER_MS_MAX, ACP_CALLS_KNOWN_MAX, ACP_CANCEL_MS_MAX, ACP_MODE_CHANGES_MAX, ACP_QUESTIONS_MAX,
 };
+use provost_base::{Ttl, acp};
 use provost_domain::Saying;
 
 /// The code for a request that its asker has taken back. ACP v1, "Cancellation".
@@ -315,6 +315,6 @@ impl Calls {
             }
             self.order.push_back(id.to_owned());
         }
-        merge(self.known.entry(id.to_owned()).or_insert_with(|| json!({})), update);
+        acp::merge(self.known.entry(id.to_owned()).or_insert_with(|| json!({})), update);
     }
 }

@@ -1,5 +1,6 @@
 //! The command line, and the programs that call it: hooks of agents' hosts, adapters, notices.
 
+mod acp;
 mod adapt;
 mod agent_programs;
 mod commands;

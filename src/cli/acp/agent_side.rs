@@ -1,0 +1,443 @@
+//! What the agent says, and what becomes of its questions.
+//!
+//! ```text
+//!   judged --rules, or what others hold--> answered, and never shown
+//!     \--no rule--> shown in the editor
+//!     \--a rule asks--> shown in the editor and in the queue: the first answer counts, and the other is taken back
+//!   allowed --> taking --> answered: what is written is held before the agent hears yes
+//! ```
+//! A session's messages keep their order: later ones wait while a question of it is judged.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+use super::editor_side::id_of;
+use super::judge::{self, Asker, Checked};
+use super::message::{self, Id, Message, session_in};
+use super::proxy::{Done, Proxy};
+use super::question::{
+    About, INTERNAL, NO_MESSAGE, NO_PARAMS, PERMISSION, Question, Stage, TAKEN_BACK, Verdict, WRITE,
+};
+use provost_base::limits::{ACP_PROXY_LINE_BYTES_MAX, ACP_PROXY_QUESTIONS_MAX};
+use provost_mcp::Outline;
+
+impl Proxy {
+    pub(super) fn from_agent(&mut self, line: Vec<u8>) {
+        if line.trim_ascii().is_empty() {
+            return self.to_editor.send(line);
+        }
+        let message = match Message::read(&line) {
+            Ok(message) => message,
+            Err(why) => return self.no_message_of_agent(&line, &why),
+        };
+        if self.sessions.are_held_up()
+            && let Some(session) = self.session_of(&message).filter(|it| self.sessions.is_held_up(it))
+            && let Some(held_up) = self.sessions.get(&session)
+        {
+            let bytes = line.len();
+            held_up.waiting.push_back(line);
+            self.sessions.waiting_bytes += bytes;
+            return;
+        }
+        self.of_agent(line);
+    }
+
+    /// The session of a message; of an answer, that of its request.
+    fn session_of(&self, message: &Message<'_>) -> Option<String> {
+        match (&message.method, message.key()) {
+            (Some(_), _) => message.session(),
+            (None, key) => self.open.get(&key?)?.first()?.session.clone(),
+        }
+    }
+
+    /// A message whose turn it is.
+    fn of_agent(&mut self, line: Vec<u8>) {
+        let Ok(message) = Message::read(&line) else { return };
+        match (message.method.as_deref(), message.key()) {
+            (Some(method @ (PERMISSION | WRITE)), Some(key)) => {
+                let method = method.to_owned();
+                self.ask(key, &message, &method, &line);
+            }
+            (Some(_), Some(key)) => {
+                self.answered.remove(&key);
+                self.to_editor.send(line);
+            }
+            (Some("session/update"), None) => {
+                self.note(&message, line.len());
+                self.to_editor.send(line);
+            }
+            (Some("$/cancel_request"), None) => {
+                let id = taken_back(&message);
+                match id.filter(|it| self.questions.contains_key(it)) {
+                    Some(id) => self.take_back(&id, line),
+                    None => self.to_editor.send(line),
+                }
+            }
+            (None, Some(key)) => {
+                let result = message.result.map(|it| it.get().to_owned());
+                self.to_editor.send(line);
+                self.answer_of_agent(&key, result.as_deref());
+            }
+            _ => self.to_editor.send(line),
+        }
+    }
+
+    fn answer_of_agent(&mut self, key: &Id, result: Option<&str>) {
+        let Some(all) = self.open.get_mut(key) else { return };
+        let open = all.remove(0);
+        if all.is_empty() {
+            self.open.remove(key);
+        }
+        self.open_count -= 1;
+        if let (Some(asker), Some(result)) = (open.begins, result) {
+            if let Some(id) =
+                session_in(result).or_else(|| open.session.filter(|_| &*open.method != "session/fork"))
+            {
+                self.sessions.learn(id, asker);
+            }
+            return;
+        }
+        let Some(session) = open.session else { return };
+        match &*open.method {
+            // What is still asked about has no turn any more.
+            "session/prompt" => self.withdraw(&session),
+            "session/close" | "session/delete" if result.is_some() => {
+                self.withdraw(&session);
+                if let Some(asker) = self.sessions.end(&session) {
+                    self.work.spawn(async move {
+                        judge::leave(asker).await;
+                        Done::Left
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Notes what an update says of a call; what it writes without having asked is held as well, so that others hear of it.
+    fn note(&mut self, message: &Message<'_>, bytes: usize) {
+        #[derive(Deserialize)]
+        struct Params<'a> {
+            #[serde(rename = "sessionId")]
+            session: String,
+            #[serde(borrow)]
+            update: &'a RawValue,
+        }
+        #[derive(Deserialize)]
+        struct Kind {
+            #[serde(rename = "sessionUpdate")]
+            kind: String,
+        }
+        let Ok(params) = serde_json::from_str::<Params<'_>>(message.params()) else { return };
+        let is_call = serde_json::from_str::<Kind>(params.update.get())
+            .is_ok_and(|it| matches!(it.kind.as_str(), "tool_call" | "tool_call_update"));
+        let Ok(update) = serde_json::from_str::<Value>(if is_call { params.update.get() } else { "null" })
+        else {
+            return;
+        };
+        if !is_call {
+            return;
+        }
+        let runs = update["status"] == "in_progress";
+        let call = self.calls.note(&params.session, &update, bytes).filter(|_| runs).cloned();
+        let Some(call) = call.filter(|it| matches!(provost_base::acp::kind(it), "edit" | "delete" | "move"))
+        else {
+            return;
+        };
+        let (asker, session) = (self.sessions.asker(Some(&params.session)), params.session);
+        if self.work.len() < ACP_PROXY_QUESTIONS_MAX {
+            let about = About::Permission { call, options: Vec::new() };
+            self.work.spawn(async move { Done::Written(session, judge::take(about, asker).await) });
+        }
+    }
+
+    pub(super) fn written(&mut self, session: &str, verdict: &Verdict) {
+        if let Verdict::Denied(why) = verdict {
+            self.complain(&format!("session {session}: an agent writes without having asked: {why}"));
+        }
+    }
+
+    /// A question begins: rules and what others hold come first.
+    fn ask(&mut self, key: Id, message: &Message<'_>, method: &str, line: &[u8]) {
+        let id: Box<str> = message.id.map_or("null", |it| it.get()).into();
+        let session = message.session();
+        let fail = |code, why: &str| message::failure(&id, code, &format!("Provost: {why}"), &Value::Null);
+        if self.questions.contains_key(&key) {
+            return self.to_agent.send(fail(NO_MESSAGE, "a request with the same id waits already"));
+        }
+        self.answered.remove(&key);
+        let call = call_of(message);
+        let known =
+            session.as_deref().zip(call.as_deref()).and_then(|(session, call)| self.calls.get(session, call));
+        let about = match About::read(message, method, known) {
+            Ok(about) => about,
+            Err(why) => return self.to_agent.send(fail(NO_PARAMS, &why)),
+        };
+        let Asker { agent, cwd } = self.sessions.asker(session.as_deref());
+        let line = line.to_vec();
+        let (stage, work) = (Stage::Judged, None);
+        let mut question =
+            Question { id: id.clone(), line, session, agent, cwd, about, stage, work, back: None };
+        if self.questions.len() >= ACP_PROXY_QUESTIONS_MAX {
+            let why = Verdict::Denied("too many requests of this agent wait already".into());
+            return self.to_agent.send(question.answer(&why));
+        }
+        let mut granted = false;
+        if let Some(session) = question.session.as_deref().and_then(|it| self.sessions.judgement_begins(it)) {
+            if let About::Write { path, .. } = &question.about {
+                granted = session.uses_grant(path.as_ref());
+            }
+        }
+        let (about, asker, id) = (question.about.clone(), question.asker(), key.clone());
+        question.work = Some(
+            self.work.spawn(async move { Done::Checked(id, judge::check(about, asker, granted).await) }),
+        );
+        self.questions.insert(key, question);
+    }
+
+    /// Rules and what others hold have been asked.
+    pub(super) fn checked(&mut self, key: Id, checked: Checked) {
+        let Some(question) = self.questions.get_mut(&key).filter(|it| it.stage == Stage::Judged) else {
+            return;
+        };
+        let session = question.session.clone();
+        match checked {
+            Checked::Allowed => self.close(&key, &Verdict::Allowed, None),
+            Checked::Denied(why) => self.close(&key, &Verdict::Denied(why), None),
+            Checked::Person => {
+                question.stage = Stage::Shown;
+                self.to_editor.send(question.line.clone());
+            }
+            Checked::Queued(queued) => {
+                question.stage = Stage::Shown;
+                let (back, taken_back) = oneshot::channel();
+                question.back = Some(back);
+                let shown = match &question.about {
+                    About::Permission { .. } => question.for_this_use(),
+                    About::Write { .. } => {
+                        let (id, dialog) = question.dialog();
+                        self.dialogs.insert(id, key.clone());
+                        dialog
+                    }
+                };
+                self.to_editor.send(shown);
+                let id = key.clone();
+                let waits = async move { Done::Queue(id, judge::wait_in_queue(*queued, taken_back).await) };
+                question.work = Some(self.work.spawn(waits));
+            }
+        }
+        self.goes_on(session);
+    }
+
+    /// A question of the session is judged no more: what has waited for it passes.
+    fn goes_on(&mut self, session: Option<String>) {
+        let Some(id) = session else { return };
+        self.sessions.judgement_ends(&id);
+        while let Some(line) = self.sessions.next_waiting(&id) {
+            self.of_agent(line);
+        }
+    }
+
+    /// The editor's person has answered; with the answer's line, where it is one to the agent.
+    pub(super) fn shown_answer(&mut self, key: Id, line: Option<Vec<u8>>, result: Option<&str>) {
+        let Some(question) = self.questions.get_mut(&key) else { return };
+        question.hang_up();
+        let allowed = result.is_some_and(|it| match &question.about {
+            About::Permission { .. } => question.about.is_allowed_by(it),
+            About::Write { .. } => question.is_allowed_in_ours(it),
+        });
+        match (allowed, line) {
+            (true, line) => self.take(&key, line),
+            (false, Some(line)) => {
+                self.questions.remove(&key);
+                self.to_agent.send(line);
+            }
+            (false, None) => {
+                let why = "its person has not allowed it".to_owned();
+                self.close(&key, &Verdict::Denied(why), None);
+            }
+        }
+    }
+
+    /// The queue has answered, or has no answer. Then the editor's counts.
+    pub(super) fn answered_in_queue(&mut self, key: &Id, verdict: Option<Verdict>) {
+        let Some(question) = self.questions.get_mut(key).filter(|it| it.stage == Stage::Shown) else {
+            return;
+        };
+        let Some(verdict) = verdict else { return };
+        question.back = None;
+        self.take_from_editor(key);
+        match verdict {
+            Verdict::Allowed => self.take(key, None),
+            denied @ Verdict::Denied(_) => self.close(key, &denied, None),
+        }
+    }
+
+    /// Takes what an allowed question writes; the agent hears yes when that is done.
+    fn take(&mut self, key: &Id, answer: Option<Vec<u8>>) {
+        let Some(question) = self.questions.get_mut(key) else { return };
+        question.stage = Stage::Taking;
+        let (about, asker, id) = (question.about.clone(), question.asker(), key.clone());
+        let takes = async move { Done::Taken(id, judge::take(about, asker).await, answer) };
+        question.work = Some(self.work.spawn(takes));
+    }
+
+    pub(super) fn taken(&mut self, key: &Id, verdict: &Verdict, answer: Option<Vec<u8>>) {
+        if self.questions.get(key).is_some_and(|it| it.stage == Stage::Taking) {
+            self.close(key, verdict, answer);
+        }
+    }
+
+    /// A question has its answer; with the editor's own line, where that is what the agent is to hear.
+    fn close(&mut self, key: &Id, verdict: &Verdict, answer: Option<Vec<u8>>) {
+        let Some(question) = self.questions.remove(key) else { return };
+        match (verdict, &question.about) {
+            (Verdict::Allowed, About::Write { .. }) => self.to_editor.send(question.line),
+            (Verdict::Allowed, About::Permission { call, .. }) => {
+                let paths = judge::paths(call, &question.cwd);
+                self.to_agent.send(answer.unwrap_or_else(|| question.answer(verdict)));
+                if let Some(session) = question.session.as_deref().and_then(|it| self.sessions.get(it)) {
+                    session.grant(paths);
+                }
+            }
+            (Verdict::Denied(why), _) => {
+                self.to_agent.send(question.answer(verdict));
+                if let Some(told) = question.told(why) {
+                    self.to_editor.send(told);
+                }
+            }
+        }
+    }
+
+    /// The editor's dialog is about nothing any more. One that is answered all the same is not heard.
+    fn take_from_editor(&mut self, key: &Id) {
+        let Some(question) = self.questions.get(key) else { return };
+        let dialog = self.dialogs.iter().find(|(_, it)| *it == key).map(|(dialog, _)| dialog.clone());
+        let id = match &dialog {
+            Some(Id::Text(id)) => json!(id).to_string(),
+            _ => question.id.to_string(),
+        };
+        let cancel = format!(
+            "{{\"jsonrpc\":\"2.0\",\"method\":\"$/cancel_request\",\"params\":{{\"requestId\":{id}}}}}\n"
+        );
+        self.to_editor.send(cancel.into_bytes());
+        if let Some(dialog) = dialog {
+            self.dialogs.remove(&dialog);
+            self.answered.insert(dialog);
+        } else {
+            self.answered.insert(key.clone());
+        }
+    }
+
+    /// The questions of a session.
+    fn questions_of(&self, session: &str) -> Vec<Id> {
+        let of_it = self.questions.iter().filter(|(_, it)| it.session.as_deref() == Some(session));
+        of_it.map(|(id, _)| id.clone()).collect()
+    }
+
+    /// A turn was cancelled: each of its questions is answered so, whether or not the editor does.
+    pub(super) fn cancel(&mut self, session: &str) {
+        for key in self.questions_of(session) {
+            let Some(mut question) = self.questions.remove(&key) else { continue };
+            self.to_agent.send(question.cancelled());
+            question.hang_up();
+            match question.stage {
+                Stage::Judged => {
+                    question.stop();
+                    self.goes_on(question.session);
+                }
+                Stage::Taking => question.stop(),
+                Stage::Shown => {
+                    self.dialogs.retain(|_, it| *it != key);
+                    self.answered.insert(key);
+                }
+            }
+        }
+    }
+
+    /// A turn has ended: its questions are shown no more.
+    fn withdraw(&mut self, session: &str) {
+        for key in self.questions_of(session) {
+            if self.questions.get(&key).is_some_and(|it| it.stage == Stage::Shown) {
+                self.take_from_editor(&key);
+                if let Some(mut question) = self.questions.remove(&key) {
+                    question.hang_up();
+                }
+            }
+        }
+    }
+
+    /// The agent takes a question back.
+    fn take_back(&mut self, key: &Id, line: Vec<u8>) {
+        let Some(mut question) = self.questions.remove(key) else { return };
+        question.hang_up();
+        let is_ours = self.dialogs.values().any(|it| it == key);
+        if question.stage == Stage::Shown && !is_ours {
+            // The editor has the request, and answers it.
+            return self.to_editor.send(line);
+        }
+        self.to_agent.send(message::failure(
+            &question.id,
+            TAKEN_BACK,
+            "the request was taken back",
+            &Value::Null,
+        ));
+        match question.stage {
+            Stage::Judged => {
+                question.stop();
+                self.goes_on(question.session);
+            }
+            Stage::Taking => question.stop(),
+            Stage::Shown => {
+                self.questions.insert(key.clone(), question);
+                self.take_from_editor(key);
+                self.questions.remove(key);
+            }
+        }
+    }
+
+    fn no_message_of_agent(&mut self, line: &[u8], why: &str) {
+        self.refuse_to_agent(Outline::of(line), why);
+    }
+
+    pub(super) fn too_long_of_agent(&mut self, outline: Outline) {
+        self.refuse_to_agent(outline, &format!("it has more than {} MiB", ACP_PROXY_LINE_BYTES_MAX >> 20));
+    }
+
+    /// What is no message is not passed on: an editor may take it for another one than was judged. The side that waits hears so.
+    fn refuse_to_agent(&mut self, outline: Outline, why: &str) {
+        let (is_answer, is_told) = (outline.is_answer(), outline.is_told());
+        let id = id_of(outline);
+        self.complain(&format!("what the agent says is not passed on: {why}"));
+        let why = format!("Provost does not pass on what the agent says: {why}");
+        match id {
+            Some(id) if is_answer => {
+                let key = serde_json::from_str::<&RawValue>(&id).map(Id::of);
+                if let Some(key) = key.ok().filter(|it| self.open.contains_key(it)) {
+                    self.to_editor.send(message::failure(&id, INTERNAL, &why, &Value::Null));
+                    self.answer_of_agent(&key, None);
+                }
+            }
+            Some(id) if !is_told => self.to_agent.send(message::failure(&id, NO_MESSAGE, &why, &Value::Null)),
+            _ => {}
+        }
+    }
+}
+
+/// The call that a permission request is about.
+fn call_of(message: &Message<'_>) -> Option<String> {
+    let params: Value = serde_json::from_str(message.params()).ok()?;
+    params.pointer("/toolCall/toolCallId")?.as_str().map(str::to_owned)
+}
+
+/// The request that a `$/cancel_request` is about.
+fn taken_back(message: &Message<'_>) -> Option<Id> {
+    #[derive(Deserialize)]
+    struct Params<'a> {
+        #[serde(borrow, rename = "requestId")]
+        id: &'a RawValue,
+    }
+    serde_json::from_str::<Params<'_>>(message.params()).ok().map(|it| Id::of(it.id))
+}

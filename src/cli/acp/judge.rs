@@ -1,0 +1,248 @@
+//! What is done about a question outside of the proxy's loop: working out what a call writes, asking the daemon's rules, waiting
+//! in the queue, taking leases, and giving them back.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+use super::question::{About, Verdict};
+use crate::hooks::{Writes, obstacle, reachable};
+use crate::{CliError, RepoContext, out};
+use provost_api::wire;
+use provost_base::limits::{
+    ACP_PROXY_PATIENCE_MS, ACP_PROXY_SETUP_MS_MAX, HOOK_ASK_MS, HOOK_MS_MAX, HOOK_STACK_BYTES,
+    HOOK_WORK_MS_MAX, PERMISSION_BYTES_MAX,
+};
+use provost_base::{AgentId, acp, shortened};
+use provost_client::Client;
+use provost_config::env::Environment;
+
+/// How long a request to the daemon is out at least before it is taken back: by then the daemon has read it.
+const READ_BY: Duration = Duration::from_millis(250);
+
+/// As whom a session speaks, and where it works.
+#[derive(Clone)]
+pub(super) struct Asker {
+    pub(super) agent: AgentId,
+    pub(super) cwd: PathBuf,
+}
+
+/// What came of a question.
+pub(super) enum Checked {
+    Allowed,
+    Denied(String),
+    /// No rule speaks of it: its person is asked, as without Provost.
+    Person,
+    /// A rule asks: the queue has it now.
+    Queued(Box<Queued>),
+}
+
+/// A question in the queue.
+pub(super) struct Queued {
+    client: Client,
+    question: wire::AskPermission,
+}
+
+/// Works something out on a thread of its own; `None` if that takes too long.
+async fn apart<T: Send + 'static>(most: Duration, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    let (give, take) = oneshot::channel();
+    let works = std::thread::Builder::new().stack_size(HOOK_STACK_BYTES).spawn(move || give.send(work()));
+    works.ok()?;
+    tokio::time::timeout(most, take).await.ok()?.ok()
+}
+
+/// Whether a session there has a repository, and so a daemon.
+pub(super) async fn has_repository(cwd: PathBuf) -> bool {
+    let most = Duration::from_millis(ACP_PROXY_SETUP_MS_MAX);
+    apart(most, move || here(&cwd).is_ok_and(|it| it.places.identity != it.places.root))
+        .await
+        .unwrap_or_default()
+}
+
+fn here(cwd: &Path) -> Result<RepoContext, CliError> {
+    RepoContext::in_folder(cwd.to_owned(), Environment::current())
+}
+
+/// What a question is about, worked out.
+struct Facts {
+    here: RepoContext,
+    writes: Writes,
+}
+
+async fn facts(about: &About, asker: &Asker) -> Result<Facts, CliError> {
+    let (about, cwd) = (about.clone(), asker.cwd.clone());
+    let most = Duration::from_millis(HOOK_WORK_MS_MAX);
+    let until = Instant::now() + most;
+    let worked_out = apart(most, move || {
+        let here = here(&cwd)?;
+        let writes = match &about {
+            About::Permission { call, .. } => Writes::of_call(call, &cwd, until),
+            About::Write { path, content } => Writes::of_file(cwd.join(path), content),
+        };
+        Ok(Facts { here, writes })
+    });
+    match worked_out.await {
+        Some(facts) => facts,
+        None => Ok(Facts { here: here(&asker.cwd)?, writes: Writes::anything() }),
+    }
+}
+
+/// Whether it may be done, as far as rules and what others hold say so.
+pub(super) async fn check(about: About, asker: Asker, granted: bool) -> Checked {
+    let until = Instant::now() + Duration::from_millis(HOOK_MS_MAX);
+    let facts = match facts(&about, &asker).await {
+        Ok(facts) => facts,
+        Err(error) => return unchecked(&about, &error, true),
+    };
+    let late = || Err(CliError::of("the daemon did not answer in time"));
+    let checked = tokio::time::timeout_at(until.into(), judged(&about, &asker, &facts, granted, until));
+    checked
+        .await
+        .unwrap_or_else(|_| late())
+        .unwrap_or_else(|error| unchecked(&about, &error, !facts.writes.is_nothing()))
+}
+
+/// A write that could not be checked is refused; about anything else its person is asked.
+fn unchecked(about: &About, error: &CliError, writes: bool) -> Checked {
+    match about {
+        About::Permission { .. } if !writes => Checked::Person,
+        _ => Checked::Denied(not_found_out(error)),
+    }
+}
+
+fn not_found_out(error: &CliError) -> String {
+    format!(
+        "Not written: Provost could not find out whether another agent works on it: {}. Try again; if that does not help, tell the \
+         person: `provost doctor` says what is wrong.",
+        error.in_short()
+    )
+}
+
+async fn judged(
+    about: &About,
+    asker: &Asker,
+    facts: &Facts,
+    granted: bool,
+    until: Instant,
+) -> Result<Checked, CliError> {
+    let Facts { here, writes } = facts;
+    let unruled = || match about {
+        About::Permission { .. } => Checked::Person,
+        About::Write { .. } => Checked::Allowed,
+    };
+    let Some(client) = reachable(here, asker.agent.clone()).await? else { return Ok(unruled()) };
+    if let Some(why) = obstacle(here, &asker.agent, writes, false, until).await? {
+        return Ok(Checked::Denied(why));
+    }
+    let taken = async || {
+        let obstacle = obstacle(here, &asker.agent, writes, true, until).await?;
+        Ok(obstacle.map_or(Checked::Allowed, Checked::Denied))
+    };
+    if granted {
+        return taken().await;
+    }
+    let question = question(about, asker, here);
+    let said = client.ask_permission(&wire::AskPermission { wait_ms: Some(0), ..question.clone() }).await?;
+    match (said.state.as_str(), about) {
+        ("given", _) if about.can_be_allowed() => taken().await,
+        ("denied", _) => Ok(Checked::Denied(no(&said))),
+        ("waiting", _) => Ok(Checked::Queued(Box::new(Queued { client, question }))),
+        (_, About::Write { .. }) => taken().await,
+        _ => Ok(Checked::Person),
+    }
+}
+
+fn no(said: &wire::Permission) -> String {
+    let (rule, reason) =
+        (said.rule.as_deref().unwrap_or_default(), said.reason.as_deref().unwrap_or_default());
+    out::one_line(&format!("Provost: no: {reason} (rule {rule})"), 800)
+}
+
+fn question(about: &About, asker: &Asker, here: &RepoContext) -> wire::AskPermission {
+    let (tool, arguments) = match about {
+        About::Permission { call, .. } => (acp::tool(call).to_owned(), acp::arguments(call)),
+        About::Write { path, content } => ("Write".into(), json!({ "file_path": path, "content": content })),
+    };
+    wire::AskPermission {
+        id: uuid::Uuid::new_v4().to_string(),
+        host: "acp".into(),
+        tool: out::one_line(&tool, 100),
+        arguments: shortened(&arguments, PERMISSION_BYTES_MAX),
+        patience_ms: ACP_PROXY_PATIENCE_MS,
+        wait_ms: None,
+        folder: asker.cwd.to_str().map(str::to_owned),
+        worktree: here.linked_worktree(),
+    }
+}
+
+/// Waits for the queue's answer; `None` where none comes from there. It is taken back when the sender goes.
+pub(super) async fn wait_in_queue(queued: Queued, mut back: oneshot::Receiver<()>) -> Option<Verdict> {
+    let Queued { client, mut question } = queued;
+    question.wait_ms = Some(HOOK_ASK_MS);
+    loop {
+        let read_by = tokio::time::Instant::now() + READ_BY;
+        let asking = client.ask_permission(&question);
+        tokio::pin!(asking);
+        let said = tokio::select! {
+            biased;
+            said = &mut asking => said,
+            _answered_elsewhere = &mut back => {
+                // The daemon takes the question back when we hang up; it has to have read the request for that.
+                let _given_up = tokio::time::timeout_at(read_by, asking).await;
+                return None;
+            }
+        };
+        match said.as_ref().map(|it| it.state.as_str()) {
+            Ok("given") => return Some(Verdict::Allowed),
+            Ok("denied") => return said.ok().map(|it| Verdict::Denied(no(&it))),
+            Ok("waiting") => {}
+            _ => return None,
+        }
+    }
+}
+
+/// Takes what a call writes that was allowed.
+pub(super) async fn take(about: About, asker: Asker) -> Verdict {
+    let until = Instant::now() + Duration::from_millis(HOOK_MS_MAX);
+    let facts = match facts(&about, &asker).await {
+        Ok(facts) => facts,
+        Err(error) => return Verdict::Denied(not_found_out(&error)),
+    };
+    if facts.writes.is_nothing() {
+        return Verdict::Allowed;
+    }
+    let taking = obstacle(&facts.here, &asker.agent, &facts.writes, true, until);
+    match tokio::time::timeout_at(until.into(), taking).await {
+        Ok(Ok(None)) => Verdict::Allowed,
+        Ok(Ok(Some(why))) => Verdict::Denied(why),
+        Ok(Err(error)) => Verdict::Denied(not_found_out(&error)),
+        Err(_) => Verdict::Denied(not_found_out(&CliError::of("the daemon did not answer in time"))),
+    }
+}
+
+/// Gives back what a session has. Where no daemon runs, no agent holds anything for long.
+pub(super) async fn leave(asker: Asker) {
+    let left = async {
+        let cwd = asker.cwd.clone();
+        let here = apart(Duration::from_millis(ACP_PROXY_SETUP_MS_MAX), move || here(&cwd)).await;
+        let here = here.ok_or_else(|| CliError::of("its repository is not found in time"))??;
+        let client = here.daemon(Some(asker.agent.clone())).await?;
+        client.leave(&wire::Leave { intents: true }).await?;
+        client.leave_crew(&wire::LeaveCrew { only_if_idle: false }).await?;
+        Ok::<_, CliError>(())
+    };
+    // What is left there ends with this process.
+    let _unheard = tokio::time::timeout(Duration::from_millis(HOOK_MS_MAX), left).await;
+}
+
+/// The paths that a call names, from its session's folder.
+pub(super) fn paths(call: &Value, cwd: &Path) -> Vec<PathBuf> {
+    let diffs = call["content"].as_array().into_iter().flatten();
+    let named = diffs.chain(call["locations"].as_array().into_iter().flatten());
+    let named = named.filter_map(|it| it["path"].as_str()).map(|it| cwd.join(it));
+    let raw =
+        ["file_path", "filePath", "filepath"].into_iter().filter_map(|it| call["rawInput"][it].as_str());
+    named.chain(raw.map(|it| cwd.join(it))).collect()
+}

@@ -1,0 +1,233 @@
+//! Lines of JSON-RPC, read no further than a proxy has to: the members of the message, as they are spelled.
+//!
+//! Peers read the same line in ways of their own. So a line that two readers could take for different messages is no message:
+//! with a member twice, with a member that differs from a known one by the case of letters alone, with bytes that are no UTF-8.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use provost_base::limits::ACP_ID_BYTES_MAX;
+
+/// A message, which borrows from its line.
+#[derive(Default, Debug)]
+pub(super) struct Message<'a> {
+    pub(super) id: Option<&'a RawValue>,
+    pub(super) method: Option<Cow<'a, str>>,
+    pub(super) params: Option<&'a RawValue>,
+    pub(super) result: Option<&'a RawValue>,
+    is_error: bool,
+}
+
+/// The members of a message.
+const MEMBERS: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "error"];
+
+/// An id as it is compared: peers may spell the same one in other ways.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Id {
+    Number(i64),
+    Text(Box<str>),
+    /// Anything else, as it is spelled.
+    Other(Box<str>),
+}
+
+impl<'a> Message<'a> {
+    /// Reads a line.
+    ///
+    /// # Errors
+    /// Why it is no message.
+    pub(super) fn read(line: &'a [u8]) -> Result<Self, String> {
+        let text = std::str::from_utf8(line).map_err(|_| "it is no UTF-8".to_owned())?;
+        let message: Self = serde_json::from_str(text).map_err(|err| format!("it is no message: {err}"))?;
+        if message.id.is_some_and(|it| it.get().len() > ACP_ID_BYTES_MAX) {
+            return Err("its id is too long".into());
+        }
+        match (&message.method, message.id) {
+            (None, None) => Err("it has neither a method nor an id".into()),
+            (Some(_), _) if message.result.is_some() || message.is_error => {
+                Err("it is a request and an answer".into())
+            }
+            (None, Some(_)) if message.result.is_some() == message.is_error => {
+                Err("an answer has a result or an error".into())
+            }
+            _ => Ok(message),
+        }
+    }
+
+    /// The id, to compare it.
+    pub(super) fn key(&self) -> Option<Id> {
+        self.id.map(Id::of)
+    }
+
+    /// The parameters, or an empty object.
+    pub(super) fn params(&self) -> &'a str {
+        self.params.map_or("{}", RawValue::get)
+    }
+
+    /// The session that its parameters name.
+    pub(super) fn session(&self) -> Option<String> {
+        session_in(self.params())
+    }
+}
+
+/// The session that some members name.
+pub(super) fn session_in(text: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct OfSession {
+        #[serde(rename = "sessionId")]
+        id: String,
+    }
+    let id = serde_json::from_str::<OfSession>(text).ok()?.id;
+    (id.len() <= ACP_ID_BYTES_MAX).then_some(id)
+}
+
+impl Id {
+    pub(super) fn of(raw: &RawValue) -> Self {
+        match serde_json::from_str(raw.get()) {
+            Ok(Value::String(text)) => Self::Text(text.into()),
+            Ok(Value::Number(number)) => match (number.as_i64(), number.as_f64()) {
+                (Some(number), _) => Self::Number(number),
+                // As a peer spells it that has no other numbers.
+                (None, Some(number)) if number.fract() == 0.0 && number.abs() < 9e15 => {
+                    Self::Number(number as i64)
+                }
+                _ => Self::Other(raw.get().into()),
+            },
+            _ => Self::Other(raw.get().into()),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Message<'de> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Members;
+        impl<'de> Visitor<'de> for Members {
+            type Value = Message<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Message<'de>, A::Error> {
+                let mut message = Message::default();
+                let mut seen = [false; MEMBERS.len()];
+                while let Some(Name(name)) = map.next_key()? {
+                    let Some(at) = MEMBERS.iter().position(|it| name.eq_ignore_ascii_case(it)) else {
+                        map.next_value::<IgnoredAny>()?;
+                        continue;
+                    };
+                    if MEMBERS[at] != name || std::mem::replace(&mut seen[at], true) {
+                        return Err(A::Error::custom("a member is there twice, or differs by case alone"));
+                    }
+                    match MEMBERS[at] {
+                        "id" => message.id = Some(map.next_value()?),
+                        "method" => message.method = Some(map.next_value::<Name<'de>>()?.0),
+                        "params" => message.params = Some(map.next_value()?),
+                        "result" => message.result = Some(map.next_value()?),
+                        "error" => message.is_error = map.next_value::<&RawValue>()?.get() != "null",
+                        _ => drop(map.next_value::<IgnoredAny>()?),
+                    }
+                }
+                Ok(message)
+            }
+        }
+        from.deserialize_map(Members)
+    }
+}
+
+/// A text that is borrowed where it has no escapes.
+#[derive(Deserialize)]
+struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// An object in which no member is there twice, at any depth: what is judged is what the peer reads.
+///
+/// # Errors
+/// Why it is none.
+pub(super) fn plain_object(text: &str) -> Result<Value, String> {
+    struct Plain(Value);
+    impl<'de> Deserialize<'de> for Plain {
+        fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+            from.deserialize_any(Once).map(Self)
+        }
+    }
+    struct Once;
+    impl<'de> Visitor<'de> for Once {
+        type Value = Value;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("JSON")
+        }
+
+        fn visit_bool<E>(self, it: bool) -> Result<Value, E> {
+            Ok(it.into())
+        }
+
+        fn visit_i64<E>(self, it: i64) -> Result<Value, E> {
+            Ok(it.into())
+        }
+
+        fn visit_u64<E>(self, it: u64) -> Result<Value, E> {
+            Ok(it.into())
+        }
+
+        fn visit_f64<E>(self, it: f64) -> Result<Value, E> {
+            Ok(it.into())
+        }
+
+        fn visit_str<E>(self, it: &str) -> Result<Value, E> {
+            Ok(it.into())
+        }
+
+        fn visit_unit<E>(self) -> Result<Value, E> {
+            Ok(Value::Null)
+        }
+
+        fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+            let mut all = Vec::new();
+            while let Some(Plain(item)) = items.next_element()? {
+                all.push(item);
+            }
+            Ok(all.into())
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
+            let mut all = serde_json::Map::new();
+            while let Some((name, Plain(value))) = members.next_entry::<String, Plain>()? {
+                if all.insert(name, value).is_some() {
+                    return Err(A::Error::custom("a member is there twice"));
+                }
+            }
+            Ok(Value::Object(all))
+        }
+    }
+    match serde_json::from_str(text) {
+        Ok(Plain(value @ Value::Object(_))) => Ok(value),
+        Ok(_) => Err("its parameters are no object".into()),
+        Err(err) => Err(format!("its parameters cannot be read: {err}")),
+    }
+}
+
+/// A message of ours, as a line.
+pub(super) fn line(message: &Value) -> Vec<u8> {
+    let mut line = message.to_string().into_bytes();
+    line.push(b'\n');
+    line
+}
+
+/// An answer to a request, under the id as it was spelled.
+pub(super) fn answer(id: &str, result: &Value) -> Vec<u8> {
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n").into_bytes()
+}
+
+/// The same with an error.
+pub(super) fn failure(id: &str, code: i64, message: &str, data: &Value) -> Vec<u8> {
+    let mut error = json!({ "code": code, "message": message });
+    if !data.is_null() {
+        error["data"] = data.clone();
+    }
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{error}}}\n").into_bytes()
+}

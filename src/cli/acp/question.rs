@@ -1,0 +1,243 @@
+//! A request of the agent's that is judged: for permission, or to write a file through the editor.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use tokio::task::AbortHandle;
+
+use super::judge::Asker;
+use super::message::{self, Id, Message, plain_object};
+use super::setup::{place, spliced};
+use provost_base::AgentId;
+
+/// The code for a request that its asker has taken back. ACP v1, "Cancellation".
+pub(super) const TAKEN_BACK: i64 = -32_800;
+/// The code for a message that is none.
+pub(super) const NO_MESSAGE: i64 = -32_600;
+/// The code for parameters that cannot be read.
+pub(super) const NO_PARAMS: i64 = -32_602;
+/// The code for what goes wrong otherwise.
+pub(super) const INTERNAL: i64 = -32_603;
+
+/// The methods that are judged.
+pub(super) const PERMISSION: &str = "session/request_permission";
+pub(super) const WRITE: &str = "fs/write_text_file";
+
+/// The options of a dialog of ours.
+const YES: &str = "allow";
+const NO: &str = "reject";
+
+/// A question, from the agent's request until its answer.
+pub(super) struct Question {
+    /// The request's id, as it is spelled.
+    pub(super) id: Box<str>,
+    /// The line as it came.
+    pub(super) line: Vec<u8>,
+    pub(super) session: Option<String>,
+    /// As whom the session speaks, and where.
+    pub(super) agent: AgentId,
+    pub(super) cwd: PathBuf,
+    pub(super) about: About,
+    pub(super) stage: Stage,
+    /// What is done about it now.
+    pub(super) work: Option<AbortHandle>,
+    /// Dropped, the queue's question is taken back.
+    pub(super) back: Option<oneshot::Sender<()>>,
+}
+
+/// What is asked.
+#[derive(Clone)]
+pub(super) enum About {
+    /// Whether a tool may be used: the call, and the options by kind.
+    Permission { call: Value, options: Vec<(String, String)> },
+    /// A file is to be written.
+    Write { path: String, content: String },
+}
+
+/// How far a question is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Stage {
+    /// Rules are asked, and whether others hold it. The session's later messages wait.
+    Judged,
+    /// The editor shows it; perhaps the queue does as well.
+    Shown,
+    /// It was allowed, and what it writes is taken.
+    Taking,
+}
+
+/// What has become of a question.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Verdict {
+    Allowed,
+    /// Why it is not allowed.
+    Denied(String),
+}
+
+impl About {
+    /// Reads a request.
+    ///
+    /// # Errors
+    /// Why it cannot be understood.
+    pub(super) fn read(message: &Message<'_>, method: &str, known: Option<&Value>) -> Result<Self, String> {
+        let params = plain_object(message.params())?;
+        if method == WRITE {
+            let text = |name: &str| {
+                params[name].as_str().map(str::to_owned).ok_or_else(|| format!("{name} is no text"))
+            };
+            return Ok(Self::Write { path: text("path")?, content: text("content")? });
+        }
+        let mut call = known.cloned().unwrap_or_else(|| json!({}));
+        provost_base::acp::merge(&mut call, &params["toolCall"]);
+        let options = params["options"].as_array().into_iter().flatten();
+        let option =
+            |it: &Value| Some((it["kind"].as_str()?.to_owned(), it["optionId"].as_str()?.to_owned()));
+        Ok(Self::Permission { call, options: options.filter_map(option).collect() })
+    }
+
+    /// Whether the agent can be told yes for this one use.
+    pub(super) fn can_be_allowed(&self) -> bool {
+        match self {
+            Self::Permission { options, .. } => options.iter().any(|(kind, _)| kind == "allow_once"),
+            Self::Write { .. } => true,
+        }
+    }
+
+    /// Whether an answer to the agent's dialog says yes.
+    pub(super) fn is_allowed_by(&self, result: &str) -> bool {
+        let Self::Permission { options, .. } = self else { return false };
+        let Ok(result) = serde_json::from_str::<Value>(result) else { return false };
+        let chosen = result.pointer("/outcome/optionId").and_then(Value::as_str);
+        let kind = options.iter().find(|(_, id)| Some(id.as_str()) == chosen).map(|(kind, _)| kind.as_str());
+        // What is chosen and is none of the options may be a yes.
+        chosen.is_some() && !matches!(kind, Some("reject_once" | "reject_always"))
+    }
+}
+
+impl Question {
+    /// As whom it is asked.
+    pub(super) fn asker(&self) -> Asker {
+        Asker { agent: self.agent.clone(), cwd: self.cwd.clone() }
+    }
+
+    /// Takes it back from the queue, if it is there.
+    pub(super) fn hang_up(&mut self) {
+        self.back = None;
+    }
+
+    /// Gives up what is done about it.
+    pub(super) fn stop(&self) {
+        if let Some(work) = &self.work {
+            work.abort();
+        }
+    }
+
+    /// A dialog of ours about a write that a rule asks about, and its id.
+    pub(super) fn dialog(&self) -> (Id, Vec<u8>) {
+        let id = format!("provost-{}", uuid::Uuid::new_v4());
+        let (path, content) = match &self.about {
+            About::Write { path, content } => (path.as_str(), content.as_str()),
+            About::Permission { .. } => ("", ""),
+        };
+        let call = json!({
+            "toolCallId": id,
+            "title": format!("Write {path}"),
+            "kind": "edit",
+            "status": "pending",
+            "locations": [{ "path": path }],
+            "content": [{ "type": "diff", "path": path, "oldText": null, "newText": content }],
+        });
+        let options = json!([
+            { "optionId": YES, "name": "Allow", "kind": "allow_once" },
+            { "optionId": NO, "name": "Reject", "kind": "reject_once" },
+        ]);
+        let params = json!({ "sessionId": self.session, "toolCall": call, "options": options });
+        let request = json!({ "jsonrpc": "2.0", "id": id, "method": PERMISSION, "params": params });
+        (Id::Text(id.into()), message::line(&request))
+    }
+
+    /// Whether an answer to such a dialog says yes.
+    pub(super) fn is_allowed_in_ours(&self, result: &str) -> bool {
+        let result: Value = serde_json::from_str(result).unwrap_or_default();
+        result.pointer("/outcome/optionId").is_some_and(|it| it == YES)
+    }
+
+    /// The answer to the agent. An option is chosen by its kind, and never one that the agent keeps for later uses.
+    pub(super) fn answer(&self, verdict: &Verdict) -> Vec<u8> {
+        let (kind, why) = match verdict {
+            Verdict::Allowed => ("allow_once", None),
+            Verdict::Denied(why) => ("reject_once", Some(why)),
+        };
+        match &self.about {
+            About::Permission { options, .. } => {
+                let chosen = options.iter().find(|(it, _)| it == kind);
+                let outcome = match chosen {
+                    Some((_, id)) => json!({ "outcome": "selected", "optionId": id }),
+                    None => json!({ "outcome": "cancelled" }),
+                };
+                let mut result = json!({ "outcome": outcome });
+                if let Some(why) = why {
+                    result["_meta"] = json!({ "provost": { "reason": why } });
+                }
+                message::answer(&self.id, &result)
+            }
+            About::Write { .. } => {
+                let why = why.map_or("it was not allowed", String::as_str);
+                message::failure(&self.id, INTERNAL, why, &json!({ "provost": "not-written" }))
+            }
+        }
+    }
+
+    /// The answer when its turn was cancelled.
+    pub(super) fn cancelled(&self) -> Vec<u8> {
+        match &self.about {
+            About::Permission { .. } => {
+                message::answer(&self.id, &json!({ "outcome": { "outcome": "cancelled" } }))
+            }
+            About::Write { .. } => {
+                message::failure(&self.id, TAKEN_BACK, "the turn was cancelled", &Value::Null)
+            }
+        }
+    }
+
+    /// The line without the options that the agent keeps for later uses: a rule has asked about this one.
+    pub(super) fn for_this_use(&self) -> Vec<u8> {
+        without_always(&self.line).unwrap_or_else(|| self.line.clone())
+    }
+
+    /// A sentence for the person at the editor; nothing for a request of no session.
+    pub(super) fn told(&self, text: &str) -> Option<Vec<u8>> {
+        let session = self.session.as_deref()?;
+        Some(message::line(&json!({
+            "jsonrpc": "2.0",
+            "method": "session/update",
+            "params": { "sessionId": session, "update": {
+                "sessionUpdate": "agent_message_chunk",
+                "content": { "type": "text", "text": format!("{text}\n") },
+            }},
+        })))
+    }
+}
+
+fn without_always(line: &[u8]) -> Option<Vec<u8>> {
+    #[derive(Deserialize)]
+    struct Params<'a> {
+        #[serde(borrow)]
+        options: &'a RawValue,
+    }
+    let message = Message::read(line).ok()?;
+    let params: Params<'_> = serde_json::from_str(message.params()).ok()?;
+    let all: Vec<&RawValue> = serde_json::from_str(params.options.get()).ok()?;
+    let is_once = |it: &&&RawValue| {
+        let option: Value = serde_json::from_str(it.get()).unwrap_or_default();
+        !option["kind"].as_str().is_some_and(|it| it.ends_with("_always"))
+    };
+    let kept: Vec<&str> = all.iter().filter(is_once).map(|it| it.get()).collect();
+    if kept.len() == all.len() || kept.is_empty() {
+        return None;
+    }
+    let at = place(line, params.options.get())?;
+    Some(spliced(line, (at, at + params.options.get().len()), &format!("[{}]", kept.join(","))))
+}

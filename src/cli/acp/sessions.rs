@@ -1,0 +1,201 @@
+//! The sessions of an agent: as whom each speaks, where it works, and what waits in it.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::judge::Asker;
+use provost_base::limits::{ACP_PROXY_CALLS_BYTES_MAX, ACP_PROXY_CALLS_MAX, ACP_PROXY_SESSIONS_MAX};
+use provost_base::{AgentId, acp};
+use provost_mcp::agent_of;
+
+/// Files of a session that a permission was given for and that were not written yet.
+const GRANTED_MAX: usize = 256;
+
+pub(super) struct Session {
+    pub(super) asker: Asker,
+    /// Questions that are judged; until then later messages wait.
+    judged: usize,
+    pub(super) waiting: VecDeque<Vec<u8>>,
+    granted: HashSet<PathBuf>,
+}
+
+pub(super) struct Sessions {
+    /// The agent that was named for all of them.
+    named: Option<AgentId>,
+    /// The agent of what belongs to no session.
+    own: AgentId,
+    /// Where this process was started.
+    cwd: PathBuf,
+    known: HashMap<String, Session>,
+    /// Bytes that wait in all of them.
+    pub(super) waiting_bytes: usize,
+    /// Questions that are judged in all of them.
+    judged: usize,
+}
+
+/// A name for a session that has no id yet.
+fn new_name() -> AgentId {
+    let id = uuid::Uuid::new_v4().simple().to_string();
+    AgentId::parse(&format!("acp-{}", &id[..8])).expect("a plain word")
+}
+
+impl Sessions {
+    pub(super) fn new(named: Option<AgentId>, cwd: PathBuf) -> Self {
+        let own = named.clone().unwrap_or_else(new_name);
+        Self { named, own, cwd, known: HashMap::new(), waiting_bytes: 0, judged: 0 }
+    }
+
+    /// As whom a session will speak that a request begins or takes up.
+    pub(super) fn begun(&self, takes_up: Option<&str>, cwd: Option<&Path>) -> Asker {
+        let known = takes_up.and_then(|it| self.known.get(it)).map(|it| it.asker.agent.clone());
+        let by_id = || takes_up.and_then(|it| agent_of("acp", it));
+        let agent = self.named.clone().or(known).or_else(by_id).unwrap_or_else(new_name);
+        Asker { agent, cwd: cwd.unwrap_or(&self.cwd).to_owned() }
+    }
+
+    /// Whether there is room for another one.
+    pub(super) fn is_full(&self) -> bool {
+        self.known.len() >= ACP_PROXY_SESSIONS_MAX
+    }
+
+    /// The session has an id now.
+    pub(super) fn learn(&mut self, id: String, asker: Asker) {
+        let is_full = self.is_full();
+        match self.known.get_mut(&id) {
+            Some(known) => known.asker = asker,
+            None if is_full => {}
+            None => drop(self.known.insert(id, Session::of(asker))),
+        }
+    }
+
+    /// As whom a session speaks; one that is not known, as this process.
+    pub(super) fn asker(&self, id: Option<&str>) -> Asker {
+        let known = id.and_then(|it| self.known.get(it)).map(|it| it.asker.clone());
+        known.unwrap_or_else(|| Asker { agent: self.own.clone(), cwd: self.cwd.clone() })
+    }
+
+    /// The same session, to note what waits in it. One that is not known yet is made, while there is room.
+    pub(super) fn get(&mut self, id: &str) -> Option<&mut Session> {
+        if !self.known.contains_key(id) && !self.is_full() {
+            let asker = self.asker(None);
+            self.known.insert(id.to_owned(), Session::of(asker));
+        }
+        self.known.get_mut(id)
+    }
+
+    /// A question of a session is judged from now on; the session, while there is room for it.
+    pub(super) fn judgement_begins(&mut self, id: &str) -> Option<&mut Session> {
+        self.get(id)?;
+        self.judged += 1;
+        let session = self.known.get_mut(id)?;
+        session.judged += 1;
+        Some(session)
+    }
+
+    /// It is not judged any more.
+    pub(super) fn judgement_ends(&mut self, id: &str) {
+        if let Some(session) = self.known.get_mut(id).filter(|it| it.judged > 0) {
+            session.judged -= 1;
+            self.judged -= 1;
+        }
+    }
+
+    /// The next message of a session that has waited, if it has to wait no longer.
+    pub(super) fn next_waiting(&mut self, id: &str) -> Option<Vec<u8>> {
+        let line = self.known.get_mut(id).filter(|it| it.judged == 0)?.waiting.pop_front()?;
+        self.waiting_bytes -= line.len();
+        Some(line)
+    }
+
+    /// Whether a message has to wait for a judgement about an earlier one of its session.
+    pub(super) fn is_held_up(&self, id: &str) -> bool {
+        self.known.get(id).is_some_and(|it| it.judged > 0 || !it.waiting.is_empty())
+    }
+
+    /// Whether any has.
+    pub(super) fn are_held_up(&self) -> bool {
+        self.judged > 0
+    }
+
+    /// A session has ended; who is to give back what it has, unless another one goes by the same name.
+    pub(super) fn end(&mut self, id: &str) -> Option<Asker> {
+        let ended = self.known.remove(id)?;
+        self.judged -= ended.judged;
+        self.waiting_bytes -= ended.waiting.iter().map(Vec::len).sum::<usize>();
+        let is_shared = self.known.values().any(|it| it.asker.agent == ended.asker.agent);
+        (!is_shared).then_some(ended.asker)
+    }
+
+    /// All agents that may hold something, each once.
+    pub(super) fn all(&self) -> Vec<Asker> {
+        let own = Asker { agent: self.own.clone(), cwd: self.cwd.clone() };
+        let mut seen = HashSet::new();
+        let all = self.known.values().map(|it| it.asker.clone()).chain([own]);
+        all.filter(|it| seen.insert((it.agent.clone(), it.cwd.clone()))).collect()
+    }
+}
+
+impl Session {
+    fn of(asker: Asker) -> Self {
+        Self { asker, judged: 0, waiting: VecDeque::new(), granted: HashSet::new() }
+    }
+
+    /// A tool may write these files: the write itself is not asked about once more.
+    pub(super) fn grant(&mut self, paths: Vec<PathBuf>) {
+        if self.granted.len() < GRANTED_MAX {
+            self.granted.extend(paths);
+        }
+    }
+
+    /// Whether a file may be written; the grant is used up.
+    pub(super) fn uses_grant(&mut self, path: &Path) -> bool {
+        let path = self.asker.cwd.join(path);
+        self.granted.remove(&path)
+    }
+}
+
+/// What is known of the latest calls of tools: a permission request may say less than the updates before it.
+#[derive(Default)]
+pub(super) struct Calls {
+    known: HashMap<(String, String), (Value, usize)>,
+    order: VecDeque<(String, String)>,
+    bytes: usize,
+}
+
+impl Calls {
+    pub(super) fn get(&self, session: &str, call: &str) -> Option<&Value> {
+        self.known.get(&(session.to_owned(), call.to_owned())).map(|(call, _)| call)
+    }
+
+    /// Notes an update, of this size, and gives what is known of the call now.
+    pub(super) fn note(&mut self, session: &str, update: &Value, bytes: usize) -> Option<&Value> {
+        let id = update["toolCallId"].as_str()?;
+        let key = (session.to_owned(), id.to_owned());
+        if !self.known.contains_key(&key) {
+            self.order.push_back(key.clone());
+            self.known.insert(key.clone(), (json!({}), 0));
+        }
+        let (call, size) = self.known.get_mut(&key)?;
+        acp::merge(call, update);
+        *size += bytes;
+        self.bytes += bytes;
+        if matches!(update["status"].as_str(), Some("completed" | "failed" | "cancelled")) {
+            self.forget(&key);
+            return None;
+        }
+        while self.known.len() > ACP_PROXY_CALLS_MAX || self.bytes > ACP_PROXY_CALLS_BYTES_MAX {
+            let oldest = self.order.front().cloned()?;
+            self.forget(&oldest);
+        }
+        self.known.get(&key).map(|(call, _)| call)
+    }
+
+    fn forget(&mut self, key: &(String, String)) {
+        if let Some((_, bytes)) = self.known.remove(key) {
+            self.bytes -= bytes;
+            self.order.retain(|it| it != key);
+        }
+    }
+}

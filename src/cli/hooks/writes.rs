@@ -1,0 +1,177 @@
+//! What a call of a tool would write that an agent behind `provost acp` tells of, and whether others hold it: as for a hook.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use super::call::{Target, Targets, Told, content};
+use super::host::Host;
+use super::refusal::refusal;
+use super::run::{NOT_WORKED_OUT, Writer, guarded, note};
+use super::trees;
+use crate::{CliError, RepoContext};
+use provost_base::limits::HOOK_FILES_MAX;
+use provost_base::{AgentId, acp};
+
+/// What is written.
+#[derive(Default)]
+pub(crate) struct Writes {
+    targets: Targets,
+    /// Whether a command does: what it will really write shows afterwards.
+    by_command: bool,
+}
+
+impl Writes {
+    /// What a call would write, as ACP tells it, as far as can be told until then. Reads the files.
+    pub(crate) fn of_call(call: &Value, folder: &Path, until: Instant) -> Self {
+        let raw = &call["rawInput"];
+        let has_command = ["command", "cmd"].iter().any(|it| raw.get(it).is_some_and(|it| !it.is_null()));
+        let diffs: Vec<&Value> =
+            call["content"].as_array().into_iter().flatten().filter(|it| it["type"] == "diff").collect();
+        match acp::kind(call) {
+            "execute" if has_command => {
+                let folder = raw["cwd"].as_str().map_or_else(|| folder.to_owned(), |it| folder.join(it));
+                let targets = Told::of("Bash", raw).targets(&folder, until);
+                Self { targets: targets.unwrap_or_else(|_| Targets::anything()), by_command: true }
+            }
+            "delete" => Self::of_files(places(call, folder).map(|path| {
+                let change = content(&path).map(|before| (before, Vec::new()));
+                Target { path, change, fails: false }
+            })),
+            "move" => Self::of_files(places(call, folder).map(Target::whole)),
+            _ if !diffs.is_empty() => Self::of_files(of_diffs(&diffs, folder).into_iter()),
+            "edit" => match of_arguments(raw, folder, until) {
+                Some(targets) => Self { targets, by_command: false },
+                None => Self::of_files(places(call, folder).map(Target::whole)),
+            },
+            _ => Self::default(),
+        }
+    }
+
+    /// A file that is written whole.
+    pub(crate) fn of_file(path: PathBuf, after: &str) -> Self {
+        let change = content(&path).map(|before| (before, after.as_bytes().to_vec()));
+        Self::of_files([Target { path, change, fails: false }].into_iter())
+    }
+
+    fn of_files(files: impl Iterator<Item = Target>) -> Self {
+        let files: Vec<Target> = files.take(HOOK_FILES_MAX + 1).collect();
+        let targets = match files.len() > HOOK_FILES_MAX {
+            true => Targets::anything(),
+            false => Targets { files, ..Targets::default() },
+        };
+        Self { targets, by_command: false }
+    }
+
+    /// What cannot be worked out: it may write anything.
+    pub(crate) fn anything() -> Self {
+        Self { targets: Targets::anything(), by_command: true }
+    }
+
+    /// Whether nothing is written that could be told.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.targets.files.is_empty() && self.targets.wide.is_empty()
+    }
+}
+
+/// The files that a call is said to be about.
+fn places(call: &Value, folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let told = call["locations"].as_array().into_iter().flatten().filter_map(|it| it["path"].as_str());
+    let told: Vec<PathBuf> = told.filter(|it| !it.is_empty()).map(|it| folder.join(it)).collect();
+    let named = match told.is_empty() {
+        true => ["file_path", "filePath", "filepath", "path", "notebook_path"]
+            .iter()
+            .find_map(|it| call["rawInput"][it].as_str())
+            .map(|it| folder.join(it)),
+        false => None,
+    };
+    told.into_iter().chain(named)
+}
+
+/// What differences leave of each file. Where a difference does not say enough, the whole file counts.
+fn of_diffs(diffs: &[&Value], folder: &Path) -> Vec<Target> {
+    let mut targets: Vec<Target> = Vec::new();
+    for diff in diffs {
+        let Some(path) = diff["path"].as_str().filter(|it| !it.is_empty()) else { continue };
+        let path = folder.join(path);
+        let known = targets.iter().position(|it| it.path == path);
+        let at = known.unwrap_or_else(|| {
+            let change = content(&path).map(|before| (before.clone(), before));
+            targets.push(Target { path, change, fails: false });
+            targets.len() - 1
+        });
+        let (old, new) = (diff["oldText"].as_str().unwrap_or_default(), diff["newText"].as_str());
+        targets[at].change = targets[at]
+            .change
+            .take()
+            .zip(new)
+            .and_then(|((before, now), new)| Some((before, after(&now, old, new)?)));
+    }
+    targets
+}
+
+/// A file after one difference: its text is the whole file, or a part that is there once.
+fn after(now: &[u8], old: &str, new: &str) -> Option<Vec<u8>> {
+    let text = std::str::from_utf8(now).ok()?;
+    if old.is_empty() || old == text {
+        return Some(new.as_bytes().to_vec());
+    }
+    match text.matches(old).count() {
+        1 => Some(text.replacen(old, new, 1).into_bytes()),
+        _ => None,
+    }
+}
+
+/// What the arguments of a tool for files say, where they are of a known form.
+fn of_arguments(raw: &Value, folder: &Path, until: Instant) -> Option<Targets> {
+    let text = |names: &[&str]| names.iter().find_map(|it| raw[it].as_str()).filter(|it| !it.is_empty());
+    let is_patch = |it: &&str| it.contains("*** Begin Patch");
+    if let Some(patch) = text(&["patch", "input", "command"]).filter(is_patch) {
+        return Told::of("apply_patch", &json!({ "input": patch })).targets(folder, until).ok();
+    }
+    let path = text(&["file_path", "filePath", "filepath", "path"])?;
+    let mut given = raw.as_object()?.clone();
+    given.insert("file_path".into(), path.into());
+    let tool = match () {
+        () if raw.get("edits").is_some() || raw.get("old_string").is_some() => "Edit",
+        () if raw.get("content").is_some_and(Value::is_string) => "Write",
+        () => return None,
+    };
+    Told::of(tool, &Value::Object(given)).targets(folder, until).ok()
+}
+
+/// Why it may not be written, for the agent; with `takes`, the agent holds it from then on if nothing is in the way. `None` also
+/// where no daemon runs and the settings let writes pass then.
+///
+/// # Errors
+/// When that cannot be found out.
+pub(crate) async fn obstacle(
+    here: &RepoContext,
+    agent: &AgentId,
+    writes: &Writes,
+    takes: bool,
+    until: Instant,
+) -> Result<Option<String>, CliError> {
+    let targets = &writes.targets;
+    let edits = trees::by_tree(here, &targets.files)?;
+    if edits.is_empty() && targets.wide.is_empty() {
+        return Ok(None);
+    }
+    let takes = takes && !writes.by_command;
+    let writer = Writer { takes, pid: Some(std::process::id()), part: None };
+    let Some(guarded) = guarded(here, (agent.clone(), targets), edits, writer, until).await? else {
+        return Ok(None);
+    };
+    if guarded.blocked.is_empty() {
+        if takes {
+            note(here, agent, &targets.files);
+        }
+        return Ok(None);
+    }
+    let refusal = refusal(Host::Claude, &guarded);
+    Ok(Some(match targets.is_anything() {
+        true => format!("{NOT_WORKED_OUT} {refusal}"),
+        false => refusal,
+    }))
+}
