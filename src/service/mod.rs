@@ -77,7 +77,7 @@ use provost_jail::{OutputBoard, Profile, Root};
 pub use provost_store::Artifacts;
 use provost_store::StoreError;
 pub use provost_store::{Found, Hit, HitKind, SearchError, SearchQuery, SearchWords};
-pub use provost_store::{TimelineOrder, TimelineQuery, UsageBy, UsageQuery, UsageRow};
+pub use provost_store::{CountedRow, TimelineOrder, TimelineQuery, UsageBy, UsageQuery, UsageRow};
 use provost_workspace::Versions;
 use provost_workspace::collect::ChangesRoom;
 use provost_workspace::work_trees::WorkTrees;
