@@ -92,7 +92,9 @@ pub(super) fn cost(here: &RepoContext, asked: &Cost) -> Result<u8, CliError> {
     if costs.truncated {
         out::note("there are more rows; the total has them: --limit shows more");
     }
-    out::note("reported: as the agents say it, unchecked; counted: by the proxy, in the answers of the models' services");
+    out::note(
+        "reported: as the agents say it, unchecked; counted: by the proxy, in the answers of the models' services",
+    );
     notes(&costs).iter().for_each(|it| out::note(it));
     Ok(DONE)
 }
@@ -108,10 +110,16 @@ fn notes(costs: &wire::Costs) -> Vec<String> {
         if !total.unpriced.is_empty() {
             let models = total.unpriced.iter().map(|it| if it.is_empty() { "(not named)" } else { it });
             let models = models.collect::<Vec<_>>().join(", ");
-            notes.push(format!("no price for {}: their tokens are not in USD; [[price]] sets one", out::one_line(&models, 200)));
+            notes.push(format!(
+                "no price for {}: their tokens are not in USD; [[price]] sets one",
+                out::one_line(&models, 200)
+            ));
         }
         if total.tokens_guessed > 0 {
-            notes.push(format!("{} tokens are guessed, since their service did not tell them", total.tokens_guessed));
+            notes.push(format!(
+                "{} tokens are guessed, since their service did not tell them",
+                total.tokens_guessed
+            ));
         }
     }
     for it in &costs.budgets {
@@ -122,7 +130,13 @@ fn notes(costs: &wire::Costs) -> Vec<String> {
             "unpriced" => ", no further call is made: a model has no price",
             _ => "",
         };
-        notes.push(format!("budget of {}: {} of {} used ({} %){state}", out::one_line(&it.key, 60), it.used, it.of, it.percent));
+        notes.push(format!(
+            "budget of {}: {} of {} used ({} %){state}",
+            out::one_line(&it.key, 60),
+            it.used,
+            it.of,
+            it.percent
+        ));
     }
     notes
 }

@@ -126,17 +126,15 @@ impl Loading {
         }
         match ["model", "input", "output"].iter().find(|it| !table.contains_key(**it)) {
             Some(missing) => Err(format!("`{missing}` is missing")),
-            None if price.model.trim().is_empty() => Err("`model` is empty: name a model, or write \"*\"".into()),
+            None if price.model.trim().is_empty() => {
+                Err("`model` is empty: name a model, or write \"*\"".into())
+            }
             None => Ok(price),
         }
     }
 
     /// The entries of `[[budget]]`.
-    pub(super) fn budgets(
-        &mut self,
-        file: &File<'_>,
-        list: &DeArray<'_>,
-    ) -> Result<(), Broken> {
+    pub(super) fn budgets(&mut self, file: &File<'_>, list: &DeArray<'_>) -> Result<(), Broken> {
         for entry in list {
             let at = entry.span().start;
             if file.foreign {
@@ -176,8 +174,12 @@ fn budget(file: &File<'_>, table: &DeTable<'_>) -> Result<BudgetEntry, String> {
     }
     match (budget.tokens, budget.usd) {
         (None, None) => return Err("`tokens` or `usd` is missing: say how much may be used".into()),
-        (Some(_), Some(_)) => return Err("`tokens` and `usd` both say how much: make two entries of it".into()),
-        (None, Some(Usd(0))) => return Err("`usd` is nothing: a worker without a network makes no calls".into()),
+        (Some(_), Some(_)) => {
+            return Err("`tokens` and `usd` both say how much: make two entries of it".into());
+        }
+        (None, Some(Usd(0))) => {
+            return Err("`usd` is nothing: a worker without a network makes no calls".into());
+        }
         _ => {}
     }
     if budget.agent.is_some() && budget.per != BudgetOf::Agent {

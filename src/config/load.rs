@@ -448,7 +448,9 @@ impl Loading {
             all.iter().find_map(|(known, _, rows)| Some((known, rows.iter().find(|row| row.key == key)?)));
         let section = nearest(
             &full,
-            all.iter().map(|(known, ..)| *known).chain(["workers", "agent", "role", "workflow", "notify", "price", "budget"]),
+            all.iter()
+                .map(|(known, ..)| *known)
+                .chain(["workers", "agent", "role", "workflow", "notify", "price", "budget"]),
         );
         let (message, enforces) = match (meant, elsewhere, section) {
             (Some(meant), ..) => {

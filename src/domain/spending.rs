@@ -515,7 +515,13 @@ impl State {
             let spent = self.spending.of(&key, day).map_or(&nothing, |it| it);
             for budget in self.budgets_for(&key) {
                 if is_deferred {
-                    return MayCall::No(format!("a call that is answered later cannot be counted, and {} has a budget", in_words(&key)).into());
+                    return MayCall::No(
+                        format!(
+                            "a call that is answered later cannot be counted, and {} has a budget",
+                            in_words(&key)
+                        )
+                        .into(),
+                    );
                 }
                 match self.stands(spent, budget, task) {
                     MayCall::Yes => {}
@@ -539,12 +545,15 @@ impl State {
         }
         let of = || format!("{} of the {} that {whose} may use", limit.text(used), limit.text(limit.most()));
         if used >= limit.most() {
-            return MayCall::No(format!("the budget is used up: {}; a larger one is set in [[budget]]", of()).into());
+            return MayCall::No(
+                format!("the budget is used up: {}; a larger one is set in [[budget]]", of()).into(),
+            );
         }
         match spent.words.iter().rev().find(|it| it.limit == limit) {
-            Some(word) if !word.goes_on => {
-                MayCall::No(format!("a person does not want it to go on (approval {}): {} are used", word.approval, of()).into())
-            }
+            Some(word) if !word.goes_on => MayCall::No(
+                format!("a person does not want it to go on (approval {}): {} are used", word.approval, of())
+                    .into(),
+            ),
             None if reaches(used, limit, budget.ask_at) => MayCall::Ask(Box::new(GoOn {
                 key: spent.key.clone(),
                 per: budget.per,

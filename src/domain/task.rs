@@ -432,9 +432,8 @@ impl Tasks {
     /// The tasks that a caller works on, under whatever name; one may come twice.
     pub(super) fn worked_on<'a>(&'a self, who: &'a Principal) -> impl Iterator<Item = &'a Arc<Task>> {
         let share = who.share();
-        let here = move |task: &&Arc<Task>| {
-            task.worked_from.as_ref() == Some(&share) && task.share() != share
-        };
+        let here =
+            move |task: &&Arc<Task>| task.worked_from.as_ref() == Some(&share) && task.share() != share;
         self.of_worker(who.agent()).chain(self.live.values().filter(here))
     }
 

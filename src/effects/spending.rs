@@ -95,9 +95,8 @@ impl Inner {
     /// Waits until a person has answered.
     async fn answered(&self, approval: ApprovalId, asks: &GoOn, until: Instant) -> Result<(), String> {
         let concerns = |event: &Event| match &event.kind {
-            EventKind::ApprovalAnswered { approval: it, .. } | EventKind::ApprovalExpired { approval: it } => {
-                *it == approval
-            }
+            EventKind::ApprovalAnswered { approval: it, .. }
+            | EventKind::ApprovalExpired { approval: it } => *it == approval,
             _ => false,
         };
         let waits = || async {

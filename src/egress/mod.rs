@@ -49,9 +49,9 @@ use provost_vault::{Credential, Delivery};
 
 use auth_proxy::AuthProxy;
 use dial::Dialer;
-use meter::RunMeter;
 pub use dial::{Resolver, Resolving, system_resolver};
 pub use ledger::{Reached, Used};
+use meter::RunMeter;
 pub use meter::{CallCount, Doing, Meter};
 pub use outward::{Outward, OutwardAnswer, post};
 pub use own_ports::is_our_door;

@@ -8,7 +8,9 @@ use provost_base::{AgentId, EventSeq, TaskId};
 use provost_domain::command::Status;
 use provost_domain::view::{LiveTask, LiveTasks};
 use provost_domain::{Refusal, Task};
-use provost_store::{CountedRow, FinishedFilter, Found, Reader, SearchQuery, StoreError, UsageBy, UsageQuery, UsageRow};
+use provost_store::{
+    CountedRow, FinishedFilter, Found, Reader, SearchQuery, StoreError, UsageBy, UsageQuery, UsageRow,
+};
 
 /// Which tasks a caller wants to see.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

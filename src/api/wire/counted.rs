@@ -70,7 +70,12 @@ impl Counted {
             parts.push(format!("no price for {}", names(&self.unpriced)));
         }
         let calls = if self.calls == 1 { "call" } else { "calls" };
-        format!("{} by {} in {} {calls}, as the proxy has counted", parts.join(", "), names(&self.models), self.calls)
+        format!(
+            "{} by {} in {} {calls}, as the proxy has counted",
+            parts.join(", "),
+            names(&self.models),
+            self.calls
+        )
     }
 
     /// How what the agent reports differs, where it differs by more than a small share.

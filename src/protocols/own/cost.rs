@@ -53,7 +53,11 @@ pub(super) fn row(it: UsageRow) -> wire::CostRow {
 
 /// Puts what is counted beside what is reported. Keys that no agent has reported come in their place: days by the calendar, tasks (which
 /// run still, or are silent) first, others last.
-fn joined(reported: Vec<wire::CostRow>, counted: Vec<(String, CountedSum)>, by: UsageBy) -> Vec<wire::CostRow> {
+fn joined(
+    reported: Vec<wire::CostRow>,
+    counted: Vec<(String, CountedSum)>,
+    by: UsageBy,
+) -> Vec<wire::CostRow> {
     let mut counted: Vec<_> = counted.into_iter().map(|(key, sum)| (key, Some(sum))).collect();
     let mut places: BTreeMap<String, usize> =
         counted.iter().enumerate().map(|(at, (key, _))| (key.clone(), at)).collect();

@@ -15,16 +15,8 @@ use provost_domain::{Counted, OTHER_MODELS, SpendChange};
 const DAY_MS: i64 = 86_400_000;
 
 /// The numbers of a row, in the order of the tables.
-const NUMBERS: [&str; 8] = [
-    "calls",
-    "input",
-    "output",
-    "reasoning",
-    "cache_read",
-    "cache_write",
-    "guessed_input",
-    "guessed_output",
-];
+const NUMBERS: [&str; 8] =
+    ["calls", "input", "output", "reasoning", "cache_read", "cache_write", "guessed_input", "guessed_output"];
 
 /// Writes a change of what was spent.
 pub(super) fn apply(db: &Connection, change: &SpendChange) -> Result<(), StoreError> {

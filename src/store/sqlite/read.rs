@@ -16,8 +16,8 @@ use crate::journal::{ChainDefect, Checkpoint, Gap, Key, Walk};
 use crate::marks::{self, FoundMarks, Mark};
 use crate::migrations;
 use crate::{
-    Anchor, CountedRow, FinishedFilter, Found, Letters, Reader, SearchQuery, StoreError, StoredEvent, StoredPost,
-    TimelineQuery, UsageQuery, UsageRow, Verdict,
+    Anchor, CountedRow, FinishedFilter, Found, Letters, Reader, SearchQuery, StoreError, StoredEvent,
+    StoredPost, TimelineQuery, UsageQuery, UsageRow, Verdict,
 };
 use provost_base::limits::EVENT_PAGE_BYTES_MAX;
 use provost_base::{

@@ -10,8 +10,8 @@ use provost_base::{EventSeq, JobId, Json, TaskId};
 use provost_domain::{Counted, JobResult, SpendChange, Task, Usage};
 use provost_store::journal::Walk;
 use provost_store::{
-    Anchor, CountedRow, FinishedFilter, Found, Letters, Reader, SearchQuery, StoreError, StoredEvent, StoredPost,
-    TimelineQuery, UsageBy, UsageQuery, UsageRow, Verdict, codec,
+    Anchor, CountedRow, FinishedFilter, Found, Letters, Reader, SearchQuery, StoreError, StoredEvent,
+    StoredPost, TimelineQuery, UsageBy, UsageQuery, UsageRow, Verdict, codec,
 };
 
 /// Reads the same rows beside the store.
@@ -128,7 +128,8 @@ impl Reader for MemoryReader {
                 UsageBy::Nothing => "".into(),
             };
             let worker = Some(worker.as_str().into());
-            let row = || CountedRow { key: key.clone(), worker, model: model.clone(), counted: Counted::default() };
+            let row =
+                || CountedRow { key: key.clone(), worker, model: model.clone(), counted: Counted::default() };
             rows.entry((key.clone(), model.clone())).or_insert_with(row).counted.add(counted);
         }
         Ok(rows.into_values().collect())
