@@ -29,6 +29,7 @@ mod root_user;
 mod rules;
 mod seen_files;
 mod shutdown;
+mod spending;
 mod web_socket;
 mod wiring;
 #[cfg(unix)]

@@ -7,6 +7,7 @@
 mod applies;
 mod coordinate;
 mod cost;
+mod counted;
 mod crew;
 mod events;
 mod graph;
@@ -39,6 +40,7 @@ use serde_json::Value;
 pub use applies::*;
 pub use coordinate::*;
 pub use cost::*;
+pub use counted::*;
 pub use crew::*;
 pub use events::*;
 pub use graph::*;
@@ -326,6 +328,9 @@ pub struct Task {
     /// What its worker says that it has used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Used>,
+    /// What the daemon has counted itself; in the answer about one task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted: Option<Counted>,
     /// Tasks that ran in its directory while it did.
     #[serde(default)]
     pub beside: Vec<String>,

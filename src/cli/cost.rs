@@ -1,4 +1,4 @@
-//! `provost cost`: sums of what agents say that they have used.
+//! `provost cost`: sums of what agents say that they have used, and of what the daemon has counted.
 
 use clap::{Args, Subcommand, ValueEnum};
 
@@ -11,9 +11,9 @@ use provost_base::limits::USAGE_DAYS_KEPT;
 /// `provost cost`.
 #[derive(Subcommand, Debug)]
 pub(super) enum Cost {
-    /// Show what agents say that they have used, in sums
+    /// Show what agents say that they have used, and what the daemon has counted, in sums
     #[command(
-        after_help = "Examples:\n  provost cost show\n  provost cost show --by day --since 7d\n  provost cost show --by task --limit 20\n  provost cost show --by model --json\n\nThe numbers are those that the agents' programs report. The daemon shows them and does not check them. Days are those of UTC."
+        after_help = "Examples:\n  provost cost show\n  provost cost show --by day --since 7d\n  provost cost show --by task --limit 20\n  provost cost show --by model --json\n\nReported numbers are those of the agents' programs, unchecked. Counted ones are those that the proxy reads in the answers of models' services. Days are those of UTC."
     )]
     Show(Show),
 }
@@ -85,28 +85,74 @@ pub(super) fn cost(here: &RepoContext, asked: &Cost) -> Result<u8, CliError> {
         return Ok(DONE);
     }
     if costs.rows.is_empty() {
-        out::note("no run has said what it used; `provost agent add` sets up agents that do");
+        out::note("no run has used a model; `provost agent add` sets up agents that do");
         return Ok(DONE);
     }
     out::text_as_is(&table(asked.by, &costs))?;
     if costs.truncated {
         out::note("there are more rows; the total has them: --limit shows more");
     }
-    out::note("as the agents report it; nothing of it was checked");
+    out::note(
+        "reported: as the agents say it, unchecked; counted: by the proxy, in the answers of the models' services",
+    );
+    notes(&costs).iter().for_each(|it| out::note(it));
     Ok(DONE)
+}
+
+/// What there is to say of the rows: differences, models without a price, tokens that were guessed, budgets.
+fn notes(costs: &wire::Costs) -> Vec<String> {
+    let mut notes = Vec::new();
+    for row in &costs.rows {
+        let differs = row.counted.as_ref().and_then(|it| it.difference(&row.used));
+        notes.extend(differs.map(|differs| format!("{}: {differs}", out::one_line(&row.key, 60))));
+    }
+    if let Some(total) = &costs.total.counted {
+        if !total.unpriced.is_empty() {
+            let models = total.unpriced.iter().map(|it| if it.is_empty() { "(not named)" } else { it });
+            let models = models.collect::<Vec<_>>().join(", ");
+            notes.push(format!(
+                "no price for {}: their tokens are not in USD; [[price]] sets one",
+                out::one_line(&models, 200)
+            ));
+        }
+        if total.tokens_guessed > 0 {
+            notes.push(format!(
+                "{} tokens are guessed, since their service did not tell them",
+                total.tokens_guessed
+            ));
+        }
+    }
+    for it in &costs.budgets {
+        let state = match it.state.as_str() {
+            "asked" => ", a person is asked: `provost approval list`",
+            "goes_on" => ", a person lets it go on",
+            "stopped" => ", no further call is made",
+            "unpriced" => ", no further call is made: a model has no price",
+            _ => "",
+        };
+        notes.push(format!(
+            "budget of {}: {} of {} used ({} %){state}",
+            out::one_line(&it.key, 60),
+            it.used,
+            it.of,
+            it.percent
+        ));
+    }
+    notes
 }
 
 fn table(by: By, costs: &wire::Costs) -> String {
     let key = by.word().to_uppercase();
-    let head = [key.as_str(), "AGENT", "RUNS", "IN", "CACHED", "OUT", "USD", "MODEL"];
+    let head = [key.as_str(), "AGENT", "", "RUNS", "CALLS", "IN", "CACHED", "OUT", "USD", "MODEL"];
     let mut rows = vec![head.map(String::from)];
-    rows.extend(costs.rows.iter().map(|it| row(&it.key, it)));
-    rows.push(row("total", &costs.total));
+    costs.rows.iter().for_each(|it| rows.extend(both(&it.key, it)));
+    rows.extend(both("total", &costs.total));
     match by {
         // The agent is the key.
         By::Agent => {
-            let without = |[key, _, runs, read, cached, written, usd, model]: [String; 8]| {
-                [key, runs, read, cached, written, usd, model]
+            let without = |[key, _, rest @ ..]: [String; 10]| {
+                let [source, runs, calls, read, cached, written, usd, model] = rest;
+                [key, source, runs, calls, read, cached, written, usd, model]
             };
             out::table(&rows.into_iter().map(without).collect::<Vec<_>>())
         }
@@ -114,21 +160,49 @@ fn table(by: By, costs: &wire::Costs) -> String {
     }
 }
 
-fn row(key: &str, it: &wire::CostRow) -> [String; 8] {
-    let count = |number: Option<u64>| number.map_or("-".into(), |it| it.to_string());
-    let cached = match (it.used.tokens_cache_read, it.used.tokens_cache_write) {
-        (None, None) => None,
-        (read, write) => Some(read.unwrap_or(0).saturating_add(write.unwrap_or(0))),
-    };
+/// A row of what is reported, and one of what is counted, where there is any.
+fn both(key: &str, it: &wire::CostRow) -> Vec<[String; 10]> {
     let name = |text: &str| if text.is_empty() { "-".to_owned() } else { out::one_line(text, 60) };
-    [
-        name(key),
-        name(it.worker.as_deref().unwrap_or_default()),
-        it.runs.to_string(),
-        count(it.used.tokens_input),
-        count(cached),
-        count(it.used.tokens_output),
-        it.used.cost_usd.map_or("-".into(), |it| format!("{it:.4}")),
-        name(it.used.model.as_deref().unwrap_or_default()),
-    ]
+    let count = |number: Option<u64>| number.map_or("-".into(), |it| it.to_string());
+    let usd = |usd: Option<f64>| usd.map_or("-".into(), |it| format!("{it:.4}"));
+    let head = |source: &str| [name(key), name(it.worker.as_deref().unwrap_or_default()), source.to_owned()];
+    let mut rows = Vec::new();
+    if it.runs > 0 || it.counted.is_none() {
+        let cached = match (it.used.tokens_cache_read, it.used.tokens_cache_write) {
+            (None, None) => None,
+            (read, write) => Some(read.unwrap_or(0).saturating_add(write.unwrap_or(0))),
+        };
+        let [key, worker, source] = head("reported");
+        let model = name(it.used.model.as_deref().unwrap_or_default());
+        rows.push([
+            key,
+            worker,
+            source,
+            it.runs.to_string(),
+            "-".into(),
+            count(it.used.tokens_input),
+            count(cached),
+            count(it.used.tokens_output),
+            usd(it.used.cost_usd),
+            model,
+        ]);
+    }
+    if let Some(counted) = &it.counted {
+        let [key, worker, source] = head("counted");
+        let cached = counted.tokens_cache_read.saturating_add(counted.tokens_cache_write);
+        let one = if let [only] = &counted.models[..] { only.as_str() } else { "" };
+        rows.push([
+            key,
+            worker,
+            source,
+            "-".into(),
+            counted.calls.to_string(),
+            counted.tokens_input.to_string(),
+            cached.to_string(),
+            counted.tokens_output.to_string(),
+            usd(counted.cost_usd),
+            name(one),
+        ]);
+    }
+    rows
 }

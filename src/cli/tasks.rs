@@ -434,6 +434,11 @@ fn in_full(task: &wire::Task) -> String {
     facts.extend(task.working_dir.clone().map(|dir| ("directory", dir)));
     facts.extend(task.model_used.clone().or_else(|| task.model.clone()).map(|model| ("model", model)));
     facts.extend(task.usage.as_ref().and_then(wire::Used::in_words).map(|used| ("used", used)));
+    if let Some(counted) = &task.counted {
+        facts.push(("counted", counted.in_words()));
+        let differs = task.usage.as_ref().and_then(|used| counted.difference(used));
+        facts.extend(differs.map(|differs| ("differs", differs)));
+    }
     facts.extend([("created", short_time(&task.created_at)), ("updated", short_time(&task.updated_at))]);
     facts.push(("time limit", format!("{} s", task.timeout_s)));
     facts.extend((!task.beside.is_empty()).then(|| ("ran beside", task.beside.join(", "))));

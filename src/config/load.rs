@@ -367,7 +367,9 @@ impl Loading {
                 DeValue::Table(inner) if full == "notify" => self.notify(file, inner),
                 DeValue::Table(inner) if full == "role" => self.roles(file, inner),
                 DeValue::Array(list) if full == "workflow" => self.workflows(file, list),
-                _ if full == "agent" || full == "workflow" => {
+                DeValue::Array(list) if full == "price" => self.prices(file, list),
+                DeValue::Array(list) if full == "budget" => self.budgets(file, list)?,
+                _ if ["agent", "workflow", "price", "budget"].contains(&full.as_str()) => {
                     let message = format!("must be a list of tables: write `[[{full}]]`");
                     return Err(self.broken_at(file, key.span().start, &full, message));
                 }
@@ -446,7 +448,9 @@ impl Loading {
             all.iter().find_map(|(known, _, rows)| Some((known, rows.iter().find(|row| row.key == key)?)));
         let section = nearest(
             &full,
-            all.iter().map(|(known, ..)| *known).chain(["workers", "agent", "role", "workflow", "notify"]),
+            all.iter()
+                .map(|(known, ..)| *known)
+                .chain(["workers", "agent", "role", "workflow", "notify", "price", "budget"]),
         );
         let (message, enforces) = match (meant, elsewhere, section) {
             (Some(meant), ..) => {

@@ -11,6 +11,7 @@
 
 mod agent;
 mod agent_protocol;
+mod budget;
 pub mod daemons;
 mod devit;
 mod doors;
@@ -37,6 +38,7 @@ mod workflow;
 mod writing;
 
 pub use agent::{AgentConfig, METHODS, Output, PromptBy, Reader, Role, Template};
+pub use budget::{BudgetEntry, BudgetOf, PriceEntry, Usd};
 pub use doors::{DoorSettings, Doors, print_doors};
 pub use hub::{HubAt, HubRecord};
 pub use load::{Broken, Dialect, Loaded, Note, RefusedWorker, Severity, Sources, load, named};

@@ -1,6 +1,7 @@
 //! Prints the table of settings as the sample file and as the page of documentation.
 
 use super::agent::{AgentConfig, Role};
+use super::budget::{BudgetEntry, PriceEntry};
 use super::env;
 use super::notify::NotifyTarget;
 use super::table::sections;
@@ -33,6 +34,10 @@ pub fn print_toml() -> String {
     Role::rows().iter().for_each(|row| out += &sample(row, "# ", ""));
     out += &format!("\n{}#[notify.example]\n", wrapped(NotifyTarget::ABOUT.trim_ascii()));
     NotifyTarget::rows().iter().for_each(|row| out += &sample(row, "# ", ""));
+    out += &format!("\n{}#[[price]]\n", wrapped(PriceEntry::ABOUT.trim_ascii()));
+    PriceEntry::rows().iter().for_each(|row| out += &sample(row, "# ", ""));
+    out += &format!("\n{}#[[budget]]\n", wrapped(BudgetEntry::ABOUT.trim_ascii()));
+    BudgetEntry::rows().iter().for_each(|row| out += &sample(row, "# ", ""));
     out += &format!("\n{}#[[workflow]]\n", wrapped(WorkflowHead::ABOUT.trim_ascii()));
     WorkflowHead::rows().iter().for_each(|row| out += &sample(row, "# ", ""));
     out += &format!("{}#[[workflow.step]]\n", wrapped(Step::ABOUT.trim_ascii()));
@@ -102,6 +107,9 @@ pub fn print_markdown() -> String {
     out += &format!("\n## `[role.<id>]`\n\n{role}\n\n{}", table(&Role::rows()));
     let notify = NotifyTarget::ABOUT.trim_ascii();
     out += &format!("\n## `[notify.<name>]`\n\n{notify}\n\n{NOTIFY}\n{}", table(&NotifyTarget::rows()));
+    let (price, budget) = (PriceEntry::ABOUT.trim_ascii(), BudgetEntry::ABOUT.trim_ascii());
+    out += &format!("\n## `[[price]]`\n\n{price}\n\n{}", table(&PriceEntry::rows()));
+    out += &format!("\n## `[[budget]]`\n\n{budget}\n\n{}", table(&BudgetEntry::rows()));
     let (workflow, step) = (WorkflowHead::ABOUT.trim_ascii(), Step::ABOUT.trim_ascii());
     out += &format!("\n## `[[workflow]]`\n\n{workflow}\n\n{WORKFLOWS}\n{}", table(&WorkflowHead::rows()));
     out += &format!("\n## `[[workflow.step]]`\n\n{step}\n\n{}", table(&Step::rows()));

@@ -126,6 +126,10 @@ macro_rules! settings {
             pub notify_targets: super::notify::NotifyTargets,
             /// Agents in the order of the files; each is also a worker of the same name.
             pub agents: Vec<AgentConfig>,
+            /// Prices of models' tokens, from `[[price]]`; the first that fits counts.
+            pub prices: Vec<super::budget::PriceEntry>,
+            /// Budgets, from `[[budget]]`; all of them count.
+            pub budgets: Vec<super::budget::BudgetEntry>,
             /// Other names for agents, from `[role.<id>]`.
             pub roles: BTreeMap<AgentId, Role>,
             /// Workflows in the order of the files; [`Config::all_workflows`] adds the built-in ones.
@@ -143,6 +147,8 @@ macro_rules! settings {
                     refused_workers: BTreeMap::new(),
                     notify_targets: Default::default(),
                     agents: Vec::new(),
+                    prices: Vec::new(),
+                    budgets: Vec::new(),
                     roles: BTreeMap::new(),
                     workflows: Vec::new(),
                     refused_workflows: BTreeMap::new(),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use tokio::sync::watch;
 
-use super::{Prepared, Start, agents, code_owners, notice_addresses, now, pictures};
+use super::{Prepared, Start, agents, code_owners, notice_addresses, now, pictures, spending};
 use provost_agents::{AgentSettings, Fleet, FleetAgent};
 use provost_auth::keys::{KeyRing, Role};
 use provost_auth::passkeys::{PASSKEYS_FILE, PasskeyFiles};
@@ -72,6 +72,7 @@ pub(super) fn workers_and_settings(config: &Config, vault: &Vault) -> (Settings,
         strict_scope: crew.strict_scope,
         show_foreign: crew.show_foreign,
     };
+    settings.spending = spending::settings(config);
     settings.approval_wait_max = config.approvals.expires;
     settings.tasks_per_agent = config.limits.tasks_per_agent;
     settings.hooks = hook(config).is_some();

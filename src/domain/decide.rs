@@ -8,7 +8,7 @@ use super::command::{AnswerApproval, Answered};
 use super::judged::{Judged, Permit, Turn};
 use super::{
     Action, Answer, Call, Command, Decision, Denial, Door, EventKind, Facts, Failure, Judge, Outbox, Outcome,
-    Parked, Principal, Refusal, Reply, State, Task, Terms, Verdict, grants,
+    Parked, Principal, Refusal, Reply, State, Task, Terms, Verdict,
 };
 use crate::progress::Ending;
 use provost_base::{RuleId, Timestamp, Ttl};
@@ -197,9 +197,10 @@ fn grant(
     let Some(verb) = parked.command.judged() else { return Err(refused(Refusal::TaskNotFound)) };
     match verb.turn() {
         Turn::Redeemed(it) => {
-            still_allowed(state, judge, call, parked, parked.facts.clone())?;
-            let asker = parked.who.agent().clone();
-            grants::keep(call.now, asker, it.question(), parked, Outcome::Granted, out);
+            if !verb.needs_no_rule() {
+                still_allowed(state, judge, call, parked, parked.facts.clone())?;
+            }
+            it.keep(state, call.now, parked, Outcome::Granted, out);
             Ok(())
         }
         Turn::Runs(it) => {
@@ -278,7 +279,7 @@ impl State {
     ) {
         if let Some(Turn::Redeemed(it)) = parked.command.judged().map(|verb| verb.turn()) {
             let outcome = it.outcome_of(parked, why, failure);
-            return grants::keep(now, parked.who.agent().clone(), it.question(), parked, outcome, out);
+            return it.keep(self, now, parked, outcome, out);
         }
         let Some(task) = parked.task().and_then(|task| self.tasks.get(task)) else { return };
         let summary = match (&failure, why) {

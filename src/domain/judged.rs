@@ -2,7 +2,7 @@
 
 use super::{
     Action, Answer, Call, Delegate, Facts, Failure, Grant, Judge, Outbox, Outcome, Parked, Principal,
-    Refusal, Reply, Risk, State, Task, Terms,
+    Refusal, Reply, Risk, State, Task, Terms, grants,
 };
 use provost_base::{Digest, Json, RuleId, TaskId, Timestamp, Ttl};
 
@@ -38,6 +38,11 @@ pub(super) trait Judged: HasTurn {
     /// The work that rules look at, where it is a delegation.
     fn work(&self) -> Option<&Delegate> {
         None
+    }
+
+    /// Whether rules have no say over it, also when it is granted.
+    fn needs_no_rule(&self) -> bool {
+        false
     }
 
     /// The answer to a request that needs no policy, such as a repeat; `None` where policy has to be asked.
@@ -165,6 +170,11 @@ pub(super) trait Redeemed {
 
     /// The outcome that is kept after a denial.
     fn outcome_of(&self, parked: &Parked, why: &str, failure: Failure) -> Outcome;
+
+    /// Keeps what came of the question: usually for its asker, who comes back for it.
+    fn keep(&self, _state: &State, now: Timestamp, parked: &Parked, outcome: Outcome, out: &mut Outbox) {
+        grants::keep(now, parked.who.agent().clone(), self.question(), parked, outcome, out);
+    }
 }
 
 /// Kinds of questions. Each has room of its own among those that wait.
@@ -176,4 +186,6 @@ pub(super) enum QuestionKind {
     Permission,
     /// Files that are to be written.
     Apply,
+    /// A budget that is nearly used up.
+    Budget,
 }

@@ -52,6 +52,7 @@ mod screenshot;
 mod session;
 mod settings;
 pub mod shell_line;
+mod spending;
 mod switch;
 mod talk;
 mod tally;
@@ -121,6 +122,10 @@ pub use row::Change;
 pub use screenshot::Picture;
 pub use session::{ALIVE_FOR, Agents, Nick, RegisteredAgent};
 pub use settings::{Auto, AutoSetting, CrewSetting, Settings, WorkerSetting};
+pub use spending::{
+    Above, Budget, BudgetPer, BudgetStanding, BudgetWord, Counted, Limit, MayCall, NextCall, OTHER_MODELS,
+    Price, SpendChange, Spending, SpendingNow, SpendingSettings, Spent, SpentKey,
+};
 pub use switch::{Switch, Switched, Switches};
 pub use talk::{AgentSession, Continued, Saying, SayingState, Talk, TalkEvent};
 pub use task::{Report, Task, TaskNote, TaskState, Tasks};
@@ -223,6 +228,8 @@ pub struct State {
     pub jobs: Jobs,
     /// Branches that are to be merged.
     pub merges: Merges,
+    /// What runs have used, as far as budgets may need it.
+    pub spending: Spending,
     /// Workers that a command has switched off.
     pub switches: Switches,
     /// Last numbers and totals.
@@ -263,6 +270,7 @@ impl State {
             push: PushSubscriptions::default(),
             jobs: Jobs::default(),
             merges: Merges::default(),
+            spending: Spending::default(),
             switches: Switches::default(),
             counters: Counters::default(),
             settings,
@@ -309,6 +317,7 @@ impl State {
             Change::Job(change) => self.jobs.apply(change),
             Change::PutMerge(entry) => self.merges.put(entry.clone()),
             Change::DropMerge(number) => self.merges.remove(*number),
+            Change::Spend(change) => self.spending.apply(change),
             Change::Switch(worker, to) => self.switches.put(worker, to.as_ref()),
             Change::OweHook(id, notice) => self.hooks.put(*id, notice.clone()),
             Change::OweNotice(id, notice) => self.outgoing.put(*id, notice.clone()),

@@ -91,6 +91,7 @@ impl State {
         let mut task = task.clone().with_note(note);
         task.state = TaskState::Finished { status, at: now };
         task.failure = failure;
+        self.end_spending(&task, out);
         out.put(Change::FinishTask(Arc::new(task)));
     }
 

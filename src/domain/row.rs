@@ -6,7 +6,7 @@ use super::post::PostChange;
 use super::{
     ApplyChange, Contract, Counters, CrewChange, Deed, Door, GrantChange, Intent, JobChange, Lock, Mail,
     MergeEntry, Notice, OutgoingNotice, Parked, PasskeyChange, PushChange, RefusedCircle, RegisteredAgent,
-    Switched, Task, Token, Uses, Waiter,
+    SpendChange, Switched, Task, Token, Uses, Waiter,
 };
 use provost_base::{
     AgentId, ApprovalId, ContractId, Digest, EffectId, Fence, IntentId, MailSeq, SymbolPath, TaskId, Ticket,
@@ -82,6 +82,8 @@ pub enum Change {
     PutMerge(Arc<MergeEntry>),
     /// A branch of the queue that is forgotten.
     DropMerge(Fence),
+    /// What a run's calls have used, and the sums that budgets need.
+    Spend(SpendChange),
     /// A worker that begins nothing, or (with `None`) does. Memory only.
     Switch(AgentId, Option<Switched>),
     /// A notification hook is owed, by its effect of that number. Memory only; the effect itself is stored.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Delegate, Facts, Git, Network, NoticeTarget, PostSettings, PushSetting, Rate, Refusal, SecretUse, Tier,
-    WorkerKind,
+    Delegate, Facts, Git, Network, NoticeTarget, PostSettings, PushSetting, Rate, Refusal, SecretUse,
+    SpendingSettings, Tier, WorkerKind,
 };
 use provost_base::{AgentId, Resource, Ttl};
 
@@ -47,6 +47,8 @@ pub struct Settings {
     pub posts: PostSettings,
     /// How a crew works together.
     pub crew: CrewSetting,
+    /// Prices and budgets.
+    pub spending: SpendingSettings,
     /// How many pictures are taken; `None` for as many as wanted.
     pub screenshot_rate: Option<Rate>,
 }
@@ -162,6 +164,7 @@ impl Settings {
             push: PushSetting::default(),
             posts: PostSettings::default(),
             crew: CrewSetting::default(),
+            spending: SpendingSettings::default(),
             screenshot_rate: None,
         }
     }

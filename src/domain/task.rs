@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::command::{Delegate, Delegated, Status};
 use super::post::owned_slug;
 use super::{
-    Change, Directory, Door, Effect, EventKind, Facts, Failure, MailKind, Mailboxes, Network, Outbox,
+    Above, Change, Directory, Door, Effect, EventKind, Facts, Failure, MailKind, Mailboxes, Network, Outbox,
     Principal, Refusal, ScanReport, Settings, Share, TaskChanges, Terms, Watched, WorkerKind,
 };
 use provost_base::limits::{NOTES_MAX, TASKS_LIVE_MAX};
@@ -202,6 +202,9 @@ pub struct Task {
     pub network: Network,
     /// How many delegations lie above it.
     pub depth: u32,
+    /// The tasks above it, for which what it uses counts too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub above: Option<Box<Above>>,
     /// The approval it went through.
     pub approval: Option<ApprovalId>,
     /// The model that did the work.
@@ -338,6 +341,7 @@ impl Tasks {
             program: facts.program,
             network: facts.network.clone(),
             depth: facts.depth,
+            above: self.above(who, verb.errand.as_ref().map(|it| &*it.job)),
             approval: None,
             model_used: None,
             capture: false,
@@ -426,14 +430,15 @@ impl Tasks {
     /// How deep a new delegation by this agent would lie: below the tasks that it works on, under whatever name. What it has
     /// asked for itself does not lie above it.
     pub(super) fn depth_below(&self, who: &Principal) -> u32 {
+        self.worked_on(who).map(|task| task.depth.saturating_add(1)).max().unwrap_or(0)
+    }
+
+    /// The tasks that a caller works on, under whatever name; one may come twice.
+    pub(super) fn worked_on<'a>(&'a self, who: &'a Principal) -> impl Iterator<Item = &'a Arc<Task>> {
         let share = who.share();
-        let here = |task: &&Arc<Task>| task.worked_from.as_ref() == Some(&share) && task.share() != share;
-        let named = self.of_worker(who.agent());
-        named
-            .chain(self.live.values().filter(here))
-            .map(|task| task.depth.saturating_add(1))
-            .max()
-            .unwrap_or(0)
+        let here =
+            move |task: &&Arc<Task>| task.worked_from.as_ref() == Some(&share) && task.share() != share;
+        self.of_worker(who.agent()).chain(self.live.values().filter(here))
     }
 
     /// Unfinished tasks of a client, and of those that share with it, under a rule.

@@ -62,6 +62,7 @@ mod shared_checkout;
 mod shell;
 #[cfg_attr(windows, path = "sockets_windows.rs")]
 mod sockets;
+mod spending;
 mod tree_turns;
 mod usage;
 mod watcher;

@@ -143,6 +143,7 @@ fn task(profile: &Profile, timeout: Option<Ttl>) -> Task {
         program: None,
         network: Network::None,
         depth: 0,
+        above: None,
         approval: None,
         model_used: None,
         capture: false,

@@ -20,6 +20,7 @@ use super::result::{
 use super::scan_report::{Before, Compared};
 use super::shared_checkout::CheckoutLease;
 use super::shell::shell_profile;
+use super::spending::TaskMeter;
 use super::tree_turns::TreeTurn;
 use super::work_tree_run::{By, TreeOutcome};
 use super::worker::{RunControl, Workers};
@@ -405,7 +406,8 @@ impl Once {
             }
             Ok((mut running, talk)) => {
                 tracing::info!(layers = ?running.layers(), "worker started");
-                let way = outlets.map(|it| it.open(running.take_outlets()));
+                let meter = TaskMeter::new(workers.handle.clone(), self.task.clone());
+                let way = outlets.map(|it| it.metered(Arc::new(meter)).open(running.take_outlets()));
                 let whose = prepared.call.as_ref().map_or("", Speech::whose);
                 let (end, processes_reached, was_left) = self.follow(running, talk, whose).await;
                 self.close(way).await;

@@ -1,10 +1,11 @@
 //! A proxy for one host that adds a secret: the worker has a base URL and a token of its run, never the secret.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
-use hyper::header::{HOST, HeaderName, HeaderValue};
+use hyper::header::{ACCEPT_ENCODING, HOST, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode, Uri, Version};
 use subtle::ConstantTimeEq as _;
 use tokio::time::timeout;
@@ -13,8 +14,11 @@ use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 
+use super::counted::{CountedAnswer, SizedRequest};
 use super::dial::Dialer;
 use super::http::{self, Body, refuses, says, strip};
+use super::meter::RunMeter;
+use super::model_call::ModelCall;
 use super::token::Token;
 use super::{Caller, RunProxy, TIME_MAX};
 use provost_base::{Host, Secret};
@@ -149,6 +153,12 @@ async fn answer(way: Arc<RunProxy>, keyed: Arc<AuthProxy>, request: Request<Inco
     {
         return says(StatusCode::METHOD_NOT_ALLOWED, "only requests for a path are passed on here");
     }
+    let call = way.meter.clone().zip(ModelCall::of(method, request.uri().path()));
+    if let Some((meter, call)) = &call
+        && let Err(why) = meter.may_call(call.is_deferred).await
+    {
+        return call.refusal(&why);
+    }
     let (mut head, body) = request.into_parts();
     let path = head.uri.path_and_query().map_or("/", |it| it.as_str());
     let Ok(uri) = format!("{}{path}", keyed.upstream.base()).parse::<Uri>() else {
@@ -162,15 +172,41 @@ async fn answer(way: Arc<RunProxy>, keyed: Arc<AuthProxy>, request: Request<Inco
     for (name, value) in &keyed.besides {
         head.headers.insert(name, value.clone());
     }
-    let request = Request::from_parts(head, body.boxed());
+    let Some((meter, _)) = call else {
+        return pass_on(&way, &keyed, Request::from_parts(head, body.boxed())).await;
+    };
+    // What is packed in a way that we do not know cannot be counted.
+    head.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    let bytes = Arc::<AtomicU64>::default();
+    let request = Request::from_parts(head, SizedRequest::new(body.boxed(), bytes.clone()).boxed());
+    let passed = pass_on(&way, &keyed, request).await;
+    counted(&way, meter, bytes, passed)
+}
+
+/// The answer to a call of a model, which is counted while it passes by.
+fn counted(
+    way: &Arc<RunProxy>,
+    meter: Arc<RunMeter>,
+    bytes: Arc<AtomicU64>,
+    answer: Response<Body>,
+) -> Response<Body> {
+    let (head, body) = answer.into_parts();
+    // A service that has refused has used nothing, unless it says so.
+    let asked = head.status.is_success().then_some(bytes);
+    let body = CountedAnswer::new(body, &head.headers, way.clone(), meter, asked).boxed();
+    Response::from_parts(head, body)
+}
+
+/// Sends a request to the host that the secret is for.
+async fn pass_on(way: &Arc<RunProxy>, keyed: &AuthProxy, request: Request<Body>) -> Response<Body> {
     let outside = match keyed.dialer.with_key(keyed.upstream.authority()).await {
         Ok(outside) => outside,
         Err(refused) => return refuses(&refused),
     };
-    let Some((connector, name)) = &keyed.tls else { return http::ask(&way, outside, request).await };
+    let Some((connector, name)) = &keyed.tls else { return http::ask(way, outside, request).await };
     // The certificate is checked before the first byte of a request is sent.
     match timeout(TIME_MAX, connector.connect(name.clone(), outside)).await {
-        Ok(Ok(stream)) => http::ask(&way, stream, request).await,
+        Ok(Ok(stream)) => http::ask(way, stream, request).await,
         Ok(Err(err)) => says(StatusCode::BAD_GATEWAY, &format!("the host has not proved who it is: {err}")),
         Err(_) => says(StatusCode::GATEWAY_TIMEOUT, "the host did not answer in time"),
     }

@@ -100,10 +100,14 @@ pub(super) fn strip(headers: &mut HeaderMap) {
     }
 }
 
+/// A text as a body.
+pub(super) fn whole(text: String) -> Body {
+    Full::new(Bytes::from(text)).map_err(|never| match never {}).boxed()
+}
+
 /// An answer of our own.
 pub(super) fn says(status: StatusCode, why: &str) -> Response<Body> {
-    let body = Full::new(Bytes::from(format!("provost: {why}\n"))).map_err(|never| match never {});
-    let mut response = Response::new(body.boxed());
+    let mut response = Response::new(whole(format!("provost: {why}\n")));
     *response.status_mut() = status;
     let text = HeaderValue::from_static("text/plain; charset=utf-8");
     response.headers_mut().insert(CONTENT_TYPE, text);

@@ -11,6 +11,7 @@
 //! - A secret is added here, to requests for the one host that it is for. The worker has a token of its run
 //!   in its place, and reaches that host in no other way.
 //! - Only the run that was given a proxy can use it: it asks for a token of that run alone.
+//! - The tokens of calls to models that a secret is added to are counted in the services' answers, which pass on without waiting.
 //! - Bounded: heads, times, connections. No redirect is followed. The hosts and the amount of data are
 //!   recorded at the end.
 //!
@@ -18,15 +19,19 @@
 #![forbid(unsafe_code)]
 
 mod auth_proxy;
+mod counted;
 mod dial;
 mod forward;
 mod http;
 mod ledger;
+mod meter;
+mod model_call;
 mod outward;
 mod own_ports;
 mod proxy;
 mod renew;
 mod token;
+mod usage_scan;
 
 use std::collections::BTreeMap;
 use std::net::TcpListener as StdListener;
@@ -46,6 +51,8 @@ use auth_proxy::AuthProxy;
 use dial::Dialer;
 pub use dial::{Resolver, Resolving, system_resolver};
 pub use ledger::{Reached, Used};
+use meter::RunMeter;
+pub use meter::{CallCount, Doing, Meter};
 pub use outward::{Outward, OutwardAnswer, post};
 pub use own_ports::is_our_door;
 use proxy::Proxy;
@@ -88,6 +95,7 @@ pub struct Outlets {
     roles: BTreeMap<u16, Role>,
     environment: Vec<(Box<str>, String)>,
     dialer: Arc<Dialer>,
+    meter: Option<Arc<RunMeter>>,
 }
 
 impl Outlets {
@@ -104,7 +112,7 @@ impl Outlets {
         let local = grants.hosts.iter().filter(|it| it.at.is_none() && it.loopback().is_some());
         let local = local.filter(|it| !dialer.is_for_a_key(&it.authority));
         roles.extend(local.map(|it| (it.authority.port, Role::Forward)));
-        let mut outlets = Self { roles, environment: Vec::new(), dialer };
+        let mut outlets = Self { roles, environment: Vec::new(), dialer, meter: None };
         if !grants.hosts.is_empty() {
             let token = new_token()?;
             let port = outlets.free_port();
@@ -137,6 +145,12 @@ impl Outlets {
         Ok(())
     }
 
+    /// Has the calls of models counted that a secret is added to.
+    pub fn metered(mut self, meter: Arc<dyn Meter>) -> Self {
+        self.meter = Some(Arc::new(RunMeter::new(meter)));
+        self
+    }
+
     /// The ports inside, for the jail's plan.
     pub fn ports(&self) -> Vec<u16> {
         self.roles.keys().copied().collect()
@@ -152,6 +166,7 @@ impl Outlets {
     pub fn open(self, listeners: Vec<StdListener>) -> Open {
         let way = Arc::new(RunProxy {
             dialer: self.dialer,
+            meter: self.meter,
             places: Arc::new(Semaphore::new(EGRESS_CONNECTIONS_MAX)),
             stop: CancellationToken::new(),
             tasks: TaskTracker::new(),
@@ -202,6 +217,9 @@ impl Open {
         self.way.stop.cancel();
         self.way.tasks.close();
         self.way.tasks.wait().await;
+        if let Some(meter) = &self.way.meter {
+            meter.tell().await;
+        }
         self.way.dialer.ledger().used()
     }
 }
@@ -215,6 +233,7 @@ impl Drop for Open {
 /// The parts that all connections of a run share.
 struct RunProxy {
     dialer: Arc<Dialer>,
+    meter: Option<Arc<RunMeter>>,
     places: Arc<Semaphore>,
     stop: CancellationToken,
     tasks: TaskTracker,

@@ -8,7 +8,9 @@ use provost_base::{AgentId, EventSeq, TaskId};
 use provost_domain::command::Status;
 use provost_domain::view::{LiveTask, LiveTasks};
 use provost_domain::{Refusal, Task};
-use provost_store::{FinishedFilter, Found, Reader, SearchQuery, StoreError, UsageBy, UsageQuery, UsageRow};
+use provost_store::{
+    CountedRow, FinishedFilter, Found, Reader, SearchQuery, StoreError, UsageBy, UsageQuery, UsageRow,
+};
 
 /// Which tasks a caller wants to see.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -180,6 +182,23 @@ impl Provost {
             Ok((reader.usage(&query)?, total))
         })
         .await
+    }
+
+    /// Sums of what the daemon has counted itself, a row for each model of each key.
+    ///
+    /// # Errors
+    /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
+    pub async fn counted(&self, query: UsageQuery) -> Result<Vec<CountedRow>, Refusal> {
+        self.read(move |reader| reader.counted(&query)).await
+    }
+
+    /// What the daemon has counted of a task, a row for each model.
+    ///
+    /// # Errors
+    /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
+    pub async fn counted_of(&self, task: &TaskId) -> Result<Vec<CountedRow>, Refusal> {
+        let task = task.clone();
+        self.read(move |reader| reader.counted_of(&task)).await
     }
 
     /// Tasks, messages and events that have all the words of a query; and the end of the journal at that moment.

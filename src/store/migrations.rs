@@ -172,6 +172,40 @@ const STEPS: &[&str] = &[
     "
     CREATE TABLE push (id TEXT PRIMARY KEY NOT NULL, body TEXT NOT NULL) STRICT; -- browsers that are told
 ",
+    // Tokens that the daemon has counted itself, and the sums that budgets are held against.
+    "
+    CREATE TABLE spent (key TEXT PRIMARY KEY NOT NULL, body TEXT NOT NULL) STRICT;
+    CREATE TABLE counted_day (
+        day            INTEGER NOT NULL,        -- since 1970, of UTC
+        worker         TEXT NOT NULL,
+        model          TEXT NOT NULL,
+        calls          INTEGER NOT NULL,
+        input          INTEGER NOT NULL,        -- tokens
+        output         INTEGER NOT NULL,
+        reasoning      INTEGER NOT NULL,
+        cache_read     INTEGER NOT NULL,
+        cache_write    INTEGER NOT NULL,
+        guessed_input  INTEGER NOT NULL,
+        guessed_output INTEGER NOT NULL,
+        PRIMARY KEY (day, worker, model)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE counted_task (
+        task           TEXT NOT NULL,
+        model          TEXT NOT NULL,
+        worker         TEXT NOT NULL,
+        at             INTEGER NOT NULL,        -- of the last call
+        calls          INTEGER NOT NULL,
+        input          INTEGER NOT NULL,
+        output         INTEGER NOT NULL,
+        reasoning      INTEGER NOT NULL,
+        cache_read     INTEGER NOT NULL,
+        cache_write    INTEGER NOT NULL,
+        guessed_input  INTEGER NOT NULL,
+        guessed_output INTEGER NOT NULL,
+        PRIMARY KEY (task, model)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX counted_task_at ON counted_task (at);
+",
 ];
 
 /// Marks a database file as Provost's: `prvs`.

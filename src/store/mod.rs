@@ -31,7 +31,7 @@ use std::time::Duration;
 use provost_base::limits::BACKUP_WAIT_MS_MAX;
 use provost_base::{AgentId, Digest, EventSeq, JobId, Json, TaskId, Timestamp};
 use provost_domain::post::Received;
-use provost_domain::{Event, JobResult, Outbox, Owed, Settings, State, Status, Task, Usage};
+use provost_domain::{Counted, Event, JobResult, Outbox, Owed, Settings, State, Status, Task, Usage};
 
 pub use artifacts::{Artifacts, Keeping};
 pub use intake::Intake;
@@ -216,6 +216,18 @@ pub trait Reader: Send {
     /// As for [`Reader::finished`].
     fn usage(&mut self, query: &UsageQuery) -> Result<Vec<UsageRow>, StoreError>;
 
+    /// Sums of what the daemon has counted itself, a row for each model: of tasks the newest, of others all, within a bound.
+    ///
+    /// # Errors
+    /// As for [`Reader::finished`].
+    fn counted(&mut self, query: &UsageQuery) -> Result<Vec<CountedRow>, StoreError>;
+
+    /// What was counted of one task, a row for each model.
+    ///
+    /// # Errors
+    /// As for [`Reader::finished`].
+    fn counted_of(&mut self, task: &TaskId) -> Result<Vec<CountedRow>, StoreError>;
+
     /// Tasks, messages and events that have all the words of a query.
     ///
     /// # Errors
@@ -283,6 +295,19 @@ pub struct UsageRow {
     pub runs: u64,
     /// The sum; the model where it is one.
     pub used: Usage,
+}
+
+/// Tokens of one model, as the daemon has counted them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CountedRow {
+    /// The worker, day, model or task; empty for the sum of everything.
+    pub key: Box<str>,
+    /// The worker, where it is one.
+    pub worker: Option<Box<str>>,
+    /// The model; empty where its service has named none.
+    pub model: Box<str>,
+    /// The sum.
+    pub counted: Counted,
 }
 
 /// A choice of finished tasks.

@@ -5,6 +5,7 @@
 //! ```
 //! Only a running store can be written; a store that is dropped while running has not stopped cleanly.
 
+mod counted;
 mod crew;
 mod epoch;
 mod foreign;
@@ -361,6 +362,7 @@ impl Store for SqliteStore {
         let beats = crew::prune_timeline(&tx, next.pruned_to, beats, most)?;
         let swept = posts::sweep(&tx, most)?;
         let summed = usage::prune(&tx, codec::before(now, USAGE_KEPT), most)?;
+        let counted = counted::prune(&tx, codec::before(now, USAGE_KEPT), most)?;
         if next.pruned_to != self.written.pruned_to {
             let checkpoint: Checkpoint = self.key.checkpoint(next.head, next.pruned_to, &next.counters)?;
             rows::put_checkpoint(&tx, &checkpoint)?;
@@ -369,7 +371,7 @@ impl Store for SqliteStore {
         tx.commit()?;
         self.written = next;
         self.settle();
-        Ok(Pruned { tasks, events, more: [tasks, events, beats, swept, summed].contains(&most) })
+        Ok(Pruned { tasks, events, more: [tasks, events, beats, swept, summed, counted].contains(&most) })
     }
 
     fn index(&mut self, most: u32) -> Result<bool, StoreError> {

@@ -24,16 +24,33 @@ fn table(title: &str, key: &'static str, found: &Costs) -> Block {
             bar(usd(it), dearest, |usd| format!("{usd:.2} USD")),
             bar(tokens(it), longest, |tokens| format!("{tokens:.0}")),
             Cell::text(&it.runs.to_string()),
+            Cell::text(&counted(it)),
         ],
         commands: Vec::new(),
     });
     Block::List(Rows {
         title: title.into(),
-        columns: vec![key, "Cost", "Tokens read and written", "Runs"],
+        columns: vec![key, "Cost", "Tokens read and written", "Runs", "Counted by the proxy"],
         rows: rows.collect(),
         more: found.rows.len().saturating_sub(ROWS_SHOWN),
-        empty: Empty::new("No run has said what it used.", Some("provost cost")),
+        empty: Empty::new("No run has used a model.", Some("provost cost")),
     })
+}
+
+/// What the daemon has counted, and whether what is reported differs from it.
+fn counted(it: &CostRow) -> String {
+    let Some(counted) = &it.counted else { return "nothing".into() };
+    let mut text = format!("{} tokens in {} calls", counted.tokens(), counted.calls);
+    if let Some(usd) = counted.cost_usd.filter(|usd| usd.is_finite()) {
+        text += &format!(", {usd:.2} USD");
+    }
+    if !counted.unpriced.is_empty() {
+        text += ", not all with a price";
+    }
+    if let Some(differs) = counted.difference(&it.used) {
+        text += &format!("; {differs}");
+    }
+    text
 }
 
 fn usd(it: &CostRow) -> Option<f64> {

@@ -1,6 +1,6 @@
 //! One task: where it stands, what it may do, what its worker writes, and what it has changed.
 
-use provost_api::wire::{Previewed, ScanReport, Task};
+use provost_api::wire::{Previewed, ScanReport, Task, Used};
 use provost_base::{task_command, visible};
 use serde_json::Value;
 
@@ -140,6 +140,10 @@ fn facts(it: &Task) -> Vec<Fact> {
     facts.push(Fact::text("may run", &format!("{} s", it.timeout_s)));
     facts.extend(it.exit_code.map(|code| Fact::text("exit code", &code.to_string())));
     facts.extend(some("model", it.model_used.as_deref().or(it.model.as_deref())));
+    facts.extend(it.usage.as_ref().and_then(Used::in_words).map(|used| Fact::text("used", &used)));
+    facts.extend(it.counted.as_ref().map(|it| Fact::text("counted", &it.in_words())));
+    let differs = it.counted.as_ref().zip(it.usage.as_ref()).and_then(|(it, used)| it.difference(used));
+    facts.extend(differs.map(|differs| Fact::text("differs", &differs)));
     facts.extend(it.changes.as_ref().map(|it| Fact::text("changes", &it.in_words())));
     facts.extend((!it.beside.is_empty()).then(|| Fact::text("ran beside", &it.beside.join(", "))));
     facts

@@ -19,7 +19,7 @@ use provost_domain::post::Received;
 use provost_domain::{
     Change, Contract, Counters, Durability, Effect, Intent, Job, JobChange, JobResult, KnownPasskey, Lock,
     Mail, MergeEntry, Outbox, Owed, Parked, PasskeyChange, PasskeyStanding, PushChange, PushSubscription,
-    RegisteredAgent, Settings, Share, State, Switched, Task, Token, Uses,
+    RegisteredAgent, Settings, Share, SpendChange, Spent, SpentKey, State, Switched, Task, Token, Uses,
 };
 use provost_store::journal::{Checkpoint, Key};
 use provost_store::{
@@ -111,6 +111,8 @@ struct Rows {
     passkeys: BTreeMap<Box<str>, Arc<KnownPasskey>>,
     passkey_standing: Option<PasskeyStanding>,
     push: BTreeMap<Box<str>, Arc<PushSubscription>>,
+    spent: BTreeMap<SpentKey, Arc<Spent>>,
+    calls: Vec<SpendChange>,
     jobs: BTreeMap<JobId, Arc<Job>>,
     job_orders: BTreeMap<JobId, Json>,
     job_results: BTreeMap<JobId, Arc<JobResult>>,
@@ -261,6 +263,9 @@ impl Rows {
             Change::DropToken(digest) => drop(self.tokens.remove(digest)),
             Change::Push(PushChange::Put(it)) => drop(self.push.insert(it.id.clone(), it.clone())),
             Change::Push(PushChange::Drop(id)) => drop(self.push.remove(id)),
+            Change::Spend(SpendChange::Put(it)) => drop(self.spent.insert(it.key.clone(), it.clone())),
+            Change::Spend(SpendChange::Drop(key)) => drop(self.spent.remove(key)),
+            Change::Spend(calls @ SpendChange::Calls { .. }) => self.calls.push(calls.clone()),
             Change::Passkey(PasskeyChange::Put(it)) => {
                 self.passkeys.insert(it.passkey.id.clone(), it.clone());
             }
@@ -340,6 +345,7 @@ impl Rows {
         let rows = rows.chain(passkeys.map(Change::Passkey));
         let push = self.push.values().cloned().map(PushChange::Put);
         let rows = rows.chain(push.map(Change::Push));
+        let rows = rows.chain(self.spent.values().cloned().map(SpendChange::Put).map(Change::Spend));
         rows.chain([Change::Count(self.counters)]).for_each(|change| state.apply(&change));
         let owed = self.effects.iter();
         let owed =

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Used;
+use super::{BudgetRow, Counted, Used};
 
 /// Query of `GET /cost`.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -16,7 +16,8 @@ pub struct CostQuery {
     pub limit: Option<usize>,
 }
 
-/// `GET /cost`: sums of what workers say that they have used. The daemon shows these claims and never relies on them.
+/// `GET /cost`: sums of what workers say that they have used, and of what the daemon has counted itself. The claims of workers are shown and
+/// never relied on.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Costs {
     /// What is summed.
@@ -27,6 +28,9 @@ pub struct Costs {
     pub total: CostRow,
     /// Whether there are more rows than fit.
     pub truncated: bool,
+    /// Budgets of which something is used: those of running tasks, of today, and of the repository.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub budgets: Vec<BudgetRow>,
 }
 
 /// A sum, or one task.
@@ -41,4 +45,7 @@ pub struct CostRow {
     pub runs: u64,
     /// What they say that they have used.
     pub used: Used,
+    /// What the daemon has counted itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted: Option<Counted>,
 }

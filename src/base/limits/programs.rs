@@ -9,6 +9,18 @@ pub const USAGE_SUM_MAX: u64 = 10_000_000_000_000;
 /// Models of one worker whose usage is summed apart on one day; names are claims, and further ones share a row.
 pub const USAGE_MODELS_MAX: i64 = 32;
 
+/// Models whose tokens one sum of a budget keeps apart; further ones share a row, which has no price.
+pub const BUDGET_MODELS_MAX: usize = 32;
+
+/// Longest time for which a call of a model waits for a person's answer about a budget; clients give up after ten minutes.
+pub const BUDGET_HOLD_MS_MAX: u64 = 5 * 60 * 1000;
+
+/// Prices, and budgets, of a configuration.
+pub const PRICES_MAX: usize = 256;
+
+/// Rows of counted tokens that are read for one answer: each model of each agent, day or task.
+pub const COUNTED_ROWS_MAX: usize = 20_000;
+
 /// Days for which sums of usage are kept.
 pub const USAGE_DAYS_KEPT: u64 = 400;
 

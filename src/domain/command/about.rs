@@ -15,6 +15,7 @@ impl Command {
             Command::SayToTask(it) => Some(&it.task),
             Command::NoteFiles(it) => Some(&it.task),
             Command::EndRun(it) => Some(&it.task),
+            Command::NoteCalls(it) => Some(&it.task),
             Command::ApplyFiles(it) => it.of.as_ref(),
             Command::TellApplied(it) => it.takes.as_ref().map(|it| &it.task),
             Command::DiscardChanges(it) => Some(&it.task),

@@ -300,6 +300,10 @@ verbs! {
     BeginCapture => CaptureBegun, needs Host, Commit, by state.begin_capture(call.now, judge, it, out);
     /// A picture of the screen was taken, or was not.
     EndCapture => CaptureEnded, needs Host, Durable, by Ok(state.end_capture(call.now, it, out));
+    /// Say what a run's calls to models have used.
+    NoteCalls => CallsNoted, needs Host, Commit, by state.note_calls(call.now, it, call.past.as_ref(), out);
+    /// Go on with what a budget has nearly used up.
+    GoOn => GoesOn, needs Host, Durable, judged redeemed;
     /// A worker process is gone, with what it left.
     EndRun => Ended, needs Host, Durable, by Ok(state.end_run(call.now, it, call.past.as_ref(), out));
     /// An owed effect needs nothing more.

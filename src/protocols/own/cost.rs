@@ -1,6 +1,9 @@
-//! Sums of what runs have used.
+//! Sums of what runs have used: what agents report, and what the daemon has counted.
+
+use std::collections::BTreeMap;
 
 use super::Own;
+use super::counted::CountedSum;
 use super::handle::{Answered, Call, Handles};
 use super::map::{self, OwnError};
 use provost_api::{endpoints, wire};
@@ -25,15 +28,16 @@ impl Handles<endpoints::Cost> for Own {
         let now = self.0.provost.engine().now();
         let since = query.within_ms.map(|ms| Timestamp(now.0.saturating_sub_unsigned(ms)));
         let asked = UsageQuery { by: kind, since, limit: limit + 1 };
-        let (mut rows, total) = self.0.provost.usage(asked).await.map_err(map::fault)?;
+        let whole = UsageQuery { by: UsageBy::Nothing, since, limit: 1 };
+        let (counted, budgets) = self.counted(asked.clone()).await?;
+        let (of_all, _) = self.counted(whole).await?;
+        let (rows, total) = self.0.provost.usage(asked).await.map_err(map::fault)?;
+        let mut rows = joined(rows.into_iter().map(row).collect(), counted, kind);
         let truncated = rows.len() > limit;
         rows.truncate(limit);
-        Ok(wire::Costs {
-            by: by.into(),
-            rows: rows.into_iter().map(row).collect(),
-            total: row(total),
-            truncated,
-        })
+        let counted = of_all.into_iter().next().map(|(_, sum)| sum.counted);
+        let total = wire::CostRow { counted, ..row(total) };
+        Ok(wire::Costs { by: by.into(), rows, total, truncated, budgets })
     }
 }
 
@@ -43,5 +47,36 @@ pub(super) fn row(it: UsageRow) -> wire::CostRow {
         worker: it.worker.map(Into::into),
         runs: it.runs,
         used: map::used(it.used),
+        counted: None,
     }
+}
+
+/// Puts what is counted beside what is reported. Keys that no agent has reported come in their place: days by the calendar, tasks (which
+/// run still, or are silent) first, others last.
+fn joined(
+    reported: Vec<wire::CostRow>,
+    counted: Vec<(String, CountedSum)>,
+    by: UsageBy,
+) -> Vec<wire::CostRow> {
+    let mut counted: Vec<_> = counted.into_iter().map(|(key, sum)| (key, Some(sum))).collect();
+    let mut places: BTreeMap<String, usize> =
+        counted.iter().enumerate().map(|(at, (key, _))| (key.clone(), at)).collect();
+    let beside = |mut it: wire::CostRow| {
+        let at = places.remove(&it.key);
+        it.counted = at.and_then(|at| counted[at].1.take()).map(|sum| sum.counted);
+        it
+    };
+    let mut rows: Vec<wire::CostRow> = reported.into_iter().map(beside).collect();
+    let silent = counted.into_iter().filter_map(|(key, sum)| {
+        let CountedSum { worker, counted } = sum?;
+        Some(wire::CostRow { key, worker, runs: 0, used: wire::Used::default(), counted: Some(counted) })
+    });
+    match by {
+        UsageBy::Task => rows = silent.chain(rows).collect(),
+        _ => rows.extend(silent),
+    }
+    if by == UsageBy::Day {
+        rows.sort_by(|a, b| b.key.cmp(&a.key));
+    }
+    rows
 }

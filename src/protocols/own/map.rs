@@ -332,6 +332,7 @@ pub(super) fn task(task: &Task, there: bool) -> wire::Task {
         model: order.model.as_ref().map(ToString::to_string),
         model_used: task.model_used.as_ref().map(ToString::to_string),
         usage: Usage::of_metadata(task.notes.last().and_then(|it| it.report.metadata.as_ref())).map(used),
+        counted: None,
         beside: task.beside.iter().map(ToString::to_string).collect(),
         tainted: task.tainted(),
         handoff: task.handoff.as_ref().filter(|it| it.is_tainted()).map(scan_report),

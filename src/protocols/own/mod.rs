@@ -8,6 +8,7 @@ mod applies;
 mod approvals;
 mod coordinate;
 mod cost;
+mod counted;
 mod crew;
 mod graph;
 mod handle;

@@ -83,7 +83,7 @@ impl Own {
     pub(super) async fn told(&self, task: &Task) -> wire::Task {
         let changed = task.changes.iter().map(|_| task.id().clone()).collect();
         let there = self.0.provost.with_changes(changed).await;
-        map::task(task, there.contains(task.id()))
+        self.with_counted(map::task(task, there.contains(task.id())), task).await
     }
 }
 

@@ -9,15 +9,15 @@ use rusqlite::types::FromSql;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, TransactionBehavior, params};
 use serde::de::DeserializeOwned;
 
-use super::{connect, crew, no_key, posts, rows, search, usage, wrong_key};
+use super::{connect, counted, crew, no_key, posts, rows, search, usage, wrong_key};
 use crate::codec::{int, nat, parse};
 use crate::files;
 use crate::journal::{ChainDefect, Checkpoint, Gap, Key, Walk};
 use crate::marks::{self, FoundMarks, Mark};
 use crate::migrations;
 use crate::{
-    Anchor, FinishedFilter, Found, Letters, Reader, SearchQuery, StoreError, StoredEvent, StoredPost,
-    TimelineQuery, UsageQuery, UsageRow, Verdict,
+    Anchor, CountedRow, FinishedFilter, Found, Letters, Reader, SearchQuery, StoreError, StoredEvent,
+    StoredPost, TimelineQuery, UsageQuery, UsageRow, Verdict,
 };
 use provost_base::limits::EVENT_PAGE_BYTES_MAX;
 use provost_base::{
@@ -25,8 +25,8 @@ use provost_base::{
     Ticket, Timestamp,
 };
 use provost_domain::{
-    Change, Counters, CrewChange, JobChange, JobResult, Owed, PasskeyChange, PushChange, Settings, State,
-    Task, Uses,
+    Change, Counters, CrewChange, JobChange, JobResult, Owed, PasskeyChange, PushChange, Settings,
+    SpendChange, State, Task, Uses,
 };
 
 const EVENT: &str =
@@ -59,6 +59,7 @@ pub(super) fn live(
     each(db, "passkey", "", |it| state.apply(&Change::Passkey(PasskeyChange::Put(Arc::new(it)))))?;
     each(db, "passkey_reset", "", |it| state.apply(&Change::Passkey(PasskeyChange::Standing(it))))?;
     each(db, "push", "", |it| state.apply(&Change::Push(PushChange::Put(Arc::new(it)))))?;
+    each(db, "spent", "", |it| state.apply(&Change::Spend(SpendChange::Put(Arc::new(it)))))?;
     each(db, "switched", "", |(worker, to)| state.apply(&Change::Switch(worker, Some(to))))?;
     each(db, "merge_entry", "", |it| state.apply(&Change::PutMerge(Arc::new(it))))?;
     each(db, "job", "", |it| state.apply(&JobChange::Put(Arc::new(it)).into()))?;
@@ -412,6 +413,14 @@ impl Reader for SqliteReader {
 
     fn usage(&mut self, query: &UsageQuery) -> Result<Vec<UsageRow>, StoreError> {
         usage::sums(&self.db, query)
+    }
+
+    fn counted(&mut self, query: &UsageQuery) -> Result<Vec<CountedRow>, StoreError> {
+        counted::sums_of(&self.db, query)
+    }
+
+    fn counted_of(&mut self, task: &TaskId) -> Result<Vec<CountedRow>, StoreError> {
+        counted::of_task(&self.db, task)
     }
 
     fn search(&mut self, query: &SearchQuery) -> Result<Found, StoreError> {

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::crew;
-use super::{posts, search, usage};
+use super::{counted, posts, search, usage};
 use crate::codec::{ended_at, int, nat, text};
 use crate::journal::{Checkpoint, Gap};
 use crate::{StoreError, StoredEvent};
@@ -77,6 +77,7 @@ pub(super) fn apply(db: &Connection, changes: &[Change], finished: &mut i64) -> 
             }
             Change::Passkey(change) => put_passkey(db, change)?,
             Change::Push(change) => put_push(db, change)?,
+            Change::Spend(change) => counted::apply(db, change)?,
             Change::Switch(worker, to) => put_switch(db, worker, to.as_ref())?,
             Change::StartEffect(id) => {
                 put(db, "UPDATE effect SET started = 1 WHERE id = ?1", params![int(id.0)?])?;
@@ -312,6 +313,7 @@ fn forget(db: &Connection, delete: &str, which: impl rusqlite::Params) -> Result
     let gone = delete.query_map(which, |row| row.get(0))?.collect::<Result<Vec<String>, _>>()?;
     for id in &gone {
         put(db, "DELETE FROM usage_task WHERE task = ?1", params![id])?;
+        put(db, "DELETE FROM counted_task WHERE task = ?1", params![id])?;
         search::forget_task(db, id)?;
     }
     Ok(gone.len())

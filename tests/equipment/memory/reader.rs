@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex};
 use super::{Disk, crew, key, lock};
 use provost_base::limits::EVENT_PAGE_BYTES_MAX;
 use provost_base::{EventSeq, JobId, Json, TaskId};
-use provost_domain::{JobResult, Task, Usage};
+use provost_domain::{Counted, JobResult, SpendChange, Task, Usage};
 use provost_store::journal::Walk;
 use provost_store::{
-    Anchor, FinishedFilter, Found, Letters, Reader, SearchQuery, StoreError, StoredEvent, StoredPost,
-    TimelineQuery, UsageBy, UsageQuery, UsageRow, Verdict, codec,
+    Anchor, CountedRow, FinishedFilter, Found, Letters, Reader, SearchQuery, StoreError, StoredEvent,
+    StoredPost, TimelineQuery, UsageBy, UsageQuery, UsageRow, Verdict, codec,
 };
 
 /// Reads the same rows beside the store.
@@ -109,6 +109,35 @@ impl Reader for MemoryReader {
             row.used.add(&used);
         }
         Ok(rows.into_values().take(query.limit).collect())
+    }
+
+    fn counted(&mut self, query: &UsageQuery) -> Result<Vec<CountedRow>, StoreError> {
+        let disk = lock(&self.0);
+        let since = query.since.map_or(i64::MIN, |it| it.0);
+        let mut rows: BTreeMap<(Box<str>, Box<str>), CountedRow> = BTreeMap::new();
+        for call in &disk.read()?.calls {
+            let SpendChange::Calls { task, worker, at, model, counted } = call else { continue };
+            if at.0 < since {
+                continue;
+            }
+            let key: Box<str> = match query.by {
+                UsageBy::Agent => worker.as_str().into(),
+                UsageBy::Day => at.rfc3339()[..10].into(),
+                UsageBy::Model => model.clone(),
+                UsageBy::Task => task.as_str().into(),
+                UsageBy::Nothing => "".into(),
+            };
+            let worker = Some(worker.as_str().into());
+            let row =
+                || CountedRow { key: key.clone(), worker, model: model.clone(), counted: Counted::default() };
+            rows.entry((key.clone(), model.clone())).or_insert_with(row).counted.add(counted);
+        }
+        Ok(rows.into_values().collect())
+    }
+
+    fn counted_of(&mut self, task: &TaskId) -> Result<Vec<CountedRow>, StoreError> {
+        let all = UsageQuery { by: UsageBy::Task, since: None, limit: usize::MAX };
+        Ok(self.counted(&all)?.into_iter().filter(|it| *it.key == *task.as_str()).collect())
     }
 
     fn timeline(&mut self, query: &TimelineQuery) -> Result<Vec<StoredEvent>, StoreError> {

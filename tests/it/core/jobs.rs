@@ -325,7 +325,7 @@ fn jobs_of_a_store_that_owed_none_are_owed_from_then_on() {
     store.close().unwrap();
     drop(store);
     let db = rusqlite::Connection::open(dir.path().join("provost.db")).unwrap();
-    let of_later_versions = "DROP TABLE usage_day; DROP TABLE usage_task; DROP TABLE merge_entry;
+    let of_later_versions = "DROP TABLE usage_day; DROP TABLE usage_task; DROP TABLE spent; DROP TABLE counted_day; DROP TABLE counted_task; DROP TABLE merge_entry;
         DROP TABLE passkey; DROP TABLE passkey_reset; DROP TABLE daemon;
         DROP TABLE search_event; DROP TABLE search_task; DROP TABLE searched_task; DROP TABLE push;";
     db.execute_batch(&format!("DELETE FROM effect; {of_later_versions} PRAGMA user_version = 12;")).unwrap();

@@ -143,7 +143,7 @@ fn a_database_of_the_first_version_is_brought_up_to_date_with_all_that_is_in_it(
                 DROP TABLE footprint; DROP TABLE standoff; DROP TABLE question;
                 DROP TABLE member; DROP TABLE claim; DROP TABLE assignment; DROP TABLE transfer; DROP TABLE timeline;
                 DROP TABLE imported; DROP TABLE emptied; DROP TABLE job; DROP TABLE job_result; DROP TABLE job_order;
-                DROP TABLE token; DROP TABLE gap; DROP TABLE switched; DROP TABLE usage_day; DROP TABLE usage_task;
+                DROP TABLE token; DROP TABLE gap; DROP TABLE switched; DROP TABLE usage_day; DROP TABLE usage_task; DROP TABLE spent; DROP TABLE counted_day; DROP TABLE counted_task;
                 DROP TABLE merge_entry;
                 DROP TABLE passkey; DROP TABLE passkey_reset; DROP TABLE daemon;
                 DROP TABLE search_event; DROP TABLE search_task; DROP TABLE searched_task; DROP TABLE push;

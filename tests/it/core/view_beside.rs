@@ -123,12 +123,14 @@ fn costs_have_a_bar_by_the_largest_and_unknown_is_not_zero() {
         worker: None,
         runs: 2,
         used: wire::Used { cost_usd: usd, tokens_output: tokens, ..wire::Used::default() },
+        counted: None,
     };
     let sums = |by: &str, found: Vec<wire::CostRow>| wire::Costs {
         by: by.into(),
         rows: found,
         total: row("", None, None),
         truncated: false,
+        budgets: Vec::new(),
     };
     let agents = sums(
         "agent",

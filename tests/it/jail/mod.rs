@@ -19,6 +19,7 @@ mod kept_out;
 mod later;
 #[cfg(target_os = "linux")]
 mod left_behind;
+mod metered;
 mod needs;
 mod nested_repositories;
 mod network;

@@ -56,6 +56,7 @@ fn case(parse: ParseMode, stdout: &str) -> Case {
         program: Some(Digest::of(b"")),
         network: Network::None,
         depth: 0,
+        above: None,
         approval: None,
         model_used: None,
         capture: false,

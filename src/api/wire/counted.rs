@@ -1,0 +1,119 @@
+//! What the daemon has counted of models' tokens itself, and budgets, as they travel.
+
+use serde::{Deserialize, Serialize};
+
+use super::Used;
+
+/// A difference below this share, in percent, is not told: agents round, and leave out what does not interest them.
+const SAME_PERCENT: u64 = 5;
+
+/// Tokens that the daemon has counted in the answers of models' services, where it adds the secret. Workers have no say in them.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Counted {
+    /// Calls of models.
+    pub calls: u64,
+    /// Tokens that the models have read, without those from the cache.
+    pub tokens_input: u64,
+    /// Tokens that the models have written.
+    pub tokens_output: u64,
+    /// Those of them that were thinking.
+    pub tokens_reasoning: u64,
+    /// Tokens read from the cache of the models' services.
+    pub tokens_cache_read: u64,
+    /// Tokens written to that cache.
+    pub tokens_cache_write: u64,
+    /// Tokens that a service has not told, guessed from sizes; in none of the other numbers.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub tokens_guessed: u64,
+    /// Money, in US dollars, by the prices of the configuration; absent where no model has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// The models, as their services name them.
+    pub models: Vec<String>,
+    /// Those of them without a price: their tokens are not in the money.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unpriced: Vec<String>,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl Counted {
+    /// All tokens, those of the cache and the guessed ones included.
+    pub fn tokens(&self) -> u64 {
+        let all = [
+            self.tokens_input,
+            self.tokens_output,
+            self.tokens_cache_read,
+            self.tokens_cache_write,
+            self.tokens_guessed,
+        ];
+        all.into_iter().fold(0, u64::saturating_add)
+    }
+
+    /// The same in a line.
+    pub fn in_words(&self) -> String {
+        let parts = [
+            (self.tokens_input, "tokens in"),
+            (self.tokens_cache_read, "of the cache"),
+            (self.tokens_cache_write, "into the cache"),
+            (self.tokens_output, "out"),
+            (self.tokens_reasoning, "of thinking"),
+            (self.tokens_guessed, "guessed, since the service did not tell them"),
+        ];
+        let told = parts.into_iter().filter(|(count, what)| *count > 0 || *what == "out");
+        let mut parts: Vec<String> = told.map(|(count, what)| format!("{count} {what}")).collect();
+        parts.extend(self.cost_usd.map(|usd| format!("{usd:.4} USD")));
+        if !self.unpriced.is_empty() {
+            parts.push(format!("no price for {}", names(&self.unpriced)));
+        }
+        let calls = if self.calls == 1 { "call" } else { "calls" };
+        format!(
+            "{} by {} in {} {calls}, as the proxy has counted",
+            parts.join(", "),
+            names(&self.models),
+            self.calls
+        )
+    }
+
+    /// How what the agent reports differs, where it differs by more than a small share.
+    pub fn difference(&self, reported: &Used) -> Option<String> {
+        let said = [
+            reported.tokens_input,
+            reported.tokens_output,
+            reported.tokens_cache_read,
+            reported.tokens_cache_write,
+        ];
+        if said.iter().all(Option::is_none) {
+            return None;
+        }
+        let said = said.into_iter().flatten().fold(0, u64::saturating_add);
+        let counted = self.tokens();
+        let apart = said.abs_diff(counted);
+        let differs = u128::from(apart) * 100 > u128::from(said.max(counted)) * u128::from(SAME_PERCENT);
+        differs.then(|| format!("the agent reports {said} tokens, the proxy counted {counted}"))
+    }
+}
+
+/// Names in a line; one without a name is called so.
+fn names(names: &[String]) -> String {
+    let name = |it: &String| if it.is_empty() { "a model that is not named".to_owned() } else { it.clone() };
+    names.iter().map(name).collect::<Vec<_>>().join(", ")
+}
+
+/// How much of a budget is used.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct BudgetRow {
+    /// What it is for: `task ID`, `agent NAME`, `day`, `repository`.
+    pub key: String,
+    /// What is used, in words with the unit.
+    pub used: String,
+    /// What may be used, in the same way.
+    pub of: String,
+    /// The share that is used, in percent.
+    pub percent: u64,
+    /// `open`; `asked`, where a person has not answered yet; `goes_on`, after a yes; `stopped`, after a no or when it is used up; `unpriced`.
+    pub state: String,
+}

@@ -1,0 +1,752 @@
+//! What runs have used, as the daemon has counted it in the answers of models' services, and the budgets that it is held against.
+//!
+//! ```text
+//!   [below] --warned--> [warned] --a share is used--> [a person is asked] --yes--> [goes on] --used up--> [stopped]
+//!                                                            \--no---------------------------------------> [stopped]
+//! ```
+//! Every call counts for its task and all tasks above it, for its agent and the agents above it, for its day and for the repository. What
+//! workers say of themselves counts for nothing. Between two calls the sums are looked at; a call that is under way is never cut off.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::approval::Question;
+use super::command::{CallsNoted, GoOn, GoesOn, NoteCalls};
+use super::judged::{Judged, Permit, QuestionKind, Redeemed};
+use super::{
+    Action, Answer, Approver, Call, Change, Command, EventKind, Failure, Grant, Judge, Outbox, Outcome,
+    Parked, Principal, Refusal, Reply, Risk, State, Task, Tasks, Terms, view::View,
+};
+use provost_base::limits::{BUDGET_MODELS_MAX, MODEL_LEN_MAX, USAGE_SUM_MAX};
+use provost_base::{AgentId, ApprovalId, Digest, Json, RuleId, TaskId, Timestamp, Ttl};
+
+/// A day in milliseconds. Days are those of UTC.
+const DAY_MS: i64 = 86_400_000;
+/// How long a person may take to say whether it goes on, at most.
+const ASKED_FOR: Ttl = Ttl::minutes(24 * 60);
+/// The name under which models are summed that are too many.
+pub const OTHER_MODELS: &str = "(others)";
+/// Tasks that lie above one, at most: those that its asker works on.
+const ABOVE_MAX: usize = 64;
+/// Prices are for so many tokens.
+const PRICED_TOKENS: u128 = 1_000_000;
+
+/// Tokens of calls, as they were counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Counted {
+    /// How many calls there were.
+    pub calls: u64,
+    /// Tokens read, without those from the cache.
+    pub input: u64,
+    /// Tokens written, with those of thinking.
+    pub output: u64,
+    /// Tokens of thinking.
+    pub reasoning: u64,
+    /// Tokens from the service's cache.
+    pub cache_read: u64,
+    /// Tokens put into it.
+    pub cache_write: u64,
+    /// Tokens read that the service did not tell: guessed from the request's size.
+    pub guessed_input: u64,
+    /// Tokens written that the service did not tell: guessed from the text's size.
+    pub guessed_output: u64,
+}
+
+impl Counted {
+    /// Adds more.
+    pub fn add(&mut self, more: &Self) {
+        let sum = |to: &mut u64, more: u64| *to = to.saturating_add(more).min(USAGE_SUM_MAX);
+        sum(&mut self.calls, more.calls);
+        sum(&mut self.input, more.input);
+        sum(&mut self.output, more.output);
+        sum(&mut self.reasoning, more.reasoning);
+        sum(&mut self.cache_read, more.cache_read);
+        sum(&mut self.cache_write, more.cache_write);
+        sum(&mut self.guessed_input, more.guessed_input);
+        sum(&mut self.guessed_output, more.guessed_output);
+    }
+
+    /// All tokens, those of the cache and the guessed ones included. Those of thinking are among the written ones.
+    pub fn tokens(&self) -> u64 {
+        let all = [
+            self.input,
+            self.output,
+            self.cache_read,
+            self.cache_write,
+            self.guessed_input,
+            self.guessed_output,
+        ];
+        all.into_iter().fold(0, u64::saturating_add)
+    }
+}
+
+/// What a model's tokens cost, in millionths of a US dollar for a million tokens.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Price {
+    /// The model's name; `*` stands for anything.
+    pub model: Box<str>,
+    /// Tokens read.
+    pub input: u64,
+    /// Tokens written.
+    pub output: u64,
+    /// Tokens from the cache.
+    pub cache_read: u64,
+    /// Tokens put into it.
+    pub cache_write: u64,
+}
+
+impl Price {
+    fn fits(&self, model: &str) -> bool {
+        let mut parts = self.model.split('*');
+        let Some(mut rest) = parts.next().and_then(|first| model.strip_prefix(first)) else { return false };
+        let mut parts = parts.peekable();
+        if parts.peek().is_none() {
+            return rest.is_empty();
+        }
+        while let Some(part) = parts.next() {
+            if parts.peek().is_none() {
+                return rest.ends_with(part);
+            }
+            match rest.find(part) {
+                Some(at) => rest = &rest[at + part.len()..],
+                None => return false,
+            }
+        }
+        true
+    }
+
+    /// What these tokens cost, in millionths of a US dollar.
+    fn of(&self, it: &Counted) -> u64 {
+        let parts = [
+            (it.input.saturating_add(it.guessed_input), self.input),
+            (it.output.saturating_add(it.guessed_output), self.output),
+            (it.cache_read, self.cache_read),
+            (it.cache_write, self.cache_write),
+        ];
+        let sum: u128 = parts.into_iter().map(|(tokens, price)| u128::from(tokens) * u128::from(price)).sum();
+        u64::try_from(sum.div_ceil(PRICED_TOKENS)).unwrap_or(u64::MAX)
+    }
+}
+
+/// What a budget is for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BudgetPer {
+    /// A task, with all that is delegated by it.
+    Task,
+    /// An agent, on one day.
+    Agent,
+    /// A day.
+    Day,
+    /// The repository, for good.
+    Repository,
+}
+
+/// How much may be used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Limit {
+    /// So many tokens.
+    Tokens(u64),
+    /// So much money, in millionths of a US dollar.
+    MicroUsd(u64),
+}
+
+impl Limit {
+    /// The amount, in its unit.
+    pub fn most(self) -> u64 {
+        match self {
+            Limit::Tokens(most) | Limit::MicroUsd(most) => most,
+        }
+    }
+
+    /// An amount in this unit, for people.
+    pub fn text(self, amount: u64) -> String {
+        match self {
+            Limit::Tokens(_) => format!("{amount} tokens"),
+            // For people, whom the last digits do not matter to.
+            Limit::MicroUsd(_) => format!("{:.2} USD", amount as f64 / 1e6),
+        }
+    }
+}
+
+/// A budget of the configuration.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Budget {
+    /// What it is for.
+    pub per: BudgetPer,
+    /// The agent that it is for; every one by itself where none is named.
+    pub agent: Option<AgentId>,
+    /// How much may be used.
+    pub limit: Limit,
+    /// At which share a warning goes on record, in percent.
+    pub warn_at: u8,
+    /// At which share a person is asked, in percent; with 100 none is.
+    pub ask_at: u8,
+}
+
+/// What the configuration says of money.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct SpendingSettings {
+    /// Prices; the first one that fits a model counts.
+    pub prices: Vec<Price>,
+    /// Budgets; all of them count.
+    pub budgets: Vec<Budget>,
+}
+
+impl SpendingSettings {
+    /// What tokens of a model cost, in millionths of a US dollar; `None` without a price.
+    pub fn cost(&self, model: &str, it: &Counted) -> Option<u64> {
+        self.prices.iter().find(|price| price.fits(model)).map(|price| price.of(it))
+    }
+}
+
+/// What is added up under one name.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SpentKey {
+    /// A task and all below it.
+    Task(Box<str>),
+    /// An agent and all below it.
+    Agent(AgentId),
+    /// A day.
+    Day,
+    /// The repository.
+    Repository,
+}
+
+impl fmt::Display for SpentKey {
+    /// A text by which tables keep it; different ones have different texts.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SpentKey::Task(id) => write!(f, "task {id}"),
+            SpentKey::Agent(id) => write!(f, "agent {id}"),
+            SpentKey::Day => f.write_str("day"),
+            SpentKey::Repository => f.write_str("repository"),
+        }
+    }
+}
+
+/// What a person has said to a budget that was nearly used up.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct BudgetWord {
+    /// The budget that it was about: another one is asked about again.
+    pub limit: Limit,
+    /// Whether it goes on.
+    pub goes_on: bool,
+    /// The approval that it was said to.
+    pub approval: ApprovalId,
+}
+
+/// A sum, and what was said to it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Spent {
+    /// What is added up.
+    pub key: SpentKey,
+    /// The day that it is for, where it is one of a day: days since 1970, of UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub day: Option<i64>,
+    /// Tokens, by model.
+    pub models: BTreeMap<Box<str>, Counted>,
+    /// Budgets that were warned of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warned: Vec<Limit>,
+    /// What people have said.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub words: Vec<BudgetWord>,
+}
+
+impl Spent {
+    fn new(key: SpentKey, day: Option<i64>) -> Self {
+        Self { key, day, models: BTreeMap::new(), warned: Vec::new(), words: Vec::new() }
+    }
+
+    fn add(&mut self, model: &str, more: &Counted) {
+        let has_room = self.models.contains_key(model) || self.models.len() < BUDGET_MODELS_MAX;
+        let name = if has_room { model } else { OTHER_MODELS };
+        self.models.entry(name.into()).or_default().add(more);
+    }
+
+    /// What is used of a limit; the model that has no price, where one has none.
+    fn used(&self, limit: Limit, settings: &SpendingSettings) -> (u64, Option<&str>) {
+        let (mut sum, mut unpriced) = (0_u64, None);
+        for (model, it) in &self.models {
+            let part = match limit {
+                Limit::Tokens(_) => Some(it.tokens()),
+                Limit::MicroUsd(_) => settings.cost(model, it),
+            };
+            match part {
+                Some(part) => sum = sum.saturating_add(part),
+                None => unpriced = unpriced.or(Some(&**model)),
+            }
+        }
+        (sum, unpriced)
+    }
+}
+
+/// All sums that budgets can be held against.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Spending(BTreeMap<SpentKey, Arc<Spent>>);
+
+/// A change of what was spent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum SpendChange {
+    /// A sum as it is from now on.
+    Put(Arc<Spent>),
+    /// A sum that no budget needs any more.
+    Drop(SpentKey),
+    /// Calls of a run; the store adds them up, and memory does not have them.
+    Calls {
+        /// The task.
+        task: TaskId,
+        /// Its worker.
+        worker: AgentId,
+        /// When.
+        at: Timestamp,
+        /// The model.
+        model: Box<str>,
+        /// What they have used.
+        counted: Counted,
+    },
+}
+
+impl Spending {
+    pub(super) fn apply(&mut self, change: &SpendChange) {
+        match change {
+            SpendChange::Put(it) => drop(self.0.insert(it.key.clone(), it.clone())),
+            SpendChange::Drop(key) => drop(self.0.remove(key)),
+            SpendChange::Calls { .. } => {}
+        }
+    }
+
+    /// A sum of today, or of what has no day.
+    fn of(&self, key: &SpentKey, day: Option<i64>) -> Option<&Arc<Spent>> {
+        self.0.get(key).filter(|it| it.day == day)
+    }
+
+    /// All sums.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Spent>> {
+        self.0.values()
+    }
+}
+
+/// The day of a moment, in days since 1970 of UTC.
+fn day_of(now: Timestamp) -> i64 {
+    now.0.div_euclid(DAY_MS)
+}
+
+/// The day of a sum under this name, where it is one of a day.
+fn day_for(key: &SpentKey, now: Timestamp) -> Option<i64> {
+    matches!(key, SpentKey::Agent(_) | SpentKey::Day).then(|| day_of(now))
+}
+
+/// The tasks above a task, and their agents: what it uses counts for them too.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Above {
+    /// The tasks at the top, or the jobs.
+    pub tops: BTreeSet<Box<str>>,
+    /// All agents on the way.
+    pub agents: BTreeSet<AgentId>,
+}
+
+impl Tasks {
+    /// What lies above a new delegation by this caller: the tasks that it works on, under whatever name, and all above them.
+    pub(super) fn above(&self, who: &Principal, job: Option<&str>) -> Option<Box<Above>> {
+        let mut above = Above::default();
+        above.tops.extend(job.map(|it| format!("job {it}").into()));
+        for task in self.worked_on(who).take(ABOVE_MAX) {
+            above.agents.insert(task.order.worker.clone());
+            match &task.above {
+                Some(it) => {
+                    above.tops.extend(it.tops.iter().cloned());
+                    above.agents.extend(it.agents.iter().cloned());
+                }
+                None => drop(above.tops.insert(task.id().as_str().into())),
+            }
+        }
+        (above != Above::default()).then(|| Box::new(above))
+    }
+}
+
+impl Task {
+    /// Whether its calls count for this task or job.
+    fn is_below(&self, top: &str) -> bool {
+        match self.above.as_deref().filter(|it| !it.tops.is_empty()) {
+            Some(above) => above.tops.contains(top),
+            None => self.id().as_str() == top,
+        }
+    }
+
+    /// Under which names its calls are added up.
+    fn spent_keys(&self) -> Vec<SpentKey> {
+        let above = self.above.as_deref();
+        let mut agents: BTreeSet<AgentId> = above.map(|it| it.agents.clone()).unwrap_or_default();
+        agents.insert(self.order.worker.clone());
+        let own = || BTreeSet::from([self.id().as_str().into()]);
+        let tops = above.map(|it| it.tops.clone()).filter(|it| !it.is_empty()).unwrap_or_else(own);
+        let keys = tops.into_iter().map(SpentKey::Task).chain(agents.into_iter().map(SpentKey::Agent));
+        keys.chain([SpentKey::Day, SpentKey::Repository]).collect()
+    }
+}
+
+/// Whether the next call of a run may be made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum MayCall {
+    /// It may.
+    Yes,
+    /// It may not, and why.
+    No(Box<str>),
+    /// A person has to be asked first.
+    Ask(Box<GoOn>),
+}
+
+/// Asks whether the next call of a task's run may be made. A deferred call is answered by a later request, in which nothing is counted.
+#[derive(Clone, Debug)]
+pub struct NextCall {
+    /// The task.
+    pub task: TaskId,
+    /// Whether it is answered later.
+    pub is_deferred: bool,
+}
+
+impl View for NextCall {
+    type Out = MayCall;
+
+    fn look(self, now: Timestamp, state: &State) -> MayCall {
+        let Some(task) = state.tasks.get(&self.task) else {
+            return MayCall::No("the task is over".into());
+        };
+        state.next_call(now, task, self.is_deferred)
+    }
+}
+
+impl State {
+    /// Puts on record what calls have used. `past` is the task where it is finished already.
+    pub(super) fn note_calls(
+        &self,
+        now: Timestamp,
+        verb: &NoteCalls,
+        past: Option<&Arc<Task>>,
+        out: &mut Outbox,
+    ) -> Result<CallsNoted, Refusal> {
+        let live = self.tasks.get(&verb.task);
+        let task = live.or(past).ok_or(Refusal::TaskNotFound)?;
+        let worker = task.order.worker.clone();
+        let named = |model: &str| -> Box<str> { model[..model.floor_char_boundary(MODEL_LEN_MAX)].into() };
+        for (model, counted) in &verb.calls {
+            let (task, worker, model) = (verb.task.clone(), worker.clone(), named(model));
+            let counted = *counted;
+            out.put(Change::Spend(SpendChange::Calls { task, worker, at: now, model, counted }));
+        }
+        // What is over has no sum of its own any more, unless other tasks of it go on.
+        let is_needed = |key: &SpentKey| live.is_some() || self.is_spent_for(key, None);
+        for key in task.spent_keys().into_iter().filter(is_needed) {
+            let day = day_for(&key, now);
+            let known = self.spending.of(&key, day).map(|it| Spent::clone(it));
+            let mut spent = known.unwrap_or_else(|| Spent::new(key, day));
+            verb.calls.iter().for_each(|(model, counted)| spent.add(&named(model), counted));
+            self.warn(&mut spent, task, out);
+            out.put(Change::Spend(SpendChange::Put(Arc::new(spent))));
+        }
+        Ok(CallsNoted)
+    }
+
+    /// Whether a sum under this name is needed: a task that is not over counts for it, other than this one.
+    fn is_spent_for(&self, key: &SpentKey, but: Option<&TaskId>) -> bool {
+        let SpentKey::Task(top) = key else { return true };
+        self.tasks.iter().any(|it| Some(it.id()) != but && it.is_below(top))
+    }
+
+    /// A task is over: sums that were only for it are dropped.
+    pub(super) fn end_spending(&self, task: &Task, out: &mut Outbox) {
+        for key in task.spent_keys() {
+            if self.spending.0.contains_key(&key) && !self.is_spent_for(&key, Some(task.id())) {
+                out.put(Change::Spend(SpendChange::Drop(key)));
+            }
+        }
+    }
+
+    /// The budgets that a sum is held against.
+    fn budgets_for<'a>(&'a self, key: &'a SpentKey) -> impl Iterator<Item = &'a Budget> {
+        self.settings.spending.budgets.iter().filter(move |it| match (key, it.per) {
+            (SpentKey::Agent(agent), BudgetPer::Agent) => {
+                it.agent.as_ref().is_none_or(|wanted| wanted == agent)
+            }
+            (SpentKey::Task(_), BudgetPer::Task)
+            | (SpentKey::Day, BudgetPer::Day)
+            | (SpentKey::Repository, BudgetPer::Repository) => true,
+            _ => false,
+        })
+    }
+
+    /// Warns once of each budget of which a share is used.
+    fn warn(&self, spent: &mut Spent, task: &Task, out: &mut Outbox) {
+        for budget in self.budgets_for(&spent.key.clone()) {
+            let (used, _) = spent.used(budget.limit, &self.settings.spending);
+            if !reaches(used, budget.limit, budget.warn_at) || spent.warned.contains(&budget.limit) {
+                continue;
+            }
+            // Budgets that are changed again and again leave no trace without end.
+            if spent.warned.len() >= WORDS_MAX {
+                spent.warned.remove(0);
+            }
+            spent.warned.push(budget.limit);
+            let details = json!({
+                "task": task.id().as_str(), "used": budget.limit.text(used), "of": budget.limit.text(budget.limit.most()),
+            });
+            out.append_event(EventKind::Recorded {
+                what: "budget.warned".into(),
+                subject: spent.key.to_string().into(),
+                details: Json::from_value(&details),
+            });
+        }
+    }
+
+    fn next_call(&self, now: Timestamp, task: &Task, is_deferred: bool) -> MayCall {
+        let mut ask = None;
+        for key in task.spent_keys() {
+            let day = day_for(&key, now);
+            let nothing = Spent::new(key.clone(), day);
+            let spent = self.spending.of(&key, day).map_or(&nothing, |it| it);
+            for budget in self.budgets_for(&key) {
+                if is_deferred {
+                    return MayCall::No(
+                        format!(
+                            "a call that is answered later cannot be counted, and {} has a budget",
+                            in_words(&key)
+                        )
+                        .into(),
+                    );
+                }
+                match self.stands(spent, budget, task) {
+                    MayCall::Yes => {}
+                    MayCall::No(why) => return MayCall::No(why),
+                    MayCall::Ask(it) => ask = ask.or(Some(it)),
+                }
+            }
+        }
+        ask.map_or(MayCall::Yes, MayCall::Ask)
+    }
+
+    /// How a sum stands to a budget.
+    fn stands(&self, spent: &Spent, budget: &Budget, task: &Task) -> MayCall {
+        let (limit, whose) = (budget.limit, in_words(&spent.key));
+        let (used, unpriced) = spent.used(limit, &self.settings.spending);
+        if let Some(model) = unpriced {
+            let model = if model.is_empty() { "a model that its service does not name" } else { model };
+            return MayCall::No(
+                format!("the budget in USD of {whose} cannot be kept: {model} has no price; add a [[price]] for it, or give the budget in tokens").into(),
+            );
+        }
+        let of = || format!("{} of the {} that {whose} may use", limit.text(used), limit.text(limit.most()));
+        if used >= limit.most() {
+            return MayCall::No(
+                format!("the budget is used up: {}; a larger one is set in [[budget]]", of()).into(),
+            );
+        }
+        match spent.words.iter().rev().find(|it| it.limit == limit) {
+            Some(word) if !word.goes_on => MayCall::No(
+                format!("a person does not want it to go on (approval {}): {} are used", word.approval, of())
+                    .into(),
+            ),
+            None if reaches(used, limit, budget.ask_at) => MayCall::Ask(Box::new(GoOn {
+                key: spent.key.clone(),
+                per: budget.per,
+                limit,
+                used,
+                day: spent.day,
+                task: task.id().clone(),
+            })),
+            _ => MayCall::Yes,
+        }
+    }
+}
+
+/// Words of people, and warnings, that are kept of one sum.
+const WORDS_MAX: usize = 16;
+
+/// Whether so many percent of a limit are used.
+fn reaches(used: u64, limit: Limit, percent: u8) -> bool {
+    u128::from(used) * 100 >= u128::from(limit.most()) * u128::from(percent)
+}
+
+fn in_words(key: &SpentKey) -> String {
+    match key {
+        SpentKey::Task(id) => match id.strip_prefix("job ") {
+            Some(job) => format!("job {job}"),
+            None => format!("task {id} with all that it delegates"),
+        },
+        SpentKey::Agent(id) => format!("agent {id} on one day"),
+        SpentKey::Day => "one day".into(),
+        SpentKey::Repository => "the repository".into(),
+    }
+}
+
+impl GoOn {
+    fn why(&self) -> String {
+        let (used, of) = (self.limit.text(self.used), self.limit.text(self.limit.most()));
+        format!("{used} of the {of} that {} may use are used; the next call waits", in_words(&self.key))
+    }
+}
+
+impl Judged for GoOn {
+    fn action(&self) -> Action {
+        Action::Permission
+    }
+
+    /// Budgets ask by themselves: no rule has a say over them.
+    fn settled(
+        &self,
+        state: &State,
+        call: &mut Call<'_>,
+        out: &mut Outbox,
+    ) -> Result<Option<Answer<Reply>>, Refusal> {
+        let spent = state.spending.of(&self.key, self.day);
+        if spent.is_some_and(|it| it.words.iter().any(|word| word.limit == self.limit)) {
+            // It was answered at the same moment.
+            return Ok(Some(Answer::Done(Reply::GoesOn(GoesOn))));
+        }
+        if let Some(waiting) = state.approvals.of_question(call.who.agent(), self.question()) {
+            return Ok(Some(Answer::Parked(waiting.id)));
+        }
+        let question = Question {
+            command: &Command::GoOn(self.clone()),
+            verb: self,
+            rule: RuleId::parse("budget").expect("a constant that is a valid id"),
+            reason: self.why().into(),
+            terms: Terms::default(),
+            wait: ASKED_FOR.min(state.settings.approval_wait_max),
+            again: 0,
+            by: vec![Approver::PasskeyIfEnrolled],
+            policy: Digest::default(),
+        };
+        state.park(call.now, call.who, call.facts.clone(), question, out).map(|id| Some(Answer::Parked(id)))
+    }
+
+    /// Not reached: [`Judged::settled`] has always asked before.
+    fn permitted(
+        &self,
+        _state: &State,
+        _judge: &dyn Judge,
+        _call: &Call<'_>,
+        _permit: Permit,
+        _out: &mut Outbox,
+    ) -> Result<Reply, Refusal> {
+        Ok(Reply::GoesOn(GoesOn))
+    }
+
+    fn needs_no_rule(&self) -> bool {
+        true
+    }
+
+    fn tool(&self) -> Box<str> {
+        "budget".into()
+    }
+
+    fn shown(&self) -> Json {
+        Json::from_value(&json!({
+            "budget": in_words(&self.key),
+            "used": self.limit.text(self.used),
+            "of": self.limit.text(self.limit.most()),
+            "task": self.task.as_str(),
+        }))
+    }
+
+    fn kind(&self) -> QuestionKind {
+        QuestionKind::Budget
+    }
+
+    fn risk(&self, _facts: &super::Facts) -> Risk {
+        Risk::Medium
+    }
+}
+
+impl Redeemed for GoOn {
+    /// What was used by then, and whose call waits, make no other question of it.
+    fn question(&self) -> Digest {
+        let asked = (&self.key, self.per, self.limit, self.day);
+        Digest::of(serde_json::to_string(&asked).unwrap_or_default().as_bytes())
+    }
+
+    fn redeem(
+        &self,
+        _state: &State,
+        _call: &Call<'_>,
+        grant: &Grant,
+        _out: &mut Outbox,
+    ) -> Result<Answer<Reply>, Refusal> {
+        Err(grant.for_something_else())
+    }
+
+    fn outcome_of(&self, _parked: &Parked, why: &str, failure: Failure) -> Outcome {
+        Outcome::Denied(why.into(), failure)
+    }
+
+    /// A person's word stays with the sum, for everyone who waits and over a restart. Silence is no word.
+    fn keep(&self, state: &State, _now: Timestamp, parked: &Parked, outcome: Outcome, out: &mut Outbox) {
+        let goes_on = match outcome {
+            Outcome::Granted => true,
+            Outcome::Denied(_, Failure::ApprovalDenied { .. }) => false,
+            Outcome::Denied(..) | Outcome::Made(_) => return,
+        };
+        // What it was about may be over.
+        let Some(spent) = state.spending.of(&self.key, self.day) else { return };
+        let mut spent = Spent::clone(spent);
+        if spent.words.len() >= WORDS_MAX {
+            spent.words.remove(0);
+        }
+        spent.words.push(BudgetWord { limit: self.limit, goes_on, approval: parked.id });
+        out.put(Change::Spend(SpendChange::Put(Arc::new(spent))));
+    }
+}
+
+/// What the configuration says of money, now.
+#[derive(Clone, Copy, Debug)]
+pub struct SpendingNow;
+
+impl View for SpendingNow {
+    type Out = (SpendingSettings, Vec<BudgetStanding>);
+
+    fn look(self, now: Timestamp, state: &State) -> Self::Out {
+        let of_today = |it: &&Arc<Spent>| it.day == day_for(&it.key, now);
+        let sums = state.spending.iter().filter(of_today);
+        let standings = sums.flat_map(|spent| {
+            state.budgets_for(&spent.key).map(|budget| state.standing(spent, budget)).collect::<Vec<_>>()
+        });
+        (state.settings.spending.clone(), standings.collect())
+    }
+}
+
+/// How much of a budget is used.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BudgetStanding {
+    /// What is added up.
+    pub key: SpentKey,
+    /// How much may be used.
+    pub limit: Limit,
+    /// How much is, in the limit's unit.
+    pub used: u64,
+    /// How it stands: `open`, `asked`, `goes_on`, `stopped` or `unpriced`.
+    pub state: &'static str,
+}
+
+impl State {
+    fn standing(&self, spent: &Spent, budget: &Budget) -> BudgetStanding {
+        let (used, unpriced) = spent.used(budget.limit, &self.settings.spending);
+        let word = spent.words.iter().rev().find(|it| it.limit == budget.limit);
+        let state = match word {
+            _ if unpriced.is_some() => "unpriced",
+            _ if used >= budget.limit.most() => "stopped",
+            Some(BudgetWord { goes_on: false, .. }) => "stopped",
+            Some(_) => "goes_on",
+            None if reaches(used, budget.limit, budget.ask_at) => "asked",
+            None => "open",
+        };
+        BudgetStanding { key: spent.key.clone(), limit: budget.limit, used, state }
+    }
+}

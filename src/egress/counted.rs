@@ -1,0 +1,274 @@
+//! An answer that is counted while it passes by. Nothing of it is kept or waits.
+
+use std::io::Write;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+
+use flate2::write::{GzDecoder, ZlibDecoder};
+use hyper::body::{Body as HttpBody, Bytes, Frame, SizeHint};
+use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
+
+use super::RunProxy;
+use super::http::Body;
+use super::meter::{CallCount, RunMeter};
+use super::usage_scan::UsageScan;
+
+/// Bytes of a request that count as one token where the service does not say how many there were.
+const BYTES_A_TOKEN: u64 = 4;
+/// The most bytes that an answer is unpacked to; the rest passes by uncounted.
+const UNPACKED_MAX: u64 = 256 << 20;
+
+/// A request whose bytes are counted.
+pub(super) struct SizedRequest {
+    inner: Body,
+    bytes: Arc<AtomicU64>,
+}
+
+impl SizedRequest {
+    pub(super) fn new(inner: Body, bytes: Arc<AtomicU64>) -> Self {
+        Self { inner, bytes }
+    }
+}
+
+impl HttpBody for SizedRequest {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let polled = Pin::new(&mut self.inner).poll_frame(cx);
+        if let Poll::Ready(Some(Ok(frame))) = &polled
+            && let Some(data) = frame.data_ref()
+        {
+            self.bytes.fetch_add(data.len() as u64, Ordering::Relaxed);
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
+    }
+}
+
+/// What reads an answer, as it was packed.
+enum Reading {
+    Plain(UsageScan),
+    Gzip(GzDecoder<Unpacked>),
+    Zlib(ZlibDecoder<Unpacked>),
+    /// It is packed in a way that we cannot read, or broken.
+    Not,
+}
+
+/// The scan behind an unpacker.
+struct Unpacked {
+    scan: UsageScan,
+    left: u64,
+}
+
+impl Write for Unpacked {
+    fn write(&mut self, piece: &[u8]) -> std::io::Result<usize> {
+        let length = piece.len() as u64;
+        if length > self.left {
+            return Err(std::io::ErrorKind::FileTooLarge.into());
+        }
+        self.left -= length;
+        self.scan.feed(piece);
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Reading {
+    fn of(headers: &HeaderMap) -> Self {
+        let text = |name| headers.get(name).and_then(|it: &hyper::header::HeaderValue| it.to_str().ok());
+        let scan = UsageScan::new(text(CONTENT_TYPE));
+        let packed = text(CONTENT_ENCODING).map(|it| it.trim().to_ascii_lowercase());
+        let unpacked = |scan| Unpacked { scan, left: UNPACKED_MAX };
+        match packed.as_deref() {
+            None if headers.contains_key(CONTENT_ENCODING) => Reading::Not,
+            None | Some("" | "identity") => Reading::Plain(scan),
+            Some("gzip" | "x-gzip") => Reading::Gzip(GzDecoder::new(unpacked(scan))),
+            Some("deflate") => Reading::Zlib(ZlibDecoder::new(unpacked(scan))),
+            Some(_) => Reading::Not,
+        }
+    }
+
+    fn scan(&self) -> Option<&UsageScan> {
+        match self {
+            Reading::Plain(scan) => Some(scan),
+            Reading::Gzip(it) => Some(&it.get_ref().scan),
+            Reading::Zlib(it) => Some(&it.get_ref().scan),
+            Reading::Not => None,
+        }
+    }
+
+    /// Takes the next piece. What cannot be unpacked is read no further: what was told before counts.
+    fn feed(&mut self, piece: &[u8]) {
+        // What it writes out at once is scanned at once: a stream is told of when it is, not when it ends.
+        let _rest = match self {
+            Reading::Plain(scan) => return scan.feed(piece),
+            Reading::Gzip(it) => it.write_all(piece).and_then(|()| it.flush()),
+            Reading::Zlib(it) => it.write_all(piece).and_then(|()| it.flush()),
+            Reading::Not => return,
+        };
+    }
+}
+
+/// An answer of a model's service.
+pub(super) struct CountedAnswer {
+    inner: Body,
+    way: Arc<RunProxy>,
+    meter: Arc<RunMeter>,
+    number: u64,
+    reading: Reading,
+    /// Bytes of the request, where a guess is to be made if the answer says nothing.
+    asked: Option<Arc<AtomicU64>>,
+    received: u64,
+    had_told: bool,
+    /// Whether it has come to its own end.
+    is_whole: bool,
+    is_over: bool,
+}
+
+impl CountedAnswer {
+    /// Begins to count. `asked` has the bytes of the request, where the answer is of a call that was carried out.
+    pub(super) fn new(
+        inner: Body,
+        headers: &HeaderMap,
+        way: Arc<RunProxy>,
+        meter: Arc<RunMeter>,
+        asked: Option<Arc<AtomicU64>>,
+    ) -> Self {
+        let (number, reading) = (meter.open(), Reading::of(headers));
+        Self {
+            inner,
+            way,
+            meter,
+            number,
+            reading,
+            asked,
+            received: 0,
+            had_told: false,
+            is_whole: false,
+            is_over: false,
+        }
+    }
+
+    fn count(&self) -> CallCount {
+        let scan = self.reading.scan();
+        let model = scan.and_then(UsageScan::model).map(Into::into);
+        match (scan.filter(|it| it.has_told()), &self.asked) {
+            (Some(scan), _) => {
+                let told = scan.told();
+                CallCount {
+                    model,
+                    calls: 1,
+                    input: told.input,
+                    output: told.output,
+                    reasoning: told.reasoning,
+                    cache_read: told.cache_read,
+                    cache_write: told.cache_write,
+                    guessed_input: 0,
+                    // Cut off before its end, an answer has told little of what was written.
+                    guessed_output: match self.is_over && !self.is_whole {
+                        true => scan.guessed_output().saturating_sub(told.output),
+                        false => 0,
+                    },
+                }
+            }
+            (None, Some(bytes)) if self.is_over => CallCount {
+                model,
+                calls: 1,
+                guessed_input: bytes.load(Ordering::Relaxed).div_ceil(BYTES_A_TOKEN),
+                guessed_output: match scan {
+                    Some(scan) => scan.guessed_output(),
+                    None => self.received.div_ceil(BYTES_A_TOKEN),
+                },
+                ..CallCount::default()
+            },
+            (None, _) => CallCount { model, ..CallCount::default() },
+        }
+    }
+
+    fn take(&mut self, piece: &[u8]) {
+        self.received = self.received.saturating_add(piece.len() as u64);
+        self.reading.feed(piece);
+        let has_told = self.reading.scan().is_some_and(UsageScan::has_told);
+        if has_told {
+            self.meter.write(self.number, self.count(), false);
+        }
+        if has_told && !std::mem::replace(&mut self.had_told, true) {
+            self.tell();
+        }
+    }
+
+    fn end(&mut self) {
+        if !std::mem::replace(&mut self.is_over, true) {
+            self.meter.write(self.number, self.count(), true);
+            self.tell();
+        }
+    }
+
+    /// Has it told, without waiting for that.
+    fn tell(&self) {
+        let meter = self.meter.clone();
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            self.way.tasks.spawn_on(async move { meter.tell().await }, &runtime);
+        }
+    }
+}
+
+impl HttpBody for CountedAnswer {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let polled = Pin::new(&mut self.inner).poll_frame(cx);
+        match &polled {
+            Poll::Ready(Some(Ok(frame))) => {
+                if let Some(data) = frame.data_ref() {
+                    self.take(data);
+                }
+                // Before the worker has the last of it: what it does next comes after this.
+                if self.inner.is_end_stream() {
+                    self.is_whole = true;
+                    self.end();
+                }
+            }
+            Poll::Ready(last) => {
+                self.is_whole = last.is_none();
+                self.end();
+            }
+            Poll::Pending => {}
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
+    }
+}
+
+impl Drop for CountedAnswer {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

@@ -1,0 +1,68 @@
+//! Which requests are calls of a model, and how its service says "no".
+
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::{Method, Response, StatusCode};
+use percent_encoding::percent_decode_str;
+
+use super::http::{Body, whole};
+
+/// A call of a model.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct ModelCall {
+    api: Api,
+    /// Whether it is answered later, by another request, so that nothing can be counted.
+    pub(super) is_deferred: bool,
+}
+
+/// Whose words an error is in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Api {
+    Anthropic,
+    OpenAi,
+    Gemini,
+}
+
+impl ModelCall {
+    /// The call that a request is; `None` for any other. A spelling that a service would read in the same way is the same.
+    pub(super) fn of(method: &Method, path: &str) -> Option<Self> {
+        if *method != Method::POST {
+            return None;
+        }
+        let path = percent_decode_str(path).decode_utf8_lossy().to_ascii_lowercase();
+        let parts: Vec<&str> = path.split('/').filter(|it| !it.is_empty()).collect();
+        let has = |name: &str| parts.contains(&name);
+        let ends = |name: &str| parts.last().is_some_and(|it| *it == name);
+        let verb = parts.last().and_then(|it| it.rsplit_once(':')).map(|(_, verb)| verb);
+        let is_deferred = has("batches") || verb.is_some_and(|it| it.starts_with("batch"));
+        let api = match verb {
+            Some(verb) if verb.contains("generate") || verb.contains("embed") || verb.contains("predict") => {
+                Api::Gemini
+            }
+            _ if ends("count_tokens") => return None,
+            _ if has("messages") => Api::Anthropic,
+            _ if has("responses") || has("completions") || has("embeddings") || has("batches") => Api::OpenAi,
+            _ => return None,
+        };
+        Some(Self { api, is_deferred })
+    }
+
+    /// The answer that ends it, in its service's own form. With this status, clients do not try again.
+    pub(super) fn refusal(self, why: &str) -> Response<Body> {
+        let why = format!("provost: {why}");
+        let said = match self.api {
+            Api::Anthropic => serde_json::json!({
+                "type": "error", "error": { "type": "permission_error", "message": why },
+            }),
+            Api::OpenAi => serde_json::json!({
+                "error": { "message": why, "type": "insufficient_quota", "param": null, "code": "insufficient_quota" },
+            }),
+            Api::Gemini => serde_json::json!({
+                "error": { "code": 403, "message": why, "status": "PERMISSION_DENIED" },
+            }),
+        };
+        let mut response = Response::new(whole(said.to_string()));
+        *response.status_mut() = StatusCode::FORBIDDEN;
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        response
+    }
+}

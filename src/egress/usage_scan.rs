@@ -1,0 +1,388 @@
+//! Reads what a model's service says of tokens, out of an answer that passes by: Anthropic's messages, OpenAI's responses and chat
+//! completions, Gemini; whole, as events, and as an array.
+//!
+//! The answer is read a byte at a time and not kept: a stack of names, the one name or number that is being read, and the sums. Where
+//! pieces begin and end does not matter. What is no number, below zero or too large counts as nothing, and an answer that is no JSON ends the
+//! reading, never the answer.
+
+/// Longest name of a member that is compared, in bytes; all that count are shorter.
+const NAME_MAX: usize = 40;
+/// Names of objects within each other that are kept; those that count lie at most this deep.
+const NAMES_MAX: usize = 4;
+/// Objects and arrays within each other; what goes deeper is read no further.
+const NESTING_MAX: usize = 256;
+/// Longest name of a model that is kept, in bytes.
+const MODEL_MAX: usize = 200;
+/// Digits of a number that counts.
+const DIGITS_MAX: usize = 12;
+/// The most tokens that one answer is believed to have used of a kind. Contexts end far below.
+const TOKENS_MAX: u64 = 100_000_000;
+/// The beginning of a line that has data, in a stream of events.
+const DATA: &[u8] = b"data:";
+/// Bytes of text that count as one token where the service does not say how many there were.
+const BYTES_A_TOKEN: u64 = 3;
+
+/// What an answer says that it has used; each number grows while the answer comes.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Told {
+    /// Tokens read, without those from the cache.
+    pub(super) input: u64,
+    /// Tokens written, with those of thinking.
+    pub(super) output: u64,
+    /// Tokens of thinking.
+    pub(super) reasoning: u64,
+    /// Tokens from the service's cache.
+    pub(super) cache_read: u64,
+    /// Tokens put into it.
+    pub(super) cache_write: u64,
+}
+
+/// The names under which services tell numbers, each the largest that was told.
+#[derive(Default)]
+struct Numbers {
+    input: u64,
+    output: u64,
+    reasoning: u64,
+    /// Anthropic's, which is not a part of what was read.
+    cache_beside: u64,
+    /// That of OpenAI and Gemini, which is.
+    cache_within: u64,
+    cache_write: u64,
+    /// Gemini's, which are not a part of what was written.
+    candidates: u64,
+    thoughts: u64,
+    tools: u64,
+}
+
+/// Where the reading is within a document.
+enum At {
+    /// Between words.
+    Between,
+    /// In a text; whether the next byte is escaped.
+    Text { escaped: bool },
+    /// In a number, or in a word such as `true`.
+    Bare,
+}
+
+/// What a text is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Means {
+    /// The name of a member.
+    Name,
+    /// The name of the model.
+    Model,
+    /// Text that the model has written.
+    Written,
+    /// Anything else.
+    Nothing,
+}
+
+/// Reads JSON documents, one after the other.
+struct Json {
+    at: At,
+    means: Means,
+    /// Whether each level is an object.
+    nest: Vec<bool>,
+    /// How many of them are.
+    objects: usize,
+    /// The member that is read, for the outer objects.
+    names: Vec<Vec<u8>>,
+    /// Whether a text would be a member's name.
+    before_name: bool,
+    word: Vec<u8>,
+    is_over: bool,
+}
+
+/// How an answer is divided.
+enum Framing {
+    /// It is one document.
+    Whole,
+    /// A stream of events: each has a document in its lines of data.
+    Events { matched: usize, length: usize, is_other: bool, after_cr: bool },
+}
+
+/// Reads one answer.
+pub(super) struct UsageScan {
+    framing: Framing,
+    json: Json,
+    numbers: Numbers,
+    model: Option<Box<str>>,
+    written: u64,
+    has_told: bool,
+}
+
+impl UsageScan {
+    /// Begins with an answer of this type.
+    pub(super) fn new(content_type: Option<&str>) -> Self {
+        let is_events = content_type.is_some_and(|it| it.trim_start().starts_with("text/event-stream"));
+        let framing = match is_events {
+            true => Framing::Events { matched: 0, length: 0, is_other: false, after_cr: false },
+            false => Framing::Whole,
+        };
+        let (json, numbers) = (Json::new(), Numbers::default());
+        Self { framing, json, numbers, model: None, written: 0, has_told: false }
+    }
+
+    /// The next piece of it.
+    pub(super) fn feed(&mut self, piece: &[u8]) {
+        for byte in piece {
+            match self.framing {
+                Framing::Whole => self.read(*byte),
+                Framing::Events { .. } => self.read_line(*byte),
+            }
+        }
+    }
+
+    /// Whether it has said anything of tokens.
+    pub(super) fn has_told(&self) -> bool {
+        self.has_told
+    }
+
+    /// The model that it names.
+    pub(super) fn model(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
+
+    /// What it has said.
+    pub(super) fn told(&self) -> Told {
+        let it = &self.numbers;
+        Told {
+            input: it.input.saturating_sub(it.cache_within).saturating_add(it.tools),
+            output: it.output.max(it.candidates.saturating_add(it.thoughts)),
+            reasoning: it.reasoning.max(it.thoughts),
+            cache_read: it.cache_beside.max(it.cache_within),
+            cache_write: it.cache_write,
+        }
+    }
+
+    /// How many tokens the text may be that the model has written.
+    pub(super) fn guessed_output(&self) -> u64 {
+        self.written.div_ceil(BYTES_A_TOKEN)
+    }
+
+    fn read_line(&mut self, byte: u8) {
+        let Framing::Events { matched, length, is_other, after_cr } = &mut self.framing else { return };
+        if byte == b'\n' && std::mem::take(after_cr) {
+            return;
+        }
+        *after_cr = byte == b'\r';
+        if byte == b'\n' || byte == b'\r' {
+            let (is_empty, is_data) = (*length == 0, *matched == DATA.len());
+            (*matched, *length, *is_other) = (0, 0, false);
+            match (is_empty, is_data) {
+                (true, _) => self.json = Json::new(),
+                (false, true) => self.read(b'\n'),
+                (false, false) => {}
+            }
+            return;
+        }
+        *length = length.saturating_add(1);
+        if *matched == DATA.len() {
+            self.read(byte);
+        } else if !*is_other && DATA[*matched] == byte {
+            *matched += 1;
+        } else {
+            *is_other = true;
+        }
+    }
+
+    fn read(&mut self, byte: u8) {
+        if self.json.is_over {
+            return;
+        }
+        match self.json.at {
+            At::Text { escaped: true } => {
+                self.json.at = At::Text { escaped: false };
+                self.in_text(byte);
+            }
+            At::Text { .. } if byte == b'\\' => {
+                self.json.at = At::Text { escaped: true };
+                // A name or a model that needs an escape is none that counts.
+                self.json.word.resize(MODEL_MAX + 1, b'\\');
+            }
+            At::Text { .. } if byte == b'"' => self.end_text(),
+            At::Text { .. } => self.in_text(byte),
+            At::Bare if byte.is_ascii_alphanumeric() || b"+-.".contains(&byte) => {
+                if self.json.word.len() <= DIGITS_MAX {
+                    self.json.word.push(byte);
+                }
+            }
+            At::Bare => {
+                self.json.at = At::Between;
+                self.end_number();
+                self.between(byte);
+            }
+            At::Between => self.between(byte),
+        }
+    }
+
+    fn between(&mut self, byte: u8) {
+        let json = &mut self.json;
+        match byte {
+            b'{' | b'[' if json.nest.len() >= NESTING_MAX => json.is_over = true,
+            b'{' => json.open(true),
+            b'[' => json.open(false),
+            b'}' | b']' => json.close(byte == b'}'),
+            b',' => json.before_name = json.nest.last() == Some(&true),
+            b':' => json.before_name = false,
+            b'"' => {
+                json.at = At::Text { escaped: false };
+                json.word.clear();
+                json.means = json.meaning();
+            }
+            b' ' | b'\t' | b'\n' | b'\r' => {}
+            _ if byte.is_ascii_alphanumeric() || byte == b'-' => {
+                json.at = At::Bare;
+                json.word.clear();
+                json.word.push(byte);
+            }
+            _ => json.is_over = true,
+        }
+    }
+
+    fn in_text(&mut self, byte: u8) {
+        let most = match self.json.means {
+            Means::Name => NAME_MAX,
+            Means::Model => MODEL_MAX,
+            Means::Written => {
+                self.written = self.written.saturating_add(1);
+                return;
+            }
+            Means::Nothing => return,
+        };
+        // One byte more shows that it is too long.
+        if self.json.word.len() <= most {
+            self.json.word.push(byte);
+        }
+    }
+
+    fn end_text(&mut self) {
+        let json = &mut self.json;
+        json.at = At::Between;
+        match json.means {
+            Means::Name => json.name_member(),
+            Means::Model if self.model.is_none() && (1..=MODEL_MAX).contains(&json.word.len()) => {
+                let is_plain = json.word.iter().all(u8::is_ascii_graphic);
+                self.model = is_plain.then(|| String::from_utf8_lossy(&json.word).into());
+            }
+            _ => {}
+        }
+    }
+
+    fn end_number(&mut self) {
+        let json = &self.json;
+        let digits = json.word.len() <= DIGITS_MAX && json.word.iter().all(u8::is_ascii_digit);
+        let text = std::str::from_utf8(&json.word).ok().filter(|_| digits);
+        let Some(number) = text.and_then(|it| it.parse::<u64>().ok()).filter(|it| *it <= TOKENS_MAX) else {
+            return;
+        };
+        let Some(of) = self.numbers.named(&json.path()) else { return };
+        *of = (*of).max(number);
+        self.has_told = true;
+    }
+}
+
+impl Json {
+    fn new() -> Self {
+        Self {
+            at: At::Between,
+            means: Means::Nothing,
+            nest: Vec::new(),
+            objects: 0,
+            names: Vec::new(),
+            before_name: false,
+            word: Vec::new(),
+            is_over: false,
+        }
+    }
+
+    fn open(&mut self, is_object: bool) {
+        self.nest.push(is_object);
+        self.before_name = is_object;
+        if is_object {
+            self.objects += 1;
+            if self.objects <= NAMES_MAX {
+                self.names.push(Vec::new());
+            }
+        }
+    }
+
+    fn close(&mut self, is_object: bool) {
+        if self.nest.pop() != Some(is_object) {
+            self.is_over = true;
+            return;
+        }
+        if is_object {
+            if self.objects <= NAMES_MAX {
+                self.names.pop();
+            }
+            self.objects -= 1;
+        }
+        self.before_name = false;
+    }
+
+    fn name_member(&mut self) {
+        if self.objects <= NAMES_MAX
+            && let Some(last) = self.names.last_mut()
+        {
+            last.clear();
+            // A longer one is none that counts, and is as good as none.
+            if self.word.len() <= NAME_MAX {
+                last.extend_from_slice(&self.word);
+            }
+        }
+    }
+
+    /// The names that lead to a value; empty where it lies too deep to count. Arrays have no name.
+    fn path(&self) -> Vec<&[u8]> {
+        if self.objects > NAMES_MAX {
+            return Vec::new();
+        }
+        self.names.iter().map(Vec::as_slice).collect()
+    }
+
+    /// What a text here is.
+    fn meaning(&self) -> Means {
+        if self.before_name {
+            return Means::Name;
+        }
+        // In what a model has written may lie anything, as deep as it likes.
+        let names: Vec<&[u8]> = self.names.iter().map(Vec::as_slice).collect();
+        match names[..] {
+            [b"delta", ..] | [b"choices", b"delta" | b"message", ..] => Means::Written,
+            [b"model" | b"modelVersion"] | [b"message" | b"response", b"model" | b"modelVersion"]
+                if self.objects <= NAMES_MAX =>
+            {
+                Means::Model
+            }
+            _ => Means::Nothing,
+        }
+    }
+}
+
+impl Numbers {
+    /// The number that is told under these names.
+    fn named(&mut self, path: &[&[u8]]) -> Option<&mut u64> {
+        let within = match path {
+            [b"message" | b"response", within @ ..] => within,
+            whole => whole,
+        };
+        Some(match within {
+            [b"usage", b"input_tokens" | b"prompt_tokens"] => &mut self.input,
+            [b"usage", b"output_tokens" | b"completion_tokens"] => &mut self.output,
+            [b"usage", b"cache_read_input_tokens"] => &mut self.cache_beside,
+            [b"usage", b"cache_creation_input_tokens"] => &mut self.cache_write,
+            [b"usage", b"input_tokens_details" | b"prompt_tokens_details", b"cached_tokens"] => {
+                &mut self.cache_within
+            }
+            [b"usage", b"output_tokens_details" | b"completion_tokens_details", b"reasoning_tokens"]
+            | [b"usage", b"output_tokens_details", b"thinking_tokens"] => &mut self.reasoning,
+            [b"usageMetadata", b"promptTokenCount"] => &mut self.input,
+            [b"usageMetadata", b"candidatesTokenCount"] => &mut self.candidates,
+            [b"usageMetadata", b"thoughtsTokenCount"] => &mut self.thoughts,
+            [b"usageMetadata", b"cachedContentTokenCount"] => &mut self.cache_within,
+            [b"usageMetadata", b"toolUsePromptTokenCount"] => &mut self.tools,
+            _ => return None,
+        })
+    }
+}
