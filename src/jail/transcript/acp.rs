@@ -39,9 +39,21 @@ pub(super) fn read(said: &mut Said, line: &Value) -> bool {
 
 fn chunk(said: &mut Said, line: &Value) {
     let words = line.pointer("/content/text").and_then(Value::as_str).unwrap_or_default();
-    // Qwen Code tells its usage in a piece without text.
+    // Qwen Code tells what each of its requests has used, in a piece without text.
     if let Some(usage) = line.pointer("/_meta/usage") {
+        let before = std::mem::take(&mut said.used);
         used(said, usage);
+        let now = &mut said.used;
+        now.cost_usd = before.cost_usd;
+        for (now, before) in [
+            (&mut now.input, before.input),
+            (&mut now.output, before.output),
+            (&mut now.reasoning, before.reasoning),
+            (&mut now.cache_read, before.cache_read),
+            (&mut now.cache_write, before.cache_write),
+        ] {
+            *now = now.zip(before).map(|(now, before)| now.saturating_add(before)).or(*now).or(before);
+        }
     }
     if !words.is_empty() {
         said.speaks_on(words, true);
@@ -92,7 +104,13 @@ fn own(said: &mut Said, line: &Value) {
 fn used(said: &mut Said, usage: &Value) {
     let count = |names: &[&str]| names.iter().find_map(|name| usage.get(name).and_then(Value::as_u64));
     let used = &mut said.used;
-    used.input = count(&["inputTokens", "input_tokens"]).or(used.input);
+    let (read, written) =
+        (count(&["inputTokens", "input_tokens"]), count(&["outputTokens", "output_tokens"]));
+    // Where the cache's tokens are among those that were read, the sum of all shows it.
+    let is_among =
+        read.zip(written).and_then(|(read, written)| read.checked_add(written)) == count(&["totalTokens"]);
+    let cached = count(&["cachedReadTokens", "cachedInputTokens"]).filter(|_| is_among).unwrap_or_default();
+    used.input = read.map(|it| it.saturating_sub(cached)).or(used.input);
     used.output = count(&["outputTokens", "output_tokens"]).or(used.output);
     used.reasoning = count(&["thoughtTokens", "reasoningOutputTokens"]).or(used.reasoning);
     used.cache_read = count(&["cachedReadTokens", "cachedInputTokens"]).or(used.cache_read);
