@@ -26,7 +26,14 @@ const KNOWN: &[(&[&str], &str)] = &[
         "log in again outside of the jail, then: provost agent try {name}",
     ),
     (
-        &["wants to be signed in", "-32000 to", "authentication required", "login required", "log in to"],
+        &[
+            "wants to be signed in",
+            "-32000 to",
+            "to authenticate:",
+            "authentication required",
+            "login required",
+            "log in to",
+        ],
         "it found no key that it takes, and a log-in that needs a person cannot be done in the jail: put in a key with \
          provost agent remove {name}, then provost agent add … --key-from VARIABLE",
     ),

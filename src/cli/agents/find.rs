@@ -52,11 +52,15 @@ pub(super) fn is_there(here: &RepoContext, program: &str) -> bool {
     system::find_program_outside(program, &outside_of(here, &trees)).is_some()
 }
 
-/// Whether a path leads to the program of a form, by its name or by its package.
+/// Whether a path leads to the program of a form, by its name or by the name of its package.
 pub(super) fn is_of(here: &RepoContext, path: &Path, form: &Form) -> bool {
     let path = here.cwd.join(path);
     let is_named = |path: &Path| path.file_stem().is_some_and(|it| it == form.program);
-    is_named(&path) || system::real_path(&path).is_ok_and(|it| is_named(&it) || package(&it, form).is_some())
+    let is_packaged = |real: &Path| {
+        let name = package(real, form).and_then(|(_, it)| it["name"].as_str().map(str::to_owned));
+        name.is_some_and(|it| form.install.ends_with(&format!(" {it}")))
+    };
+    is_named(&path) || system::real_path(&path).is_ok_and(|it| is_named(&it) || is_packaged(&it))
 }
 
 /// Folders in which no program is taken: workers write in all work trees, not only in this one.

@@ -4,9 +4,8 @@
 use std::fs;
 use std::process::{Child, Command, Stdio};
 
-use super::{Model, said, with_programs};
+use super::{Model, said, until_some, with_programs};
 use crate::support::World;
-use crate::support::waits::until_some;
 
 const CODE: &str = "export function add(a: number, b: number): number {\n  return a + b\n}\n\n\
                     export function sub(a: number, b: number): number {\n  return a - b\n}\n";
@@ -34,10 +33,13 @@ fn codex(world: &World, model: &Model, words: &str) -> String {
     fs::create_dir_all(world.home().join(".codex")).unwrap();
     let args = [
         "exec",
+        "--trust",
         "--skip-git-repo-check",
         "--json",
         "--dangerously-bypass-hook-trust",
         "--dangerously-bypass-approvals-and-sandbox",
+        "-c",
+        "model=\"a-model\"",
         "-c",
         "model_provider=\"stub\"",
         "-c",

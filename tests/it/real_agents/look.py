@@ -9,7 +9,7 @@ import os
 import sys
 
 FIRST, SECOND = (it.encode() for it in sys.argv[1:3])
-NAMES = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY")
+NAMES = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "COPILOT_PROVIDER_API_KEY")
 TOKEN = next(os.environ[it] for it in NAMES if it in os.environ).encode()
 LARGEST = 64 << 20
 found, control = [], []

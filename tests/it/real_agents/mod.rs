@@ -10,9 +10,11 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::support::waits::within;
 use crate::support::{Daemon, World};
 
 /// The key, in two halves: it must not be found anywhere in a jail, and nothing here may print it.
@@ -20,6 +22,9 @@ const KEY: (&str, &str) = ("sk-test-0123456789abcdef", "-NEVER-SEEN-fedcba987654
 
 /// What each answer of the stand-in with tools claims: read, of that out of the cache, and written.
 const CLAIMED: (u64, u64, u64) = (100, 7, 25);
+
+/// How long a program may take to come as far as a test waits for.
+const PATIENCE: Duration = Duration::from_secs(150);
 
 /// A program, and what is known of it.
 #[derive(Clone, Copy)]
@@ -167,19 +172,32 @@ impl Set {
         }
     }
 
-    /// No process of this world's agents is left.
+    /// No process of a task of this world is left.
     fn is_quiet(&self) -> bool {
         let place = self.world.path("").display().to_string();
+        let place = place.trim_end_matches('/');
         let all = fs::read_dir("/proc").unwrap().flatten();
-        !all.filter(|it| it.file_name().to_string_lossy().bytes().all(|b| b.is_ascii_digit())).any(|it| {
-            let of = |name: &str| {
-                String::from_utf8_lossy(&fs::read(it.path().join(name)).unwrap_or_default()).into_owned()
-            };
-            let command = of("cmdline");
-            let is_agent = ["claude", "codex", "gemini", "qwen"].iter().any(|it| command.contains(it));
-            is_agent && of("environ").contains(place.trim_end_matches('/'))
-        })
+        let environments = all.filter_map(|it| fs::read(it.path().join("environ")).ok());
+        !environments
+            .map(|it| String::from_utf8_lossy(&it).into_owned())
+            .any(|it| it.contains("DEVIT_TASK_ID=") && it.contains(place))
     }
+}
+
+/// What is found as soon as there is something. The programs take their time.
+#[track_caller]
+fn until_some<T>(what: &str, mut find: impl FnMut() -> Option<T>) -> T {
+    let mut found = None;
+    within(PATIENCE, || {
+        found = find();
+        found.is_some()
+    });
+    found.unwrap_or_else(|| panic!("{what} did not happen"))
+}
+
+#[track_caller]
+fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    until_some(what, || is_so().then_some(()));
 }
 
 /// A command with the programs on its `PATH`.

@@ -219,7 +219,8 @@ class Model(BaseHTTPRequestHandler):
                         "arguments": json.dumps(chosen[1])}
             usage = {"input_tokens": read, "input_tokens_details": {"cached_tokens": cached}, "output_tokens": written,
                      "output_tokens_details": {"reasoning_tokens": thought}, "total_tokens": read + written}
-            delta = {"type": "response.output_text.delta", "item_id": item["id"], "output_index": 0, "content_index": 0, "delta": words}
+            delta = {"type": "response.output_text.delta", "item_id": item["id"], "output_index": 0, "content_index": 0,
+                     "delta": words}
             begun = item if chosen else item | {"content": []}
             events = [{"type": "response.created", "response": {"id": f"resp_{this}"}},
                       {"type": "response.output_item.added", "output_index": 0, "item": begun},

@@ -3,10 +3,8 @@
 
 use serde_json::Value;
 
-use super::{CLAUDE, CODEX, GEMINI, Program, QWEN, Set, order};
-use crate::support::eventually;
+use super::{CLAUDE, CODEX, GEMINI, Program, QWEN, Set, eventually, order, until_some};
 use crate::support::rules::{allow, rule};
-use crate::support::waits::until_some;
 
 /// Agents that ask about each write.
 #[track_caller]

@@ -3,9 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{CLAUDE, CODEX, GEMINI, Program, QWEN, Set, claimed, last, look, order};
-use crate::support::eventually;
-use crate::support::waits::until_some;
+use super::{CLAUDE, CODEX, GEMINI, Program, QWEN, Set, claimed, eventually, last, look, order, until_some};
 
 /// `agent try`, a turn that writes a file, and a search for the key.
 #[track_caller]

@@ -61,7 +61,7 @@ fn each_program_is_spoken_to_in_the_mode_that_was_asked_for() {
         ("claude", "bypassPermissions", Some("default")),
         ("codex", "agent-full-access", Some("read-only")),
         ("gemini", "yolo", Some("default")),
-        ("opencode", "{\"*\":\"allow\"}", Some("\"edit\":\"ask\"")),
+        ("opencode", "build {\"*\":\"allow\"}", Some("\"edit\":\"ask\"")),
         ("copilot", "#agent --allow-all-tools", Some("#agent")),
         ("qwen", "yolo", Some("default")),
         ("goose", "auto", Some("approve")),
