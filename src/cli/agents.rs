@@ -8,6 +8,8 @@
 //! read with it.
 
 mod access;
+mod entry;
+mod failures;
 mod file;
 mod find;
 mod presets;
@@ -24,10 +26,11 @@ use super::{CliError, Rehearsal, RepoContext, jail, out, status};
 use provost_base::limits::MODEL_NAME_BYTES_MAX;
 use provost_base::{AgentId, nearest};
 use provost_client::keys::{self, ReloadOutcome};
-use provost_config::{Places, Reader};
+use provost_config::Places;
 use provost_vault::Upstream;
 
 use access::Chosen;
+use entry::Choice;
 use file::SettingsFile;
 use find::Found;
 use presets::{PRESETS, Preset};
@@ -40,8 +43,9 @@ pub(super) enum Agent {
     List,
     /// Add an agent: find its program and its credential, and write its entry
     #[command(
-        after_help = "Examples:\n  provost agent add claude\n  provost agent add codex --name coder --key-from OPENAI_API_KEY\n  provost agent add opencode --model gpt-5 --key-from - < key.txt\n  provost agent add gemini --dry-run\n\n\
-                      Programs: claude, codex, gemini, opencode, copilot, qwen. The credential goes into the vault, and the daemon adds it to \
+        after_help = "Examples:\n  provost agent add claude\n  provost agent add claude --asks\n  provost agent add codex --one-shot --name coder --key-from OPENAI_API_KEY\n  provost agent add opencode --model gpt-5 --key-from - < key.txt\n  provost agent add gemini --dry-run\n\n\
+                      Programs: claude, codex, gemini, opencode, copilot, qwen, goose, cursor. They are spoken to in the Agent Client Protocol, Claude Code and \
+                      Codex through an adapter; without that, they do one task and end. The credential goes into the vault, and the daemon adds it to \
                       the program's requests; it never enters the jail. Next: provost agent try NAME"
     )]
     Add(Box<Add>),
@@ -58,7 +62,7 @@ pub(super) enum Agent {
 /// `provost agent add`.
 #[derive(Args, Debug)]
 pub(super) struct Add {
-    /// The program: claude, codex, gemini, opencode, copilot or qwen
+    /// The program: claude, codex, gemini, opencode, copilot, qwen, goose or cursor
     program: String,
     /// The agent's name; by default the program's
     #[arg(long)]
@@ -78,6 +82,12 @@ pub(super) struct Add {
     /// The program's file, if it is not the first on PATH
     #[arg(long = "program", value_name = "PATH", value_hint = ValueHint::FilePath)]
     at: Option<PathBuf>,
+    /// Have it ask before it writes or runs anything: the rules answer, or a person among the approvals
+    #[arg(long, conflicts_with = "one_shot")]
+    asks: bool,
+    /// Have it do one task and end, instead of speaking the Agent Client Protocol with it
+    #[arg(long)]
+    one_shot: bool,
     /// The file that gets the entry
     #[arg(long = "in", value_enum, default_value_t = SettingsOf::User, value_name = "user|repo")]
     into: SettingsOf,
@@ -153,14 +163,15 @@ fn add(here: &RepoContext, asked: &Add, rehearse: &Rehearsal) -> Result<u8, CliE
     }
     is_free(here, &id, preset)?;
     let mut file = SettingsFile::read(&settings(&here.places, asked.into))?;
-    let found = find::find(here, preset, asked.at.as_deref())?;
+    let choice = Choice::make(here, preset, asked)?;
+    let found = find::find(here, preset, choice.form, asked.at.as_deref())?;
     let wanted = access::Asked {
         key_from: asked.key_from.as_deref(),
         secret: asked.secret.as_deref(),
         upstream: asked.upstream.as_ref(),
     };
     let chosen = access::choose(here, preset, &wanted)?;
-    let entry = entry(&id, preset, &found, &chosen, asked.model.as_deref());
+    let entry = entry::text(&id, &choice, &found, &chosen, asked.model.as_deref());
     let text = file.with(&entry)?;
     let is_new = chosen.new.is_some();
     if !asked.dry_run {
@@ -170,7 +181,7 @@ fn add(here: &RepoContext, asked: &Add, rehearse: &Rehearsal) -> Result<u8, CliE
     report(
         here,
         asked,
-        preset,
+        &choice,
         &Added { id: &id, found: &found, chosen: &chosen, is_new, entry, file: &file },
     )
 }
@@ -263,63 +274,6 @@ fn counts(here: &RepoContext, id: &AgentId, rehearse: &Rehearsal) -> Result<(), 
     Err(CliError::refusal(format!("the entry of {id} would not count, and was not kept")).because(why))
 }
 
-/// Text as TOML writes it.
-fn quoted(text: &str) -> String {
-    toml::Value::String(text.to_owned()).to_string()
-}
-
-fn list(texts: impl IntoIterator<Item = String>) -> String {
-    let texts: Vec<String> = texts.into_iter().map(|it| quoted(&it)).collect();
-    format!("[{}]", texts.join(", "))
-}
-
-/// The whole entry.
-fn entry(id: &AgentId, preset: &Preset, found: &Found, chosen: &Chosen, model: Option<&str>) -> String {
-    let owned = |words: &[&str]| words.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
-    let mut command = match preset.shell {
-        Some(script) => owned(&["/bin/sh", "-c", script, preset.name]),
-        None => Vec::new(),
-    };
-    command.extend(found.command.iter().cloned());
-    command.extend(owned(preset.args));
-    if model.is_some() {
-        command.extend(owned(preset.model_args));
-    }
-    let stream = match preset.stream {
-        Reader::Lines => "lines",
-        Reader::Claude => "claude-json",
-        Reader::Codex => "codex-jsonl",
-        Reader::Gemini => "gemini-json",
-        Reader::OpenCode => "opencode-json",
-        Reader::Copilot => "copilot-json",
-        Reader::Acp => "acp",
-    };
-    let version = found.version.as_deref().unwrap_or("unknown");
-    let mut lines = vec![
-        format!("{}, for {} {version}; `provost agent remove {id}` takes it out.", file::OURS, preset.title),
-        "[[agent]]".into(),
-        format!("id = {}", quoted(id.as_str())),
-        format!("name = {}", quoted(preset.title)),
-        format!("command = {}", list(command)),
-        format!("stream = {}", quoted(stream)),
-        "network = \"hosts\"".into(),
-        format!("hosts = {}", list([chosen.delivery.upstream.authority().to_string()])),
-        format!("secrets = {}", list([chosen.secret.clone()])),
-    ];
-    if !found.read_only.is_empty() {
-        lines.push(format!("read_only = {}", list(found.read_only.iter().cloned())));
-    }
-    if let Some(model) = model {
-        lines.push(format!("default_model = {}", quoted(model)));
-    }
-    if !preset.env.is_empty() {
-        let pairs: Vec<String> =
-            preset.env.iter().map(|(name, value)| format!("{name} = {}", quoted(value))).collect();
-        lines.push(format!("env = {{ {} }}", pairs.join(", ")));
-    }
-    lines.join("\n") + "\n"
-}
-
 /// What was added, for the report.
 struct Added<'a> {
     id: &'a AgentId,
@@ -330,7 +284,7 @@ struct Added<'a> {
     file: &'a SettingsFile,
 }
 
-fn report(here: &RepoContext, asked: &Add, preset: &Preset, it: &Added<'_>) -> Result<u8, CliError> {
+fn report(here: &RepoContext, asked: &Add, choice: &Choice, it: &Added<'_>) -> Result<u8, CliError> {
     let told = if asked.dry_run { Ok(()) } else { tell(here, it) };
     let file = it.file.path();
     let next = match asked.into {
@@ -340,7 +294,8 @@ fn report(here: &RepoContext, asked: &Add, preset: &Preset, it: &Added<'_>) -> R
     };
     if here.json {
         out::json(&json!({
-            "agent": it.id, "program": it.found.real, "version": it.found.version, "tried": preset.tried,
+            "agent": it.id, "program": it.found.real, "version": it.found.version, "tried": choice.form.tried.version(),
+            "protocol": choice.is_acp().then_some("acp"), "why": choice.why, "asks": choice.mode.is_some() && asked.asks,
             "file": file, "written": !asked.dry_run, "entry": it.entry, "next": next,
             "secret": { "name": it.chosen.secret, "from": it.chosen.origin, "new": it.is_new,
                         "upstream": it.chosen.delivery.upstream, "header": it.chosen.delivery.header },
@@ -350,13 +305,17 @@ fn report(here: &RepoContext, asked: &Add, preset: &Preset, it: &Added<'_>) -> R
     let version = it.found.version.as_deref().unwrap_or("of an unknown version");
     out::note(out::one_line(
         &format!(
-            "program:    {} {version} ({}); tried with {}",
-            preset.title,
+            "program:    {} {version} ({}); {}",
+            choice.preset.title,
             it.found.real.display(),
-            preset.tried
+            choice.form.tried.in_words()
         ),
         400,
     ));
+    out::note(out::one_line(&format!("spoken to:  {}", choice.in_words()), 400));
+    if let Some((needed, node)) = &it.found.old_node {
+        out::note(format!("note:       it asks for Node.js {needed} and would be started with {node}"));
+    }
     out::note(out::one_line(
         &format!(
             "credential: {}, from {}; secret `{}`, added by the proxy for {}",

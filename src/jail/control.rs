@@ -57,7 +57,7 @@ pub enum Step {
     Sources,
     /// The new root directory and its temporary file systems.
     NewRoot,
-    /// Six harmless device files.
+    /// Six harmless device files, and terminals of the worker's own.
     Devices,
     /// Attaching what the worker may see.
     Binds,

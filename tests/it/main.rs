@@ -10,5 +10,7 @@ mod core;
 mod doors;
 mod gates;
 mod jail;
+#[cfg(target_os = "linux")]
+mod real_agents;
 mod support;
 mod workspace;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::io::AsyncReadExt as _;
 
-use super::presets::Preset;
+use super::presets::{Form, Preset};
 use crate::repo_context::wait_for;
 use crate::{CliError, RepoContext, out};
 use provost_base::limits::{PACKAGE_BYTES_MAX, PROGRAM_VERSION_BYTES_MAX};
@@ -42,24 +42,52 @@ pub(super) struct Found {
     pub(super) version: Option<String>,
     /// The file, without links.
     pub(super) real: PathBuf,
+    /// The major version of Node.js that it says it needs, and the older one that it would be started with.
+    pub(super) old_node: Option<(u32, String)>,
+}
+
+/// Whether a program of this name is on `PATH`, outside of what workers write.
+pub(super) fn is_there(here: &RepoContext, program: &str) -> bool {
+    let trees = here.places.worktrees(TREES_MAX);
+    system::find_program_outside(program, &outside_of(here, &trees)).is_some()
+}
+
+/// Whether a path leads to the program of a form, by its name or by the name of its package.
+pub(super) fn is_of(here: &RepoContext, path: &Path, form: &Form) -> bool {
+    let path = here.cwd.join(path);
+    let is_named = |path: &Path| path.file_stem().is_some_and(|it| it == form.program);
+    let is_packaged = |real: &Path| {
+        let name = package(real, form).and_then(|(_, it)| it["name"].as_str().map(str::to_owned));
+        name.is_some_and(|it| form.install.ends_with(&format!(" {it}")))
+    };
+    is_named(&path) || system::real_path(&path).is_ok_and(|it| is_named(&it) || is_packaged(&it))
+}
+
+/// Folders in which no program is taken: workers write in all work trees, not only in this one.
+fn outside_of<'a>(here: &'a RepoContext, trees: &'a [PathBuf]) -> Vec<&'a Path> {
+    let own = [&here.places.root, &here.places.worktree, &here.places.identity, &here.cwd];
+    trees.iter().map(PathBuf::as_path).chain(own.map(|it| it.as_path())).collect()
 }
 
 /// Finds a program. `named` is the path that the caller typed.
-pub(super) fn find(here: &RepoContext, preset: &Preset, named: Option<&Path>) -> Result<Found, CliError> {
-    // Workers write in all work trees, not only in this one.
+pub(super) fn find(
+    here: &RepoContext,
+    preset: &Preset,
+    form: &Form,
+    named: Option<&Path>,
+) -> Result<Found, CliError> {
     let trees = here.places.worktrees(TREES_MAX);
-    let mut inside: Vec<&Path> = trees.iter().map(PathBuf::as_path).collect();
-    inside.extend(
-        [&here.places.root, &here.places.worktree, &here.places.identity, &here.cwd].map(|it| it.as_path()),
-    );
+    let inside = outside_of(here, &trees);
     let path = match named {
         Some(path) => here.cwd.join(path),
-        None => system::find_program_outside(preset.program, &inside).ok_or_else(|| missing(preset))?,
+        None => system::find_program_outside(form.program, &inside).ok_or_else(|| missing(preset, form))?,
     };
     let real = trusted(&path, &inside)?;
     let mut read_only = Vec::new();
     let mut command = Vec::new();
-    match interpreter(&real) {
+    let started_by = interpreter(&real);
+    let is_script = started_by.is_some();
+    match started_by {
         // Named itself: a worker's program is started as an open file, which no interpreter finds by a name.
         Some((name, args)) => {
             let found = match Path::new(&name).is_absolute() {
@@ -78,25 +106,31 @@ pub(super) fn find(here: &RepoContext, preset: &Preset, named: Option<&Path>) ->
         }
         // Through a shell the program is started by its path, which has to be there in the jail; otherwise the link counts, so
         // that an update is followed.
-        None if preset.shell.is_some() => command.push(text(&real)?),
+        None if form.shell.is_some() => command.push(text(&real)?),
         None => command.push(text(&path)?),
     }
-    needs(&real, Some(preset), &mut read_only)?;
-    let version = packaged(&real, preset).or_else(|| spoken(&command));
-    Ok(Found { command, read_only, version, real })
+    needs(&real, Some(form), &mut read_only)?;
+    let version = packaged(&real, form).or_else(|| spoken(&command));
+    let old_node = if is_script { old_node_of(&command) } else { None };
+    Ok(Found { command, read_only, version, real, old_node })
 }
 
-fn missing(preset: &Preset) -> CliError {
+fn missing(preset: &Preset, form: &Form) -> CliError {
     let error = CliError::of(format!("{} is not on this machine", preset.title));
     let folders = std::env::var_os("PATH").unwrap_or_default();
-    let planted = std::env::split_paths(&folders).map(|it| it.join(preset.program)).find(|it| it.is_file());
+    let planted = std::env::split_paths(&folders).map(|it| it.join(form.program)).find(|it| it.is_file());
     let why = match planted {
         Some(path) => {
             format!("{} lies in the repository or is not absolute, and is never started", path.display())
         }
-        None => format!("no folder of PATH has a program `{}`", preset.program),
+        None => format!("no folder of PATH has a program `{}`", form.program),
     };
-    error.because(why).next(format!("{}, then: provost agent add {}", preset.install, preset.name))
+    let install = match preset.acp.install {
+        // The adapter brings the program along.
+        adapter if adapter != form.install => format!("{adapter}, or: {}", form.install),
+        only => only.to_owned(),
+    };
+    error.because(why).next(format!("{install}; then: provost agent add {}", preset.name))
 }
 
 /// The file that a path leads to, if no other user can change it.
@@ -169,11 +203,11 @@ fn interpreter(real: &Path) -> Option<(String, Vec<String>)> {
 
 /// Adds what has to be visible for a file to work: its installation where that is known to be one, or else the file alone. An
 /// interpreter has no preset.
-fn needs(real: &Path, preset: Option<&Preset>, read_only: &mut Vec<String>) -> Result<(), CliError> {
+fn needs(real: &Path, form: Option<&Form>, read_only: &mut Vec<String>) -> Result<(), CliError> {
     if SYSTEM.iter().any(|at| real.starts_with(at)) {
         return Ok(());
     }
-    let place = installation(real, preset).filter(|it| !is_shared(it));
+    let place = installation(real, form).filter(|it| !is_shared(it));
     let place = text(&place.unwrap_or_else(|| real.to_owned()))?;
     if !read_only.contains(&place) {
         read_only.push(place);
@@ -182,7 +216,7 @@ fn needs(real: &Path, preset: Option<&Preset>, read_only: &mut Vec<String>) -> R
 }
 
 /// The folder that a program was installed in, and nothing else.
-fn installation(real: &Path, preset: Option<&Preset>) -> Option<PathBuf> {
+fn installation(real: &Path, form: Option<&Form>) -> Option<PathBuf> {
     let packages = real.ancestors().filter(|at| at.ends_with("node_modules")).last();
     if let Some(packages) = packages {
         // What is installed for all projects has what it needs below its own folder; elsewhere it lies beside it.
@@ -191,13 +225,13 @@ fn installation(real: &Path, preset: Option<&Preset>) -> Option<PathBuf> {
             false => Some(packages.to_owned()),
         };
     }
-    let preset = preset?;
-    if let Some((folder, _)) = package(real, preset) {
+    let form = form?;
+    if let Some((folder, _)) = package(real, form) {
         return Some(folder);
     }
     // Claude's installer has a file for each version; the link to it changes with an update.
     let versions = real.parent().filter(|it| it.ends_with("versions"))?;
-    versions.parent().is_some_and(|it| it.ends_with(preset.program)).then(|| versions.to_owned())
+    versions.parent().is_some_and(|it| it.ends_with(form.program)).then(|| versions.to_owned())
 }
 
 /// `node_modules/PACKAGE`, or `node_modules/@SCOPE/PACKAGE`.
@@ -226,20 +260,38 @@ fn text(path: &Path) -> Result<String, CliError> {
 }
 
 /// The package of a program: its folder, and how it describes itself. A description of something else is passed over.
-fn package(real: &Path, preset: &Preset) -> Option<(PathBuf, Value)> {
-    let names = [preset.install.rsplit(' ').next().unwrap_or(preset.name), preset.program];
+fn package(real: &Path, form: &Form) -> Option<(PathBuf, Value)> {
+    let names = [form.install.rsplit(' ').next().unwrap_or(form.program), form.program];
     real.ancestors().skip(1).take(PACKAGE_ABOVE_MAX).find_map(|folder| {
         let text = system::short_text(&folder.join("package.json"), PACKAGE_BYTES_MAX).ok()?;
         let package: Value = serde_json::from_str(&text).ok()?;
         let is_named = package["name"].as_str().is_some_and(|it| names.contains(&it));
-        let is_of_it = is_named || package["bin"].get(preset.program).is_some();
+        let is_of_it = is_named || package["bin"].get(form.program).is_some();
         is_of_it.then(|| (folder.to_owned(), package))
     })
 }
 
 /// The version, as its package says.
-fn packaged(real: &Path, preset: &Preset) -> Option<String> {
-    package(real, preset)?.1.get("version")?.as_str().map(|it| out::one_line(it, 40))
+fn packaged(real: &Path, form: &Form) -> Option<String> {
+    package(real, form)?.1.get("version")?.as_str().map(|it| out::one_line(it, 40))
+}
+
+/// The major version of Node.js that the package of a script asks for, as 22 of `>=22.0.0`, and the version of the older one that
+/// a command starts it with.
+pub(super) fn old_node_of(command: &[String]) -> Option<(u32, String)> {
+    let at = command.iter().position(|it| Path::new(it).is_absolute() && it.ends_with("node"))?;
+    let script = command[at + 1..].iter().map(Path::new).find(|it| it.is_absolute())?;
+    let needed = script.ancestors().skip(1).take(PACKAGE_ABOVE_MAX).find_map(|folder| {
+        let text = system::short_text(&folder.join("package.json"), PACKAGE_BYTES_MAX).ok()?;
+        let package: Value = serde_json::from_str(&text).ok()?;
+        major(package.pointer("/engines/node")?.as_str()?.trim().strip_prefix(">=")?)
+    })?;
+    let node = spoken(&command[at..=at])?;
+    major(&node).is_some_and(|it| it < needed).then_some((needed, node))
+}
+
+fn major(version: &str) -> Option<u32> {
+    version.trim().trim_start_matches('v').split('.').next()?.parse().ok()
 }
 
 /// The version, as the program says. It has a bounded time for a bounded answer, and nothing that it has started outlives that.
@@ -254,7 +306,8 @@ fn spoken(command: &[String]) -> Option<String> {
     let said = wait_for(async { Ok(said(asked).await) });
     let said = said.ok()??;
     let line = String::from_utf8_lossy(&said).lines().next().map(|it| out::one_line(it, 40))?;
-    line.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit())).map(str::to_owned)
+    let mut words = line.split_whitespace().map(|word| word.strip_prefix('v').unwrap_or(word));
+    words.find(|word| word.starts_with(|c: char| c.is_ascii_digit())).map(str::to_owned)
 }
 
 /// What a program writes that ends well.

@@ -1,7 +1,16 @@
-//! The table of programs that `provost agent add` knows: a row each.
+//! The table of programs that `provost agent add` knows: a row each, in a file each.
 //!
-//! A row was tried with the version that it names, against a stand-in for the model's service. Programs change weekly: a
-//! row says what was seen, and `provost agent try` says what is missing on this machine.
+//! A row has up to two forms: how the program is spoken to in ACP, itself or through an adapter, and how it does one task and
+//! ends. Programs change weekly: a form says what was seen with which version, and `provost agent try` says what is missing on
+//! this machine.
+
+mod claude;
+mod codex;
+mod copilot;
+mod documented;
+mod gemini;
+mod opencode;
+mod qwen;
 
 use provost_config::Reader;
 
@@ -12,26 +21,87 @@ pub(super) struct Preset {
     pub(super) name: &'static str,
     /// Its name for people.
     pub(super) title: &'static str,
-    /// The name of its executable.
+    /// Whether it works only with a model that is named.
+    pub(super) needs_model: bool,
+    /// How it is spoken to in the Agent Client Protocol; the preferred form.
+    pub(super) acp: Form,
+    /// How it does one task and ends.
+    pub(super) one_shot: Option<Form>,
+    /// What is different where it works in a copy and asks nothing.
+    pub(super) works: Mode,
+    /// What is different where it asks before it writes and runs; `None` where it cannot be had to ask.
+    pub(super) asks: Option<Mode>,
+    /// The ways in which it gets access to a model, the preferred one first.
+    pub(super) access: &'static [Access],
+}
+
+/// A way to start a program.
+#[derive(Debug)]
+pub(super) struct Form {
+    /// The name of the executable: the program's, or its adapter's.
     pub(super) program: &'static str,
     /// The command that installs it.
     pub(super) install: &'static str,
-    /// The version that this row was tried with.
-    pub(super) tried: &'static str,
-    /// Its arguments for one task without questions.
+    /// What it was tried with.
+    pub(super) tried: Tried,
+    /// Its arguments.
     pub(super) args: &'static [&'static str],
     /// Arguments that name the model, where one is named.
     pub(super) model_args: &'static [&'static str],
-    /// Whether it works only with a model that is named.
-    pub(super) needs_model: bool,
+    /// The variable that names the model, where one is named.
+    pub(super) model_in: Option<&'static str>,
     /// Lines of a shell that run before it, in the jail, where a variable alone does not do: `"$@"` is the command.
     pub(super) shell: Option<&'static str>,
     /// How its standard output is read.
     pub(super) stream: Reader,
     /// Variables that switch off telemetry, updates and its own sandbox.
     pub(super) env: &'static [(&'static str, &'static str)],
-    /// The ways in which it gets access to a model, the preferred one first.
-    pub(super) access: &'static [Access],
+    /// The way by which it is signed in, where it wants that in spite of its key.
+    pub(super) sign_in: Option<&'static str>,
+}
+
+/// What a form was tried with.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Tried {
+    /// The real program of this version, against a stand-in for the model's service.
+    Real(&'static str),
+    /// Nothing: it is what the program's own documents say.
+    Documents,
+}
+
+impl Tried {
+    /// For people, after "it was ".
+    pub(super) fn in_words(self) -> String {
+        match self {
+            Self::Real(version) => format!("tried with {version}"),
+            Self::Documents => "written from its documents and tried with no version".into(),
+        }
+    }
+
+    /// The version that it was tried with.
+    pub(super) fn version(self) -> Option<&'static str> {
+        match self {
+            Self::Real(version) => Some(version),
+            Self::Documents => None,
+        }
+    }
+}
+
+/// How much a program asks, in the Agent Client Protocol.
+#[derive(Debug)]
+pub(super) struct Mode {
+    /// The session mode.
+    pub(super) id: Option<&'static str>,
+    /// Variables.
+    pub(super) env: &'static [(&'static str, &'static str)],
+    /// Arguments.
+    pub(super) args: &'static [&'static str],
+}
+
+impl Mode {
+    const fn named(id: &'static str) -> Self {
+        Self { id: Some(id), env: &[], args: &[] }
+    }
 }
 
 /// A way to a model's service.
@@ -94,167 +164,7 @@ pub(super) struct Renewed {
 const BEARER: &str = "Bearer ";
 const OPENAI: &str = "https://api.openai.com/v1";
 
-const CLAUDE: Preset = Preset {
-    name: "claude",
-    title: "Claude Code",
-    program: "claude",
-    install: "npm install -g @anthropic-ai/claude-code",
-    tried: "2.1.330",
-    // The jail is the boundary: no person is there to answer a question for permission.
-    args: &["-p", "--output-format", "stream-json", "--verbose", "--permission-mode", "bypassPermissions"],
-    model_args: &["--model", "{model}"],
-    needs_model: false,
-    shell: None,
-    stream: Reader::Claude,
-    env: &[
-        ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
-        // Ten retries of a refused key take five minutes; six take half a minute.
-        ("CLAUDE_CODE_MAX_RETRIES", "6"),
-        ("DISABLE_AUTOUPDATER", "1"),
-        ("DISABLE_ERROR_REPORTING", "1"),
-        ("DISABLE_TELEMETRY", "1"),
-    ],
-    access: &[
-        Access {
-            secret: "anthropic",
-            title: "a key of Anthropic's API",
-            variables: &["ANTHROPIC_API_KEY"],
-            login: None,
-            upstream: "https://api.anthropic.com",
-            header: "x-api-key",
-            prefix: "",
-            base_url: &["ANTHROPIC_BASE_URL"],
-            token: &["ANTHROPIC_API_KEY"],
-        },
-        Access {
-            secret: "claude-subscription",
-            title: "a subscription's token, as `claude setup-token` prints it",
-            variables: &["CLAUDE_CODE_OAUTH_TOKEN"],
-            login: None,
-            upstream: "https://api.anthropic.com",
-            header: "authorization",
-            prefix: BEARER,
-            base_url: &["ANTHROPIC_BASE_URL"],
-            token: &["CLAUDE_CODE_OAUTH_TOKEN"],
-        },
-        Access {
-            secret: "claude-login",
-            title: "the log-in of Claude Code itself",
-            variables: &[],
-            login: Some(Login {
-                folder_in: "CLAUDE_CONFIG_DIR",
-                folder: ".claude",
-                file: ".credentials.json",
-                token: "/claudeAiOauth/accessToken",
-                expires: Some("/claudeAiOauth/expiresAt"),
-                header: None,
-                command: "claude /login",
-                renewal: None,
-            }),
-            upstream: "https://api.anthropic.com",
-            header: "authorization",
-            prefix: BEARER,
-            base_url: &["ANTHROPIC_BASE_URL"],
-            token: &["CLAUDE_CODE_OAUTH_TOKEN"],
-        },
-    ],
-};
-
-const CODEX: Preset = Preset {
-    name: "codex",
-    title: "Codex",
-    program: "codex",
-    install: "npm install -g @openai/codex",
-    tried: "0.169.0",
-    // Its own sandbox fails inside of a jail, where no further user namespace can be made.
-    args: &["exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"],
-    model_args: &["--model", "{model}"],
-    needs_model: false,
-    // It reads its address from its configuration alone.
-    shell: Some(
-        "mkdir -p \"$HOME/.codex\" && exec \"$@\" -c check_for_update_on_startup=false -c analytics.enabled=false \
-         -c 'model_provider=\"provost\"' -c 'model_providers.provost.name=\"provost\"' \
-         -c \"model_providers.provost.base_url=\\\"$OPENAI_BASE_URL\\\"\" \
-         -c 'model_providers.provost.env_key=\"OPENAI_API_KEY\"' -c 'model_providers.provost.wire_api=\"responses\"' -",
-    ),
-    stream: Reader::Codex,
-    env: &[],
-    access: &[
-        Access {
-            secret: "openai",
-            title: "a key of OpenAI's API",
-            variables: &["OPENAI_API_KEY", "CODEX_API_KEY"],
-            login: None,
-            upstream: OPENAI,
-            header: "authorization",
-            prefix: BEARER,
-            base_url: &["OPENAI_BASE_URL"],
-            token: &["OPENAI_API_KEY"],
-        },
-        Access {
-            secret: "codex-login",
-            title: "the log-in of Codex itself",
-            variables: &[],
-            login: Some(Login {
-                folder_in: "CODEX_HOME",
-                folder: ".codex",
-                file: "auth.json",
-                token: "/tokens/access_token",
-                expires: None,
-                header: Some(("chatgpt-account-id", "/tokens/account_id")),
-                command: "codex login",
-                renewal: Some(Renewed {
-                    endpoint: "https://auth.openai.com/oauth/token",
-                    client_id: "app_EMoamEEZ73f0CkXaXp7hrann",
-                    tokens: "/tokens",
-                    renewed_at: "/last_refresh",
-                }),
-            }),
-            upstream: "https://chatgpt.com/backend-api/codex",
-            header: "authorization",
-            prefix: BEARER,
-            base_url: &["OPENAI_BASE_URL"],
-            token: &["OPENAI_API_KEY"],
-        },
-    ],
-};
-
-const GEMINI: Preset = Preset {
-    name: "gemini",
-    title: "Gemini CLI",
-    program: "gemini",
-    install: "npm install -g @google/gemini-cli",
-    tried: "0.61.0",
-    args: &["-o", "stream-json", "--approval-mode", "yolo", "--skip-trust"],
-    model_args: &["--model", "{model}"],
-    needs_model: false,
-    // It takes no key without a setting that says so.
-    shell: Some(
-        "mkdir -p \"$HOME/.gemini\" && printf %s '{\"security\":{\"auth\":{\"selectedType\":\"gemini-api-key\"}},\
-         \"privacy\":{\"usageStatisticsEnabled\":false},\"general\":{\"enableAutoUpdate\":false},\
-         \"telemetry\":{\"enabled\":false}}' > \"$HOME/.gemini/settings.json\" && exec \"$@\"",
-    ),
-    stream: Reader::Gemini,
-    env: &[],
-    access: &[Access {
-        secret: "gemini",
-        title: "a key of the Gemini API",
-        variables: &["GEMINI_API_KEY"],
-        login: None,
-        upstream: "https://generativelanguage.googleapis.com",
-        header: "x-goog-api-key",
-        prefix: "",
-        base_url: &["GOOGLE_GEMINI_BASE_URL"],
-        token: &["GEMINI_API_KEY"],
-    }],
-};
-
-/// One address and one model, in the place of OpenCode's list of providers.
-const OPENCODE_CONFIG: &str = "{\"autoupdate\":false,\"share\":\"disabled\",\"model\":\"provost/{env:DEVIT_MODEL_USED}\",\
-     \"provider\":{\"provost\":{\"npm\":\"@ai-sdk/openai-compatible\",\"name\":\"provost\",\"options\":\
-     {\"baseURL\":\"{env:OPENAI_BASE_URL}\",\"apiKey\":\"{env:OPENAI_API_KEY}\"},\
-     \"models\":{\"{env:DEVIT_MODEL_USED}\":{}}}}}";
-
+/// Services that speak OpenAI's protocol.
 const OPENAI_COMPATIBLE: [Access; 2] = [
     Access {
         secret: "openai",
@@ -280,93 +190,17 @@ const OPENAI_COMPATIBLE: [Access; 2] = [
     },
 ];
 
-const OPENCODE: Preset = Preset {
-    name: "opencode",
-    title: "OpenCode",
-    program: "opencode",
-    install: "npm install -g opencode-ai",
-    tried: "1.18.33",
-    args: &["run", "--format", "json", "--auto"],
-    model_args: &["--model", "provost/{model}"],
-    needs_model: true,
-    shell: None,
-    stream: Reader::OpenCode,
-    env: &[
-        ("OPENCODE_CONFIG_CONTENT", OPENCODE_CONFIG),
-        ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
-        ("OPENCODE_DISABLE_DEFAULT_PLUGINS", "1"),
-        ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1"),
-        ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
-        // A stand-in lies where the jail keeps a setting from being made, and stops it; one that is there could name another address.
-        ("OPENCODE_DISABLE_PROJECT_CONFIG", "1"),
-        ("OPENCODE_DISABLE_SHARE", "1"),
-    ],
-    access: &OPENAI_COMPATIBLE,
-};
-
-const COPILOT: Preset = Preset {
-    name: "copilot",
-    title: "Copilot CLI",
-    program: "copilot",
-    install: "npm install -g @github/copilot",
-    tried: "1.0.102",
-    args: &["-p", "{prompt}", "--output-format", "json", "--allow-all-tools", "--disable-client-telemetry"],
-    model_args: &["--model", "{model}"],
-    needs_model: true,
-    shell: None,
-    stream: Reader::Copilot,
-    env: &[
-        ("COPILOT_AUTO_UPDATE", "false"),
-        ("COPILOT_OFFLINE", "true"),
-        ("COPILOT_PROVIDER_TYPE", "openai"),
-    ],
-    access: &[Access {
-        secret: "copilot-provider",
-        title: "a key of a service that speaks OpenAI's protocol (a GitHub log-in cannot be kept out of the jail)",
-        variables: &["COPILOT_PROVIDER_API_KEY", "OPENAI_API_KEY"],
-        login: None,
-        upstream: OPENAI,
-        header: "authorization",
-        prefix: BEARER,
-        base_url: &["COPILOT_PROVIDER_BASE_URL"],
-        token: &["COPILOT_PROVIDER_API_KEY"],
-    }],
-};
-
-const QWEN: Preset = Preset {
-    name: "qwen",
-    title: "Qwen Code",
-    program: "qwen",
-    install: "npm install -g @qwen-code/qwen-code",
-    tried: "0.24.4",
-    args: &["-o", "stream-json", "--approval-mode", "yolo", "--auth-type", "openai"],
-    model_args: &["--model", "{model}"],
-    needs_model: true,
-    shell: Some(
-        "mkdir -p \"$HOME/.qwen\" && printf %s '{\"privacy\":{\"usageStatisticsEnabled\":false},\
-         \"general\":{\"enableAutoUpdate\":false}}' > \"$HOME/.qwen/settings.json\" && exec \"$@\"",
-    ),
-    stream: Reader::Claude,
-    env: &[],
-    access: &[
-        Access {
-            secret: "dashscope",
-            title: "a key of Alibaba's Model Studio",
-            variables: &["DASHSCOPE_API_KEY"],
-            login: None,
-            upstream: "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
-            header: "authorization",
-            prefix: BEARER,
-            base_url: &["OPENAI_BASE_URL"],
-            token: &["OPENAI_API_KEY"],
-        },
-        OPENAI_COMPATIBLE[0],
-        OPENAI_COMPATIBLE[1],
-    ],
-};
-
 /// Every program.
-pub(super) const PRESETS: &[&Preset] = &[&CLAUDE, &CODEX, &GEMINI, &OPENCODE, &COPILOT, &QWEN];
+pub(super) const PRESETS: &[&Preset] = &[
+    &claude::PRESET,
+    &codex::PRESET,
+    &gemini::PRESET,
+    &opencode::PRESET,
+    &copilot::PRESET,
+    &qwen::PRESET,
+    &documented::GOOSE,
+    &documented::CURSOR,
+];
 
 /// The row of a name.
 pub(super) fn named(name: &str) -> Option<&'static Preset> {

@@ -9,7 +9,9 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::failures::next_of;
 use super::file::SettingsFile;
+use super::find;
 use crate::args::duration;
 use crate::cli_error::{DONE, FAILED, INTERRUPTED};
 use crate::follow::waiting_for;
@@ -95,6 +97,9 @@ pub(super) fn run(here: &RepoContext, asked: &Try) -> Result<u8, CliError> {
                 _interrupted = tokio::signal::ctrl_c() => Ok(true),
             }
         })?;
+        if !tried.ok {
+            tried.missing.extend(old_node(agent));
+        }
         if interrupted {
             let stop = task_command("task cancel", tried.task.as_deref().unwrap_or("ID"), "");
             out::note(format!("\nstop it: {stop}"));
@@ -127,7 +132,7 @@ fn entry<'a>(
         let near = nearest(name.as_str(), config.agents.iter().map(|it| it.id.as_str()));
         CliError::of(format!("no agent {name} is configured")).next(match near {
             Some(near) => format!("did you mean {near}?"),
-            None => "provost agent add claude|codex|gemini|opencode|copilot|qwen".into(),
+            None => "provost agent add claude|codex|gemini|opencode|copilot|qwen|goose|cursor".into(),
         })
     })
 }
@@ -173,6 +178,18 @@ fn before(here: &RepoContext, agent: &AgentConfig, worker: &Worker) -> Vec<Missi
         }
     }
     missing
+}
+
+/// A Node.js that is older than the program asks for. Some work all the same, so that it is told after a failure alone.
+fn old_node(agent: &AgentConfig) -> Option<Missing> {
+    let (needed, node) = find::old_node_of(&agent.command)?;
+    Some(Missing {
+        what: format!("it asks for Node.js {needed} or newer, and its entry starts it with {node}"),
+        next: format!(
+            "install Node.js {needed}, then: provost agent remove {0}, and provost agent add … --name {0}",
+            agent.id
+        ),
+    })
 }
 
 /// Has it answer, and looks at how that ended.
@@ -274,60 +291,6 @@ fn stderr_of(task: &wire::Task) -> String {
     let details = task.notes.last().and_then(|it| it.details.as_ref());
     let text = details.and_then(|it| it.get("stderr")).and_then(Value::as_str);
     text.unwrap_or_default().to_owned()
-}
-
-/// Words of a failure, and what to do about it. The first that is found counts.
-const KNOWN: &[(&[&str], &str)] = &[
-    (
-        &["has expired", "token_expired", "refresh token"],
-        "log in again outside of the jail, then: provost agent try {name}",
-    ),
-    (
-        &[
-            "not logged in",
-            "/login",
-            "401",
-            "invalid x-api-key",
-            "api key",
-            "api_key",
-            "authentication",
-            "auth method",
-            "unauthorized",
-        ],
-        "put in another key: provost secret remove NAME, then provost agent remove {name} and provost agent add",
-    ),
-    (
-        &["quota", "credit balance", "billing", "insufficient", "402"],
-        "look at the account at the model's service; it takes the key and has nothing left",
-    ),
-    (
-        &["429", "rate limit", "rate_limit", "overloaded", "529"],
-        "wait a while, then: provost agent try {name}",
-    ),
-    (
-        &["is not among the hosts", "may reach", "host_not_allowed", "is not granted"],
-        "add the host to `hosts` in the entry of {name}, and let a rule allow it",
-    ),
-    (
-        &["creating new namespace failed", "bwrap", "no permissions to create new namespace", "landlock"],
-        "switch the program's own sandbox off in its entry: two do not nest",
-    ),
-    (
-        &["env: node", "node: not found", "cannot find module"],
-        "provost agent remove {name}, then provost agent add: the program has moved",
-    ),
-    (&["not found", "no such file", "enoent"], "provost jail explain {name} shows what it sees"),
-    (&["approval", "denied"], "provost approval list, then: provost agent try {name}"),
-    (&["model"], "name another model: provost agent remove {name}, then provost agent add … --model NAME"),
-];
-
-fn next_of(name: &AgentId, task: &str, what: &str, said: &str) -> String {
-    let text = format!("{what}\n{said}").to_lowercase();
-    let known = KNOWN.iter().find(|(words, _)| words.iter().any(|word| text.contains(word)));
-    match known {
-        Some((_, next)) => next.replace("{name}", name.as_str()),
-        None => task_command("task show", task, ""),
-    }
 }
 
 /// Where the journal ends now.

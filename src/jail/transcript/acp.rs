@@ -40,9 +40,21 @@ pub(super) fn read(said: &mut Said, line: &Value) -> bool {
 
 fn chunk(said: &mut Said, line: &Value) {
     let words = line.pointer("/content/text").and_then(Value::as_str).unwrap_or_default();
-    // Qwen Code tells its usage in a piece without text.
+    // Qwen Code tells what each of its requests has used, in a piece without text.
     if let Some(usage) = line.pointer("/_meta/usage") {
+        let before = std::mem::take(&mut said.used);
         used(said, usage);
+        let now = &mut said.used;
+        now.cost_usd = before.cost_usd;
+        for (now, before) in [
+            (&mut now.input, before.input),
+            (&mut now.output, before.output),
+            (&mut now.reasoning, before.reasoning),
+            (&mut now.cache_read, before.cache_read),
+            (&mut now.cache_write, before.cache_write),
+        ] {
+            *now = now.zip(before).map(|(now, before)| now.saturating_add(before)).or(*now).or(before);
+        }
     }
     if !words.is_empty() {
         said.speaks_on(words, true);
@@ -113,17 +125,20 @@ fn own(said: &mut Said, line: &Value) {
 /// Tokens of the turn, under the names that agents give them.
 fn used(said: &mut Said, usage: &Value) {
     let before = said.used_before;
-    let count = |names: &[&str], before: Option<u64>| {
-        let told = names.iter().find_map(|name| usage.get(name).and_then(Value::as_u64));
-        told.map(|it| it.saturating_add(before.unwrap_or_default()))
-    };
+    let told = |names: &[&str]| names.iter().find_map(|name| usage.get(name).and_then(Value::as_u64));
+    let with = |told: Option<u64>, before: Option<u64>| told.map(|it| it.saturating_add(before.unwrap_or_default()));
+    let (read, written) = (told(&["inputTokens", "input_tokens"]), told(&["outputTokens", "output_tokens"]));
+    let cached = told(&["cachedReadTokens", "cachedInputTokens"]);
+    // Where the cache's tokens are among those that were read, the sum of all shows it.
+    let all = read.zip(written).and_then(|(read, written)| read.checked_add(written));
+    let among = cached.filter(|_| all == told(&["totalTokens"])).unwrap_or_default();
     let used = &mut said.used;
-    used.input = count(&["inputTokens", "input_tokens"], before.input).or(used.input);
-    used.output = count(&["outputTokens", "output_tokens"], before.output).or(used.output);
-    used.reasoning = count(&["thoughtTokens", "reasoningOutputTokens"], before.reasoning).or(used.reasoning);
-    used.cache_read =
-        count(&["cachedReadTokens", "cachedInputTokens"], before.cache_read).or(used.cache_read);
-    used.cache_write = count(&["cachedWriteTokens"], before.cache_write).or(used.cache_write);
+    used.input = with(read.map(|it| it.saturating_sub(among)), before.input).or(used.input);
+    used.output = with(written, before.output).or(used.output);
+    let reasoning = told(&["thoughtTokens", "reasoningOutputTokens"]);
+    used.reasoning = with(reasoning, before.reasoning).or(used.reasoning);
+    used.cache_read = with(cached, before.cache_read).or(used.cache_read);
+    used.cache_write = with(told(&["cachedWriteTokens"]), before.cache_write).or(used.cache_write);
 }
 
 /// The cost so far, which is a running total; a claim that is no sum of money does not count.

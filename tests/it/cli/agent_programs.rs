@@ -3,6 +3,7 @@
 
 mod cost;
 mod hostile;
+mod spoken;
 
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
@@ -77,7 +78,9 @@ fn at(server: &Server) -> String {
 /// Adds a program whose model's service is this one.
 fn add(world: &World, server: &Server, program: &str, more: &[&str]) -> Output {
     let upstream = at(server);
-    let args = [&["agent", "add", program, "--upstream", &upstream, "--key-from", "MY_KEY"], more].concat();
+    let args =
+        [&["agent", "add", program, "--one-shot", "--upstream", &upstream, "--key-from", "MY_KEY"], more]
+            .concat();
     command(world, &args).env("MY_KEY", KEY).output().unwrap()
 }
 

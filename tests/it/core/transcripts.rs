@@ -151,3 +151,23 @@ fn each_form_of_the_settings_has_a_reader() {
     assert_eq!(readers, forms.map(|it| format!("{it:?}")));
     assert_eq!(Reader::named("claude"), None);
 }
+
+/// Qwen Code's usage of each request is added up, and what came out of the cache is counted once.
+#[test]
+fn what_each_request_of_qwen_code_has_used_is_added_up() {
+    let piece = |usage: serde_json::Value| json!({ "sessionUpdate": "agent_message_chunk", "content": { "type": "text", "text": "" }, "_meta": { "usage": usage } });
+    let qwen = json!({ "inputTokens": 100, "outputTokens": 25, "totalTokens": 125, "thoughtTokens": 0, "cachedReadTokens": 7 });
+    let text = format!("{}\n{}\n", piece(qwen.clone()), piece(qwen));
+    let read = Transcript::of(Reader::Acp, &text);
+    let used = read.used();
+    assert_eq!((used.input, used.output, used.cache_read), (Some(186), Some(50), Some(14)));
+    // Where the sum has the cache's beside those that were read, they stay.
+    let claude =
+        json!({ "inputTokens": 186, "outputTokens": 50, "totalTokens": 250, "cachedReadTokens": 14 });
+    let text = format!("{}\n", json!({ "provost": "end", "stopReason": "end_turn", "usage": claude }));
+    let used = Transcript::of(Reader::Acp, &text).used();
+    assert_eq!((used.input, used.output, used.cache_read), (Some(186), Some(50), Some(14)));
+    let huge = json!({ "inputTokens": u64::MAX, "outputTokens": u64::MAX, "totalTokens": 1 });
+    let text = format!("{}\n{}\n", piece(huge.clone()), piece(huge));
+    assert_eq!(Transcript::of(Reader::Acp, &text).used().input, Some(u64::MAX));
+}

@@ -35,6 +35,8 @@ mod runs;
 mod seatbelt;
 mod secrets;
 mod shared_files;
+#[cfg(target_os = "linux")]
+mod terminals;
 mod trial;
 mod walls;
 mod worker_door;

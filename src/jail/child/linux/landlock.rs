@@ -16,7 +16,7 @@ use landlock::{
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 
 use super::confined::JailPaths;
-use super::{about, sys};
+use super::{about, sys, terminals};
 use crate::layer::Layer;
 use crate::plan::{Plan, Tier};
 
@@ -131,6 +131,13 @@ impl Rules {
         let device = (AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::Truncate) & all;
         for name in ["null", "zero", "full", "random", "urandom", "tty"] {
             self.allow(open_strictly(&Path::new("/dev").join(name))?, device)?;
+        }
+        // Its own alone: without its own root, those of the host would be there.
+        if plan.tier == Tier::Ns
+            && !plan.lacks(Layer::Root)
+            && let Some(terminals) = open_system(Path::new(terminals::FOLDER))?
+        {
+            self.allow(terminals, (device | AccessFs::ReadDir | AccessFs::IoctlDev) & all)?;
         }
         Ok(())
     }

@@ -29,6 +29,7 @@ mod sockets;
 mod spare_stubs;
 mod supervisor;
 mod sys;
+mod terminals;
 mod watch;
 
 use std::fmt;

@@ -13,7 +13,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 
 use super::mount_stubs::{Bind, MountView};
 use super::sys::{self, NODEV, NOEXEC, NOSUID, RDONLY};
-use super::{about, step};
+use super::{about, step, terminals};
 use crate::control::{SetupError, Step};
 use crate::layer::Layer;
 use crate::plan::{DOOR_SOCKET, DoorSocket, KEPT_HOME, Plan};
@@ -57,7 +57,10 @@ pub(super) fn build(plan: &Plan, binds: &[Bind]) -> Result<(), SetupError> {
         }
         system.iter().try_for_each(attach)
     })?;
-    step(plan, Step::Devices, || attach_devices(&devices))?;
+    step(plan, Step::Devices, || {
+        attach_devices(&devices)?;
+        terminals::new_instance()?.map_or(Ok(()), terminals::attach)
+    })?;
     step(plan, Step::Binds, || attach_sources(&sources, binds))?;
     step(plan, Step::Binds, || entrance.iter().chain(&home).try_for_each(attach))?;
     step(plan, Step::Proc, || proc(plan))?;

@@ -52,6 +52,8 @@ pub(super) struct Facts {
     pub(super) network: String,
     /// The host's user namespace, by its number.
     pub(super) users: String,
+    /// The file system of the host's terminals, by its number.
+    pub(super) terminals: u64,
     /// Processes to start at once. Many where a limit is expected, to be told from what others of this user
     /// start and end meanwhile; few where there is none.
     pub(super) forks: u32,

@@ -80,7 +80,10 @@ pub(super) const ATTEMPTS: &[Attempt] = &[
     ("tty.tiocsti_highbits", |_, _| type_into_the_terminal(1 << 32 | TIOCSTI)),
     ("tty.dev_tty", |_, _| by(File::open("/dev/tty"), "the daemon's terminal")),
     // Not in the table of the first suite.
-    ("tty.pty_allocate", |_, _| by(OpenOptions::new().read(true).write(true).open("/dev/ptmx"), "made")),
+    ("tty.pty_allocate", |f, _| {
+        of_the_host(f, OpenOptions::new().read(true).write(true).open("/dev/ptmx"), "made")
+    }),
+    ("tty.pts_list", |f, _| of_the_host(f, fs::read_dir("/dev/pts"), "seen")),
     ("ns.clone_pid", |_, _| {
         child_or_not(call(
             libc::SYS_clone,
@@ -109,6 +112,21 @@ pub(super) const ATTEMPTS: &[Attempt] = &[
     }),
     ("kern.memfd_setuid", memfd_setuid),
 ];
+
+/// The number of the file system that `/dev/pts` is.
+pub(super) fn terminals() -> std::io::Result<u64> {
+    use std::os::unix::fs::MetadataExt as _;
+    fs::metadata("/dev/pts").map(|it| it.dev())
+}
+
+/// Those of a jail's own count for nothing.
+fn of_the_host<T>(f: &Facts, done: std::io::Result<T>, what: &str) -> Outcome {
+    match (done, terminals()) {
+        (Err(error), _) => shut(error),
+        (Ok(_), Ok(own)) if own != f.terminals => shut(format!("{what} among its own")),
+        (Ok(_), _) => open(what),
+    }
+}
 
 fn flag(flags: i32) -> usize {
     flags as usize

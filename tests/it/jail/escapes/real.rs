@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use serde_json::json;
 
 use super::intruder::{Facts, Saw};
+use super::kernel;
 use super::roles::INTRUDER;
 use super::stand_in::link;
 use super::table::{self, Held};
@@ -57,6 +58,7 @@ fn facts(world: &World, daemon: &Daemon, socket: &Path, only: &[&str]) -> Facts 
         shared: world.path("none"),
         network: link("/proc/self/ns/net"),
         users: link("/proc/self/ns/user"),
+        terminals: kernel::terminals().unwrap(),
         forks: 0,
         only: only.iter().map(|only| (*only).to_owned()).collect(),
     }

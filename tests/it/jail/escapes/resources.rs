@@ -27,6 +27,9 @@ const SHARE: u64 = 2 * WORKERS as u64;
 /// Signals that may wait in a jail, where the user's part is not less.
 const PENDING_SIGNALS: usize = 1_024;
 
+/// Terminals that a jail has.
+const TERMINALS: usize = 32;
+
 /// Descriptors that one message carries.
 const PER_MESSAGE: usize = 253;
 
@@ -101,6 +104,11 @@ pub(super) const ATTEMPTS: &[Attempt] = &[
             call(libc::SYS_rt_sigqueueinfo, [to, signal as usize, address(&mut info)]).ok()
         };
         more_than((0..=PENDING_SIGNALS).map_while(queue).count(), PENDING_SIGNALS, "signals that wait")
+    }),
+    ("res.terminals", |_, _| {
+        let make = |_| fs::OpenOptions::new().read(true).write(true).open("/dev/ptmx").ok();
+        let held: Vec<File> = (0..2 * TERMINALS).map_while(make).collect();
+        more_than(held.len(), TERMINALS, "terminals")
     }),
     ("res.descriptors_in_flight", |_, _| match in_flight(2 * (OPEN_FILES as usize + PER_MESSAGE)) {
         Ok(sent) => open(format!("{sent} descriptors that nobody has received")),

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use super::calls::{self, c, call, text};
 use super::intruder::Facts;
-use super::{resources, roles};
+use super::{kernel, resources, roles};
 
 /// Is in the daemon's command line, and says that it is the daemon's.
 pub(super) const MARK: &str = "stand-in-of-the-daemon";
@@ -248,6 +248,7 @@ fn facts(order: &Order, doors: &Doors, shared: &Shared) -> Facts {
         shared: shared.file.clone(),
         network: link("/proc/self/ns/net"),
         users: link("/proc/self/ns/user"),
+        terminals: kernel::terminals().unwrap(),
         forks: order.forks(),
         only: order.only.clone(),
     }

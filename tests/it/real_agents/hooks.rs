@@ -1,0 +1,101 @@
+//! Two hosts of a person's own at one file, with Provost's hooks and no jail: the real Claude Code writes it first, and the real
+//! Codex is stopped at its write.
+
+use std::fs;
+use std::process::{Child, Command, Stdio};
+
+use super::{Model, said, until_some, with_programs};
+use crate::support::World;
+
+const CODE: &str = "export function add(a: number, b: number): number {\n  return a + b\n}\n\n\
+                    export function sub(a: number, b: number): number {\n  return a - b\n}\n";
+
+/// A program as a person starts it in the repository: with Provost on its `PATH`, and its model's service here.
+fn host(world: &World, program: &str, args: &[&str]) -> Command {
+    let environment = with_programs(world, &[]);
+    let mut command = Command::new("env");
+    command.arg(program).args(args).current_dir(world.repo()).env_clear();
+    command.envs(environment.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.env("PROVIDER_KEY", super::key()).stdin(Stdio::null());
+    for (name, value) in [
+        ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+        ("DISABLE_AUTOUPDATER", "1"),
+        ("DISABLE_TELEMETRY", "1"),
+    ] {
+        command.env(name, value);
+    }
+    command
+}
+
+/// Codex asks its model and does what that says. Answers what it has written to its output.
+fn codex(world: &World, model: &Model, words: &str) -> String {
+    let url = format!("model_providers.stub.base_url=\"{}/v1\"", model.url());
+    fs::create_dir_all(world.home().join(".codex")).unwrap();
+    let args = [
+        "exec",
+        "--trust",
+        "--skip-git-repo-check",
+        "--json",
+        "--dangerously-bypass-hook-trust",
+        "--dangerously-bypass-approvals-and-sandbox",
+        "-c",
+        "model=\"a-model\"",
+        "-c",
+        "model_provider=\"stub\"",
+        "-c",
+        "model_providers.stub.name=\"stub\"",
+        "-c",
+        &url,
+        "-c",
+        "model_providers.stub.wire_api=\"responses\"",
+        "-c",
+        "model_providers.stub.env_key=\"PROVIDER_KEY\"",
+        words,
+    ];
+    said(&host(world, "codex", &args).output().unwrap())
+}
+
+/// Ended when dropped.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _gone = self.0.kill();
+        let _status = self.0.wait();
+    }
+}
+
+#[test]
+fn the_second_of_two_real_hosts_is_stopped_at_its_write() {
+    let world = World::new();
+    fs::write(world.repo().join("sums.ts"), CODE).unwrap();
+    let _daemon = world.start();
+    for name in ["claude", "codex"] {
+        let installed = with_programs(&world, &["hook", "install", name]).output().unwrap();
+        assert!(installed.status.success(), "{}", said(&installed));
+    }
+    let (first, second) = (Model::start(&world, "first.log"), Model::start(&world, "second.log"));
+    let goal = "Do this: [[edit sums.ts|return a + b|return b + a]] [[hang]]";
+    let mut claude = host(&world, "claude", &["-p", goal, "--permission-mode", "acceptEdits"]);
+    claude.env("ANTHROPIC_BASE_URL", first.url()).env("ANTHROPIC_API_KEY", super::key());
+    let _claude = Running(claude.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    let file = || fs::read_to_string(world.repo().join("sums.ts")).unwrap();
+    until_some("Claude Code writes the file", || file().contains("return b + a").then_some(()));
+    let locks = world.command(&["lock", "list", "--json"]).output().unwrap();
+    assert!(said(&locks).contains("sums.ts"), "what it has written is held: {}", said(&locks));
+
+    let words = "Do this: [[patch sums.ts|  return b + a|  return a + b + 0]]";
+    let output = codex(&world, &second, words);
+    assert!(!file().contains("a + b + 0"), "Codex wrote over it: {output}");
+    let told = second.results();
+    assert!(told.contains("Not written: another agent works on it"), "{told}\n{output}");
+    assert!(told.contains("sums.ts:add"), "it is told what is held: {told}");
+    // What is beside it is free.
+    let words = "Do this: [[patch sums.ts|  return a - b|  return a - b - 0]]";
+    let output = codex(&world, &second, words);
+    assert!(
+        file().contains("a - b - 0") && file().contains("return b + a"),
+        "{output}\n{}",
+        second.results()
+    );
+}

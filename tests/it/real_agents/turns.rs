@@ -1,0 +1,107 @@
+//! Whole turns over ACP: files are written in the copy, the key stays outside, tokens are counted, and a run that is cancelled is
+//! gone.
+
+use serde_json::{Value, json};
+
+use super::{CLAUDE, CODEX, GEMINI, Program, QWEN, Set, claimed, eventually, last, look, order, until_some};
+
+/// `agent try`, a turn that writes a file, and a search for the key.
+#[track_caller]
+fn works(program: Program) {
+    let set = Set::up(program, &[], &[]);
+    let tried = set.json(&["agent", "try", program.name, "--no-start"]);
+    assert_eq!((&tried["ok"], &tried["answer"]), (&json!(true), &json!("PROVOST-READY")), "{tried:#}");
+    let before = set.model.heard().len();
+    let task = set.done(&order(&format!("[[write made.txt hi]] {}", look())));
+    assert_eq!(task["state"], "completed", "{task:#}\n{:#?}", set.model.heard());
+    assert_eq!(set.paths(&task), ["made.txt", "seen.txt"], "{task:#}\n{}", set.model.results());
+    assert!(!set.world.repo().join("made.txt").exists(), "it works in a copy");
+    let changed = set.changed(&task);
+    assert!(changed.contains("+hi\n") && changed.contains("+key: []\n"), "{changed}");
+    assert!(changed.contains("+token: [") && !changed.contains("+token: []"), "the search finds: {changed}");
+    set.brought_the_key();
+    counted(program, &task, &claimed(&set.model.heard()[before..]));
+    assert!(!set.world.log().contains(&super::key()));
+}
+
+/// What the program reports of the tokens is what its model's service has claimed, as far as it reports them.
+#[track_caller]
+fn counted(program: Program, task: &Value, claimed: &Value) {
+    let used = last(task, "metadata");
+    let found = json!([used["tokens_input"], used["tokens_cache_read"], used["tokens_output"]]);
+    match program.name {
+        // It reports no cache, and adds what came out of it to what was read.
+        "gemini" => {
+            let sum = claimed[0].as_u64().unwrap() + claimed[1].as_u64().unwrap();
+            assert_eq!(found, json!([sum, null, claimed[2]]), "{used:#}");
+        }
+        _ => assert_eq!(found, *claimed, "{used:#}"),
+    }
+}
+
+/// A run that waits for its model is cancelled, and nothing of it is left.
+#[track_caller]
+fn is_cancelled(program: Program) {
+    let set = Set::up(program, &[], &[]);
+    let begun = set.run(&[
+        "delegate",
+        &order("[[write made.txt hi]] [[hang]]"),
+        "--worker",
+        program.name,
+        "--task",
+        "t-1",
+    ]);
+    assert!(begun.status.success(), "{}", super::said(&begun));
+    until_some("the model is asked and does not answer", || {
+        set.model.heard().iter().any(|it| it["method"] == "hang").then_some(())
+    });
+    assert!(!set.is_quiet(), "its processes are there");
+    let cancelled = set.run(&["task", "cancel", "t-1"]);
+    assert!(cancelled.status.success(), "{}", super::said(&cancelled));
+    eventually("no process of it is left", || set.is_quiet());
+    let task = until_some("its changes are on its record", || {
+        let task = set.json(&["task", "show", "t-1"]);
+        (task["state"] == "cancelled" && !set.paths(&task).is_empty()).then_some(task)
+    });
+    assert_eq!(set.paths(&task), ["made.txt"], "what it had written is offered: {task:#}");
+}
+
+#[test]
+fn claude_writes_a_file_and_never_sees_the_key() {
+    works(CLAUDE);
+}
+
+#[test]
+fn codex_writes_a_file_and_never_sees_the_key() {
+    works(CODEX);
+}
+
+#[test]
+fn gemini_writes_a_file_and_never_sees_the_key() {
+    works(GEMINI);
+}
+
+#[test]
+fn qwen_writes_a_file_and_never_sees_the_key() {
+    works(QWEN);
+}
+
+#[test]
+fn claude_is_cancelled_in_the_middle_of_a_turn() {
+    is_cancelled(CLAUDE);
+}
+
+#[test]
+fn codex_is_cancelled_in_the_middle_of_a_turn() {
+    is_cancelled(CODEX);
+}
+
+#[test]
+fn gemini_is_cancelled_in_the_middle_of_a_turn() {
+    is_cancelled(GEMINI);
+}
+
+#[test]
+fn qwen_is_cancelled_in_the_middle_of_a_turn() {
+    is_cancelled(QWEN);
+}
