@@ -9,9 +9,9 @@ use super::cli_error::{DONE, FAILED};
 use super::identity::IdentityArgs;
 use super::repo_context::wait_for;
 use super::tasks::meant;
-use super::{CliError, RepoContext, out};
+use super::{CliError, RepoContext, diff_colours, out};
 use provost_api::wire;
-use provost_base::{TaskId, shell_word, task_command, visible, visible_name};
+use provost_base::{TaskId, shell_word, task_command, visible_name};
 
 /// `provost task diff`.
 #[derive(Args, Debug)]
@@ -105,36 +105,12 @@ fn patch(it: &wire::Previewed) -> Result<(), CliError> {
             let (added, removed) = (it.added, it.removed);
             tell(&format!("{}: too long to be shown, {added} lines come and {removed} go", it.path));
         }
-        (_, Some(diff)) if std::io::stdout().is_terminal() => out::text_as_is(&colored(diff))?,
+        (_, Some(diff)) if std::io::stdout().is_terminal() => out::text_as_is(&diff_colours::drawn(diff))?,
         // A program gets it to the letter.
         (_, Some(diff)) => out::text_as_is(diff)?,
         (_, None) => {}
     }
     Ok(())
-}
-
-/// A difference for a terminal, which obeys nothing of it.
-fn colored(diff: &str) -> String {
-    let plain = std::env::var_os("NO_COLOR").is_some_and(|it| !it.is_empty());
-    let mut in_head = true;
-    let mut text = String::with_capacity(diff.len() * 2);
-    for line in diff.lines() {
-        in_head = line.starts_with("diff --git ") || (in_head && !line.starts_with("@@ "));
-        let color = match line.as_bytes().first() {
-            _ if in_head => "1",
-            Some(b'@') => "36",
-            Some(b'+') => "32",
-            Some(b'-') => "31",
-            _ => "",
-        };
-        let line = visible(line);
-        match color.is_empty() || plain {
-            true => text.push_str(&line),
-            false => text.push_str(&format!("\x1b[{color}m{line}\x1b[m")),
-        }
-        text.push('\n');
-    }
-    text
 }
 
 /// A file of a summary.

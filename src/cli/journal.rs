@@ -20,7 +20,7 @@ pub(super) enum Journal {
     Show(log::Log),
     /// Search tasks, messages and events by the words in them
     #[command(
-        after_help = "Examples:\n  provost journal search login\n  provost journal search \"token refresh\" --only messages\n  provost journal search src/auth.rs 'valid*' --json\n\nAll words have to be there, with the signs in them. What was pruned is not found."
+        after_help = "Examples:\n  provost journal search login\n  provost journal search \"token refresh\" --only messages\n  provost journal search src/auth.rs 'valid*' --json\n  provost journal search --all login\n\nAll words have to be there, with the signs in them. What was pruned is not found."
     )]
     Search(search::Search),
     /// Verify the whole chain, and that it still contains an anchor

@@ -28,19 +28,19 @@ const FLAGS: [&str; 1] = ["--json"];
 
 /// A repository and its daemon.
 #[derive(Serialize)]
-struct Repository {
-    root: String,
-    name: String,
+pub(super) struct Repository {
+    pub(super) root: String,
+    pub(super) name: String,
     /// Whether it is the one in which the command was typed.
-    here: bool,
+    pub(super) here: bool,
     /// `answers`, `slow`, `ended`, `down`, `damaged`, `other_version`, `refuses` or `unfit`.
-    state: &'static str,
+    pub(super) state: &'static str,
     /// Why, where it does not answer.
-    why: Option<String>,
+    pub(super) why: Option<String>,
     /// The next command, where there is one to type.
-    next: Option<String>,
+    pub(super) next: Option<String>,
     /// What needs its user, if the daemon has said so.
-    needs: Option<Needs>,
+    pub(super) needs: Option<Needs>,
 }
 
 /// All of them, for programs.
@@ -166,12 +166,36 @@ fn without_entry(here: &RepoContext) -> Result<Repository, CliError> {
     })
 }
 
+/// A daemon that is asked: where it is, a way to it, and whether it is the one around the command.
+pub(super) struct Running {
+    pub(super) places: Box<Places>,
+    pub(super) client: Client,
+    pub(super) here: bool,
+}
+
 /// Asks the daemons of all entries at the same time.
 fn ask_all(
     files: Vec<PathBuf>,
     environment: &Environment,
     here: Option<&RepoContext>,
 ) -> Result<Vec<Repository>, CliError> {
+    let one = |it: Running| async move { ask(&it.places, it.client, it.here).await };
+    each(files, environment, here, one, |silent| silent)
+}
+
+/// Has `ask` ask the daemon of each entry, all at the same time; what becomes of one that is not there, or does not answer in time,
+/// says `silent`.
+pub(super) fn each<T, A>(
+    files: Vec<PathBuf>,
+    environment: &Environment,
+    here: Option<&RepoContext>,
+    ask: impl Fn(Running) -> A + Clone + Send + Sync + 'static,
+    silent: impl Fn(Repository) -> T + Clone + Send + Sync + 'static,
+) -> Result<Vec<T>, CliError>
+where
+    T: Send + 'static,
+    A: Future<Output = T> + Send + 'static,
+{
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|err| CliError::of("the system has no resources left").because(err))?;
     let asked = runtime.block_on(async {
@@ -179,11 +203,16 @@ fn ask_all(
             .into_iter()
             .map(|path| {
                 let (environment, is_here) = (environment.clone(), here.map(|it| it.places.hash.clone()));
-                let token = environment.token.clone();
+                let (ask, silent) = (ask.clone(), silent.clone());
                 tokio::spawn(async move {
                     let file = path.clone();
-                    let asked = ask_one(path, environment, is_here, token);
-                    in_time(asked).await.unwrap_or_else(|| Some(slow_entry(&file)))
+                    let asked = async {
+                        match listed(path, environment, is_here).await? {
+                            Ok(running) => Some(ask(running).await),
+                            Err(it) => Some(silent(it)),
+                        }
+                    };
+                    in_time(asked).await.unwrap_or_else(|| Some(silent(slow_entry(&file))))
                 })
             })
             .collect();
@@ -202,19 +231,20 @@ async fn in_time<T>(asked: impl Future<Output = T>) -> Option<T> {
     tokio::time::timeout(Duration::from_millis(DAEMON_ASKED_MS), asked).await.ok()
 }
 
-async fn ask_one(
+/// What an entry leads to: a daemon that runs, or why there is none.
+async fn listed(
     path: PathBuf,
     environment: Environment,
     here: Option<String>,
-    token: Option<provost_base::Secret>,
-) -> Option<Repository> {
+) -> Option<Result<Running, Repository>> {
+    let token = environment.token.clone();
     let listed = tokio::task::spawn_blocking(move || daemons::look(&path, &environment)).await.ok()??;
     match listed {
         Listed::Runs { places, .. } => {
-            let is_here = here.as_deref() == Some(places.hash.as_str());
+            let here = here.as_deref() == Some(places.hash.as_str());
             // A token is for one daemon, and no other one is shown it.
-            let client = Client::at(places.own_socket()).showing(token.as_ref().filter(|_| is_here));
-            Some(ask(&places, client, is_here).await)
+            let client = Client::at(places.own_socket()).showing(token.as_ref().filter(|_| here));
+            Some(Ok(Running { places, client, here }))
         }
         Listed::Ended { entry, places } => {
             let root = entry.root.display().to_string();
@@ -223,17 +253,17 @@ async fn ask_one(
                 why: Some("its daemon has ended, and the repository is not there any more".into()),
                 ..row(&root, &entry.name, is_here, "ended")
             };
-            let Some(places) = places else { return Some(gone()) };
+            let Some(places) = places else { return Some(Err(gone())) };
             let look = move || down(&places, is_here, "ended", "its daemon was killed or has failed");
-            tokio::task::spawn_blocking(look).await.ok()
+            tokio::task::spawn_blocking(look).await.ok().map(Err)
         }
         Listed::Unfit { path, why } => {
             let text = path.display().to_string();
-            Some(Repository {
+            Some(Err(Repository {
                 why: Some(format!("this entry is not believed: it {why}")),
                 next: Some(format!("rm {}", shell_word(&text))),
                 ..row(&text, "?", false, "unfit")
-            })
+            }))
         }
     }
 }
@@ -242,7 +272,7 @@ fn row(root: &str, name: &str, here: bool, state: &'static str) -> Repository {
     Repository { root: root.into(), name: name.into(), here, state, why: None, next: None, needs: None }
 }
 
-fn of_places(places: &Places, here: bool, state: &'static str) -> Repository {
+pub(super) fn of_places(places: &Places, here: bool, state: &'static str) -> Repository {
     let name = places.root.file_name().unwrap_or(places.root.as_os_str()).to_string_lossy();
     row(&places.root.display().to_string(), &name, here, state)
 }
@@ -288,37 +318,48 @@ fn slow_entry(path: &Path) -> Repository {
 }
 
 async fn ask(places: &Places, client: Client, here: bool) -> Repository {
+    match needs_of(&client.keeping_connections()).await {
+        Ok((version, mut needs)) => {
+            if version != VERSION {
+                let run = program(places, here);
+                needs.notes.push(format!(
+                    "its daemon is {version}, and this program {VERSION}: {run} down, then {run} up"
+                ));
+            }
+            Repository { needs: Some(needs), ..of_places(places, here, "answers") }
+        }
+        Err(err) => failed(places, here, err).await,
+    }
+}
+
+/// A daemon that has been asked, and has not answered for this reason.
+pub(super) async fn failed(places: &Places, here: bool, err: ClientError) -> Repository {
     let run = program(places, here);
-    let restart = format!("{run} down, then {run} up");
     let fails = |state, why: String, next: &str| Repository {
         why: Some(why),
         next: Some(next.into()),
         ..of_places(places, here, state)
     };
-    match needs_of(&client.keeping_connections()).await {
-        Ok((version, mut needs)) => {
-            if version != VERSION {
-                needs.notes.push(format!("its daemon is {version}, and this program {VERSION}: {restart}"));
-            }
-            Repository { needs: Some(needs), ..of_places(places, here, "answers") }
-        }
-        Err(ClientError::NotRunning(_)) => {
+    match err {
+        ClientError::NotRunning(_) => {
             let places = places.clone();
             let look = move || down(&places, here, "down", "no daemon runs");
             let looked = tokio::task::spawn_blocking(look).await;
             looked.unwrap_or_else(|_| fails("down", "no daemon runs".into(), &format!("{run} up")))
         }
-        Err(err @ ClientError::Version(_)) => fails("other_version", err.to_string(), &restart),
-        Err(err @ ClientError::Foreign { .. }) => fails("unfit", err.to_string(), &format!("{run} doctor")),
-        Err(ClientError::Slow) => {
+        ClientError::Version(_) => {
+            fails("other_version", err.to_string(), &format!("{run} down, then {run} up"))
+        }
+        ClientError::Foreign { .. } => fails("unfit", err.to_string(), &format!("{run} doctor")),
+        ClientError::Slow => {
             fails("slow", "its daemon does not answer in time".into(), &format!("{run} status"))
         }
-        Err(err) => fails("refuses", err.to_string(), &format!("{run} status")),
+        err => fails("refuses", err.to_string(), &format!("{run} status")),
     }
 }
 
 /// What a command for this repository begins with.
-fn program(places: &Places, here: bool) -> String {
+pub(super) fn program(places: &Places, here: bool) -> String {
     match here {
         true => "provost".into(),
         false => format!("provost -C {}", shell_word(&places.root.display().to_string())),

@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 use super::cli_error::DONE;
 use super::repo_context::wait_for;
 use super::tasks::short_time;
-use super::{CliError, RepoContext, out};
+use super::{CliError, RepoContext, out, search_all};
 use provost_api::wire;
 use provost_base::task_command;
 
@@ -15,6 +15,9 @@ pub(super) struct Search {
     /// Words that all have to be there; words in quotation marks stand together, and log* is the beginning of a word
     #[arg(required = true)]
     words: Vec<String>,
+    /// Search all of your repositories whose daemons run, each at the same time
+    #[arg(long, conflicts_with = "before")]
+    all: bool,
     /// Search only these
     #[arg(long, value_enum)]
     only: Option<Only>,
@@ -49,12 +52,15 @@ pub(super) fn search(here: &RepoContext, asked: &Search) -> Result<u8, CliError>
         before: asked.before,
         limit: Some(asked.limit),
     };
+    if asked.all {
+        return search_all::search_all(here, &query);
+    }
     let found = wait_for(async { Ok(here.daemon(None).await?.search(&query).await?) })?;
     if here.json {
         return out::json(&found).map(|()| DONE);
     }
     for it in &found.hits {
-        out::line(out::one_line(&line(it), 400))?;
+        out::line(out::one_line(&line(it, "provost"), 400))?;
     }
     if found.hits.is_empty() {
         out::note("nothing has all of these words");
@@ -71,12 +77,14 @@ pub(super) fn search(here: &RepoContext, asked: &Search) -> Result<u8, CliError>
     Ok(DONE)
 }
 
-fn line(it: &wire::Hit) -> String {
+/// A hit in a line; `program` is what a command for its repository begins with.
+pub(super) fn line(it: &wire::Hit, program: &str) -> String {
     let at = short_time(&it.at);
     let about = it.task.as_deref().map(|task| format!(" (task {task})")).unwrap_or_default();
     match (it.kind.as_str(), &it.task) {
         ("task", Some(task)) => {
             let show = task_command("task show", task, "");
+            let show = show.strip_prefix("provost").map_or(show.clone(), |rest| format!("{program}{rest}"));
             format!("{at}  task {task}, {} for {}: {}  [{show}]", it.what, it.actor, it.excerpt)
         }
         ("message", _) => {

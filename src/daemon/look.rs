@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::time::Duration;
 
 use super::Daemon;
-use provost_domain::view::{HooksOwed, KnownAgents, LiveTasks, Waiting};
+use provost_domain::view::{HooksOwed, KnownAgents, TaskCounts, Waiting};
 
 /// How long the look at the repository's folder is waited for.
 const LOOK_WITHIN: Duration = Duration::from_secs(1);
@@ -22,7 +22,7 @@ impl Daemon {
     /// Whether an agent is there, or any work is under way.
     pub(super) async fn is_busy(&self) -> bool {
         let agents = self.provost.view(KnownAgents).await.is_ok_and(|it| it.iter().any(|it| it.alive));
-        let tasks = self.provost.view(LiveTasks).await.is_ok_and(|it| !it.tasks.is_empty());
+        let tasks = self.provost.view(TaskCounts).await.is_ok_and(|it| it.live > 0);
         let waiting = self.provost.view(Waiting).await.is_ok_and(|it| !it.is_empty());
         let hooks = self.provost.view(HooksOwed).await.is_ok_and(|owed| owed > 0);
         agents || tasks || waiting || hooks

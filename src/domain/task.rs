@@ -457,6 +457,16 @@ impl Tasks {
         self.by_worker.get(worker).into_iter().flatten().filter_map(|id| self.live.get(id))
     }
 
+    /// How many tasks are not finished.
+    pub fn len(&self) -> usize {
+        self.live.len()
+    }
+
+    /// Whether each task is finished.
+    pub fn is_empty(&self) -> bool {
+        self.live.is_empty()
+    }
+
     /// Every unfinished task, by id.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Task>> {
         self.live.values()

@@ -74,6 +74,30 @@ impl View for LiveTasks {
     }
 }
 
+/// How many tasks there are. It costs the same however many those are.
+#[derive(Clone, Copy, Debug)]
+pub struct TaskCounts;
+
+/// Answer to [`TaskCounts`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TaskCountsOut {
+    /// Unfinished ones.
+    pub live: usize,
+    /// Completed and cancelled since the beginning.
+    pub completed: u64,
+    /// Failed since the beginning.
+    pub failed: u64,
+}
+
+impl View for TaskCounts {
+    type Out = TaskCountsOut;
+
+    fn look(self, _now: Timestamp, state: &State) -> TaskCountsOut {
+        let (completed, failed) = (state.counters.completed, state.counters.failed);
+        TaskCountsOut { live: state.tasks.len(), completed, failed }
+    }
+}
+
 /// The task of this id, if it is not finished.
 #[derive(Clone, Debug)]
 pub struct LiveTask(pub TaskId);

@@ -6,7 +6,7 @@ use super::{Provost, unreadable};
 use provost_base::limits::{MY_TASKS_SCANNED_MAX, STATUS_BYTES_MAX, STATUS_FINISHED_MAX};
 use provost_base::{AgentId, EventSeq, TaskId};
 use provost_domain::command::Status;
-use provost_domain::view::{LiveTask, LiveTasks};
+use provost_domain::view::{LiveTask, LiveTasks, TaskCounts};
 use provost_domain::{Refusal, Task};
 use provost_store::{
     CountedRow, FinishedFilter, Found, Reader, SearchQuery, StoreError, UsageBy, UsageQuery, UsageRow,
@@ -131,10 +131,15 @@ impl Provost {
         limit: Option<usize>,
         before: Option<TaskId>,
     ) -> Result<Snapshot, Refusal> {
-        let live = self.view(LiveTasks).await?;
-        let active = match filter {
-            TaskFilter::All | TaskFilter::Active => live.tasks,
-            TaskFilter::Finished | TaskFilter::Completed | TaskFilter::Failed => Vec::new(),
+        let (active, completed, failed) = match filter {
+            TaskFilter::All | TaskFilter::Active => {
+                let live = self.view(LiveTasks).await?;
+                (live.tasks, live.completed, live.failed)
+            }
+            TaskFilter::Finished | TaskFilter::Completed | TaskFilter::Failed => {
+                let counts = self.view(TaskCounts).await?;
+                (Vec::new(), counts.completed, counts.failed)
+            }
         };
         let finished = match filter {
             TaskFilter::Active => Finished::default(),
@@ -142,7 +147,7 @@ impl Provost {
             TaskFilter::Completed => self.finished(Some(Status::Completed), limit, before).await?,
             TaskFilter::Failed => self.finished(Some(Status::Failed), limit, before).await?,
         };
-        Ok(Snapshot { active, finished, completed: live.completed, failed: live.failed })
+        Ok(Snapshot { active, finished, completed, failed })
     }
 
     async fn finished(

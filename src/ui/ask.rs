@@ -82,7 +82,7 @@ pub(super) async fn ask(client: &Client, asked: &Asked, now: Timestamp) -> Resul
         Asked::Task(id) => Got::Shown(Box::new(client.view_of_task(id).await?)),
         Asked::Changes(task) => {
             let found = client.preview_task(&wire::OfTask { task: task.clone(), paths: Vec::new() }).await?;
-            Got::Changes(Box::new(view::changes(&found)))
+            Got::Changes(Box::new(coloured(vec![view::changes(&found)]).await.remove(0)))
         }
         Asked::Log { task, from } => log(client, task, *from).await?,
     })
@@ -138,10 +138,28 @@ async fn approval(client: &Client, id: u64) -> Result<Got, ClientError> {
     let head = client.about().await?.journal_seq;
     let waiting = client.approvals().await?;
     if let Some(found) = waiting.into_iter().find(|it| it.id == id) {
-        let shown = Box::new(view::approval(&found, facts(&found, str::to_owned), words(&found)));
+        let mut shown = Box::new(view::approval(&found, facts(&found, str::to_owned), words(&found)));
+        shown.blocks = coloured(std::mem::take(&mut shown.blocks)).await;
         return Ok(Got::Approval { shown, digest: found.digest, by: found.by });
     }
     Ok(Got::Gone(Box::new(client.view_of_gone(id, head, None).await?)))
+}
+
+/// The same blocks, with marks in their differences; they are made beside the threads that answer.
+async fn coloured(mut blocks: Vec<Block>) -> Vec<Block> {
+    if !blocks.iter().any(|it| matches!(it, Block::Diff { .. })) {
+        return blocks;
+    }
+    let plain = blocks.clone();
+    let made = tokio::task::spawn_blocking(move || {
+        for block in &mut blocks {
+            if let Block::Diff { files, .. } = block {
+                view::mark(files);
+            }
+        }
+        blocks
+    });
+    made.await.unwrap_or(plain)
 }
 
 async fn log(client: &Client, task: &str, from: u64) -> Result<Got, ClientError> {

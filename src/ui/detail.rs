@@ -1,12 +1,15 @@
 //! One thing, whole: an approval, a task, or a row whose columns did not suffice; and its lines at a width.
 
+use std::collections::BTreeMap;
+
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::Look;
+use super::code::drawn;
 use super::look::sign;
 use super::text::{clock, cut, one_line, padded, shown, time_left, width, wrapped};
-use provost_view::{Block, Cell, Command, DiffFile, Fact, Rows, Shown, Tone};
+use provost_view::{Block, Cell, Command, DiffFile, Fact, LineMarks, Rows, Shown, Tone};
 
 /// The most lines of a log that are kept; those before are left out, and it says so.
 pub(crate) const LOG_LINES_MAX: usize = 5_000;
@@ -328,7 +331,15 @@ impl Lines {
                 self.line(one_line(title), self.look.heading());
                 self.facts(facts);
             }
-            Block::Words { title, text } => {
+            Block::Counts { title, facts } => {
+                self.line(one_line(title), self.look.heading());
+                let count = |it: &Fact| {
+                    format!("{} {}", cell(&it.value, self.look, self.now_ms).0, one_line(&it.name))
+                };
+                let all: Vec<String> = facts.iter().map(count).collect();
+                self.paragraph(&format!("  {}", all.join("  ")), Style::new());
+            }
+            Block::Words { title, text, .. } => {
                 self.line(one_line(title), self.look.heading());
                 self.words(text);
             }
@@ -404,20 +415,16 @@ impl Lines {
     fn file(&mut self, file: &DiffFile) {
         let head = format!("{}  +{} -{}", one_line(&file.path), file.added, file.removed);
         self.line(head, self.look.heading());
-        for it in &file.lines {
-            let sign = match it.is {
-                "add" => "+",
-                "remove" => "-",
-                "same" => " ",
-                _ => "",
-            };
+        let marks: BTreeMap<usize, &LineMarks> =
+            file.marks.iter().filter_map(|it| Some((usize::try_from(it.0).ok()?, it))).collect();
+        for (at, it) in file.lines.iter().enumerate() {
             let number = it.after.or(it.before).map(|it| it.to_string()).unwrap_or_default();
-            let style = self.look.difference(it.is);
             let rest = self.columns.saturating_sub(8).max(10);
-            for (n, piece) in wrapped(&format!("{sign}{}", shown(&it.text)), rest).into_iter().enumerate() {
+            let pieces = drawn(it, marks.get(&at).copied(), self.look, rest);
+            for (n, piece) in pieces.into_iter().enumerate() {
                 let number = if n == 0 { &*number } else { "" };
                 let number = Span::styled(format!("{number:>6}  "), self.look.quiet());
-                self.out.push(Line::from(vec![number, Span::styled(piece, style)]));
+                self.out.push(Line::from_iter(std::iter::once(number).chain(piece)));
             }
         }
         if file.more > 0 {

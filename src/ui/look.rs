@@ -2,7 +2,7 @@
 
 use ratatui::style::{Color, Modifier, Style};
 
-use provost_view::Tone;
+use provost_view::{TokenKind, Tone};
 
 /// How the terminal is drawn upon.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,6 +81,29 @@ impl Look {
             "hunk" => self.in_colour(Color::Cyan, Color::Blue),
             "head" => self.quiet(),
             _ => Style::new(),
+        }
+    }
+}
+
+impl Look {
+    /// What stands out in a line, besides the colour that says whether it comes or goes.
+    pub(crate) fn token(self, kind: TokenKind) -> Style {
+        match (self.colour, kind) {
+            (false, _) => Style::new(),
+            (true, TokenKind::Comment) => Style::new().add_modifier(Modifier::DIM | Modifier::ITALIC),
+            (true, TokenKind::Text) => self.in_colour(Color::Yellow, Color::Magenta),
+            (true, TokenKind::Number) => self.in_colour(Color::LightMagenta, Color::Magenta),
+            (true, TokenKind::Word) => self.in_colour(Color::LightBlue, Color::Blue),
+            (true, TokenKind::Type) => self.in_colour(Color::Cyan, Color::Blue),
+            (true, TokenKind::Name) => Style::new().add_modifier(Modifier::BOLD),
+        }
+    }
+
+    /// The same, of what is different from the line in whose place it stands.
+    pub(crate) fn changed(self, style: Style) -> Style {
+        match self.colour {
+            true => style.add_modifier(Modifier::UNDERLINED),
+            false => style,
         }
     }
 }

@@ -13,6 +13,7 @@
 
 mod ask;
 mod body;
+mod code;
 mod detail;
 mod draw;
 mod hints;

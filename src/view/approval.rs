@@ -61,7 +61,7 @@ pub(crate) fn is_for_a_person(approval: &Approval) -> bool {
 
 /// What a person reads of an approval that waits, and what a passkey signs with the answer: everything that is known of it, and
 /// nothing of who looks. `facts` are what the daemon has found out, `words` what the asker says; both in order, and nothing
-/// hides in either. A text of `words` that is a difference stands under a heading that says so.
+/// hides in either. A text of `words` that is a difference stands under a heading that says so; what follows it is folded.
 pub fn signed(
     approval: &Approval,
     facts: Vec<(&'static str, String)>,
@@ -81,9 +81,13 @@ pub fn signed(
     let mut facts: Vec<Fact> = facts.collect();
     facts.push(Fact::text("at the end", &at_the_end(approval)));
     let mut blocks = vec![Block::Facts { title: "What the daemon knows".into(), facts }];
+    let mut has_difference = false;
     blocks.extend(words.into_iter().map(|(says, text)| match says.contains("difference") {
-        true => Block::Diff { title: "What it would change".into(), files: diff_files(&text) },
-        false => Block::Words { title: sentence(says), text },
+        true => {
+            has_difference = true;
+            Block::Diff { title: "What it would change".into(), files: diff_files(&text) }
+        }
+        false => Block::Words { title: sentence(says), text, folded: has_difference },
     }));
     let mut shown = Shown::new(format!("Approval {}", approval.id), blocks);
     shown.state = Some(of_risk(&approval.risk));

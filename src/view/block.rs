@@ -49,6 +49,16 @@ pub enum Block {
         title: String,
         /// The text, in which nothing hides.
         text: String,
+        /// Whether it is opened by its heading, where a page has room for that: what it says stands above it already.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        folded: bool,
+    },
+    /// Numbers beside each other, each with its name.
+    Counts {
+        /// The heading.
+        title: String,
+        /// In the order in which they are read.
+        facts: Vec<Fact>,
     },
     /// A list.
     List(Rows),

@@ -2,7 +2,7 @@
 //!
 //! Promises: the order of rows, the words and tones of states, and the command that carries an action out are decided here and
 //! nowhere else, so that a page, a terminal and a list say the same. Text of agents is made visible (`base::visible`) and is
-//! never a fact. No function reads a clock; the time is an argument. Leaves asking for the rows, and drawing, to its users.
+//! never a fact. No function asks for a time of day; it is an argument. Leaves asking for the rows, and drawing, to its users.
 #![forbid(unsafe_code)]
 
 mod agents;
@@ -18,6 +18,7 @@ mod graph;
 mod health;
 mod intents;
 mod locks;
+mod marks;
 mod messages;
 mod needs;
 mod numbers;
@@ -26,6 +27,7 @@ mod push;
 mod repository;
 mod request;
 mod search;
+mod search_all;
 mod states;
 mod task;
 mod tasks;
@@ -50,6 +52,7 @@ pub use graph::{Drawing, Edge, Placed, draw};
 pub use health::health;
 pub use intents::intents;
 pub use locks::locks;
+pub use marks::{Piece, TokenKind, mark, marks, pieces};
 pub use messages::messages;
 pub use needs::{NeedSources, needs};
 pub use numbers::{numbers, numbers_in_words};
@@ -58,6 +61,7 @@ pub use push::browsers;
 pub use repository::{APART, Known, Lead, State, needs_of_all, repositories};
 pub use request::{difference, facts, words};
 pub use search::{no_search, search};
+pub use search_all::search_of_all;
 pub use states::{has_states, states};
 pub use task::{changes, task};
 pub use tasks::{task_page, tasks};

@@ -55,7 +55,9 @@ impl Lead {
 
     fn block(&self, block: &mut Block) {
         match block {
-            Block::Facts { facts, .. } => facts.iter_mut().for_each(|it| self.cell(&mut it.value)),
+            Block::Facts { facts, .. } | Block::Counts { facts, .. } => {
+                facts.iter_mut().for_each(|it| self.cell(&mut it.value));
+            }
             Block::List(rows) => {
                 rows.rows.iter_mut().for_each(|it| self.row(it));
                 rows.empty.command.iter_mut().for_each(|it| self.line(it));
@@ -109,7 +111,7 @@ impl State {
     }
 
     /// Why it does not answer, as the end of a sentence, and the next command; nothing where that is not known or not so.
-    fn why(&self) -> Option<(&str, &str)> {
+    pub(super) fn why(&self) -> Option<(&str, &str)> {
         match self {
             Self::Stale(why, next) => Some((why, next)),
             Self::Stopped(next) => Some(("no daemon runs", next)),
@@ -140,7 +142,7 @@ pub struct Known {
 
 impl Known {
     /// Its name, or its folder where another one looks the same.
-    fn label(&self, all: &[Self]) -> String {
+    pub(super) fn label(&self, all: &[Self]) -> String {
         let look = look_of(&visible(&self.name));
         let is_alone = all.iter().filter(|it| look_of(&visible(&it.name)) == look).count() == 1;
         visible_name(if is_alone { &self.name } else { &self.root }, WEB_CELL_CHARS_MAX)
@@ -243,7 +245,8 @@ fn notice(known: &Known, all: &[Known]) -> Option<Block> {
     Some(Block::Notice(Line { text, tone }))
 }
 
-fn add(lists: &mut Vec<Rows>, mut rows: Rows, known: &Known, all: &[Known]) {
+/// Adds rows of a repository to the list of their heading.
+pub(super) fn add(lists: &mut Vec<Rows>, mut rows: Rows, known: &Known, all: &[Known]) {
     for row in &mut rows.rows {
         row.key = format!("{}:{}", known.id, row.key);
         row.cells.insert(1.min(row.cells.len()), known.link(all));

@@ -57,7 +57,8 @@ pub fn words(approval: &Approval) -> Vec<(&'static str, String)> {
         approval.request.as_ref().map(|it| without_what_was_found(it, of_an_apply(approval).is_some()));
     let more = shown.as_ref().and_then(beyond_the_goal);
     let diff = of_an_apply(approval).and_then(diff_of).map(|it| ("the difference that it makes:", it));
-    let said = goal.into_iter().chain(more.map(|more| ("and the rest of its request:", more))).chain(diff);
+    // What would change is read first; the request that it comes of says it again for machines.
+    let said = goal.into_iter().chain(diff).chain(more.map(|more| ("and the rest of its request:", more)));
     said.map(|(says, text)| (says, visible(&text))).collect()
 }
 

@@ -56,12 +56,12 @@ pub fn states(name: &str, shown: Shown) -> Shown {
             let (_, columns) = lists.iter().find(|(title, _)| rows.title.starts_with(title))?;
             Some(Block::List(list(rows, columns)))
         }
-        Block::Facts { title, facts } if NUMBERS.contains(&(name, title.as_str())) => {
+        Block::Counts { title, facts } if NUMBERS.contains(&(name, title.as_str())) => {
             let facts = facts.into_iter().map(|mut it| {
                 it.value = plain(it.value);
                 it
             });
-            Some(Block::Facts { title, facts: facts.collect() })
+            Some(Block::Counts { title, facts: facts.collect() })
         }
         _ => None,
     };

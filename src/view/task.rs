@@ -51,7 +51,11 @@ pub fn task(it: &Task) -> Shown {
         Block::Notice(Line { text: text.into(), tone: Tone::Bad })
     }));
     blocks.extend(failure(it).map(|text| Block::Notice(Line { text, tone: Tone::Bad })));
-    blocks.push(Block::Words { title: "The task, in the asker's words".into(), text: visible(&it.goal) });
+    blocks.push(Block::Words {
+        title: "The task, in the asker's words".into(),
+        text: visible(&it.goal),
+        folded: false,
+    });
     blocks.push(Block::Facts { title: "What the daemon knows".into(), facts: facts(it) });
     blocks.push(Block::Commands { title: "At a terminal".into(), commands: commands(it) });
     blocks.extend(it.handoff.as_ref().map(left));

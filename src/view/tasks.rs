@@ -57,7 +57,7 @@ pub fn task_page(found: &TaskPage, filter: &Filter, typed: &str, older: bool) ->
     let (ended, live): (Vec<&Task>, Vec<&Task>) = found.tasks.iter().partition(is_over);
     let mut blocks = Vec::new();
     if !older {
-        blocks.push(Block::Facts { title: "How many".into(), facts: all.into_iter().map(count).collect() });
+        blocks.push(Block::Counts { title: "How many".into(), facts: all.into_iter().map(count).collect() });
     }
     if !older || !live.is_empty() {
         blocks.push(Block::List(Rows {

@@ -10,6 +10,9 @@ use super::{
     Block, Cell, Command, Fact, Filter, Row, Rows, Shown, Tone, Word, approval, graph, of_task, task,
 };
 
+/// How a person is named on whom a wait depends.
+const A_PERSON: &str = "a person";
+
 /// Agents that are named in one cell.
 const NAMED_MAX: usize = 5;
 
@@ -24,7 +27,7 @@ pub fn waits(found: &Waits, filter: &Filter, most: usize) -> Shown {
     let edges: Vec<graph::Waits> = taken
         .iter()
         .flat_map(|it| {
-            it.by.iter().map(|by| (who(it), by.clone(), format!("{}: {}", word(it).word, it.wanted)))
+            ends(it).into_iter().map(|by| (who(it), by, format!("{}: {}", word(it).word, it.wanted)))
         })
         .collect();
     if !edges.is_empty() {
@@ -68,6 +71,30 @@ fn who(it: &Wait) -> String {
     }
 }
 
+/// On whom a wait depends, each once: a person has several ways to answer, and is one.
+fn on_whom(it: &Wait) -> Vec<&str> {
+    let mut on: Vec<&str> = Vec::new();
+    for by in &it.by {
+        let name = match it.kind == "approval" && approval::takes_a_person(by) {
+            true => A_PERSON,
+            false => by.as_str(),
+        };
+        if !on.contains(&name) {
+            on.push(name);
+        }
+    }
+    on
+}
+
+/// Whom a wait is drawn to. Of those who may answer an approval any one ends it, so that they are drawn as one.
+fn ends(it: &Wait) -> Vec<String> {
+    let on = on_whom(it);
+    match it.kind.as_str() {
+        "approval" => vec![on.join(" or ")],
+        _ => on.into_iter().map(str::to_owned).collect(),
+    }
+}
+
 /// The longest wait, and the one on whom most depend.
 fn in_short(taken: &[&Wait]) -> Vec<Fact> {
     let mut facts = Vec::new();
@@ -79,7 +106,7 @@ fn in_short(taken: &[&Wait]) -> Vec<Fact> {
         facts.push(Fact::new("since", Cell::time(Some(&it.since))));
     }
     let mut on: BTreeMap<&str, usize> = BTreeMap::new();
-    for by in taken.iter().flat_map(|it| &it.by) {
+    for by in taken.iter().flat_map(|it| on_whom(it)) {
         *on.entry(by).or_default() += 1;
     }
     let most = on.into_iter().max_by(|a, b| a.1.cmp(&b.1).then(b.0.cmp(a.0)));

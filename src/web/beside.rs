@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{WebError, marks};
+use super::WebError;
 use provost_api::wire;
 use provost_base::limits::{WEB_ANSWER_WITHIN, WEB_EARLIER_LOOKED_AT, WEB_EARLIER_SHOWN};
 use provost_client::views::became;
@@ -16,7 +16,7 @@ pub(super) async fn marks(files: Vec<DiffFile>, paths: Vec<String>) -> Vec<Vec<L
     }
     let made = tokio::task::spawn_blocking(move || {
         let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
-        marks::of(&files, &paths)
+        view::marks(&files, &paths)
     });
     // Without them the difference is plain.
     made.await.unwrap_or_default()

@@ -42,9 +42,10 @@ const VIEWS: [Listed; 12] = [
 ];
 
 /// Views over all repositories, where the page is over all of them, in the order of the navigation.
-const OVER_ALL: [Listed; 2] = [
+const OVER_ALL: [Listed; 3] = [
     listed("/", "needs-you", "All repositories", "o", false),
     listed("/repositories", "repositories", "Repositories", "r", false),
+    listed("/search", "search", "Search all", "f", true),
 ];
 
 /// Where a document is: on the page of one repository, or on that over all.
@@ -216,7 +217,7 @@ fn heading(title: &str, filters: bool) -> Markup {
         }
         @if filters {
             form #filter role="search" {
-                label for="query" { (match title { "Search" => "Words", "Audit" => "Request", _ => "Filter" }) }
+                label for="query" { (match title { "Search" | "Search all" => "Words", "Audit" => "Request", _ => "Filter" }) }
                 input #query type="search" name="q" autocomplete="off" spellcheck="false" maxlength="200";
             }
         }

@@ -13,7 +13,6 @@ mod beside;
 mod document;
 mod headers;
 pub mod hub;
-mod marks;
 mod query;
 mod rows;
 mod session;

@@ -62,7 +62,7 @@ pub(super) async fn answer(
     // Before the rows: an event that comes between is shown twice, and never missed.
     let about = client.about().await?;
     let filter = Filter::parse(query.text("q").unwrap_or_default());
-    let (mut seen, mut marks) = (None, Vec::new());
+    let (mut seen, mut marks, mut not_yet) = (None, Vec::new(), 0);
     let shown = match name {
         "needs-you" => client.view_of_needs(about.clone(), now).await?,
         "approval" => {
@@ -78,9 +78,17 @@ pub(super) async fn answer(
         "waits" => client.view_of_waits(&filter).await?,
         "intents" => client.view_of_intents(&filter).await?,
         "messages" => client.view_of_messages(&filter, query.number("before")?).await?,
-        "search" => search(client, query).await?,
+        "search" => {
+            let found = search(client, query).await?;
+            not_yet = found.1;
+            found.0
+        }
         "events" => client.view_of_events(&filter, query.number("before")?, about.journal_seq).await?,
-        "audit" => audit(client, query, &about).await?,
+        "audit" => {
+            let found = audit(client, query, &about).await?;
+            not_yet = found.1;
+            found.0
+        }
         "health" => {
             let mut shown = view::health(&about);
             shown.blocks.splice(0..0, view::numbers(&client.health().await?));
@@ -108,7 +116,8 @@ pub(super) async fn answer(
     };
     let whole = if sees == Sees::All { about.root.as_str() } else { last };
     let repository = (visible(called), visible(whole));
-    text(&Answered { shown, seen, marks, now: now.rfc3339(), seq: about.journal_seq, repository })
+    let seq = about.journal_seq.saturating_sub(not_yet);
+    text(&Answered { shown, seen, marks, now: now.rfc3339(), seq, repository })
 }
 
 /// A view that is of no one repository.
@@ -177,16 +186,17 @@ async fn changes(client: &Client, query: &Query) -> Result<Shown, WebError> {
     Ok(Shown::new("Changes", vec![beside::marked(view::changes(&found), paths).await]))
 }
 
-async fn search(client: &Client, query: &Query) -> Result<Shown, WebError> {
+/// What is found, and how many events cannot be searched yet.
+async fn search(client: &Client, query: &Query) -> Result<(Shown, u64), WebError> {
     let words = query.text("q").unwrap_or_default().to_owned();
     if words.trim().is_empty() {
-        return Ok(view::no_search("Type words that are in a task, a message or an event."));
+        return Ok((view::no_search("Type words that are in a task, a message or an event."), 0));
     }
     let asked = wire::SearchQuery { words, before: query.number("before")?, ..wire::SearchQuery::default() };
     match client.search(&asked).await {
-        Ok(found) => Ok(view::search(&asked.words, &found)),
+        Ok(found) => Ok((view::search(&asked.words, &found), found.not_yet)),
         // While one types, most of what is there is no search yet.
-        Err(ClientError::Refused { status: 400, fault }) => Ok(view::no_search(&fault.message)),
+        Err(ClientError::Refused { status: 400, fault }) => Ok((view::no_search(&fault.message), 0)),
         Err(err) => Err(err.into()),
     }
 }
@@ -206,7 +216,8 @@ async fn costs(client: &Client) -> Result<Vec<view::Block>, WebError> {
 /// Kinds of events that are decisions.
 const DECISIONS: [&str; 3] = ["approval_answered", "approval_expired", "denied"];
 
-async fn audit(client: &Client, query: &Query, about: &wire::About) -> Result<Shown, WebError> {
+/// Rules and decisions, and how many events cannot be searched yet.
+async fn audit(client: &Client, query: &Query, about: &wire::About) -> Result<(Shown, u64), WebError> {
     let (asked, mut wrong) = match view::request(query.text("q").unwrap_or_default()) {
         Ok(asked) => (asked, None),
         Err(why) => (wire::RulesQuery::default(), Some(why)),
@@ -218,7 +229,7 @@ async fn audit(client: &Client, query: &Query, about: &wire::About) -> Result<Sh
         }
         rules => rules?,
     };
-    let mut decided = Vec::new();
+    let (mut decided, mut not_yet) = (Vec::new(), 0);
     for kind in DECISIONS {
         let asked = wire::SearchQuery {
             words: kind.into(),
@@ -226,13 +237,14 @@ async fn audit(client: &Client, query: &Query, about: &wire::About) -> Result<Sh
             limit: Some(WEB_DECISIONS_SHOWN),
             ..wire::SearchQuery::default()
         };
-        let found = client.search(&asked).await?.hits;
+        let found = client.search(&asked).await?;
+        not_yet = found.not_yet.max(not_yet);
         // The word may stand in another event as well.
-        decided.extend(found.into_iter().filter(|it| it.what == kind));
+        decided.extend(found.hits.into_iter().filter(|it| it.what == kind));
     }
     decided.sort_by_key(|it| std::cmp::Reverse(it.seq));
     decided.truncate(WEB_DECISIONS_SHOWN);
-    Ok(view::audit(about, &rules, &decided, wrong.as_deref()))
+    Ok((view::audit(about, &rules, &decided, wrong.as_deref()), not_yet))
 }
 
 /// What a task's worker has written since a position; nothing hides in it but what colours it.

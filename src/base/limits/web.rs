@@ -64,6 +64,9 @@ pub const COLOURED_BYTES_MAX: usize = 256 << 10;
 /// Tokens of one text that are coloured, so that an answer stays below some megabytes.
 pub const COLOURED_TOKENS_MAX: usize = 60_000;
 
+/// Tasks, and messages and events, of each repository in a search over all of them.
+pub const SEARCH_EACH_MAX: usize = 20;
+
 /// How long the colours of one answer may take, in milliseconds; what is not coloured then stays plain.
 pub const COLOURED_MS_MAX: u64 = 500;
 

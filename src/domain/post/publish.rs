@@ -60,12 +60,12 @@ impl<'a> Round<'a> {
         self.fresh.contains(slug) || (self.state.broker.get(slug).is_some() && !self.gone.contains(slug))
     }
 
-    /// Files a post with those whom it is for. A question that is open already is on record, and that is all.
+    /// Files a post of the daemon's own with those whom it is for. A question that is open already is on record, and that is all.
     pub(super) fn file(&mut self, post: Post) -> Result<PostSeq, Refusal> {
-        self.file_of(post, None)
+        self.file_of(post, Some(Proof::Internal))
     }
 
-    /// The same for a post whose sender has proven the name in it.
+    /// The same for any post, with the proof of the name in it.
     fn file_of(&mut self, post: Post, proof: Option<Proof>) -> Result<PostSeq, Refusal> {
         let repeated = self.is_repeated(&post);
         self.deliver(post, proof, repeated)
@@ -73,7 +73,7 @@ impl<'a> Round<'a> {
 
     /// Files a post of the daemon's own. What it asks is never a repeat: each question is about another incident.
     pub(crate) fn tell(&mut self, post: Post) -> Result<PostSeq, Refusal> {
-        self.deliver(post, None, false)
+        self.deliver(post, Some(Proof::Internal), false)
     }
 
     fn deliver(&mut self, post: Post, proof: Option<Proof>, repeated: bool) -> Result<PostSeq, Refusal> {

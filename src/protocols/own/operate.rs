@@ -10,13 +10,13 @@ use super::map::{self, OwnError};
 use super::{DaemonCommand, Own};
 use provost_api::{endpoints, wire};
 use provost_auth::role;
-use provost_domain::view::{AllSwitches, KnownAgents, LiveTasks, OwedNotices, Waiting};
+use provost_domain::view::{AllSwitches, KnownAgents, OwedNotices, TaskCounts, Waiting};
 use provost_domain::{Principal, Switch};
 
 impl Handles<endpoints::About> for Own {
     async fn handle(&self, _call: &Call, (): ()) -> Answered<wire::About> {
         let provost = &self.0.provost;
-        let live = provost.view(LiveTasks).await.map_err(map::fault)?;
+        let tasks = provost.view(TaskCounts).await.map_err(map::fault)?;
         let waiting = provost.view(Waiting).await.map_err(map::fault)?;
         let head = provost.engine().journal_head().await.map_err(map::fault)?;
         let switches = provost.view(AllSwitches).await.map_err(map::fault)?;
@@ -32,10 +32,10 @@ impl Handles<endpoints::About> for Own {
             worker.map(|worker| worker.switched.replace(says));
         }
         Ok(wire::About {
-            active: live.tasks.len(),
+            active: tasks.live,
             approvals: waiting.len(),
-            completed: live.completed,
-            failed: live.failed,
+            completed: tasks.completed,
+            failed: tasks.failed,
             journal_seq: head.seq.0,
             journal_anchor: head.to_string(),
             ..about

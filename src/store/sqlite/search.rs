@@ -94,7 +94,17 @@ fn add(said: &mut String, part: &str) {
     said.push('\n');
 }
 
-/// The texts in an event, without digests, which no person types.
+/// The member of an event that has what a passkey has signed, and what a passkey has signed for another one.
+const SIGNED: [&str; 2] = ["signed", "vouched"];
+
+/// The note in what a passkey has signed, which is all that a person has typed in it.
+fn note_of(signed: &Value) -> Option<String> {
+    let transcript: Value = serde_json::from_str(signed.get("transcript")?.as_str()?).ok()?;
+    let word = transcript.as_array()?.last()?;
+    Some(word.get("note")?.as_str()?.to_owned()).filter(|it| !it.is_empty())
+}
+
+/// The texts in an event, without digests, signatures and keys, which no person types.
 fn words_of(event: &Value) -> String {
     let mut said = String::new();
     let mut open = vec![event.get("kind").unwrap_or(&Value::Null)];
@@ -103,7 +113,12 @@ fn words_of(event: &Value) -> String {
             Value::String(it) if !is_digest(it) => add(&mut said, it),
             // The last one is looked at first.
             Value::Array(all) => open.extend(all.iter().rev()),
-            Value::Object(all) => open.extend(all.iter().rev().map(|(_, it)| it)),
+            Value::Object(all) => {
+                let (signed, rest): (Vec<_>, Vec<_>) =
+                    all.iter().rev().partition(|(name, _)| SIGNED.contains(&name.as_str()));
+                signed.iter().filter_map(|(_, it)| note_of(it)).for_each(|note| add(&mut said, &note));
+                open.extend(rest.into_iter().map(|(_, it)| it));
+            }
             _ => {}
         }
         if said.len() >= SEARCH_TEXT_BYTES_MAX {

@@ -79,7 +79,7 @@ impl HubDoor {
         }
         let said = match of_one(path) {
             Some((_, id, asked)) => self.rows_of(id, asked, &query).await?,
-            None => merged::rows(&self.hub, path.strip_prefix("/rows/").unwrap_or_default()).await?,
+            None => merged::rows(&self.hub, path.strip_prefix("/rows/").unwrap_or_default(), &query).await?,
         };
         Ok(whole(StatusCode::OK, JSON, said))
     }

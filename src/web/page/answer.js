@@ -39,7 +39,7 @@ function difference(before, now) {
   const come = now.filter((it) => !read.has(it)).map((text) => ({ is: 'add', text }));
   const counts = { added: come.length, removed: gone.length, more: 0 };
   const file = { path: 'what you have read, and what waits now', lines: [...gone, ...come], ...counts };
-  return { block: 'diff', title: 'What has changed', files: [file] };
+  return { block: 'diff', title: 'What has changed', files: [file], is_change: true };
 }
 
 /**

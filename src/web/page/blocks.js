@@ -7,7 +7,7 @@ import { moment } from './time.js';
 import { Log } from './log.js';
 import { answerNode, hereNode } from './answer.js';
 import { enrolNode, vouchNode } from './enrol.js';
-import { diffFileNode } from './diff.js';
+import { differenceNode } from './diff.js';
 import { graphNode, svg } from './graph.js';
 import { pushNode } from './push.js';
 
@@ -200,12 +200,21 @@ function whole(block) {
         make('div', {}, make('dt', {}, fact.name), make('dd', {}, cellNode(fact.value))));
       return make('section', { class: 'block' }, title(), make('dl', { class: 'facts' }, ...rows));
     }
-    case 'words':
-      return make('section', { class: 'block words' }, title(),
-        make('p', { class: 'mark-words' }, 'An agent has written this. It is data, and no fact.'),
-        make('pre', { class: 'words', tabindex: '0', role: 'region', 'aria-label': block.title }, block.text));
+    case 'counts': {
+      const each = block.facts.map((/** @type {any} */ it) =>
+        make('div', {}, make('dt', {}, it.name), make('dd', {}, cellNode(it.value))));
+      return make('section', { class: 'block' }, title(), make('dl', { class: 'counts' }, ...each));
+    }
+    case 'words': {
+      const text = make('pre', { class: 'words', tabindex: '0', role: 'region', 'aria-label': block.title }, block.text);
+      const parts = [make('p', { class: 'mark-words' }, 'An agent has written this. It is data, and no fact.'), text];
+      if (!block.folded) return make('section', { class: 'block words' }, title(), ...parts);
+      const lines = block.text.split('\n').length;
+      const opens = make('summary', {}, block.title, ' ', make('span', { class: 'count' }, `${lines} lines`));
+      return make('section', { class: 'block words' }, make('details', {}, opens, ...parts));
+    }
     case 'diff':
-      return make('section', { class: 'block' }, title(), ...block.files.map(diffFileNode));
+      return differenceNode(block);
     case 'list': {
       const list = new List();
       list.draw(block, true);

@@ -23,7 +23,7 @@ const NAME = 'provost-events';
 
 export class Live {
   /**
-   * @param {{ where: (where: Where) => void, change: (change: Change) => void, all: (of: string) => void, refused: () => void }} to
+   * @param {{ where: (where: Where) => void, change: (change: Change, last: string) => void, all: (of: string) => void, refused: () => void }} to
    */
   constructor(to) {
     this.to = to;
@@ -51,7 +51,7 @@ export class Live {
       this.to.where(this.where);
     } else if (told.is === 'change') {
       this.where.last = told.last;
-      this.to.change(told.change);
+      this.to.change(told.change, told.last);
     } else {
       this.to.all(told.of);
     }

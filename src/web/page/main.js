@@ -3,7 +3,8 @@
 
 import { byId, say } from './dom.js';
 import { moment, setClock } from './time.js';
-import { base, overAll, path, repository } from './place.js';
+import { base, numberOf, overAll, path, repository } from './place.js';
+import { Pace } from './pace.js';
 import { Live } from './live.js';
 import { AGAIN, unfold } from './answer.js';
 import { Blocks, commandNode, state as stateNode } from './blocks.js';
@@ -12,9 +13,11 @@ import { listen } from './keys.js';
 import { listen as listenForSearch, open as search, switchTo } from './palette.js';
 import { redeem, show as showReader, signInNode, who } from './session.js';
 
-/** Changes that come within this time are asked for together, in milliseconds; and how often at most. */
-const TOGETHER = 30;
-const AT_MOST = 100;
+/** Changes that come within this time are asked for together, in milliseconds: those of one commit come at once. */
+const TOGETHER = 5;
+
+/** When to ask again where the words of an event cannot be searched yet, in milliseconds. */
+const INDEXED_AFTER = 300;
 
 /** How long to wait where the daemon does not say who reads, in milliseconds. */
 const AGAIN_AFTER = 1000;
@@ -22,10 +25,11 @@ const AGAIN_AFTER = 1000;
 const view = document.body.dataset.view ?? '';
 const blocks = new Blocks(byId('blocks'));
 const title = document.title;
-let last = 0;
+const pace = new Pace();
 let timer = 0;
 let asking = false;
-let dirty = false;
+/** Up to which event what is shown has to go, `Infinity` where it has to be asked for whatever it has; 0 for nothing. */
+let wanted = 0;
 
 /** The path of the view's blocks, by the address of the document. */
 function source() {
@@ -42,27 +46,31 @@ function source() {
 /** Whether a change may be one of this view. @param {import('./live.js').Change} change */
 function concerns(change) {
   if (repository && change.repository !== repository) return false;
+  // What was found in all repositories would be looked for in each of them again.
+  if (overAll && !repository && view === 'search') return false;
   const id = view === 'approval' || view === 'task' ? decodeURIComponent(path.slice(3)) : '';
   if (view === 'approval') return change.approval === null ? change.task !== null : String(change.approval) === id;
   if (view === 'task') return change.task === null || change.task === id;
   return true;
 }
 
-/** Asks for the blocks again, soon. */
-function again() {
-  dirty = true;
-  if (document.hidden || timer) return;
+/** Asks for the blocks again: at once, unless they were asked for often lately. What has them up to this event is enough. */
+function again(upTo = Infinity, after = TOGETHER) {
+  wanted = Math.max(wanted, upTo);
+  if (document.hidden || timer || asking) return;
   timer = setTimeout(() => {
     timer = 0;
     ask();
-  }, Math.max(TOGETHER, last + AT_MOST - Date.now()));
+  }, Math.max(after, pace.wait(Date.now())));
 }
 
 async function ask() {
   if (asking) return;
   asking = true;
-  dirty = false;
-  last = Date.now();
+  const meant = wanted;
+  let after = TOGETHER;
+  wanted = 0;
+  pace.take(Date.now());
   try {
     const answer = await fetch(source());
     const said = await answer.json();
@@ -72,12 +80,15 @@ async function ask() {
     if (!answer.ok) throw new Error([said.message ?? said.error, said.hint].filter(Boolean).join('; try: '));
     draw(await unfold(said));
     byId('fault').hidden = true;
+    // What changed while it was on its way may be in it, and what it was asked for may not be.
+    if (meant !== Infinity && meant > said.seq) [wanted, after] = [Math.max(wanted, meant), INDEXED_AFTER];
+    if (wanted <= said.seq) wanted = 0;
   } catch (err) {
     fault(err instanceof TypeError ? 'The daemon does not answer.' : String(err instanceof Error ? err.message : err));
   }
   asking = false;
   byId('blocks').setAttribute('aria-busy', 'false');
-  if (dirty) again();
+  if (wanted) again(wanted, after);
 }
 
 /** @param {string} text */
@@ -256,7 +267,7 @@ async function begin() {
 
 const live = new Live({
   where,
-  change: (change) => { if (concerns(change)) again(); },
+  change: (change, last) => { if (concerns(change)) again(numberOf(last)); },
   all: (of) => { if (!repository || !of || of === repository) again(); },
   refused,
 });
@@ -268,8 +279,8 @@ byId('scheme').onclick = () => {
   localStorage.setItem('provost-scheme', SCHEMES[(at + 1) % SCHEMES.length]);
   scheme();
 };
-document.addEventListener(AGAIN, again);
-document.addEventListener('visibilitychange', () => { if (!document.hidden && dirty) again(); });
+document.addEventListener(AGAIN, () => again());
+document.addEventListener('visibilitychange', () => { if (!document.hidden && wanted) again(wanted); });
 scheme();
 filter();
 listen({ news: release, search, ...(overAll ? { switchTo } : {}) });

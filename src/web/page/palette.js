@@ -55,8 +55,11 @@ async function learn() {
   }
 }
 
-/** Whether words can be looked for: they are in one repository. */
-const searches = () => !switching && (!overAll || base !== '');
+/** Whether words can be looked for. */
+const searches = () => !switching;
+
+/** Whether they are looked for in all repositories; then each row says in its second cell which one is its. */
+const inAll = overAll && base === '';
 
 /** The whole search, as a view. @param {string} text @returns {Way[]} */
 function everywhere(text) {
@@ -95,8 +98,11 @@ async function ask(text) {
     const said = await answer.json();
     if (mine !== asked || !answer.ok) return;
     const rows = said.blocks.flatMap((/** @type {any} */ it) => it.rows ?? []).filter((/** @type {any} */ it) => it.to);
-    const found = rows.slice(0, SHOWN).map((/** @type {any} */ row) =>
-      ({ what: row.cells[0].word, name: `${row.cells[1].text}: ${row.cells[3].text}`, to: row.to }));
+    const found = rows.slice(0, SHOWN).map((/** @type {any} */ row) => {
+      const [what, ...cells] = row.cells;
+      const where = inAll ? `${cells.shift().text}: ` : '';
+      return { what: what.word, name: `${where}${cells[0].text}: ${cells[2].text}`, to: row.to };
+    });
     draw([...known(text), ...found]);
     say(`${found.length} found`);
   } catch {

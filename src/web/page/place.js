@@ -12,3 +12,14 @@ export const repository = base.slice('/r/'.length);
 
 /** The path of this document on a page of its own. */
 export const path = location.pathname.slice(base.length) || '/';
+
+/**
+ * The number of an event among those of what this document shows, by the cursor that came with it; `Infinity` where the document is
+ * about all repositories, which have no number together.
+ * @param {string} last
+ */
+export function numberOf(last) {
+  if (!overAll) return Number(last) || Infinity;
+  const own = last.split('~').find((it) => it.startsWith(`${repository}.`));
+  return Number(own?.slice(repository.length + 1)) || Infinity;
+}

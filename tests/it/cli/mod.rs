@@ -5,6 +5,7 @@ mod adapt;
 mod agent_programs;
 mod commands;
 mod desktop;
+mod diff_colours;
 mod forms;
 mod hooks;
 mod host_hooks;

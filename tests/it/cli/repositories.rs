@@ -307,3 +307,55 @@ fn a_worker_plants_no_entry() {
     client.result_of(&task);
     assert_eq!(user.entries().len(), 1, "{:?}", user.entries());
 }
+
+#[test]
+fn a_search_over_all_repositories_names_those_that_do_not_answer() {
+    use rustix::process::{Pid, Signal, kill_process};
+
+    let user = User::new();
+    let (one, two) = (user.repository("one"), user.repository("it's two"));
+    let nowhere = user.world.path("nowhere");
+    fs::create_dir(&nowhere).unwrap();
+    let search = |at: &Path, args: &[&str]| user.run(at, &[&["search", "--all"], args].concat());
+    let none = search(&nowhere, &["aviary"]);
+    assert!(String::from_utf8_lossy(&none.stderr).contains("no daemon of yours runs"), "{none:?}");
+    let (_one, second) = (user.start(&one), user.start(&two));
+    for at in [&one, &two] {
+        let told = user.run(at, &["delegate", "echo tidy the aviary"]);
+        assert!(told.status.success() || told.status.code().is_some(), "{told:?}");
+    }
+    let found = |at: &Path| -> Value {
+        let output = user.run(at, &["search", "--all", "aviary", "--json"]);
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"))
+    };
+    let hits = |all: &Value, root: &Path| row(all, root)["found"]["hits"].as_array().map_or(0, Vec::len);
+    eventually("both are found", || {
+        let all = found(&nowhere);
+        hits(&all, &one) > 0 && hits(&all, &two) > 0
+    });
+    assert_eq!(found(&one)["complete"], true);
+    let text = String::from_utf8(search(&nowhere, &["aviary"]).stdout).unwrap();
+    for root in [&one, &two] {
+        assert!(text.contains(&format!("  {}\n", root.display())), "{text}");
+    }
+    // The command that shows a task works as it is printed.
+    let shows = format!("provost -C '{}' task show", two.display().to_string().replace('\'', r"'\''"));
+    assert!(text.contains(&shows), "{text}");
+    // No words, words that are none, and a page of one repository.
+    for args in [&[][..], &["\"one"], &["x", "--before", "7"]] {
+        let wrong = search(&one, args);
+        assert!(!wrong.status.success(), "{wrong:?}");
+    }
+    let stands = Pid::from_raw(i32::try_from(second.0.id()).unwrap()).unwrap();
+    kill_process(stands, Signal::STOP).unwrap();
+    let begun = Instant::now();
+    let (output, all) = (search(&nowhere, &["aviary"]), found(&nowhere));
+    let took = begun.elapsed();
+    kill_process(stands, Signal::CONT).unwrap();
+    assert!(took < Duration::from_secs(8), "{took:?}");
+    assert!(output.status.success(), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("not searched: it's two") && said.contains("try: provost"), "{said}");
+    assert!(hits(&all, &one) > 0 && all["complete"] == false, "{all}");
+    assert!(row(&all, &two)["found"].is_null() && row(&all, &two)["state"] == "slow", "{all}");
+}

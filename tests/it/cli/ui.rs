@@ -1,5 +1,6 @@
 //! `provost ui`: what follows of keys and news, what is drawn, and the real program in a real terminal.
 
+mod colours;
 mod frames;
 mod model;
 #[cfg(unix)]

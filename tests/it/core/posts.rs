@@ -377,6 +377,33 @@ fn each_standoff_that_lasts_is_brought_to_the_supervisor() {
 }
 
 #[test]
+fn what_the_daemon_writes_by_itself_is_proven_to_be_its_own() {
+    let mut s = crew();
+    publish(&mut s, status("feat-aa", "working", &["src/a.rs"]));
+    publish(&mut s, status("feat-bb", "working", &["src/a.rs"]));
+    s.wait(Ttl::minutes(3));
+    publish(&mut s, artifact("feat-aa", "committed", &["src/a.rs"]));
+    // A client may take the name in which the daemon writes, and not its proof.
+    let feigned =
+        Post::Feedback { agent: agent("feat-aa"), from: agent("supervisor"), errors: texts(&["stop"]) };
+    publish(&mut s, feigned);
+    let mut kinds = Vec::new();
+    for event in &s.events {
+        let EventKind::Published { post, proof, .. } = &event.kind else { continue };
+        let is_daemons = match post {
+            Post::Feedback { errors, .. } => *errors != texts(&["stop"]),
+            Post::Question { .. } | Post::VerifyNow { .. } => true,
+            _ => false,
+        };
+        assert_eq!(*proof == Some(Proof::Internal), is_daemons, "{post:?}");
+        kinds.extend(is_daemons.then(|| post.kind()));
+    }
+    for kind in ["feedback", "question", "verify_now"] {
+        assert!(kinds.iter().any(|it| *it == kind), "{kind}: {kinds:?}");
+    }
+}
+
+#[test]
 fn edits_in_different_parts_are_no_case_for_the_supervisor() {
     let mut s = crew();
     publish(&mut s, intent("feat-aa", &[("src/c.rs", &[Region::Lines(10, 30)])]));

@@ -222,6 +222,7 @@ fn an_approval_shows_facts_first_and_words_last() {
     let words = vec![
         ("in the agent's own words, unchecked:", "do it".into()),
         ("the difference that it makes:", "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n".into()),
+        ("and the rest of its request:", "{}".into()),
     ];
     let shown = view::approval(&approval(7, "low", "client:a", "2026-07-01T12:30:00.000Z"), facts, words);
     let order: Vec<&str> = shown
@@ -236,7 +237,14 @@ fn an_approval_shows_facts_first_and_words_last() {
             _ => "other",
         })
         .collect();
-    assert_eq!(order, ["notice", "facts", "commands", "words", "diff"]);
+    assert_eq!(order, ["notice", "facts", "commands", "words", "diff", "words"]);
+    // What an apply says for machines stands below its difference, and is folded; other words never are.
+    let folded: Vec<bool> = shown
+        .blocks
+        .iter()
+        .filter_map(|it| if let Block::Words { folded, .. } = it { Some(*folded) } else { None })
+        .collect();
+    assert_eq!(folded, [false, true]);
     let Block::Facts { facts, .. } = &shown.blocks[1] else { panic!("{shown:?}") };
     assert_eq!(facts[1].value, Cell::Link { text: "t/1".into(), to: "/t/t%2F1".into() });
     // One that has gone says what became of it.
@@ -273,6 +281,35 @@ fn a_difference_is_read_by_its_hunks_so_that_no_line_passes_for_a_file() {
     let paths: Vec<String> = view::diff_files(plain).into_iter().map(|it| it.path).collect();
     assert_eq!(paths, ["x", "y"]);
     assert!(view::diff_files("").is_empty());
+}
+
+#[test]
+fn the_pieces_of_a_line_are_its_text_with_what_is_marked_in_it() {
+    let marks = view::LineMarks(0, vec![0, 3, 3, 4, 2, 1, 8, 1, 2], Some((4, 6)));
+    // A sign beyond the basic plane has two units.
+    let text = "let \u{1f431} = 1;";
+    let pieces = view::pieces(text, Some(&marks));
+    let shown: Vec<(&str, Option<view::TokenKind>, bool)> =
+        pieces.iter().map(|it| (it.text, it.kind, it.is_changed)).collect();
+    assert_eq!(
+        shown,
+        [
+            ("let", Some(view::TokenKind::Word), false),
+            (" ", None, false),
+            ("\u{1f431}", Some(view::TokenKind::Text), true),
+            (" =", None, false),
+            (" ", Some(view::TokenKind::Number), false),
+            ("1;", None, false),
+        ]
+    );
+    // Marks that make no sense lose nothing and repeat nothing.
+    for colours in [vec![5, u32::MAX, 9], vec![3, 1, 0, 1, 1, 0], vec![1, 2], vec![u32::MAX, u32::MAX, 0]] {
+        let odd = view::LineMarks(0, colours, Some((7, 2)));
+        let text_of: String = view::pieces(text, Some(&odd)).iter().map(|it| it.text).collect();
+        assert_eq!(text_of, text);
+    }
+    assert_eq!(view::pieces(text, None).len(), 1);
+    assert!(view::pieces("", Some(&marks)).is_empty());
 }
 
 #[test]

@@ -95,3 +95,53 @@ fn a_repository_that_is_read_at_its_own_page_is_named_with_the_command_that_open
     let row = list(&view::repositories(&[apart])).rows[0].clone();
     assert_eq!((row.cells[2].clone(), row.commands[0].line.ends_with("web open")), (Cell::None, true));
 }
+
+#[test]
+fn what_is_found_in_all_repositories_leads_to_its_own_newest_first_and_a_silent_one_is_named() {
+    use provost::api::wire::{Found, Hit};
+
+    let hit = |seq: u64, at: &str, excerpt: &str| Hit {
+        kind: "event".into(),
+        seq: Some(seq),
+        at: format!("2026-01-01T00:00:0{at}Z"),
+        what: "denied".into(),
+        actor: "orch".into(),
+        excerpt: excerpt.into(),
+        ..Hit::default()
+    };
+    let task =
+        Hit { kind: "task".into(), task: Some("a/b".into()), what: "failed".into(), ..hit(1, "1", "x") };
+    let stale = State::Stale("its daemon does not answer".into(), "provost status".into());
+    let all = [
+        known("1", "shop", State::Live, Vec::new()),
+        // With a Cyrillic letter.
+        known("2", "sh\u{43e}p", State::Live, Vec::new()),
+        known("3", "stale\u{202e}", stale, Vec::new()),
+        known("4", "busy", State::Live, Vec::new()),
+    ];
+    let one = Found { hits: vec![hit(9, "5", "<b>\u{1b}[2J\u{202e}"), hit(7, "1", "y")], ..Found::default() };
+    let other = Found { hits: vec![task, hit(9, "3", "z")], next: Some(4), not_yet: 2, ..Found::default() };
+    let found = [Ok(one), Ok(other), Err("no".into()), Err("it has too much to do".into())];
+    let shown = view::search_of_all("x y", &all, &found);
+    let text = serde_json::to_string(&shown).unwrap();
+    assert!(!text.contains(['\u{1b}', '\u{202e}']) && text.contains("\\\\u{1b}[2J"), "{text}");
+    for there in [
+        "was not searched: its daemon does not answer; try: provost status",
+        "busy was not searched: it has too much to do",
+        "The last 2 events of the journal cannot be searched yet",
+        "/r/2/search?q=x%20y",
+        "/r/2/t/a%2Fb",
+    ] {
+        assert!(text.contains(there), "{there}: {text}");
+    }
+    let rows = &list(&shown).rows;
+    let to: Vec<&str> = rows.iter().map(|it| it.to.as_deref().unwrap()).collect();
+    assert_eq!(to, ["/r/1/e?before=10", "/r/2/e?before=10", "/r/1/e?before=8"]);
+    assert_eq!(
+        rows[0].cells[1],
+        Cell::link("/home/ann/1/shop", "/r/1/".into()),
+        "names that look alike go by their folders"
+    );
+    let none = view::search_of_all("x", &all[..1], &[Ok(Found::default())]);
+    assert!(serde_json::to_string(&none).unwrap().contains("Nothing has all of these words."));
+}

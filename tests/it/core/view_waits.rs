@@ -93,6 +93,21 @@ fn sixty_agents_are_laid_out_at_once_and_more_are_left_to_the_list() {
 }
 
 #[test]
+fn ways_in_which_a_person_answers_are_one_person() {
+    let approval = wait("approval", "orch", "7", &["passkey-if-enrolled", "human", "passkey"]);
+    let answer = wait("answer", "eve", "12", &["a person"]);
+    let found = wire::Waits { waits: vec![approval, answer], ..wire::Waits::default() };
+    let shown = view::waits(&found, &Filter::default(), 100);
+    let drawing = shown
+        .blocks
+        .iter()
+        .find_map(|it| if let Block::Graph { drawing, .. } = it { Some(drawing) } else { None });
+    let names: Vec<&str> = drawing.unwrap().nodes.iter().map(|it| it.text.as_str()).collect();
+    assert_eq!((names.len(), names.contains(&"a person")), (3, true), "{names:?}");
+    assert!(serde_json::to_string(&shown.blocks[0]).unwrap().contains("a person: 2 waits depend on it"));
+}
+
+#[test]
 fn the_list_alone_says_who_waits_for_what_behind_whom_and_how_to_end_it() {
     let mut lock = wait("lock", "ada", "src/auth.rs:login", &["bob"]);
     lock.place = Some(2);
@@ -137,8 +152,21 @@ fn the_list_alone_says_who_waits_for_what_behind_whom_and_how_to_end_it() {
     assert_eq!(to, [None, Some("/t/t1"), Some("/a/7"), Some("/t/t2"), None]);
     let circle = &lists[1].rows[0].cells;
     assert_eq!(circle[2], Cell::code("ada waits for bob waits for eve waits for ada"));
-    let graphs = shown.blocks.iter().filter(|it| matches!(it, Block::Graph { .. })).count();
-    assert_eq!(graphs, 1);
+    let graphs: Vec<&Drawing> = shown
+        .blocks
+        .iter()
+        .filter_map(|it| if let Block::Graph { drawing, .. } = it { Some(drawing) } else { None })
+        .collect();
+    let [drawing] = graphs[..] else { panic!("{graphs:?}") };
+    // Any one of those who may answer ends the wait, so that they are drawn as one.
+    let mut names: Vec<&str> = drawing.nodes.iter().map(|it| it.text.as_str()).collect();
+    names.sort_unstable();
+    assert_eq!(
+        names,
+        ["a person", "a person or client:approver", "ada", "bob", "eve", "orch", "shell", "shell (t1)"]
+    );
+    let labels = drawing.edges.iter().filter(|it| it.label.text == "approval: 7").count();
+    assert_eq!((labels, drawing.edges.len()), (1, 5));
     // A filter that nothing passes, and no waits at all, say so in other words.
     let none = |found: &wire::Waits, filter: &str| {
         let shown = view::waits(found, &Filter::parse(filter), 100);

@@ -75,6 +75,18 @@ fn messages_stand_by_pair_questions_first_and_a_name_without_proof_is_a_claim() 
 }
 
 #[test]
+fn what_the_daemon_has_written_is_the_daemons() {
+    let posts =
+        [post(2, "supervisor", Some("ada"), Some("internal")), post(1, "supervisor", Some("ada"), None)];
+    let shown = view::messages(&[], &posts, &Filter::default(), 5, false);
+    let word = |n: usize| match &lists(&shown)[1].rows[n].cells[0] {
+        Cell::State(word) => word.word.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!([word(0), word(1)], ["the daemon", "claims to be"]);
+}
+
+#[test]
 fn who_is_in_the_way_of_whom_is_shown_once_the_gravest_first() {
     let side = |agent: &str, kind: &str, symbols: &[&str]| wire::MeetingSide {
         agent: agent.into(),

@@ -241,9 +241,13 @@ fn a_daemon_that_is_killed_is_stale_and_live_again_when_it_is_back() {
     terminal.shows("live again");
     terminal.shows_no_more("stale since");
     ask(&world, &daemon, "another one");
+    terminal.shows("Needs you (2)");
     terminal.shows("another one");
     terminal.keys(&["a"]);
-    terminal.shows("approve 1");
+    // Before the whole request is read, a yes is none.
+    terminal.shows("approve 1, ");
+    terminal.shows("An agent has written this");
+    terminal.shows("This cannot be undone");
     terminal.keys(&["y"]);
     terminal.shows("approval 1 approved");
 }

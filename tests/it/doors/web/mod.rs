@@ -2,12 +2,15 @@
 
 mod answers;
 mod app;
+mod diffs;
 mod elsewhere;
 mod gate;
 mod hub;
 mod hub_apart;
 mod hub_page;
+mod hub_search;
 mod odd;
+mod pace;
 mod page;
 mod phone;
 mod sample;

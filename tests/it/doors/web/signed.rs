@@ -303,3 +303,38 @@ fn a_signed_verb_is_one_of_a_few_with_just_its_arguments() {
     let answer = hand_in(door, &asked, &assertion(&mut key, &asked));
     assert_eq!(answer.status, 404, "{answer:?}");
 }
+
+#[test]
+fn the_audit_says_in_words_what_was_decided_and_shows_no_signature() {
+    let (world, _daemon, door) = world();
+    let mut key = key(&world, door);
+    let approval = asks(&world, "true");
+    let asked =
+        challenge(door, &json!({ "approval": approval, "grant": false, "note": "not on a heron day" }));
+    let signed = assertion(&mut key, &asked);
+    assert_eq!(hand_in(door, &asked, &signed).status, 200);
+    let said = crate::support::waits::until_some("the decision", || {
+        let said = Http::look(door, "/rows/audit").json();
+        let lists = said["blocks"].as_array().unwrap().clone();
+        let list = lists
+            .into_iter()
+            .find(|it| it["title"].as_str().is_some_and(|it| it.starts_with("Decided last")))?;
+        (!list["rows"].as_array().unwrap().is_empty()).then_some(list)
+    });
+    let short = said["rows"][0]["cells"][3]["text"].as_str().unwrap();
+    assert!(
+        short.contains("passkey") && short.contains("denied") && short.contains("not on a heron day"),
+        "{short}"
+    );
+    for member in ["credential", "client_data", "authenticator_data", "signature"] {
+        let part = &signed[member].as_str().unwrap()[..16];
+        assert!(!said.to_string().contains(part), "{member}: {said}");
+    }
+    // The note is found by its words, and no part of the signature is.
+    let found = |words: &str| {
+        let said = Http::look(door, &format!("/rows/search?q={words}")).json();
+        said["blocks"].to_string().contains("approval_answered")
+    };
+    assert!(found("heron"));
+    assert!(!found(signed["credential"].as_str().unwrap()));
+}

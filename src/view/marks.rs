@@ -4,13 +4,62 @@
 use std::time::{Duration, Instant};
 
 use provost_base::limits::{COLOURED_BYTES_MAX, COLOURED_MS_MAX};
-use provost_syntax::{Language, ParseDeadline, TokenKind, language_of, tokens};
-use provost_view::{DiffFile, DiffLine, LineMarks};
+pub use provost_syntax::TokenKind;
+use provost_syntax::{Language, ParseDeadline, language_of, tokens};
 
-/// The marks of each file, in its order. What is not reached in time stays plain.
-pub(super) fn of(files: &[DiffFile], paths: &[&str]) -> Vec<Vec<LineMarks>> {
+use super::{DiffFile, DiffLine, LineMarks};
+
+/// The marks of each file, in its order; `paths` say the languages. What is not reached in [`COLOURED_MS_MAX`] stays plain. It takes
+/// time, so that threads that answer leave it to others.
+pub fn marks(files: &[DiffFile], paths: &[&str]) -> Vec<Vec<LineMarks>> {
     let until = Instant::now() + Duration::from_millis(COLOURED_MS_MAX);
     files.iter().zip(paths).map(|(file, path)| of_file(file, language_of(path), until)).collect()
+}
+
+/// Puts its marks into each file, by the language of its own path.
+pub fn mark(files: &mut [DiffFile]) {
+    let paths: Vec<String> = files.iter().map(|it| it.path.clone()).collect();
+    let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+    let found = marks(files, &paths);
+    files.iter_mut().zip(found).for_each(|(file, marks)| file.marks = marks);
+}
+
+/// A part of a line, all of which looks the same.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Piece<'a> {
+    /// Its text.
+    pub text: &'a str,
+    /// What it is, where that stands out.
+    pub kind: Option<TokenKind>,
+    /// Whether it is different from what stands in the other line.
+    pub is_changed: bool,
+}
+
+/// A line in pieces: none of its text is lost, and none is there twice.
+pub fn pieces<'a>(text: &'a str, marks: Option<&LineMarks>) -> Vec<Piece<'a>> {
+    let Some(LineMarks(_, colours, changed)) = marks else {
+        return vec![Piece { text, kind: None, is_changed: false }];
+    };
+    let mut colours = colours.chunks_exact(3).peekable();
+    let mut found: Vec<Piece<'_>> = Vec::new();
+    // Where the last piece begins, and how many units of UTF-16 have been passed.
+    let (mut from, mut passed) = (0, 0_u32);
+    for (at, c) in text.char_indices() {
+        while colours.next_if(|it| it[0].saturating_add(it[1]) <= passed).is_some() {}
+        let colour = colours.peek().filter(|it| it[0] <= passed);
+        let kind = colour.and_then(|it| COLOURS.get(usize::try_from(it[2]).ok()?).copied());
+        let is_changed = changed.is_some_and(|(from, to)| (from..to).contains(&passed));
+        let to = at + c.len_utf8();
+        match found.last_mut() {
+            Some(last) if (last.kind, last.is_changed) == (kind, is_changed) => last.text = &text[from..to],
+            _ => {
+                from = at;
+                found.push(Piece { text: &text[from..to], kind, is_changed });
+            }
+        }
+        passed = passed.saturating_add(u32::try_from(c.len_utf16()).unwrap_or(1));
+    }
+    found
 }
 
 fn of_file(file: &DiffFile, language: Option<Language>, until: Instant) -> Vec<LineMarks> {
@@ -67,16 +116,19 @@ fn colour(
     }
 }
 
-/// The number of a colour, as the page's style has it.
+/// What the numbers of colours stand for: the number is the place in it.
+const COLOURS: [TokenKind; 6] = [
+    TokenKind::Comment,
+    TokenKind::Text,
+    TokenKind::Number,
+    TokenKind::Word,
+    TokenKind::Type,
+    TokenKind::Name,
+];
+
+/// The number of a colour.
 fn class(kind: TokenKind) -> u32 {
-    match kind {
-        TokenKind::Comment => 0,
-        TokenKind::Text => 1,
-        TokenKind::Number => 2,
-        TokenKind::Word => 3,
-        TokenKind::Type => 4,
-        TokenKind::Name => 5,
-    }
+    number(COLOURS.iter().position(|it| *it == kind).unwrap_or_default())
 }
 
 fn units(text: &str) -> u32 {
