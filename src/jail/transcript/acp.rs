@@ -126,7 +126,8 @@ fn own(said: &mut Said, line: &Value) {
 fn used(said: &mut Said, usage: &Value) {
     let before = said.used_before;
     let told = |names: &[&str]| names.iter().find_map(|name| usage.get(name).and_then(Value::as_u64));
-    let with = |told: Option<u64>, before: Option<u64>| told.map(|it| it.saturating_add(before.unwrap_or_default()));
+    let with =
+        |told: Option<u64>, before: Option<u64>| told.map(|it| it.saturating_add(before.unwrap_or_default()));
     let (read, written) = (told(&["inputTokens", "input_tokens"]), told(&["outputTokens", "output_tokens"]));
     let cached = told(&["cachedReadTokens", "cachedInputTokens"]);
     // Where the cache's tokens are among those that were read, the sum of all shows it.
