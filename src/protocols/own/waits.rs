@@ -7,7 +7,7 @@ use provost_api::{endpoints, wire};
 use provost_base::Timestamp;
 use provost_base::limits::CIRCLES_KEPT_MS;
 use provost_domain::post::slug;
-use provost_domain::view::{AllWaits, AllWaitsOut};
+use provost_domain::view::{AllPasskeys, AllWaits, AllWaitsOut};
 use provost_domain::{LockWait, RefusedCircle, Task, TaskState};
 
 impl Handles<endpoints::Waits> for Own {
