@@ -88,9 +88,7 @@ fn a_runs_end_tells_what_was_not_delivered() {
         changes: None,
     };
     s.say(&host(), end).unwrap();
-    let is_lost = |it: &EventKind| {
-        matches!(it, EventKind::Talk(TalkEvent::SayingsLost { numbers, .. }) if *numbers == [1])
-    };
+    let is_lost = |it: &EventKind| matches!(it, EventKind::Talk(TalkEvent::SayingsLost { numbers, .. }) if *numbers == [1]);
     assert!(s.events().iter().any(|it| is_lost(it)));
     assert_eq!(say(&mut s, &client("ada"), &task, "too late"), Err(Refusal::TaskFinished));
 }
