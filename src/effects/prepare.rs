@@ -27,7 +27,7 @@ use provost_domain::{Directory, Failure, Task, TaskState, Tier};
 use provost_egress::Outlets;
 use provost_jail::{
     self as jail, Copies, Draft, Environment, Fill, ForbiddenPaths, Limits, Plan, Profile, Program, Resolved,
-    Root, Supervisor, find_place, resolve_program,
+    ResolvedPath, Root, Supervisor, find_place, resolve_program,
 };
 use provost_vault::Vault;
 use provost_workspace::work_trees::WorkTrees;
@@ -179,32 +179,15 @@ pub(super) fn prepare_words(
     draft.tier = of_jail(tier);
     private.open_repository(&mut draft, profile);
     private.tell(&mut draft, task, place)?;
-    let given = secrets::given(task, profile, &place.vault).map_err(jail_refused)?;
-    let secrets = given.on_record(task.id());
-    draft.home_files = given.files;
-    for (name, value) in &given.variables {
-        draft.environment.set(name, value).map_err(jail_refused)?;
-    }
+    let (secrets, outlets) = give(&mut draft, task, profile, (place, tier))?;
     let session = session(place, task, profile, &draft)?;
     draft.kept_home = session.as_ref().map(|it| it.home.clone());
     session.iter().for_each(|it| private.write_down(&it.base()));
-    let outlets = network::way_of(task, tier, given.keyed).map_err(jail_refused)?.map(|way| {
-        draft.network = way.network;
-        draft.outlets = way.outlets.ports();
-        way.outlets
-    });
-    for (name, value) in outlets.iter().flat_map(Outlets::environment) {
-        draft.environment.set(name, value).map_err(jail_refused)?;
-    }
     let limit = left_of(limit(profile, task), task);
     draft.limits = limits(profile, task, limit);
     private.narrow(&mut draft.limits)?;
-    for path in &profile.read_only {
-        draft.toolchain(find_place(path).map_err(jail_refused)?);
-    }
-    if !copied && *directory.place() != root {
-        draft.surroundings(root.clone());
-    }
+    let around = (!copied && *directory.place() != root).then(|| root.clone());
+    show(&mut draft, profile, around)?;
     // Last, so that nothing is opened for a worker that cannot start.
     let open = |open: &OpenDoor| open(task, tier).map_err(|e| jail_refused(format!("its own door: {e}")));
     let door = place.doors.as_ref().filter(|_| !instead).map(open).transpose()?;
@@ -232,6 +215,39 @@ pub(super) fn prepare_words(
         private,
         session,
     })
+}
+
+/// Shows the run what it may read: its worker's folders, and the workspace around its directory.
+fn show(draft: &mut Draft, profile: &Profile, around: Option<ResolvedPath>) -> Result<(), Failure> {
+    for path in &profile.read_only {
+        draft.toolchain(find_place(path).map_err(jail_refused)?);
+    }
+    around.into_iter().for_each(|it| draft.surroundings(it));
+    Ok(())
+}
+
+/// Gives the run its secrets and its network: what is put on record of the first, and the way out.
+fn give(
+    draft: &mut Draft,
+    task: &Task,
+    profile: &Profile,
+    (place, tier): (&RunEnvironment, Tier),
+) -> Result<(Option<Record>, Option<Outlets>), Failure> {
+    let given = secrets::given(task, profile, &place.vault).map_err(jail_refused)?;
+    let secrets = given.on_record(task.id());
+    draft.home_files = given.files;
+    for (name, value) in &given.variables {
+        draft.environment.set(name, value).map_err(jail_refused)?;
+    }
+    let outlets = network::way_of(task, tier, given.keyed).map_err(jail_refused)?.map(|way| {
+        draft.network = way.network;
+        draft.outlets = way.outlets.ports();
+        way.outlets
+    });
+    for (name, value) in outlets.iter().flat_map(Outlets::environment) {
+        draft.environment.set(name, value).map_err(jail_refused)?;
+    }
+    Ok((secrets, outlets))
 }
 
 /// The session that a run is in, where its home can be kept for a later one.

@@ -218,14 +218,7 @@ impl Once {
             return Turn::Taken;
         }
         let until = workers.handle.engine.now().after(prepared.limit);
-        let begun = match is_resumed(&task) {
-            true => workers.handle.tell(ResumeRun { task: self.task.clone(), until }).await.map(drop),
-            false => {
-                let begin = BeginRun { effect: self.effect, task: self.task.clone(), until };
-                workers.handle.tell(begin).await.map(drop)
-            }
-        };
-        if let Err(refusal) = begun {
+        if let Err(refusal) = self.put_start_on_record(is_resumed(&task), until).await {
             if matches!(refusal, Refusal::WorkerBroken { .. }) {
                 tokio::task::spawn_blocking(move || drop(prepared));
                 return Turn::Again;
@@ -263,27 +256,7 @@ impl Once {
         if over.was_left && self.leaves_it_to_another(&mut prepared).await {
             return Turn::Again;
         }
-        let before = prepared.before.take();
-        if matches!(over.end, End::NotStarted(_)) {
-            before.into_iter().for_each(Before::finish);
-        } else {
-            let compare = move || {
-                // Without a look before it, the run had a copy, and nothing of that reaches the user.
-                let compared = before.as_ref().map_or_else(Compared::default, Before::compare);
-                (compared, before)
-            };
-            let unknown = |_| {
-                let report = ScanReport::unknown("the comparison failed; the daemon's log has the cause");
-                (Compared { report, made: None }, None)
-            };
-            let (compared, before) = tokio::task::spawn_blocking(compare).await.unwrap_or_else(unknown);
-            note_report(workers, &self.task, compared.report, watched).await;
-            before.into_iter().for_each(Before::finish);
-            let is_stopped = matches!(over.end, End::Stopped(_) | End::Lost(_));
-            if let Some(made) = compared.made.filter(|_| !is_stopped) {
-                over.end = End::RepositoryMade(made.into());
-            }
-        }
+        self.compare(prepared.before.take(), watched, &mut over).await;
         let (mut prepared, over) = self.keep(&task, &profile, prepared, over).await;
         if let Some(session) = prepared.session.take() {
             // A follow-up may come as soon as the end is told.
@@ -294,6 +267,38 @@ impl Once {
         // Removing a copy takes as long as making it did.
         tokio::task::spawn_blocking(move || drop(prepared));
         Turn::Taken
+    }
+
+    /// Puts the start on record, or that a run begins again.
+    async fn put_start_on_record(&self, is_resumed: bool, until: Timestamp) -> Result<(), Refusal> {
+        let (handle, task) = (&self.workers.handle, self.task.clone());
+        match is_resumed {
+            true => handle.tell(ResumeRun { task, until }).await.map(drop),
+            false => handle.tell(BeginRun { effect: self.effect, task, until }).await.map(drop),
+        }
+    }
+
+    /// Compares what is there after the run with what was there before it, and puts that on record.
+    async fn compare(&self, before: Option<Before>, watched: Option<Watched>, over: &mut Over) {
+        if matches!(over.end, End::NotStarted(_)) {
+            return before.into_iter().for_each(Before::finish);
+        }
+        let compare = move || {
+            // Without a look before it, the run had a copy, and nothing of that reaches the user.
+            let compared = before.as_ref().map_or_else(Compared::default, Before::compare);
+            (compared, before)
+        };
+        let unknown = |_| {
+            let report = ScanReport::unknown("the comparison failed; the daemon's log has the cause");
+            (Compared { report, made: None }, None)
+        };
+        let (compared, before) = tokio::task::spawn_blocking(compare).await.unwrap_or_else(unknown);
+        note_report(&self.workers, &self.task, compared.report, watched).await;
+        before.into_iter().for_each(Before::finish);
+        let is_stopped = matches!(over.end, End::Stopped(_) | End::Lost(_));
+        if let Some(made) = compared.made.filter(|_| !is_stopped) {
+            over.end = End::RepositoryMade(made.into());
+        }
     }
 
     /// What was there before the run is on the disk before the worker runs, so that a later daemon can tell what it has made.

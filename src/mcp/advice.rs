@@ -44,6 +44,9 @@ pub(super) fn next_step(fault: &wire::ErrorBody) -> Option<String> {
         }
         "would_deadlock" => "give back a lock that one of them waits for with lock_release, then try again",
         "held_elsewhere" | "file_held" => "work on something else, or ask the holder with message_send",
+        "session_cannot" => {
+            "task_status shows where the task stands; task_apply or task_discard settles what it has changed"
+        }
         "lock_not_found" | "lock_not_held" => "locks_list shows who has what",
         "worker_broken" => "workers_list shows which can be used; a person has to mend this one",
         "out_of_scope" => beyond_scope(fault),

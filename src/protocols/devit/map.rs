@@ -581,16 +581,11 @@ pub(super) fn fault(refusal: Refusal, advertised: &str) -> DevitError {
         | Refusal::ContractNotFound
         | Refusal::Crew(_)
         | Refusal::ContractSettled { .. } => Code::Invalid,
-        Refusal::NoChanges
-        | Refusal::ChangesGone
-        | Refusal::ChangesInUse { .. }
-        | Refusal::MergeCannot { .. } => Code::Invalid,
-        Refusal::WorkerBroken { .. }
-        | Refusal::NoWorkTree { .. }
-        | Refusal::WorkTreeCannot { .. }
-        | Refusal::SessionCannot { .. } => Code::Invalid,
-        Refusal::ApprovalChanged | Refusal::MailNotFound => Code::Invalid,
-        Refusal::PasskeyRefused { .. } => Code::Invalid,
+        Refusal::NoChanges | Refusal::ChangesGone | Refusal::ChangesInUse { .. } => Code::Invalid,
+        Refusal::MergeCannot { .. } | Refusal::WorkerBroken { .. } => Code::Invalid,
+        Refusal::NoWorkTree { .. } | Refusal::WorkTreeCannot { .. } => Code::Invalid,
+        Refusal::SessionCannot { .. } => Code::Invalid,
+        Refusal::ApprovalChanged | Refusal::MailNotFound | Refusal::PasskeyRefused { .. } => Code::Invalid,
         Refusal::TooLong { .. } | Refusal::Exists { .. } => Code::Invalid,
         Refusal::ApprovalNotFound(_) => Code::ApprovalNotFound,
         Refusal::Denied { .. } => Code::PolicyDenied,

@@ -47,6 +47,7 @@ const LISTINGS: &[(&str, usize, &str)] = &[
     ("src/effects/ack_windows.rs", 1, "folders of hooks that an earlier daemon has left"),
     ("src/effects/capture_backend.rs", 1, "pictures that an earlier daemon has left"),
     ("src/effects/interrupted_runs.rs", 1, "notes of runs that an earlier daemon has left"),
+    ("src/effects/kept_sessions.rs", 1, "homes of sessions"),
     ("src/effects/keeper.rs", 1, "processes, in /proc"),
     ("src/effects/other_trees.rs", 1, "work trees of the repository"),
     ("src/effects/read_only_paths.rs", 1, "the hooks of git"),

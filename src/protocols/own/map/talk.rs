@@ -12,6 +12,13 @@ pub(in crate::own) fn say(it: wire::SayToTask) -> Result<SayToTask, OwnError> {
     Ok(SayToTask { task: task_id(&it.task)?, text: it.text.into(), now: it.now })
 }
 
+/// What an agent cannot, and the next step behind it.
+pub(super) fn with_next_step(mut fault: OwnError, why: &str) -> OwnError {
+    let Some((what, next)) = why.split_once("; ") else { return fault };
+    fault.body.message = what.to_owned();
+    fault.hint(next)
+}
+
 /// The earlier task whose session is gone on with; the service looks for it.
 pub(super) fn continued(task: Option<&str>) -> Result<Option<Box<Continued>>, OwnError> {
     let Some(task) = task else { return Ok(None) };

@@ -16,14 +16,15 @@ use crate::support::{World, provost};
 const CODE: &str = "def parse(text):\n    return text\n\n\ndef render(tree):\n    return parse(tree)\n\n\ndef other():\n    pass\n";
 
 const CONFIG: &str = "[screenshot]\nenabled = true\nbackend = \"scrot\"\n[workers.slow]\ntype = \"polling\"\n\
-     [workers.kept]\ntype = \"cli\"\nbinary = \"/bin/sh\"\nargs = [\"-c\", \"{goal}\"]\nparse_mode = \"text\"\ncopy = \"kept\"\n";
+     [workers.kept]\ntype = \"cli\"\nbinary = \"/bin/sh\"\nargs = [\"-c\", \"{goal}\"]\nparse_mode = \"text\"\ncopy = \"kept\"\n\
+     [workers.talks]\ntype = \"acp\"\nbinary = \"/bin/sleep\"\nargs = [\"600\"]\n";
 
 /// The built-in worker runs at once; a worker that collects its tasks, and pictures, wait for a person.
 fn rules() -> String {
     let action = "when.action = [\"delegate\"]";
     let see = ["when.action = [\"screenshot\"]", "approve.by = [\"human\"]"];
     policy([
-        allow("run", &[action, "when.worker = [\"shell\", \"kept\"]"]),
+        allow("run", &[action, "when.worker = [\"shell\", \"kept\", \"talks\"]"]),
         ask("\"human\"", &[action, "when.worker = [\"slow\"]"]),
         rule("see", "approve", "a test", &see),
     ])
@@ -47,6 +48,9 @@ fn steps(given: &Value) -> Vec<Value> {
         { "tool": "task_status", "arguments": { "task_id": given["task"] } },
         { "tool": "task_output", "arguments": { "task_id": given["task"] } },
         { "tool": "notify", "arguments": { "task_id": given["task"], "status": "ack" } },
+        { "tool": "delegate", "arguments": { "goal": "wait", "worker": "talks" }, "keep": { "talks": "/task_id" } },
+        { "tool": "task_say", "arguments": { "task_id": "$talks", "text": "Leave the tests." } },
+        { "tool": "task_cancel", "arguments": { "task_id": "$talks" } },
         { "tool": "task_cancel", "arguments": { "task_id": given["waits"] } },
         { "tool": "approvals_list", "arguments": {}, "keep": { "approval": "/approvals/0/approval_id", "digest": "/approvals/0/digest" } },
         { "tool": "approval_decide", "arguments": { "approval_id": "$approval", "digest": "$digest", "grant": true, "reason": "fine" } },
