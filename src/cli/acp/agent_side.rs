@@ -24,7 +24,7 @@ use provost_base::limits::{ACP_PROXY_LINE_BYTES_MAX, ACP_PROXY_QUESTIONS_MAX};
 use provost_mcp::Outline;
 
 impl Proxy {
-    pub(super) fn from_agent(&mut self, line: Vec<u8>) {
+    pub(super) fn agent_says(&mut self, line: Vec<u8>) {
         if line.trim_ascii().is_empty() {
             return self.to_editor.send(line);
         }
@@ -184,12 +184,11 @@ impl Proxy {
             let why = Verdict::Denied("too many requests of this agent wait already".into());
             return self.to_agent.send(question.answer(&why));
         }
-        let mut granted = false;
-        if let Some(session) = question.session.as_deref().and_then(|it| self.sessions.judgement_begins(it)) {
-            if let About::Write { path, .. } = &question.about {
-                granted = session.uses_grant(path.as_ref());
-            }
-        }
+        let session = question.session.as_deref().and_then(|it| self.sessions.judgement_begins(it));
+        let granted = match (&question.about, session) {
+            (About::Write { path, .. }, Some(session)) => session.uses_grant(path.as_ref()),
+            _ => false,
+        };
         let (about, asker, id) = (question.about.clone(), question.asker(), key.clone());
         question.work = Some(
             self.work.spawn(async move { Done::Checked(id, judge::check(about, asker, granted).await) }),

@@ -14,7 +14,7 @@ use provost_mcp::Outline;
 const NO_JSON: i64 = -32_700;
 
 impl Proxy {
-    pub(super) fn from_editor(&mut self, line: Vec<u8>) {
+    pub(super) fn editor_says(&mut self, line: Vec<u8>) {
         if line.trim_ascii().is_empty() {
             return self.to_agent.send(line);
         }

@@ -179,12 +179,12 @@ impl Proxy {
             };
             tokio::select! {
                 said = editor.next(), if reads_editor => match said {
-                    Ok(Said::Line(line)) => self.from_editor(line),
+                    Ok(Said::Line(line)) => self.editor_says(line),
                     Ok(Said::TooLong(outline)) => self.too_long_of_editor(outline),
                     Ok(Said::End) | Err(_) => return Ended::ByEditor,
                 },
                 said = agent.next(), if reads_agent => match said {
-                    Ok(Said::Line(line)) => self.from_agent(line),
+                    Ok(Said::Line(line)) => self.agent_says(line),
                     Ok(Said::TooLong(outline)) => self.too_long_of_agent(outline),
                     Ok(Said::End) | Err(_) => return Ended::ByAgent,
                 },

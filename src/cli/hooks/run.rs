@@ -24,6 +24,7 @@ use super::settled;
 use super::shown::Shown;
 use super::trees::{self, InTree};
 use super::wide::{Known, Wide};
+use super::writes::Writer;
 use crate::args::duration;
 use crate::cli_error::{DONE, USAGE};
 use crate::identity::IdentityArgs;
@@ -274,16 +275,6 @@ fn foreseen(
         note(here, &agent, &targets.files);
     }
     Ok((nearby(&guarded).map_or(Checked::Free, Checked::Near), writes_index))
-}
-
-/// What writes.
-pub(super) struct Writer {
-    /// Whether it takes leases: what a command will really write shows afterwards.
-    pub(super) takes: bool,
-    /// The process with which the leases end.
-    pub(super) pid: Option<u32>,
-    /// The subagent of the session that writes.
-    pub(super) part: Option<String>,
 }
 
 /// The daemon's answer, which takes leases for a tool that writes files; `None` where none runs and the settings let writes

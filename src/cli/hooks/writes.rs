@@ -8,11 +8,21 @@ use serde_json::{Value, json};
 use super::call::{Target, Targets, Told, content};
 use super::host::Host;
 use super::refusal::refusal;
-use super::run::{NOT_WORKED_OUT, Writer, guarded, note};
+use super::run::{NOT_WORKED_OUT, guarded, note};
 use super::trees;
 use crate::{CliError, RepoContext};
 use provost_base::limits::HOOK_FILES_MAX;
 use provost_base::{AgentId, acp};
+
+/// What writes.
+pub(super) struct Writer {
+    /// Whether it takes leases: what a command will really write shows afterwards.
+    pub(super) takes: bool,
+    /// The process with which the leases end.
+    pub(super) pid: Option<u32>,
+    /// The subagent of the session that writes.
+    pub(super) part: Option<String>,
+}
 
 /// What is written.
 #[derive(Default)]

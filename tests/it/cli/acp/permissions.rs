@@ -61,7 +61,7 @@ fn what_no_rule_speaks_of_is_shown_as_it_came_and_the_answer_passes_as_it_was_gi
     assert_eq!(String::from_utf8(editor.line()).unwrap().trim_end(), odd);
     let answer = r#"{"id":1,"result":{"outcome":{"optionId":"for-good","outcome":"selected"},"_meta":{"a":1.0}},"jsonrpc":"2.0"}"#;
     editor.raw(answer.as_bytes());
-    assert_eq!(editor.agent_gets("for-good"), answer);
+    assert_eq!(editor.agent_gets("\"_meta\":{\"a\""), answer);
 }
 
 #[test]
