@@ -168,9 +168,12 @@ impl CountedAnswer {
     fn count(&self) -> CallCount {
         let scan = self.reading.scan();
         let model = scan.and_then(UsageScan::model).map(Into::into);
-        match (scan.filter(|it| it.has_told()), &self.asked) {
-            (Some(scan), _) => {
-                let told = scan.told();
+        let told = scan.and_then(|scan| match self.is_over {
+            true => scan.has_told().then(|| (scan, scan.told())),
+            false => scan.settled().map(|told| (scan, told.clone())),
+        });
+        match (told, &self.asked) {
+            (Some((scan, told)), _) => {
                 CallCount {
                     model,
                     calls: 1,
@@ -204,7 +207,7 @@ impl CountedAnswer {
     fn take(&mut self, piece: &[u8]) {
         self.received = self.received.saturating_add(piece.len() as u64);
         self.reading.feed(piece);
-        let has_told = self.reading.scan().is_some_and(UsageScan::has_told);
+        let has_told = self.reading.scan().is_some_and(|it| it.settled().is_some());
         if has_told {
             self.meter.write(self.number, self.count(), false);
         }

@@ -85,6 +85,8 @@ struct Json {
     nest: Vec<bool>,
     /// How many of them are.
     objects: usize,
+    /// How many arrays are open within objects: nothing in them counts.
+    arrays: usize,
     /// The member that is read, for the outer objects.
     names: Vec<Vec<u8>>,
     /// Whether a text would be a member's name.
@@ -109,6 +111,7 @@ pub(super) struct UsageScan {
     model: Option<Box<str>>,
     written: u64,
     has_told: bool,
+    settled: Option<Told>,
 }
 
 impl UsageScan {
@@ -120,7 +123,7 @@ impl UsageScan {
             false => Framing::Whole,
         };
         let (json, numbers) = (Json::new(), Numbers::default());
-        Self { framing, json, numbers, model: None, written: 0, has_told: false }
+        Self { framing, json, numbers, model: None, written: 0, has_told: false, settled: None }
     }
 
     /// The next piece of it.
@@ -141,6 +144,11 @@ impl UsageScan {
     /// The model that it names.
     pub(super) fn model(&self) -> Option<&str> {
         self.model.as_deref()
+    }
+
+    /// What it has said in objects that are whole by now.
+    pub(super) fn settled(&self) -> Option<&Told> {
+        self.settled.as_ref()
     }
 
     /// What it has said.
@@ -222,16 +230,24 @@ impl UsageScan {
             b'{' | b'[' if json.nest.len() >= NESTING_MAX => json.is_over = true,
             b'{' => json.open(true),
             b'[' => json.open(false),
-            b'}' | b']' => json.close(byte == b'}'),
+            b'}' | b']' => {
+                json.close(byte == b'}');
+                // Within an object a part may come before the whole that it is taken from.
+                if json.objects == 0 && self.has_told {
+                    self.settled = Some(self.told());
+                }
+            }
             b',' => json.before_name = json.nest.last() == Some(&true),
             b':' => json.before_name = false,
+            // A document is an object, or an array of them.
+            b'"' if json.nest.is_empty() => json.is_over = true,
             b'"' => {
                 json.at = At::Text { escaped: false };
                 json.word.clear();
                 json.means = json.meaning();
             }
             b' ' | b'\t' | b'\n' | b'\r' => {}
-            _ if byte.is_ascii_alphanumeric() || byte == b'-' => {
+            _ if !json.nest.is_empty() && (byte.is_ascii_alphanumeric() || byte == b'-') => {
                 json.at = At::Bare;
                 json.word.clear();
                 json.word.push(byte);
@@ -289,6 +305,7 @@ impl Json {
             means: Means::Nothing,
             nest: Vec::new(),
             objects: 0,
+            arrays: 0,
             names: Vec::new(),
             before_name: false,
             word: Vec::new(),
@@ -304,6 +321,8 @@ impl Json {
             if self.objects <= NAMES_MAX {
                 self.names.push(Vec::new());
             }
+        } else if self.objects > 0 {
+            self.arrays += 1;
         }
     }
 
@@ -317,6 +336,8 @@ impl Json {
                 self.names.pop();
             }
             self.objects -= 1;
+        } else if self.objects > 0 {
+            self.arrays -= 1;
         }
         self.before_name = false;
     }
@@ -333,9 +354,9 @@ impl Json {
         }
     }
 
-    /// The names that lead to a value; empty where it lies too deep to count. Arrays have no name.
+    /// The names that lead to a value; empty where it lies too deep to count, or in an array that is no answer in pieces.
     fn path(&self) -> Vec<&[u8]> {
-        if self.objects > NAMES_MAX {
+        if self.objects > NAMES_MAX || self.arrays > 0 {
             return Vec::new();
         }
         self.names.iter().map(Vec::as_slice).collect()
@@ -351,7 +372,7 @@ impl Json {
         match names[..] {
             [b"delta", ..] | [b"choices", b"delta" | b"message", ..] => Means::Written,
             [b"model" | b"modelVersion"] | [b"message" | b"response", b"model" | b"modelVersion"]
-                if self.objects <= NAMES_MAX =>
+                if self.objects <= NAMES_MAX && self.arrays == 0 =>
             {
                 Means::Model
             }

@@ -52,6 +52,7 @@ mod selections;
 mod sessions;
 mod shares;
 mod sim;
+mod spending;
 mod store;
 mod store_inboxes;
 mod store_sqlite;

@@ -9,11 +9,10 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 
-/// A call as it was heard, and its answer's body as it was sent.
+/// The head of a call, and its answer's body as it was sent.
 #[derive(Clone, Debug)]
 pub(crate) struct StubCall {
     pub(crate) head: String,
-    pub(crate) body: String,
     pub(crate) said: Vec<u8>,
 }
 
@@ -87,7 +86,7 @@ fn serve(mut stream: TcpStream, shared: &Shared) {
         said = packed.finish().unwrap();
     }
     // On record before the client can have it, and so before the client asks for more.
-    shared.calls.lock().unwrap().push(StubCall { head, body, said: said.clone() });
+    shared.calls.lock().unwrap().push(StubCall { head, said: said.clone() });
     let packed = if asks("zip=1") { "Content-Encoding: gzip\r\n" } else { "" };
     let status = if asks("fail=1") { "529 Overloaded" } else { "200 OK" };
     let head = format!(
