@@ -58,12 +58,12 @@ fn qwen_asks_and_does_what_the_rules_allow() {
 
 #[test]
 fn codex_asks_about_what_would_leave_its_sandbox_and_ends_its_turn_when_it_is_denied() {
-    let made = allow("made", &["when.action = [\"permission\"]", "when.command = [\"echo hi > made.txt\"]"]);
+    let made = allow("made", &["when.action = [\"permission\"]", "when.command = [\"cp look.py made.txt\"]"]);
     let set = Set::up(CODEX, &["--asks"], &[made]);
-    let task = set.done(&order("[[escalate echo hi > made.txt]]"));
+    let task = set.done(&order("[[escalate cp look.py made.txt]]"));
     assert_eq!(set.paths(&task), ["made.txt"], "{task:#}\n{}", set.model.results());
     assert_eq!(task["state"], "completed", "{task:#}");
-    let task = set.done(&order("[[escalate echo no > other.txt]]"));
+    let task = set.done(&order("[[escalate cp look.py other.txt]]"));
     assert_eq!((&task["state"], set.paths(&task).len()), (&Value::from("failed"), 0), "{task:#}");
     assert!(task.to_string().contains("ended the turn as cancelled"), "{task:#}");
 }

@@ -10,7 +10,9 @@ use super::{CLAUDE, CODEX, GEMINI, Program, QWEN, Set, claimed, eventually, last
 fn works(program: Program) {
     let set = Set::up(program, &[], &[]);
     let tried = set.json(&["agent", "try", program.name, "--no-start"]);
-    assert_eq!((&tried["ok"], &tried["answer"]), (&json!(true), &json!("PROVOST-READY")), "{tried:#}");
+    // Codex says before that it does not know the model.
+    let answer = tried["answer"].as_str().unwrap_or_default();
+    assert!(tried["ok"] == true && answer.ends_with("PROVOST-READY"), "{tried:#}");
     let before = set.model.heard().len();
     let task = set.done(&order(&format!("[[write made.txt hi]] {}", look())));
     assert_eq!(task["state"], "completed", "{task:#}\n{:#?}", set.model.heard());
