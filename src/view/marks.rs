@@ -100,6 +100,8 @@ fn colour(
     }
     let patience = ParseDeadline { until: Some(until), cancelled: None };
     let mut line = 0;
+    // The last line with a colour, up to where in the text it is counted, and how many units of it that is.
+    let (mut last, mut counted, mut passed) = (usize::MAX, 0, 0);
     for token in tokens(language, &text, &patience) {
         while places.get(line).is_some_and(|(_, end, _)| *end <= token.range.start) {
             line += 1;
@@ -110,8 +112,17 @@ fn colour(
             if part.is_empty() || !is_wanted(&file.lines[*at]) {
                 continue;
             }
-            let (Some(before), Some(inner)) = (text.get(*from..part.start), text.get(part)) else { continue };
-            colours[*at].extend([units(before), units(inner), class(token.kind)]);
+            if last != *at {
+                (last, counted, passed) = (*at, *from, 0);
+            }
+            let end = part.end;
+            let (Some(before), Some(inner)) = (text.get(counted..part.start), text.get(part)) else {
+                continue;
+            };
+            let begins = passed + units(before);
+            let long = units(inner);
+            colours[*at].extend([begins, long, class(token.kind)]);
+            (counted, passed) = (end, begins + long);
         }
     }
 }

@@ -79,29 +79,18 @@ pub(super) async fn answer(
         "intents" => client.view_of_intents(&filter).await?,
         "messages" => client.view_of_messages(&filter, query.number("before")?).await?,
         "search" => {
-            let found = search(client, query).await?;
-            not_yet = found.1;
-            found.0
+            let (shown, behind) = search(client, query).await?;
+            not_yet = behind;
+            shown
         }
         "events" => client.view_of_events(&filter, query.number("before")?, about.journal_seq).await?,
         "audit" => {
-            let found = audit(client, query, &about).await?;
-            not_yet = found.1;
-            found.0
-        }
-        "health" => {
-            let mut shown = view::health(&about);
-            shown.blocks.splice(0..0, view::numbers(&client.health().await?));
-            shown.blocks.extend(costs(client).await?);
+            let (shown, behind) = audit(client, query, &about).await?;
+            not_yet = behind;
             shown
         }
-        "passkeys" => {
-            let (known, push) = tokio::try_join!(client.passkeys(), client.browsers())?;
-            let mut shown = view::passkeys(&known);
-            shown.blocks.push(view::web_sessions(&client.web_sessions().await?));
-            shown.blocks.extend(view::browsers(&push, &known));
-            shown
-        }
+        "health" => health(client, &about).await?,
+        "passkeys" => passkeys(client).await?,
         _ => return Err(WebError::not_there()),
     };
     let last = about.root.rsplit(['/', '\\']).next().unwrap_or_default();
@@ -199,6 +188,22 @@ async fn search(client: &Client, query: &Query) -> Result<(Shown, u64), WebError
         Err(ClientError::Refused { status: 400, fault }) => Ok((view::no_search(&fault.message), 0)),
         Err(err) => Err(err.into()),
     }
+}
+
+async fn health(client: &Client, about: &wire::About) -> Result<Shown, WebError> {
+    let mut shown = view::health(about);
+    shown.blocks.splice(0..0, view::numbers(&client.health().await?));
+    shown.blocks.extend(costs(client).await?);
+    Ok(shown)
+}
+
+/// Passkeys, and the browsers that know them or are told.
+async fn passkeys(client: &Client) -> Result<Shown, WebError> {
+    let (known, push) = tokio::try_join!(client.passkeys(), client.browsers())?;
+    let mut shown = view::passkeys(&known);
+    shown.blocks.push(view::web_sessions(&client.web_sessions().await?));
+    shown.blocks.extend(view::browsers(&push, &known));
+    Ok(shown)
 }
 
 /// What runs of the last two weeks have used.

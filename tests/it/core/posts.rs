@@ -399,7 +399,7 @@ fn what_the_daemon_writes_by_itself_is_proven_to_be_its_own() {
         kinds.extend(is_daemons.then(|| post.kind()));
     }
     for kind in ["feedback", "question", "verify_now"] {
-        assert!(kinds.iter().any(|it| *it == kind), "{kind}: {kinds:?}");
+        assert!(kinds.contains(&kind), "{kind}: {kinds:?}");
     }
 }
 

@@ -255,7 +255,7 @@ fn a_page_of_tasks_has_the_counts_of_all_and_goes_on_with_its_filter() {
     let shown = view::task_page(&found, &Filter::parse("state:queued x"), "state:queued x", false);
     assert_eq!(titles(&shown), ["Not finished (2000)", "Finished last"]);
     assert_eq!(shown.next.as_deref(), Some("/tasks?after=live%3A3%3A17%3At%201&q=state%3Aqueued%20x"));
-    let Block::Facts { facts, .. } = &shown.blocks[0] else { panic!("{shown:?}") };
+    let Block::Counts { facts, .. } = &shown.blocks[0] else { panic!("{shown:?}") };
     let running = facts.iter().find(|it| it.name == "running").unwrap();
     assert_eq!(running.value, Cell::Link { text: "3".into(), to: "/tasks?q=state:running".into() });
     let query = |typed: &str| Filter::parse(typed).task_query();

@@ -20,7 +20,7 @@ fn world() -> (World, Daemon, Http, String) {
     let door = Http::web(&world);
     let id = done(
         &world,
-        "sed -i 's/check(name)/check(name, other)/; s/^def/async def/; /^kept/i added = 2' src/auth.py; echo <b>x</b> > 'x.py'",
+        "sed -i 's/check(name)/check(name, other)/; s/^def/async def/; /^kept/i added = 2' src/auth.py; echo '<b>x</b>' > x.py",
     );
     (world, daemon, door, id)
 }
@@ -119,7 +119,7 @@ fn a_file_that_was_viewed_stays_closed_until_it_changes() {
     tab.shows("1 of 2 viewed");
     // Another change of the same file was not viewed.
     let other =
-        done(&world, "sed -i 's/check(name)/check(name, nobody)/' src/auth.py; echo <b>x</b> > 'x.py'");
+        done(&world, "sed -i 's/check(name)/check(name, nobody)/' src/auth.py; echo '<b>x</b>' > x.py");
     open(&tab, door, &other);
     tab.until("both marks", boxes);
     assert!(is_open("src/auth.py") && tab.is("!document.body.textContent.includes('of 2 viewed')"));

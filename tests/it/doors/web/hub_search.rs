@@ -131,8 +131,10 @@ fn the_field_and_the_view_lead_to_what_was_found_in_any_repository() {
     tab.click("#find");
     tab.write("aviary there");
     let base = hub.base(&other);
-    tab.until("the task of the other", &format!("[...document.querySelectorAll('#palette-ways li')].some((it) => it.textContent.includes('aviary there'))"));
-    tab.eval("[...document.querySelectorAll('#palette-ways li')].find((it) => it.textContent.includes('tidy')).click()");
+    let way =
+        "[...document.querySelectorAll('#palette-ways li')].find((it) => it.textContent.includes('tidy'))";
+    tab.until("the task of the other", way);
+    tab.eval(&format!("{way}.click()"));
     tab.until("its page", &format!("location.pathname.startsWith('{base}/')"));
     assert_eq!(tab.eval("globalThis.violations"), json!([]));
 }

@@ -43,11 +43,12 @@ fn the_pace_has_some_at_once_and_then_one_after_the_other() {
          const { Pace } = await import(asked.find((it) => it.includes('/pace-'))); const pace = new Pace(); \
          let now = 1e6; let taken = 0; const first = pace.wait(now); \
          for (; now < 1e6 + 10000; now += 1) if (pace.wait(now) === 0) { pace.take(now); taken += 1; } \
+         for (let n = 0; n < 5; n += 1) pace.take(now); \
          const after = pace.wait(now); const back = pace.wait(now - 5000); const long = pace.wait(now + 1e9); \
-         return [first, taken, after > 0 && after <= 100, back > 0 && back <= 100, long]; })()",
+         return [first, taken >= 103 && taken <= 105, after > 0 && after <= 100, back > 0 && back <= 100, long]; })()",
     );
     // A clock that was set back neither stops it nor sets it free.
-    assert_eq!(said, json!([0, 104, true, true, 0]));
+    assert_eq!(said, json!([0, true, true, true, 0]));
 }
 
 #[test]
