@@ -93,9 +93,11 @@ pub(super) fn cost(here: &RepoContext, asked: &Cost) -> Result<u8, CliError> {
         out::note("there are more rows; the total has them: --limit shows more");
     }
     out::note(
-        "reported: as the agents say it, unchecked; counted: by the proxy, in the answers of the models' services",
+        "reported: as the agents report it, and nothing of it was checked; counted: by the proxy, in the answers of the models' services",
     );
-    notes(&costs).iter().for_each(|it| out::note(it));
+    for note in notes(&costs) {
+        out::note(&note);
+    }
     Ok(DONE)
 }
 

@@ -10,6 +10,7 @@ mod apply;
 mod approval;
 pub mod artifact;
 mod assignment;
+mod budget;
 mod changes;
 mod claim;
 pub mod command;
@@ -72,6 +73,7 @@ pub use apply::{AppliedFile, ApplyChange, ApplyEvent, ApplyFile, Written};
 pub use approval::{Again, Approvals, Parked, Verdict, approvers_now, approvers_text};
 pub use artifact::{Artifact, Changeset, CollectedArtifact, StoredChangeset};
 pub use assignment::{Assignment, AssignmentState, Assignments};
+pub use budget::{Budget, BudgetPer, Counted, Limit, Price, SpendingSettings};
 pub use changes::{ChangesState, Taking, TaskChanges};
 pub use claim::{Claim, Claims, Content, Hold};
 use command::Delegated;
@@ -123,8 +125,8 @@ pub use screenshot::Picture;
 pub use session::{ALIVE_FOR, Agents, Nick, RegisteredAgent};
 pub use settings::{Auto, AutoSetting, CrewSetting, Settings, WorkerSetting};
 pub use spending::{
-    Above, Budget, BudgetPer, BudgetStanding, BudgetWord, Counted, Limit, MayCall, NextCall, OTHER_MODELS,
-    Price, SpendChange, Spending, SpendingNow, SpendingSettings, Spent, SpentKey,
+    Above, BudgetStanding, BudgetWord, MayCall, NextCall, OTHER_MODELS, SpendChange, Spending, SpendingNow,
+    Spent, SpentKey,
 };
 pub use switch::{Switch, Switched, Switches};
 pub use talk::{AgentSession, Continued, Saying, SayingState, Talk, TalkEvent};

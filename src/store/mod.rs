@@ -21,6 +21,7 @@ mod marks;
 mod migrations;
 mod search;
 mod sqlite;
+mod sums;
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -31,7 +32,7 @@ use std::time::Duration;
 use provost_base::limits::BACKUP_WAIT_MS_MAX;
 use provost_base::{AgentId, Digest, EventSeq, JobId, Json, TaskId, Timestamp};
 use provost_domain::post::Received;
-use provost_domain::{Counted, Event, JobResult, Outbox, Owed, Settings, State, Status, Task, Usage};
+use provost_domain::{Event, JobResult, Outbox, Owed, Settings, State, Status, Task};
 
 pub use artifacts::{Artifacts, Keeping};
 pub use intake::Intake;
@@ -40,6 +41,7 @@ pub use journal::{Anchor, AnchorSink, JournalHead, Leap, Verdict, export};
 pub use letters::{Letters, StoredPost};
 pub use search::{Found, Hit, HitKind, SearchError, SearchQuery, SearchWords};
 pub use sqlite::{ForeignEvent, Restore, Restored, SqliteStore, backup, foreign_events, restore};
+pub use sums::{CountedRow, UsageBy, UsageQuery, UsageRow};
 
 /// The database in the state folder.
 pub const DATABASE: &str = "provost.db";
@@ -256,58 +258,6 @@ pub struct Loaded {
     pub received: Vec<Received>,
     /// Where messages are kept from now on; none where each commit waits for the disk. At a start alone.
     pub intake: Option<Box<dyn Intake>>,
-}
-
-/// What usage is summed by.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum UsageBy {
-    /// Each worker.
-    Agent,
-    /// Each day of UTC.
-    Day,
-    /// Each model, by the name that workers report.
-    Model,
-    /// Each finished task that is kept.
-    Task,
-    /// Everything is one sum.
-    Nothing,
-}
-
-/// A choice of sums.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct UsageQuery {
-    /// What is summed.
-    pub by: UsageBy,
-    /// Only from this moment on; sums of days count the whole day.
-    pub since: Option<Timestamp>,
-    /// How many rows at most.
-    pub limit: usize,
-}
-
-/// A sum of usage.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct UsageRow {
-    /// The worker, day, model or task; empty for the sum of everything.
-    pub key: Box<str>,
-    /// The worker, where it is one.
-    pub worker: Option<Box<str>>,
-    /// How many runs have said what they used.
-    pub runs: u64,
-    /// The sum; the model where it is one.
-    pub used: Usage,
-}
-
-/// Tokens of one model, as the daemon has counted them.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct CountedRow {
-    /// The worker, day, model or task; empty for the sum of everything.
-    pub key: Box<str>,
-    /// The worker, where it is one.
-    pub worker: Option<Box<str>>,
-    /// The model; empty where its service has named none.
-    pub model: Box<str>,
-    /// The sum.
-    pub counted: Counted,
 }
 
 /// A choice of finished tasks.

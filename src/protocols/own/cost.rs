@@ -27,7 +27,9 @@ impl Handles<endpoints::Cost> for Own {
         let limit = query.limit.unwrap_or(COST_ROWS_MAX).min(COST_ROWS_MAX);
         let now = self.0.provost.engine().now();
         let since = query.within_ms.map(|ms| Timestamp(now.0.saturating_sub_unsigned(ms)));
-        let asked = UsageQuery { by: kind, since, limit: limit + 1 };
+        // Tasks come in another order by their ends than by their calls: what is cut off is cut off once they are joined.
+        let most = if kind == UsageBy::Task { COST_ROWS_MAX } else { limit };
+        let asked = UsageQuery { by: kind, since, limit: most + 1 };
         let whole = UsageQuery { by: UsageBy::Nothing, since, limit: 1 };
         let (counted, budgets) = self.counted(asked.clone()).await?;
         let (of_all, _) = self.counted(whole).await?;
