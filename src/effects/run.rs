@@ -428,10 +428,9 @@ impl Once {
             }
         };
         let (outputs, task) = (workers.outputs.clone(), self.task.clone());
-        // Not waited for at shutdown: the board goes with the process.
+        // Not waited for at shutdown: the board goes with the process. A run that goes on has it as well.
         tokio::spawn(async move {
             tokio::time::sleep(OUTPUT_KEPT).await;
-            // A run that goes on has it as well.
             if live.is_finished() {
                 outputs.retire(&task, &live);
             }
