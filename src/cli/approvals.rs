@@ -12,6 +12,7 @@ use super::tasks::{fenced, short_time};
 use super::{CliError, RepoContext, out};
 use provost_api::wire;
 use provost_base::ApprovalId;
+use provost_client::ClientError;
 use provost_client::approvals::{facts, words};
 
 /// `provost approval`.
@@ -96,16 +97,18 @@ fn answer(here: &RepoContext, id: ApprovalId, grant: bool, note: Option<String>)
                 .because("it was answered, has expired, or never existed")
                 .next("provost approval list")
         })?;
-        if let Some(why) = provost_view::no_terminal(&shown.by).filter(|_| is_person) {
-            return Err(CliError::of(format!("approval {id} is not answered at a terminal"))
-                .because(why)
-                .next("provost approval list"));
-        }
         if !here.json {
             out::text_as_is(&in_full(shown))?;
         }
         let digest = Some(shown.digest.clone());
-        Ok(client.answer(&wire::Answer { approval: id.0, grant, note, digest }).await?)
+        let why = provost_view::no_terminal(&shown.by).filter(|_| is_person);
+        let answered = client.answer(&wire::Answer { approval: id.0, grant, note, digest }).await;
+        answered.map_err(|error| match (why, &error) {
+            (Some(why), ClientError::Refused { status: 403, .. }) => {
+                CliError::from(error).because(why).next("provost approval list")
+            }
+            _ => error.into(),
+        })
     })?;
     if here.json {
         out::json(&answered)?;

@@ -352,7 +352,7 @@ fn is_near(text: &str, edit: &Value) -> bool {
     !is_there && !sought.is_empty() && letters(text).contains(&sought)
 }
 
-/// A text in which `\uXXXX` stands for its character.
+/// A text in which `\u` with four digits stands for its character.
 fn unescaped(text: &str) -> String {
     let mut parts = text.split("\\u");
     let mut out = parts.next().unwrap_or_default().to_owned();

@@ -23,6 +23,7 @@ const REFUSED: i32 = 4;
 /// Every command, with enough to ask for its help.
 const COMMANDS: [&str; 160] = [
     "worktree",
+    "acp",
     "worktree list",
     "worktree remove",
     "daemon",

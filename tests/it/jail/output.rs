@@ -174,10 +174,9 @@ fn the_board_forgets_the_oldest_task_first() {
 fn what_was_said_stays_after_the_end_as_long_as_there_is_room() {
     let board = OutputBoard::default();
     let task = |n: usize| TaskId::parse(&format!("task-{n}")).unwrap();
-    let one = OUTPUT_OVER_BYTES_MAX / 8;
-    for n in 0..12 {
-        let live = LiveOutput::new(usize::MAX);
-        for _ in 0..one / (64 << 10) {
+    for n in 0..20 {
+        let live = LiveOutput::new(OUTPUT_BYTES_MAX);
+        for _ in 0..OUTPUT_BYTES_MAX / (64 << 10) {
             live.push(Stream::Out, &[b'x'; 64 << 10]);
         }
         board.add(task(n), live.clone());
@@ -185,8 +184,10 @@ fn what_was_said_stays_after_the_end_as_long_as_there_is_room() {
             board.retire(&task(n), &live);
         }
     }
-    let kept: Vec<usize> = (0..12).filter(|n| board.get(&task(*n)).is_some()).collect();
-    assert!(kept.len() < 9 && kept.contains(&1) && kept.contains(&11) && !kept.contains(&0), "{kept:?}");
+    let kept: Vec<usize> = (0..20).filter(|n| board.get(&task(*n)).is_some()).collect();
+    let room = OUTPUT_OVER_BYTES_MAX / OUTPUT_BYTES_MAX;
+    assert!(kept.len() > room / 2 && kept.len() <= room + 2, "{kept:?}");
+    assert!(kept.contains(&1) && kept.contains(&19) && !kept.contains(&0), "{kept:?}");
 }
 
 #[test]

@@ -358,12 +358,13 @@ fn an_edit_that_its_host_carries_out_by_other_quotes_or_escapes_holds_the_file()
     told["tool_input"]["file_path"] = json!(world.repo().join("src/quotes.ts"));
     world.goes_on("claude", &told);
     assert_eq!(held(&world), [format!("src/quotes.ts: {CLAUDE}")]);
-    let mut told = other(edit(&world, "return \\u0061", "return b"));
+    let told = other(edit(&world, "return \\u0061", "return b"));
     world.goes_on("claude", &told);
     assert!(held(&world).contains(&"src/auth.ts: claude-2b64a1f3c002".to_owned()), "{:?}", held(&world));
     // What its host refuses, because there is nothing like it, holds nothing.
-    told["tool_input"]["file_path"] = json!(world.repo().join("src/quotes.ts"));
-    told["tool_input"]["old_string"] = json!("nothing like it");
+    world.write("src/third.ts", "export const h = 1;\n");
+    let mut told = edit(&world, "nothing like it", "x");
+    told["tool_input"]["file_path"] = json!(world.repo().join("src/third.ts"));
     world.goes_on("claude", &told);
     assert_eq!(held(&world).len(), 2, "{:?}", held(&world));
 }

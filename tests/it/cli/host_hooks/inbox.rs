@@ -107,9 +107,9 @@ fn what_the_model_has_read_with_its_tool_is_not_told_again() {
     let world = world("claude");
     let _daemon = world.start();
     write(&world, "first");
-    let inbox = world.done(CLAUDE, &["broker", "inbox", CLAUDE]);
-    let at = inbox["messages"].as_array().and_then(|it| it.last()).unwrap_or_else(|| panic!("{inbox}"));
-    let at = at["at"].as_str().unwrap_or_else(|| panic!("{inbox}"));
+    let log = world.done("boss", &["broker", "log"]);
+    let last = log["posts"].as_array().and_then(|it| it.last()).unwrap_or_else(|| panic!("{log}"));
+    let at = last["at"].as_str().unwrap_or_else(|| panic!("{log}"));
     let mut used = recorded(&world, "claude/post_tool_use");
     used["tool_name"] = json!("mcp__provost__inbox_read");
     used["tool_input"] = json!({});

@@ -311,7 +311,7 @@ fn words_that_make_no_sense_are_refused() {
         &["install", "claude", "--agent", "'; rm -rf /"],
         &["install", "claude", "--permission-wait", "1h"],
         &["install", "claude", "--permission-wait", "soon"],
-        &["run", "claude", "stop"],
+        &["run", "claude", "halt"],
     ] {
         let (code, said) = hooks(&world, args);
         assert_eq!(code, 2, "{args:?}: {said}");
