@@ -21,9 +21,9 @@ const NOT_RUNNING: i32 = 3;
 const REFUSED: i32 = 4;
 
 /// Every command, with enough to ask for its help.
-const COMMANDS: [&str; 160] = [
-    "worktree",
+const COMMANDS: [&str; 161] = [
     "acp",
+    "worktree",
     "worktree list",
     "worktree remove",
     "daemon",
