@@ -47,7 +47,7 @@ fn a_diff_is_what_an_apply_writes_and_git_accepts_it() {
     assert!(said.contains("not kept: link: is a symbolic link"), "{said}");
     let shown = at_the_terminal(&world, &format!("task diff {id}"));
     let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
-    assert!(shown.contains("\u{1b}[32m+new\u{1b}[m"), "{shown:?}");
+    assert!(shown.contains("\u{1b}[32m+\u{1b}[m\u{1b}[32mnew\u{1b}[m"), "{shown:?}");
     assert!(!shown.contains("\u{1b}[31my") && shown.contains("\\u{1b}[31my"), "{shown:?}");
 
     let said = ran(&world, &["apply", &id], 0);
