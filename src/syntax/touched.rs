@@ -44,9 +44,16 @@ pub fn touched(old: Version<'_>, new: Version<'_>) -> Vec<Box<str>> {
 pub struct Moves<'a> {
     old: &'a Reading,
     new: &'a Reading,
-    /// By the name around them: the orders before and after, of those that are in both, and the length of the longest order in common.
-    /// `None` where nothing has moved.
-    orders: BTreeMap<Box<str>, Option<(Vec<&'a str>, Vec<&'a str>, usize)>>,
+    /// By the name around them; `None` where nothing has moved.
+    orders: BTreeMap<Box<str>, Option<Orders<'a>>>,
+}
+
+/// The orders before and after an edit, of the symbols that are in both.
+struct Orders<'a> {
+    before: Vec<&'a str>,
+    after: Vec<&'a str>,
+    /// The length of the longest order in common.
+    in_common: usize,
 }
 
 impl<'a> Moves<'a> {
@@ -60,25 +67,24 @@ impl<'a> Moves<'a> {
         let around = name.rsplit_once('.').map_or("", |(around, _)| around);
         let (old, new) = (self.old, self.new);
         let found = self.orders.entry(around.into()).or_insert_with(|| orders(old, new, around));
-        let Some((before, after, all)) = found else { return false };
+        let Some(Orders { before, after, in_common: longest }) = found else { return false };
         // What can be left out of the longest order in common is what an edit may have moved.
-        before.contains(&name) && *all == in_common(before, after, Some(name))
+        before.contains(&name) && *longest == in_common(before, after, Some(name))
     }
 }
 
 /// The orders before and after of what is in both, where they differ.
-fn orders<'a>(
-    old: &'a Reading,
-    new: &'a Reading,
-    around: &str,
-) -> Option<(Vec<&'a str>, Vec<&'a str>, usize)> {
+fn orders<'a>(old: &'a Reading, new: &'a Reading, around: &str) -> Option<Orders<'a>> {
     let (mut before, mut after) = (siblings(old, around), siblings(new, around));
     let (had, has): (BTreeSet<&str>, BTreeSet<&str>) =
         (before.iter().copied().collect(), after.iter().copied().collect());
     before.retain(|it| has.contains(it));
     after.retain(|it| had.contains(it));
-    let all = in_common(&before, &after, None);
-    (before != after).then_some((before, after, all))
+    if before == after {
+        return None;
+    }
+    let in_common = in_common(&before, &after, None);
+    Some(Orders { before, after, in_common })
 }
 
 /// The symbols directly within a name, each once, in the order of the file.
