@@ -513,6 +513,7 @@ fn every_kind_of_event_can_be_asked_for_by_its_name() {
         ("ApplyEvent", include_str!("../../../src/domain/apply.rs")),
         ("MergeEvent", include_str!("../../../src/domain/merge.rs")),
         ("PermissionEvent", include_str!("../../../src/domain/permission.rs")),
+        ("TalkEvent", include_str!("../../../src/domain/talk.rs")),
     ];
     let arms = |(of, source): (&str, &'static str)| -> Vec<&'static str> {
         let begins = format!("{of}::");
