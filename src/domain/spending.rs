@@ -290,12 +290,21 @@ impl State {
         self.tasks.iter().any(|it| Some(it.id()) != but && it.is_below(top))
     }
 
-    /// A task is over: sums that were only for it are dropped.
+    /// A task is over: sums that were only for it are dropped, and questions about them wait no more.
     pub(super) fn end_spending(&self, task: &Task, out: &mut Outbox) {
         for key in task.spent_keys() {
             if self.spending.0.contains_key(&key) && !self.is_spent_for(&key, Some(task.id())) {
+                self.end_questions(&key, out);
                 out.put(Change::Spend(SpendChange::Drop(key)));
             }
+        }
+    }
+
+    fn end_questions(&self, key: &SpentKey, out: &mut Outbox) {
+        let is_about = |it: &&Arc<Parked>| matches!(&it.command, Command::GoOn(verb) if verb.key == *key);
+        for parked in self.approvals.iter().filter(is_about) {
+            out.append_event(EventKind::ApprovalExpired { approval: parked.id });
+            self.drop_approval(parked.id, out);
         }
     }
 

@@ -107,6 +107,21 @@ fn a_no_holds_until_the_budget_is_another_and_silence_is_no_answer() {
 }
 
 #[test]
+fn a_question_about_what_is_over_waits_no_more() {
+    let mut s = script(vec![budget(BudgetPer::Task, Limit::Tokens(100))]);
+    let (task, other) = (s.delegate(&client("ada"), "do", "cli"), s.delegate(&client("ada"), "do", "cli"));
+    used(&mut s, &task, "m", 90);
+    used(&mut s, &other, "m", 90);
+    let question = asks(&s, &task);
+    let approval = parked(&mut s, question);
+    let question = asks(&s, &other);
+    let second = parked(&mut s, question);
+    s.cancel(&client("ada"), &task).unwrap();
+    assert!(s.core.state().approvals.get(approval).is_none());
+    assert!(s.core.state().approvals.get(second).is_some(), "that is another task's");
+}
+
+#[test]
 fn what_is_handed_on_counts_above_also_by_another_name_and_after_the_end_of_the_one_above() {
     let mut s = script(vec![budget(BudgetPer::Task, Limit::Tokens(100))]);
     let top = s.delegate(&client("ada"), "go", "wes");
