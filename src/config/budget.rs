@@ -60,7 +60,7 @@ section! {
         usd: Option<Usd> = None, "USD", Strict;
         /// At which share a warning goes on record, in percent.
         warn_at: u32 = 60, "percent" within 1..=100, Strict;
-        /// At which share a person is asked whether it goes on, in percent; with 100, nobody is asked.
+        /// At which share a person is asked whether it goes on, in percent; with 100, no person is asked.
         ask_at: u32 = 80, "percent" within 1..=100, Strict;
     }
 }

@@ -65,7 +65,7 @@ impl KeptSessions {
     pub(super) fn go_on(&self, of: &TaskId) -> Result<SessionLease, String> {
         if !self.place(of).join("home").is_dir() {
             return Err(format!(
-                "the home of its session, which began with task {of}, is not kept any more; delegate the work anew, without --continue"
+                "the home of its session, which began with task {of}, is not kept any more; delegate the work again, without --continue"
             ));
         }
         self.take(of)

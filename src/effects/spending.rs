@@ -107,7 +107,7 @@ impl Inner {
         match answered.map_err(|refusal| refusal.to_string())? {
             Some(()) => Ok(()),
             None => Err(format!(
-                "{} of the {} that this budget allows are used, and nobody has said yet whether it goes on: `provost approval list` shows approval {approval}",
+                "{} of the {} that this budget allows are used, and no person has said yet whether it goes on: `provost approval list` shows approval {approval}",
                 asks.limit.text(asks.used),
                 asks.limit.text(asks.limit.most()),
             )),

@@ -34,7 +34,7 @@ fn session_of(earlier: &Task, who: &Principal, verb: &Delegate) -> Result<AgentS
     let (id, worker) = (earlier.id(), &earlier.order.worker);
     if earlier.asked_by != *who.agent() && (!who.may(Scope::Operate) || who.is_of_agents()) {
         return Err(format!(
-            "task {id} belongs to {}, who alone goes on with it, as people do",
+            "task {id} belongs to {}: only that agent and people can go on with it",
             earlier.asked_by
         ));
     }
