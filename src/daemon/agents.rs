@@ -80,6 +80,7 @@ pub(super) fn question_asker(provost: &Provost) -> QuestionAsker {
     let provost = provost.clone();
     Arc::new(move |task: &Task, question| {
         let (provost, who) = (provost.clone(), role::worker(task.order.worker.clone(), task.id()));
+        let asked_by = task.asked_by.clone();
         Box::pin(async move {
             let mut events = provost.engine().subscribe();
             let post = Post::Question { agent: who.agent().clone(), question: question.as_str().into() };
@@ -87,7 +88,7 @@ pub(super) fn question_asker(provost: &Provost) -> QuestionAsker {
             loop {
                 match events.recv().await {
                     Ok(event) => {
-                        if let Some(answer) = answer_to(&event, who.agent(), &question) {
+                        if let Some(answer) = answer_to(&event, (who.agent(), &asked_by), &question) {
                             return Some(answer);
                         }
                     }
@@ -100,12 +101,15 @@ pub(super) fn question_asker(provost: &Provost) -> QuestionAsker {
     })
 }
 
-/// What an event answers to a question of an agent's.
-fn answer_to(event: &Event, asker: &AgentId, question: &str) -> Option<String> {
+/// What an event answers to a question of an agent's: the answer of a person, or of the agent for which it works.
+fn answer_to(event: &Event, (asker, asked_by): (&AgentId, &AgentId), question: &str) -> Option<String> {
     let EventKind::Published { post: Post::Answer { agent, answer, re: Some(re), .. }, .. } = &event.kind
     else {
         return None;
     };
+    if event.actor != *asked_by && !event.actor.as_str().starts_with("user:") {
+        return None;
+    }
     // Lists have the beginning of a question.
     let begins = re.trim_end().trim_end_matches(['…', '.']);
     (slug(agent.as_str()) == slug(asker.as_str()) && !begins.is_empty() && question.starts_with(begins))

@@ -25,11 +25,14 @@ enum Api {
 impl ModelCall {
     /// The call that a request is; `None` for any other. A spelling that a service would read in the same way is the same.
     pub(super) fn of(method: &Method, path: &str) -> Option<Self> {
-        if *method != Method::POST {
+        // What was begun in the background is fetched by a GET, which has the numbers then.
+        if matches!(*method, Method::HEAD | Method::OPTIONS) {
             return None;
         }
         let path = percent_decode_str(path).decode_utf8_lossy().to_ascii_lowercase();
-        let parts: Vec<&str> = path.split('/').filter(|it| !it.is_empty()).collect();
+        let plain = |part: &'_ str| part.find(';').map_or(part.len(), |at| at);
+        let parts: Vec<&str> =
+            path.split('/').map(|it| &it[..plain(it)]).filter(|it| !it.is_empty()).collect();
         let has = |name: &str| parts.contains(&name);
         let ends = |name: &str| parts.last().is_some_and(|it| *it == name);
         let verb = parts.last().and_then(|it| it.rsplit_once(':')).map(|(_, verb)| verb);

@@ -92,6 +92,8 @@ struct Json {
     /// Whether a text would be a member's name.
     before_name: bool,
     word: Vec<u8>,
+    /// Levels that are open beyond those that are kept. Nothing in them counts.
+    deeper: usize,
     is_over: bool,
 }
 
@@ -226,8 +228,11 @@ impl UsageScan {
 
     fn between(&mut self, byte: u8) {
         let json = &mut self.json;
+        if json.deeper > 0 {
+            return json.far_within(byte);
+        }
         match byte {
-            b'{' | b'[' if json.nest.len() >= NESTING_MAX => json.is_over = true,
+            b'{' | b'[' if json.nest.len() >= NESTING_MAX => json.deeper = 1,
             b'{' => json.open(true),
             b'[' => json.open(false),
             b'}' | b']' => {
@@ -309,7 +314,22 @@ impl Json {
             names: Vec::new(),
             before_name: false,
             word: Vec::new(),
+            deeper: 0,
             is_over: false,
+        }
+    }
+
+    /// A byte so far within that only the way back is looked for.
+    fn far_within(&mut self, byte: u8) {
+        match byte {
+            b'{' | b'[' => self.deeper += 1,
+            b'}' | b']' => self.deeper -= 1,
+            b'"' => {
+                self.at = At::Text { escaped: false };
+                self.word.clear();
+                self.means = Means::Nothing;
+            }
+            _ => {}
         }
     }
 

@@ -247,8 +247,10 @@ impl Proxy {
             About::Permission { .. } => question.about.is_allowed_by(it),
             About::Write { .. } => question.is_allowed_in_ours(it),
         });
+        // An option that the agent keeps for later was not shown where a rule asks.
+        let is_kept = result.is_some_and(|it| question.about.is_kept_by(it));
         match (allowed, line) {
-            (true, line) => self.take(&key, line),
+            (true, line) => self.take(&key, line.filter(|_| !is_kept)),
             (false, Some(line)) => {
                 self.questions.remove(&key);
                 self.to_agent.send(line);
@@ -295,7 +297,9 @@ impl Proxy {
         match (verdict, &question.about) {
             (Verdict::Allowed, About::Write { .. }) => self.to_editor.send(question.line),
             (Verdict::Allowed, About::Permission { call, .. }) => {
-                let paths = judge::paths(call, &question.cwd);
+                // A yes to reading or running something is none to writing it.
+                let writes = judge::is_write(call);
+                let paths = if writes { judge::paths(call, &question.cwd) } else { Vec::new() };
                 self.to_agent.send(answer.unwrap_or_else(|| question.answer(verdict)));
                 if let Some(session) = question.session.as_deref().and_then(|it| self.sessions.get(it)) {
                     session.grant(paths);

@@ -237,6 +237,16 @@ pub(super) async fn leave(asker: Asker) {
     let _unheard = tokio::time::timeout(Duration::from_millis(HOOK_MS_MAX), left).await;
 }
 
+/// Whether a call says of itself that it writes, and nothing else.
+pub(super) fn is_write(call: &Value) -> bool {
+    let has_diff = call["content"].as_array().into_iter().flatten().any(|it| it["type"] == "diff");
+    match acp::kind(call) {
+        "edit" | "delete" | "move" => true,
+        "read" | "search" | "execute" | "fetch" | "think" | "switch_mode" => false,
+        _ => has_diff,
+    }
+}
+
 /// The paths that a call names, from its session's folder.
 pub(super) fn paths(call: &Value, cwd: &Path) -> Vec<PathBuf> {
     let diffs = call["content"].as_array().into_iter().flatten();

@@ -87,7 +87,12 @@ impl About {
             let text = |name: &str| {
                 params[name].as_str().map(str::to_owned).ok_or_else(|| format!("{name} is no text"))
             };
-            return Ok(Self::Write { path: text("path")?, content: text("content")? });
+            let path = text("path")?;
+            // ACP v1 has absolute paths here. What an editor makes of another one is not known.
+            if !std::path::Path::new(&path).is_absolute() {
+                return Err("path is not absolute".into());
+            }
+            return Ok(Self::Write { path, content: text("content")? });
         }
         let mut call = known.cloned().unwrap_or_else(|| json!({}));
         provost_base::acp::merge(&mut call, &params["toolCall"]);
@@ -103,6 +108,14 @@ impl About {
             Self::Permission { options, .. } => options.iter().any(|(kind, _)| kind == "allow_once"),
             Self::Write { .. } => true,
         }
+    }
+
+    /// Whether an answer to the agent's dialog chooses an option for later uses as well.
+    pub(super) fn is_kept_by(&self, result: &str) -> bool {
+        let Self::Permission { options, .. } = self else { return false };
+        let chosen = serde_json::from_str::<Value>(result).unwrap_or_default();
+        let chosen = chosen.pointer("/outcome/optionId").and_then(Value::as_str);
+        options.iter().any(|(kind, id)| Some(id.as_str()) == chosen && kind.trim().ends_with("_always"))
     }
 
     /// Whether an answer to the agent's dialog says yes.

@@ -167,36 +167,25 @@ async fn unheard(client: &Client, before: Heard) -> Result<(Vec<wire::InboxEntry
     Ok((all, heard))
 }
 
-/// The time of the newest entry that the model has just read with our tool.
+/// The time of the newest entry that the model has just read with our tool. Hosts pass its answer on as JSON, or as JSON within a
+/// text. Only the times of entries count: their words are other agents'.
 fn read_until(told: &Told) -> Option<String> {
     if told.tool().ok() != Some(READS_INBOX) {
         return None;
     }
-    let mut newest = None;
-    times(told.response()?, &mut newest, 0);
-    newest
+    let response = told.response()?;
+    let parts = response.as_array().or_else(|| response["content"].as_array());
+    let all = parts.map_or_else(|| vec![response], |parts| parts.iter().collect());
+    all.into_iter().filter_map(times).max()
 }
 
-/// The newest `at` in an answer. Hosts pass it on as JSON, and some as JSON within a text.
-fn times(value: &Value, newest: &mut Option<String>, depth: usize) {
-    match value {
-        _ if depth > 6 => {}
-        Value::Object(members) => {
-            if let Some(at) =
-                members.get("at").and_then(Value::as_str).filter(|it| newest.as_deref() < Some(it))
-            {
-                *newest = Some(at.to_owned());
-            }
-            members.values().for_each(|it| times(it, newest, depth + 1));
-        }
-        Value::Array(all) => all.iter().for_each(|it| times(it, newest, depth + 1)),
-        Value::String(text) if text.starts_with('{') => {
-            if let Ok(inner) = serde_json::from_str(text) {
-                times(&inner, newest, depth + 1);
-            }
-        }
-        _ => {}
-    }
+fn times(answer: &Value) -> Option<String> {
+    let text = answer.as_str().or_else(|| answer["text"].as_str());
+    let inner = text.and_then(|it| serde_json::from_str::<Value>(it).ok());
+    let answer = inner.as_ref().unwrap_or(answer);
+    let answer = answer.get("structuredContent").unwrap_or(answer);
+    let messages = answer["messages"].as_array()?;
+    messages.iter().filter_map(|it| it["at"].as_str()).max().map(str::to_owned)
 }
 
 fn in_words(fresh: &[&wire::InboxEntry]) -> String {

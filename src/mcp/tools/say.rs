@@ -37,7 +37,7 @@ struct Kept {
     /// The id of the task.
     task_id: String,
     /// The number of the saying.
-    number: u32,
+    saying: u32,
     /// How many wait for the agent, this one included.
     waiting: usize,
 }
@@ -47,5 +47,5 @@ async fn say(call: Call, asked: Say) -> Result<Said<Kept>, ToolError> {
     let said = call.client().say(&request).await?;
     let text =
         format!("Kept as number {} for the agent of task {}; {} wait.", said.number, said.task, said.waiting);
-    Ok(Said { text, answer: Kept { task_id: said.task, number: said.number, waiting: said.waiting } })
+    Ok(Said { text, answer: Kept { task_id: said.task, saying: said.number, waiting: said.waiting } })
 }
