@@ -242,13 +242,14 @@ impl Proxy {
     /// The editor's person has answered; with the answer's line, where it is one to the agent.
     pub(super) fn shown_answer(&mut self, key: Id, line: Option<Vec<u8>>, result: Option<&str>) {
         let Some(question) = self.questions.get_mut(&key) else { return };
+        let was_queued = question.back.is_some();
         question.hang_up();
         let allowed = result.is_some_and(|it| match &question.about {
             About::Permission { .. } => question.about.is_allowed_by(it),
             About::Write { .. } => question.is_allowed_in_ours(it),
         });
         // An option that the agent keeps for later was not shown where a rule asks.
-        let is_kept = result.is_some_and(|it| question.about.is_kept_by(it));
+        let is_kept = was_queued && result.is_some_and(|it| question.about.is_kept_by(it));
         match (allowed, line) {
             (true, line) => self.take(&key, line.filter(|_| !is_kept)),
             (false, Some(line)) => {
