@@ -122,7 +122,7 @@ pub struct Draft {
     pub outlets: Vec<u16>,
     /// Files that it finds in its home.
     pub home_files: Vec<HomeFile>,
-    /// A folder that is its home, and stays for later runs; it appears as [`KEPT_HOME`]. Tier `ns` only, and without `home_files`.
+    /// A folder that is its home and stays for later runs, at `/run/provost/home`. Tier `ns` only, and without `home_files`.
     pub kept_home: Option<ResolvedPath>,
     /// How it is confined.
     pub tier: Tier,
