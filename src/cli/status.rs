@@ -21,7 +21,7 @@ const CHANGES_SHOWN: usize = 5;
 /// Finished tasks among which tainted ones, and those with changes to take in, are looked for.
 const LOOKED_AT: usize = 200;
 
-/// Older failures need nobody any more, nor do older prompts; `provost task list --filter failed` has them.
+/// Older failures and prompts need no person any more; `provost task list --filter failed` has them.
 const SHOWN_IF_NEWER_THAN: chrono::TimeDelta = chrono::TimeDelta::hours(24);
 
 /// What needs someone, for programs.

@@ -183,7 +183,7 @@ pub struct Above {
 }
 
 impl Tasks {
-    /// What lies above a new delegation by this caller: the tasks that it works on, under whatever name, and all above them.
+    /// What lies above a new delegation by this caller: the tasks that it works on, under any of its names, and all above them.
     pub(super) fn above(&self, who: &Principal, job: Option<&str>) -> Option<Box<Above>> {
         let mut above = Above::default();
         above.tops.extend(job.map(|it| format!("job {it}").into()));
@@ -321,7 +321,7 @@ impl State {
         })
     }
 
-    /// Warns once of each budget of which a share is used.
+    /// Warns once of each budget whose share for a warning is used.
     fn warn(&self, spent: &mut Spent, task: &Task, out: &mut Outbox) {
         for budget in self.budgets_for(&spent.key.clone()) {
             let (used, _) = spent.used(budget.limit, &self.settings.spending);

@@ -433,7 +433,7 @@ impl Tasks {
         self.worked_on(who).map(|task| task.depth.saturating_add(1)).max().unwrap_or(0)
     }
 
-    /// The tasks that a caller works on, under whatever name; one may come twice.
+    /// The tasks that a caller works on, under any of its names; one may come twice.
     pub(super) fn worked_on<'a>(&'a self, who: &'a Principal) -> impl Iterator<Item = &'a Arc<Task>> {
         let share = who.share();
         let here =

@@ -28,7 +28,7 @@ pub struct Costs {
     pub total: CostRow,
     /// Whether there are more rows than fit.
     pub truncated: bool,
-    /// Budgets of which something is used: those of running tasks, of today, and of the repository.
+    /// Budgets that are used in part or whole: those of running tasks, of today, and of the repository.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub budgets: Vec<BudgetRow>,
 }

@@ -63,7 +63,7 @@ pub const ACP_PROXY_QUESTIONS_MAX: usize = 512;
 /// Sessions of one agent; an editor has one for each of its threads.
 pub const ACP_PROXY_SESSIONS_MAX: usize = 1_024;
 
-/// Calls of tools of all sessions of which an agent's words are kept, and the bytes of all together.
+/// Tool calls of all sessions for which the agent's words are kept, and the bytes of all of them.
 pub const ACP_PROXY_CALLS_MAX: usize = 1_024;
 /// See [`ACP_PROXY_CALLS_MAX`].
 pub const ACP_PROXY_CALLS_BYTES_MAX: usize = 32 << 20;

@@ -84,7 +84,7 @@ fn null_servers(params: &str) -> Option<(usize, usize)> {
     Some((at, at + servers.len()))
 }
 
-/// Whether it is our server already, whichever way it is started.
+/// Whether it is our server already, by a command or by an address.
 fn is_ours(server: &Value) -> bool {
     let of_program = || {
         let program = server["command"].as_str().map(Path::new)?.file_stem()?.to_str()?;

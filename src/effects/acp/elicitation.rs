@@ -61,7 +61,7 @@ impl Form {
     }
 }
 
-/// The values of which one is wanted, as people see them.
+/// The choices that a form offers, as people see them.
 fn choices(schema: &Value) -> Vec<String> {
     let titled = schema["oneOf"].as_array().into_iter().flatten().filter_map(|it| it["const"].as_str());
     let plain = schema["enum"].as_array().into_iter().flatten().filter_map(Value::as_str);

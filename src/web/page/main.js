@@ -28,7 +28,7 @@ const title = document.title;
 const pace = new Pace();
 let timer = 0;
 let asking = false;
-/** Up to which event what is shown has to go, `Infinity` where it has to be asked for whatever it has; 0 for nothing. */
+/** The number of the event that the shown rows have to include; `Infinity` asks in any case, 0 for nothing. */
 let wanted = 0;
 
 /** The path of the view's blocks, by the address of the document. */

@@ -146,7 +146,7 @@ fn what_is_handed_on_counts_above_also_by_another_name_and_after_the_end_of_the_
 }
 
 #[test]
-fn an_agent_pays_for_those_below_it_whoever_they_are() {
+fn an_agent_pays_for_all_agents_below_it() {
     let agent = AgentId::parse("wes").unwrap();
     let of_wes = Budget { agent: Some(agent), ..budget(BudgetPer::Agent, Limit::Tokens(100)) };
     let mut s = script(vec![of_wes]);

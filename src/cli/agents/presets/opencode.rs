@@ -50,7 +50,7 @@ pub(super) const PRESET: Preset = Preset {
         env: QUIET,
         sign_in: None,
     }),
-    // It allows everything unless it is told otherwise, in whichever mode.
+    // It allows everything unless it is told otherwise, in each of its modes.
     works: Mode { id: Some("build"), env: &[("OPENCODE_PERMISSION", "{\"*\":\"allow\"}")], args: &[] },
     asks: Some(Mode {
         id: Some("build"),
