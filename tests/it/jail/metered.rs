@@ -174,6 +174,28 @@ print(ask('/v1/messages?fail=1', {'odd': '{\"error\": \"overloaded\"}'}))
 }
 
 #[test]
+fn what_is_fetched_later_and_what_stands_behind_much_nesting_counts_too() {
+    let stub = ModelStub::start();
+    let (world, daemon) = world(&stub, "");
+    let client = world.client(&daemon, "orch:a");
+    let (open, close) = ("[".repeat(300), "]".repeat(300));
+    let usage = r#""usage":{"input_tokens":100,"output_tokens":25}"#;
+    let deep = format!(r#"{{"model":"deep","content":{open}"]}}[\"",{{"a":1}}{close},{usage}}}"#);
+    let program = format!(
+        "
+print(ask('/v1/messages', {{'odd': json.loads(r'''{}''')}})[0])
+fetched = urllib.request.Request(os.environ['API_URL'] + '/v1/responses', headers={{'x-api-key': os.environ['API_KEY']}})
+print(len(urllib.request.urlopen(fetched, timeout=30).read()) > 50)
+",
+        json!(deep)
+    );
+    let (task, said) = run(&client, "py", &program);
+    assert_eq!(said, "200\nTrue");
+    let counted = told(&world, &["task", "show", &task, "--json"])["counted"].clone();
+    assert_eq!((&counted["calls"], &counted["tokens_input"]), (&json!(2), &json!(193)), "{counted:#}");
+}
+
+#[test]
 fn what_is_no_count_counts_as_nothing_and_breaks_nothing() {
     let stub = ModelStub::start();
     let (world, daemon) = world(&stub, "");

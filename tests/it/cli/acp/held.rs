@@ -173,6 +173,29 @@ fn a_write_through_the_editor_is_judged_by_rules_unless_its_call_was_allowed() {
 }
 
 #[test]
+fn a_yes_to_reading_a_file_is_none_to_writing_it_and_a_relative_path_does_not_pass() {
+    let world = world();
+    let write = ask("\"human\"", &[PERMISSION, "when.tool = [\"Write\"]"]);
+    world.rule(&policy([write, allow("all", &[PERMISSION])]));
+    let _daemon = world.start();
+    let mut editor = Editor::new(&world);
+    let path = file(&world);
+    let read = json!({ "toolCallId": "r", "kind": "read", "title": "r", "locations": [{ "path": path }] })
+        .to_string();
+    prompt(&mut editor, "s1", &asks(&read));
+    assert!(allowed(&editor.heard()));
+    prompt(&mut editor, "s1", &[format!("fs {path} text")]);
+    let dialog = editor.dialog();
+    assert!(dialog["id"].as_str().unwrap().starts_with("provost-"), "{dialog}");
+    editor.choose(&dialog["id"], "reject");
+    assert!(editor.heard()["error"].is_object());
+    prompt(&mut editor, "s1", &["fs src/auth.ts text".into()]);
+    let heard = editor.heard();
+    assert!(heard["error"]["message"].as_str().unwrap().contains("not absolute"), "{heard}");
+    assert!(editor.seen.iter().all(|it| it["method"] != "fs/write_text_file"), "{:#?}", editor.seen);
+}
+
+#[test]
 fn a_write_that_cannot_be_checked_is_refused_and_one_without_a_daemon_goes_by_the_settings() {
     let world = world();
     let path = file(&world);
