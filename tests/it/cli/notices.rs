@@ -282,15 +282,20 @@ fn a_question_that_is_asked_again_is_told_again_over_a_kill_and_the_journal_hold
     receiver.hears(1);
     daemon.kill();
     let daemon = world.start();
-    let heard = receiver.hears(4);
+    // What a killed daemon had not noted as delivered comes once more, under the same id.
+    let each_once = || {
+        let mut ids = std::collections::BTreeSet::new();
+        let heard = receiver.heard();
+        heard.into_iter().filter(|it| ids.insert(it.header("webhook-id").to_owned())).collect::<Vec<_>>()
+    };
+    eventually("four events", || each_once().len() >= 4);
+    let heard = each_once();
     let types: Vec<Value> = heard.iter().map(|it| it.json()["type"].clone()).collect();
     let expected =
         ["asked", "asked_again", "asked_again", "expired"].map(|it| json!(format!("provost.approval.{it}")));
     assert_eq!(types, expected);
     let shown: Vec<Value> = heard.iter().map(|it| it.json()["data"]["approval"]["shown"].clone()).collect();
     assert!(shown.iter().all(|it| *it == shown[0]), "{shown:?}");
-    let ids: std::collections::BTreeSet<&str> = heard.iter().map(|it| it.header("webhook-id")).collect();
-    assert_eq!(ids.len(), 4, "each is an event of its own");
     daemon.stop();
     let (code, text) = said(world.command(&["journal", "verify"]));
     assert_eq!(code, 0, "{text}");

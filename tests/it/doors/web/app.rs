@@ -148,7 +148,9 @@ fn no_text_but_the_workers_path_becomes_a_script() {
     assert_eq!(outcome("document.body.innerHTML = '<b>x</b>'"), "TypeError");
 }
 
-/// Has a message come for the page's worker, as the push service brings it.
+/// Has a message come for the page's worker, as the push service brings it, and waits until something was shown for it.
+///
+/// The worker counts: to ask the browser for its notifications while one of them comes makes it forget that one.
 fn deliver(browser: &Browser, tab: &Tab<'_>, door: Http, data: &str) {
     tab.ask("ServiceWorker.enable", &json!({}));
     let registration = until_some("the registration", || {
@@ -157,9 +159,22 @@ fn deliver(browser: &Browser, tab: &Tab<'_>, door: Http, data: &str) {
         let all = told.iter().flat_map(|it| it["registrations"].as_array().unwrap().clone());
         all.last().map(|it| it["registrationId"].as_str().unwrap().to_owned())
     });
+    let before = notified(browser);
     let origin = at(door, "");
     let message = json!({ "origin": origin, "registrationId": registration, "data": data });
     tab.ask("ServiceWorker.deliverPushMessage", &message);
+    eventually("it is shown", || notified(browser) > before);
+}
+
+/// How many notifications the worker has had shown since it was asked first.
+fn notified(browser: &Browser) -> u64 {
+    let counted = browser.worker().eval(
+        "(() => { if (globalThis.notified === undefined) { globalThis.notified = 0; \
+         const show = registration.showNotification.bind(registration); \
+         registration.showNotification = async (...it) => { await show(...it); globalThis.notified += 1; }; } \
+         return globalThis.notified; })()",
+    );
+    counted.as_u64().unwrap()
 }
 
 /// The notifications that are shown.
@@ -208,8 +223,10 @@ fn a_message_is_shown_and_a_click_on_it_opens_exactly_that_approval() {
         ))
     };
     // To be told later needs the browser's address, which this one does not have.
+    let before = notified(&browser);
     assert_eq!(click("later"), json!([]));
-    eventually("it says so", || shown(&tab)[0]["title"] == "This was not put off");
+    eventually("it says so", || notified(&browser) > before);
+    assert_eq!(shown(&tab)[0]["title"], "This was not put off");
     deliver(&browser, &tab, door, &message("Approval 1 waits", false, &to));
     eventually("it is shown", || shown(&tab).as_array().unwrap().iter().any(|it| it["tag"] == "approval-1"));
     assert_eq!(click("open"), json!([to]));
