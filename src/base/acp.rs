@@ -16,6 +16,19 @@ pub fn merge(call: &mut Value, update: &Value) {
     }
 }
 
+/// The same, with another folder in place of one wherever a text names it: the one that an agent sees in its jail, and the one that it
+/// stands for.
+pub fn in_place_of(value: &Value, from: &str, to: &str) -> Value {
+    match value {
+        Value::String(text) => text.replace(from, to).into(),
+        Value::Array(items) => items.iter().map(|it| in_place_of(it, from, to)).collect(),
+        Value::Object(members) => {
+            Value::Object(members.iter().map(|(name, it)| (name.clone(), in_place_of(it, from, to))).collect())
+        }
+        other => other.clone(),
+    }
+}
+
 /// The tool: as the agent names it, as vendors do in `_meta`, or else the name under which rules know the tools of its kind.
 pub fn tool(call: &Value) -> &str {
     let said = |at: &str| call.pointer(at).and_then(Value::as_str).filter(|it| !it.trim().is_empty());

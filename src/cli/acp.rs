@@ -7,6 +7,7 @@
 
 mod agent_side;
 mod editor_side;
+mod jailed;
 mod judge;
 mod lines;
 mod message;
@@ -26,7 +27,7 @@ use super::identity::IdentityArgs;
 use super::{CliError, RepoContext, out};
 use program::Program;
 use provost_base::{AgentId, nearest};
-use provost_config::{Config, WorkerKind};
+use provost_config::{Config, Worker, WorkerKind};
 
 /// The variable by which programs that are started behind it know that it asks for permission in their stead: its process.
 pub(crate) const BEHIND: &str = "PROVOST_ACP";
@@ -39,6 +40,7 @@ pub(super) enum Acp {
 Examples:
   provost acp serve -- claude-agent-acp
   provost acp serve --as coder -- gemini --acp
+  provost acp serve --agent qwen             # in its jail, and in a copy
   provost acp serve --agent qwen --no-jail
 
 For the editor's configuration:
@@ -55,7 +57,7 @@ Exit codes: 0 the editor has closed its side; 1 the agent has ended before; 126,
 /// `provost acp serve`.
 #[derive(Args, Debug)]
 pub(super) struct Serve {
-    /// The agent's entry in the configuration; by default the only one that speaks ACP, where no command is given
+    /// The agent's entry in the configuration; it works in its jail. By default the only one that speaks ACP, where no command is given
     #[arg(long, value_name = "NAME", conflicts_with = "command")]
     agent: Option<AgentId>,
     /// Start the entry's program without its jail, as you would start it yourself
@@ -72,6 +74,10 @@ pub(super) struct Serve {
 pub(super) fn acp(here: &RepoContext, asked: Acp) -> Result<u8, CliError> {
     let Acp::Serve(asked) = asked;
     let named = IdentityArgs::named_plainly(here, asked.speak_as.clone())?;
+    if asked.command.is_empty() && !asked.no_jail {
+        let (worker, _) = entry(here, &asked)?;
+        return run(jailed::serve(jailed::Served { worker, speaks_as: named }));
+    }
     let (words, variables) = match asked.command.is_empty() {
         true => of_entry(here, &asked)?,
         false => (asked.command, BTreeMap::new()),
@@ -79,17 +85,21 @@ pub(super) fn acp(here: &RepoContext, asked: Acp) -> Result<u8, CliError> {
     let program = Program { words, variables, agent: named.clone() };
     let ours = std::env::current_exe()
         .map_err(|err| CliError::of("this program does not know where it is").because(err))?;
-    let cwd = here.cwd.clone();
+    run(proxy::serve(&program, ours, named, here.cwd.clone()))
+}
+
+/// Serves an editor until one of both ends.
+fn run(serving: impl Future<Output = Result<u8, CliError>>) -> Result<u8, CliError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|e| CliError::of("the system has no resources left").because(e))?;
-    let served = runtime.block_on(proxy::serve(&program, ours, named, cwd));
+    let served = runtime.block_on(serving);
     // A thread of it waits for the editor's next words, and ends with this process.
     runtime.shutdown_background();
     served
 }
 
-/// The command and the variables of an agent's entry.
-fn of_entry(here: &RepoContext, asked: &Serve) -> Result<(Vec<String>, BTreeMap<String, String>), CliError> {
+/// The entry of the agent that is meant, which speaks ACP.
+fn entry(here: &RepoContext, asked: &Serve) -> Result<(AgentId, Worker), CliError> {
     let config = here.config(None)?.config;
     let id = match &asked.agent {
         Some(id) => id.clone(),
@@ -101,13 +111,12 @@ fn of_entry(here: &RepoContext, asked: &Serve) -> Result<(Vec<String>, BTreeMap<
             .because("its entry has neither `type = \"acp\"` nor `stream = \"acp\"`")
             .next("name another agent, or its command: provost acp -- COMMAND"));
     }
-    if !asked.no_jail {
-        return Err(CliError::refusal(format!("{id} runs in a jail, in which no editor can use it"))
-            .because("its changes would stay in its copy, and its network and secrets are the daemon's to give")
-            .next(format!(
-                "provost acp --agent {id} --no-jail starts it as you would; in its jail: provost delegate --worker {id}"
-            )));
-    }
+    Ok((id, worker.clone()))
+}
+
+/// The command and the variables of an agent's entry.
+fn of_entry(here: &RepoContext, asked: &Serve) -> Result<(Vec<String>, BTreeMap<String, String>), CliError> {
+    let (id, worker) = entry(here, asked)?;
     let Some(binary) = &worker.binary else {
         return Err(CliError::refusal(format!("the entry of {id} names no program")));
     };

@@ -121,7 +121,7 @@ section! {
 }
 
 /// Keys of a worker that an agent has too.
-const SHARED: [&str; 22] = [
+const SHARED: [&str; 23] = [
     "tier",
     "network",
     "ports",
@@ -144,6 +144,7 @@ const SHARED: [&str; 22] = [
     "allowed_models",
     "acp_mode",
     "acp_sign_in",
+    "editor_gone",
 ];
 
 fn nobody() -> AgentId {

@@ -30,6 +30,16 @@ words! {
     }
 }
 
+words! {
+    /// What becomes of an agent's turn when the editor goes that has asked for it, as `provost acp`.
+    EditorGone {
+        /// The turn's task is cancelled.
+        Cancel = "cancel",
+        /// The turn's task goes on, and its changes are kept.
+        Continue = "continue",
+    }
+}
+
 section! {
     /// One `[workers.<ident>]` entry: a program that does delegated work, in the jail unless its type is `polling`.
     Worker {
@@ -55,6 +65,8 @@ section! {
         acp_mode: Option<String> = None, "mode", Strict;
         /// The way by which such a worker is signed in where it asks for that; without it, the first way by an API key.
         acp_sign_in: Option<String> = None, "method";
+        /// What becomes of a turn when the editor goes that uses such a worker by `provost acp`: `cancel` its task, or let it `continue`.
+        editor_gone: EditorGone = EditorGone::Cancel, "";
         /// The model used when the task names none.
         default_model: Option<String> = None, "model";
         /// The models that a task may ask for; by default any.

@@ -50,6 +50,9 @@ pub struct Saying {
 pub struct AgentSession {
     /// Its id, as the agent chose it.
     pub id: String,
+    /// The folder in which the agent works, as it sees it; absent from a daemon of an earlier version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
     /// Whether a later process of the agent can go on with it.
     pub goes_on: bool,
     /// What the agent can do with it: `load`, `resume`, `list`, `close`.

@@ -75,6 +75,15 @@ pub const ACP_ID_BYTES_MAX: usize = 1 << 10;
 /// it is killed.
 pub const ACP_PROXY_END_MS: u64 = 2_000;
 
+/// How long `provost acp` waits for its turns when the editor has gone, in milliseconds: their tasks are cancelled meanwhile.
+pub const ACP_JAILED_LEAVE_MS: u64 = 5_000;
+
+/// How long the end of a run is waited for whose task is over, in milliseconds: until then it is not known what it has changed.
+pub const ACP_JAILED_LATE_MS: u64 = 10_000;
+
+/// How much of a turn's differences an editor is shown in its dialog, in bytes.
+pub const ACP_JAILED_DIFF_BYTES_MAX: usize = 64 << 10;
+
 /// How long the preparation of a session may hold up the editor's messages, in milliseconds: it looks for the repository.
 pub const ACP_PROXY_SETUP_MS_MAX: u64 = 2_000;
 

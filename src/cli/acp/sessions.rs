@@ -36,7 +36,7 @@ pub(super) struct Sessions {
 }
 
 /// A name for a session that has no id yet.
-fn new_name() -> AgentId {
+pub(super) fn new_name() -> AgentId {
     let id = uuid::Uuid::new_v4().simple().to_string();
     AgentId::parse(&format!("acp-{}", &id[..8])).expect("a plain word")
 }

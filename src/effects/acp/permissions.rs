@@ -88,16 +88,9 @@ impl Asked {
 impl Errand {
     /// The same arguments, with the workspace's folder in place of the copy in which the agent works.
     fn seen_from_outside(&self, value: &Value) -> Value {
-        match value {
-            Value::String(text) if self.folder != self.stands_for => {
-                text.replace(self.folder.as_str(), &self.stands_for).into()
-            }
-            Value::Array(items) => items.iter().map(|it| self.seen_from_outside(it)).collect(),
-            Value::Object(members) => {
-                let members = members.iter().map(|(name, it)| (name.clone(), self.seen_from_outside(it)));
-                Value::Object(members.collect())
-            }
-            other => other.clone(),
+        match self.folder == self.stands_for {
+            true => value.clone(),
+            false => acp::in_place_of(value, &self.folder, &self.stands_for),
         }
     }
 }

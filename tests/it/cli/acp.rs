@@ -3,6 +3,7 @@
 mod bytes;
 mod ends;
 mod held;
+mod jailed;
 mod mutated;
 mod odd;
 mod permissions;

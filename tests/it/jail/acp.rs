@@ -16,7 +16,7 @@ use crate::support::{Daemon, World, eventually};
 const AGENT: &str = include_str!("acp/agent.py");
 
 /// An entry for the agent; `how` says in which way it misbehaves.
-fn entry(world: &World, id: &str, how: &str, more: &str) -> String {
+pub(crate) fn entry(world: &World, id: &str, how: &str, more: &str) -> String {
     let folder = world.path("tools");
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("agent.py"), AGENT).unwrap();

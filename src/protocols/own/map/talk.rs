@@ -30,6 +30,7 @@ pub(super) fn session(talk: &Talk) -> Option<wire::AgentSession> {
     let offers = [("load", it.loads), ("resume", it.resumes), ("list", it.lists), ("close", it.closes)];
     Some(wire::AgentSession {
         id: it.id.to_string(),
+        folder: Some(it.folder.to_string()),
         goes_on: it.goes_on(),
         offers: offers.iter().filter(|(_, there)| *there).map(|(name, _)| (*name).to_owned()).collect(),
         resumed: talk.resumed,

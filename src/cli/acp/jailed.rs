@@ -1,0 +1,306 @@
+//! An agent of the configuration in its jail, for an editor: the agent to the editor is this program, and each turn of a session is a
+//! task of the daemon's.
+//!
+//! ```text
+//!   editor --session/prompt--> a task: delegated, or the session of the one before gone on with
+//!   editor <--session/update-- the agent's own updates, out of the task's output
+//!   editor <--session/request_permission-- what the turn has changed in its copy: may it be written?
+//! ```
+//! The editor gets no rights of its own: rules judge the task and the agent's requests, and an answer in the editor is no proof, so
+//! that what a rule asks about is answered where all approvals are. Turns of several sessions go on beside each other.
+
+mod changes;
+mod output;
+mod prompt;
+mod session;
+mod turn;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+
+use super::lines::{Lines, Said};
+use super::message::{self, Id, Message};
+use super::outlet::Outlet;
+use super::question::{INTERNAL, NO_MESSAGE, NO_PARAMS};
+use crate::CliError;
+use crate::cli_error::DONE;
+use provost_base::AgentId;
+use provost_base::limits::{ACP_JAILED_LEAVE_MS, ACP_PROXY_SESSIONS_MAX, ACP_PROXY_UNREAD_BYTES_MAX};
+use session::{Running, Session};
+
+/// The code for a method that is not offered.
+const NO_METHOD: i64 = -32_601;
+/// The version of the protocol that is spoken.
+const VERSION: u64 = 1;
+/// What the editor may have unread, beyond which nothing more is read of it and of tasks, in bytes.
+const UNREAD_MAX: usize = ACP_PROXY_UNREAD_BYTES_MAX;
+
+/// Which agent serves the editor, and as whom its sessions ask.
+pub(super) struct Served {
+    /// The agent's entry in the configuration.
+    pub(super) worker: AgentId,
+    /// The agent that all sessions speak as; without it, each has a name of its own.
+    pub(super) speaks_as: Option<AgentId>,
+}
+
+/// A question of a turn's to the editor, and where its answer goes.
+pub(super) struct Dialog {
+    params: Value,
+    answer: oneshot::Sender<Value>,
+}
+
+/// Work that has ended.
+enum Done {
+    /// A session was prepared for the request with this id.
+    Begun(Box<str>, Result<Box<Session>, CliError>),
+    /// A turn of a session is over; with the task that the next one goes on with, if there is one.
+    Ended { session: String, goes_on_with: Option<String> },
+}
+
+struct Server {
+    served: Arc<Served>,
+    to_editor: Arc<Outlet>,
+    sessions: HashMap<String, Session>,
+    work: JoinSet<Done>,
+    dialogs: HashMap<Id, oneshot::Sender<Value>>,
+    asked: u64,
+    ask: mpsc::UnboundedSender<Dialog>,
+}
+
+/// Serves the editor at our standard input and output until it ends.
+///
+/// # Errors
+/// When signals cannot be caught.
+pub(super) async fn serve(served: Served) -> Result<u8, CliError> {
+    let mut signals = provost_system::Signals::catch()
+        .map_err(|err| CliError::of("signals cannot be caught").because(err))?;
+    let (ask, mut asked) = mpsc::unbounded_channel();
+    let mut server = Server {
+        served: Arc::new(served),
+        to_editor: Arc::new(Outlet::new(tokio::io::stdout())),
+        sessions: HashMap::new(),
+        work: JoinSet::new(),
+        dialogs: HashMap::new(),
+        asked: 0,
+        ask,
+    };
+    let mut editor = Lines::new(tokio::io::stdin());
+    while !server.to_editor.is_shut() {
+        let reads = server.to_editor.has_room(UNREAD_MAX);
+        tokio::select! {
+            said = editor.next(), if reads => match said {
+                Ok(Said::Line(line)) => server.editor_says(&line),
+                Ok(Said::TooLong(_)) => server.fail("null", NO_MESSAGE, "the line is too long"),
+                Ok(Said::End) | Err(_) => break,
+            },
+            Some(dialog) = asked.recv() => server.show(dialog),
+            Some(done) = server.work.join_next() => server.done(done),
+            () = server.to_editor.moves() => {}
+            _signal = signals.next() => break,
+        }
+    }
+    server.leave().await;
+    Ok(DONE)
+}
+
+impl Server {
+    fn editor_says(&mut self, line: &[u8]) {
+        let message = match Message::read(line) {
+            Ok(message) => message,
+            Err(why) => return self.fail("null", NO_MESSAGE, &why),
+        };
+        let Some(method) = message.method.clone() else { return self.answered(&message) };
+        let Some(id) = message.id.map(|it| it.get().to_owned()) else {
+            return self.told(&method, &message);
+        };
+        let params: Value = match message::plain_object(message.params()) {
+            Ok(params) => params,
+            Err(why) => return self.fail(&id, NO_PARAMS, &why),
+        };
+        match &*method {
+            "initialize" => self.answer(&id, &hello()),
+            "authenticate" => self.answer(&id, &json!({})),
+            "session/new" => self.begin(&id, &params),
+            "session/prompt" => self.prompt(&id, &params),
+            "session/close" => self.close(&id, &params),
+            _ => {
+                let why = "an agent in its jail does not offer this to an editor; `provost acp --no-jail` starts it without one";
+                self.fail(&id, NO_METHOD, why);
+            }
+        }
+    }
+
+    /// What the editor does not want an answer to.
+    fn told(&mut self, method: &str, message: &Message<'_>) {
+        match method {
+            "session/cancel" => {
+                let session = message.session().and_then(|it| self.sessions.get_mut(&it));
+                if let Some(session) = session {
+                    session.stop();
+                }
+            }
+            "$/cancel_request" => {
+                #[derive(Deserialize)]
+                struct TakenBack<'a> {
+                    #[serde(borrow, rename = "requestId")]
+                    id: &'a serde_json::value::RawValue,
+                }
+                let Ok(taken) = serde_json::from_str::<TakenBack<'_>>(message.params()) else { return };
+                let id = Id::of(taken.id);
+                self.sessions.values_mut().filter(|it| it.is_asked_by(&id)).for_each(Session::stop);
+            }
+            _ => {}
+        }
+    }
+
+    /// The editor has answered a dialog of a turn.
+    fn answered(&mut self, message: &Message<'_>) {
+        let Some(answer) = message.key().and_then(|id| self.dialogs.remove(&id)) else { return };
+        let result = message.result.and_then(|it| message::plain_object(it.get()).ok());
+        let _over = answer.send(result.unwrap_or_default());
+    }
+
+    fn begin(&mut self, id: &str, params: &Value) {
+        if self.sessions.len() >= ACP_PROXY_SESSIONS_MAX {
+            let why = format!("{ACP_PROXY_SESSIONS_MAX} sessions are open; close one first");
+            return self.fail(id, INTERNAL, &why);
+        }
+        let Some(folder) = params["cwd"].as_str().map(PathBuf::from).filter(|it| it.is_absolute()) else {
+            return self.fail(id, NO_PARAMS, "cwd is the absolute path of a folder");
+        };
+        let servers = params["mcpServers"].as_array().into_iter().flatten();
+        let servers: Vec<String> = servers.filter_map(|it| it["name"].as_str().map(str::to_owned)).collect();
+        let (served, id) = (Arc::clone(&self.served), id.into());
+        self.work.spawn(async move { Done::Begun(id, Session::begin(served, folder, servers).await) });
+    }
+
+    fn prompt(&mut self, id: &str, params: &Value) {
+        let name = params["sessionId"].as_str().unwrap_or_default().to_owned();
+        let Some(session) = self.sessions.get_mut(&name) else {
+            return self.fail(id, NO_PARAMS, "there is no such session");
+        };
+        if session.is_busy() {
+            return self.fail(id, NO_MESSAGE, "a turn of this session is under way");
+        }
+        let words = match prompt::words(&params["prompt"]) {
+            Ok(words) => words,
+            Err(why) => return self.fail(id, NO_PARAMS, why),
+        };
+        let (stop, stopped) = oneshot::channel();
+        let turn = turn::Turn {
+            served: Arc::clone(&self.served),
+            editor: turn::ToEditor {
+                session: name.clone(),
+                outlet: Arc::clone(&self.to_editor),
+                ask: self.ask.clone(),
+            },
+            place: session.place(),
+            notice: session.take_notice(),
+            continues: session.goes_on_with.clone(),
+            words,
+            stopped,
+        };
+        let key = serde_json::from_str::<&serde_json::value::RawValue>(id).ok().map(Id::of);
+        session.running = Some(Running { asked_by: key, stop: Some(stop) });
+        let (to_editor, id) = (Arc::clone(&self.to_editor), id.to_owned());
+        self.work.spawn(async move {
+            let session = name;
+            let (answer, goes_on_with) = turn.carry_out().await;
+            to_editor.send(match answer {
+                Ok(stop) => message::answer(&id, &json!({ "stopReason": stop })),
+                Err(error) => failure(&id, &error),
+            });
+            Done::Ended { session, goes_on_with }
+        });
+    }
+
+    /// Ends a session; a turn of it is cancelled.
+    fn close(&mut self, id: &str, params: &Value) {
+        match params["sessionId"].as_str().and_then(|it| self.sessions.remove(it)) {
+            Some(mut session) => {
+                session.stop();
+                self.answer(id, &json!({}));
+            }
+            None => self.fail(id, NO_PARAMS, "there is no such session"),
+        }
+    }
+
+    fn show(&mut self, dialog: Dialog) {
+        self.asked += 1;
+        let id = format!("provost-{}", self.asked);
+        let request = json!({
+            "jsonrpc": "2.0", "id": id, "method": super::question::PERMISSION, "params": dialog.params,
+        });
+        self.dialogs.insert(Id::Text(id.into()), dialog.answer);
+        // Those whose turn has not waited for them.
+        self.dialogs.retain(|_, it| !it.is_closed());
+        self.to_editor.send(message::line(&request));
+    }
+
+    fn done(&mut self, done: Result<Done, tokio::task::JoinError>) {
+        match done {
+            Ok(Done::Begun(id, Ok(session))) => {
+                let name = format!("provost-{}", uuid::Uuid::new_v4().simple());
+                self.sessions.insert(name.clone(), *session);
+                self.answer(&id, &json!({ "sessionId": name }));
+            }
+            Ok(Done::Begun(id, Err(error))) => self.to_editor.send(failure(&id, &error)),
+            Ok(Done::Ended { session, goes_on_with }) => {
+                let Some(session) = self.sessions.get_mut(&session) else { return };
+                session.running = None;
+                session.goes_on_with = goes_on_with.or(session.goes_on_with.take());
+            }
+            Err(error) => crate::out::note(format!("provost: a turn was given up: {error}")),
+        }
+    }
+
+    /// The editor has gone: turns are cancelled, or go on, as the agent's entry says.
+    async fn leave(mut self) {
+        self.dialogs.clear();
+        for session in self.sessions.values_mut() {
+            match session.ends_with_editor() {
+                true => session.stop(),
+                false => session.leave_alone(),
+            }
+        }
+        let most = Duration::from_millis(ACP_JAILED_LEAVE_MS);
+        let all = async { while self.work.join_next().await.is_some() {} };
+        let _some_left = tokio::time::timeout(most, all).await;
+    }
+
+    fn answer(&self, id: &str, result: &Value) {
+        self.to_editor.send(message::answer(id, result));
+    }
+
+    fn fail(&self, id: &str, code: i64, why: &str) {
+        self.to_editor.send(message::failure(id, code, why, &Value::Null));
+    }
+}
+
+/// An error of ours, as an answer: what happened, why, and the next step.
+fn failure(id: &str, error: &CliError) -> Vec<u8> {
+    let text = error.text();
+    let text = text.strip_prefix("error: ").unwrap_or(&text);
+    message::failure(id, INTERNAL, text, &Value::Null)
+}
+
+fn hello() -> Value {
+    json!({
+        "protocolVersion": VERSION,
+        "agentCapabilities": {
+            "loadSession": false,
+            "promptCapabilities": { "image": false, "audio": false, "embeddedContext": true },
+            "mcpCapabilities": { "http": false, "sse": false },
+            "sessionCapabilities": { "close": {} },
+        },
+        "agentInfo": { "name": "provost", "title": "Provost", "version": env!("CARGO_PKG_VERSION") },
+        "authMethods": [],
+    })
+}
