@@ -225,6 +225,9 @@ pub struct Approval {
     pub verb: String,
     /// The task it would make.
     pub task: Option<String>,
+    /// The task whose agent asks from its jail; absent for others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inside: Option<String>,
     /// The worker of the delegation; absent for other verbs.
     pub worker: Option<String>,
     /// The name of the tool about which policy was asked.

@@ -33,6 +33,7 @@ pub fn facts(approval: &Approval, time: impl Fn(&str) -> String) -> Vec<(&'stati
     facts.push(("until", time(&approval.expires_at)));
     facts.extend(asked_again(approval).map(|it| ("then", it)));
     facts.extend(approval.task.clone().map(|task| ("task", task)));
+    facts.extend(approval.inside.clone().map(|task| ("asked inside of", task)));
     facts.push(("digest", approval.digest.clone()));
     facts.into_iter().map(|(name, fact)| (name, visible(&fact))).collect()
 }

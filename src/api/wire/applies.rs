@@ -60,7 +60,7 @@ pub struct Previewed {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Applied {
-    /// `applied`; `awaiting` an approval, after which the daemon carries the same request out; or `denied`.
+    /// `applied`; `awaiting` an approval, after which the same request, made again, is carried out; or `denied`.
     pub state: String,
     /// Files that were written.
     pub applied: u32,

@@ -480,6 +480,7 @@ pub(super) fn approval(parked: &Parked, enrolled: bool) -> wire::Approval {
         door: parked.who.door().name().into(),
         verb: parked.command.name().into(),
         task: parked.task().map(ToString::to_string),
+        inside: (parked.who.proof() == provost_domain::Proof::Jailed).then(|| parked.who.session().to_string()),
         worker: order.map(|it| it.worker.to_string()),
         tool: parked.tool().into(),
         rule: parked.rule.to_string(),

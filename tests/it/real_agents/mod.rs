@@ -1,9 +1,11 @@
 //! The real programs of agents, in the jail, against a stand-in for the services of their models. `scripts/test agents` installs
 //! them and runs these tests; the other runs leave them out.
 
+mod editors;
 mod hooks;
 mod one_shot;
 mod questions;
+mod sessions;
 mod turns;
 
 use std::fs;
@@ -110,7 +112,7 @@ impl Drop for Model {
 struct Set {
     world: World,
     model: Model,
-    _daemon: Daemon,
+    daemon: Daemon,
     program: Program,
 }
 
@@ -129,7 +131,7 @@ impl Set {
         assert!(added.status.success(), "{}", said(&added));
         assert!(!said(&added).contains(&key()));
         let daemon = world.start();
-        Self { world, model, _daemon: daemon, program }
+        Self { world, model, daemon, program }
     }
 
     fn run(&self, args: &[&str]) -> Output {

@@ -5,7 +5,7 @@
 
 What a model "decides" is in the prompt, in double brackets: [[write PATH TEXT]], [[edit PATH OLD NEW]], [[run COMMAND]],
 [[escalate COMMAND]] and [[patch PATH OLD NEW]] call the agent's own tool, one after the other, each when the one before has its
-result; [[hang]] lets the agent wait. Then it says "Done.", or PROVOST-READY where that word is asked for. Every answer with tools
+result; [[hang]] lets the agent wait, once. Then it says "Done.", or PROVOST-READY where that word is asked for. Every answer with tools
 claims the same tokens, so that a sum of them is known.
 """
 import json
@@ -17,6 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 HANGS_S = 120
 LOCK = threading.Lock()
+HUNG = threading.Event()
 ORDER = re.compile(r"\[\[(write|edit|run|escalate|patch|hang)\b ?(.*?)\]\]", re.DOTALL)
 # What each answer claims: read in all, of that out of the cache, written, of that thoughts.
 READ, CACHED, WRITTEN, THOUGHT = 100, 7, 25, 5
@@ -171,6 +172,8 @@ class Model(BaseHTTPRequestHandler):
         # Of the last prompt that has orders; results before it are of earlier turns.
         asked = [at for at, (kind, text) in enumerate(done) if kind == "user" and ORDER.search(text)]
         orders = ORDER.findall(done[asked[-1]][1]) if asked and tools else []
+        if HUNG.is_set():
+            orders = [it for it in orders if it[0] != "hang"]
         results = [text for kind, text in (done[asked[-1]:] if asked else []) if kind == "result"]
         chosen, words = None, "Done."
         if any("PROVOST-READY" in text for kind, text in done if kind == "user"):
@@ -179,10 +182,11 @@ class Model(BaseHTTPRequestHandler):
             order, rest = orders[len(results)]
             if order == "hang":
                 self.note(method="hang", tools=len(tools))
+                HUNG.set()
                 time.sleep(HANGS_S)
             chosen = call(order, rest, tools, folder_of(body))
         self.note(method="POST", tools=len(tools), model=body.get("model"), called=chosen and chosen[0], results=results,
-                  claimed=bool(tools), names=tools)
+                  claimed=bool(tools), names=tools, prompts=len(asked))
         try:
             self.answer(path, body, chosen, words, bool(tools))
         except (BrokenPipeError, ConnectionResetError):

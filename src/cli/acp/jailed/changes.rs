@@ -11,7 +11,7 @@ use crate::{changes, out};
 use provost_api::wire;
 use provost_base::limits::ACP_JAILED_DIFF_BYTES_MAX;
 use provost_base::{visible, visible_name};
-use provost_client::Client;
+use provost_client::{Client, ClientError};
 
 const APPLY: &str = "apply";
 const LEAVE: &str = "leave";
@@ -40,7 +40,7 @@ pub(super) async fn offer(client: &Client, editor: &ToEditor, task: &wire::Task)
     ]);
     let chosen = editor.ask(&called(task, &written), &options).await;
     let (status, text) = match chosen.as_deref() {
-        Some(APPLY) => apply(client, &of_task).await,
+        Some(APPLY) => apply(client, editor, &of_task).await,
         _ => ("failed", String::new()),
     };
     let ended = json!({ "sessionUpdate": "tool_call_update", "toolCallId": id(task), "status": status });
@@ -92,32 +92,58 @@ fn called(task: &wire::Task, files: &[&wire::Previewed]) -> Value {
     })
 }
 
-/// Writes them; the status of the call, and what is to be told.
-async fn apply(client: &Client, of_task: &wire::OfTask) -> (&'static str, String) {
-    let done = match client.apply_task(of_task).await {
+/// Writes them; the status of the call, and what is to be told. Where a rule wants an approval, that is waited for.
+async fn apply(client: &Client, editor: &ToEditor, of_task: &wire::OfTask) -> (&'static str, String) {
+    let mut done = client.apply_task(of_task).await;
+    if let Ok(it) = &done
+        && let Some(approval) = it.approval.filter(|_| it.state == "awaiting")
+    {
+        let waits = crate::follow::waiting_for(client, approval).await;
+        editor.tell(&format!("The rules want an approval before they are written: {waits}")).await;
+        done = match answered(client, approval).await {
+            Ok(()) => client.apply_task(of_task).await,
+            Err(error) => Err(error),
+        };
+    }
+    let done = match done {
         Ok(done) => done,
         Err(error) => return ("failed", format!("Nothing was written: {error}")),
     };
     match done.state.as_str() {
-        "awaiting" => {
-            let approval = done.approval.unwrap_or_default();
-            let waits = crate::follow::waiting_for(client, approval).await;
-            ("pending", format!("The rules want an approval before they are written: {waits}"))
-        }
+        "applied" => written(&done),
         "denied" => {
             let word = |text: &Option<String>| out::one_line(text.as_deref().unwrap_or("unknown"), 400);
             let text = format!("Nothing was written: rule {}: {}", word(&done.rule), word(&done.reason));
             ("failed", text)
         }
-        _ => {
-            let mut text = format!("Written: {}.", done.applied);
-            if let Some(number) = done.apply {
-                text.push_str(&format!(" To take it back: provost undo {number}"));
-            }
-            for error in &done.errors {
-                text.push_str(&format!("\nLeft alone: {error}"));
-            }
-            (if done.errors.is_empty() { "completed" } else { "failed" }, text)
-        }
+        // Another approval is wanted, since what would be written is not the same any more.
+        _ => ("failed", String::new()),
     }
+}
+
+fn written(done: &wire::Applied) -> (&'static str, String) {
+    let mut text = format!("Written: {}.", done.applied);
+    if let Some(number) = done.apply {
+        text.push_str(&format!(" To take it back: provost undo {number}"));
+    }
+    for error in &done.errors {
+        text.push_str(&format!("\nLeft alone: {}", visible_name(error, 800)));
+    }
+    (if done.errors.is_empty() { "completed" } else { "failed" }, text)
+}
+
+/// Waits until an approval waits no more.
+async fn answered(client: &Client, approval: u64) -> Result<(), ClientError> {
+    let about = client.about().await?;
+    let mut events = client.event_stream(about.journal_seq).await?;
+    while client.approvals().await?.iter().any(|it| it.id == approval) {
+        while !is_about(&events.next().await?, approval) {}
+    }
+    Ok(())
+}
+
+/// Whether an event is about an approval.
+fn is_about(event: &Value, approval: u64) -> bool {
+    let kind = event["kind"].as_object().and_then(|it| it.iter().next());
+    kind.is_some_and(|(name, it)| name.starts_with("approval_") && it["approval"] == approval)
 }

@@ -70,6 +70,10 @@ impl Session {
         let late = || CliError::of("no daemon could be found in time").next("provost doctor");
         let found = apart(most, move || {
             let here = RepoContext::in_folder(folder.clone(), Environment::current())?;
+            if here.places.identity == here.places.root {
+                return Err(CliError::of(format!("{} is in no repository", here.cwd.display()))
+                    .next("open the folder of a repository; `provost init` makes one ready"));
+            }
             let gone = editor_gone(&here, &served.worker)?;
             let working_dir = below(&folder, &here.places.root)?;
             up::start_if_absent(&here, true)?;

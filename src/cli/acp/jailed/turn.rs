@@ -113,7 +113,7 @@ impl Turn {
         let client = &place.client;
         let mut watched = Watched::of(task, &editor, (&place, &served.worker));
         let mut run = std::pin::pin!(watched.run());
-        let mut asked = std::pin::pin!(tell_of_questions(client, &served.worker, task, &editor));
+        let mut asked = std::pin::pin!(tell_of_questions(client, task, &editor));
         let (mut is_stopped, mut listens) = (false, true);
         let ended = loop {
             tokio::select! {
@@ -139,7 +139,12 @@ impl Turn {
             editor.tell("It has left files that run later; look at them before you run anything.").await;
         }
         if task.changes.as_ref().is_some_and(wire::Changes::wait) && (!is_stopped || task.state != "cancelled") {
-            changes::offer(client, &editor, &task).await;
+            let offering = changes::offer(client, &editor, &task);
+            tokio::select! {
+                () = offering => {}
+                // What waits for an approval is asked for once more by hand.
+                _stop = &mut stopped, if !is_stopped => changes::tell(&editor, &task).await,
+            }
         } else if is_stopped {
             changes::tell(&editor, &task).await;
         }
@@ -232,17 +237,13 @@ impl<'a> Watched<'a> {
 }
 
 /// Tells of each request of the task's agent that waits for an approval. An answer in the editor would prove nothing.
-async fn tell_of_questions(client: &Client, worker: &AgentId, task: &str, editor: &ToEditor) {
+async fn tell_of_questions(client: &Client, task: &str, editor: &ToEditor) {
     let Ok(about) = client.about().await else { return };
     let Ok(mut events) = client.event_stream(about.journal_seq).await else { return };
     let mut told = Vec::new();
     loop {
         let waiting = client.approvals().await.unwrap_or_default();
-        let marked = format!("acp:{task}:");
-        let ours = waiting.into_iter().filter(|it| {
-            it.asked_by == worker.as_str()
-                && it.request.as_ref().is_some_and(|it| it.to_string().contains(&marked))
-        });
+        let ours = waiting.into_iter().filter(|it| it.inside.as_deref() == Some(task));
         for approval in ours.filter(|it| !told.contains(&it.id)).collect::<Vec<_>>() {
             told.push(approval.id);
             let waits = follow::waiting_for(client, approval.id).await;

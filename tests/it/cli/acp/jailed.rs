@@ -10,7 +10,7 @@ use crate::jail::acp::entry;
 use crate::support::rules::{ALLOW, ASK, allow, approvers, ask};
 use crate::support::terminal::at_the_terminal;
 use crate::support::waits::until_some;
-use crate::support::{Daemon, World, eventually};
+use crate::support::{Daemon, World};
 
 /// A daemon with an agent, an editor that uses it in its jail, and a session.
 fn begun(how: &str, more: &str, rules: &str) -> (World, Daemon, Editor, String) {
@@ -41,8 +41,8 @@ fn hears(editor: &mut Editor, words: &str) -> String {
 
 fn the_task(world: &World) -> Value {
     let tasks = world.done("x", &["task", "list"]);
-    let all = tasks.as_array().or_else(|| tasks["tasks"].as_array()).unwrap_or_else(|| panic!("{tasks:#}"));
-    all.last().unwrap_or_else(|| panic!("{tasks:#}")).clone()
+    let all = ["active", "finished"].into_iter().flat_map(|it| tasks[it].as_array().unwrap().clone());
+    all.last().unwrap_or_else(|| panic!("{tasks:#}"))
 }
 
 #[test]
@@ -115,11 +115,29 @@ fn an_answer_in_the_editor_is_no_approval() {
     editor.choose(&dialog["id"], "apply");
     let told = hears(&mut editor, "want an approval");
     assert!(told.contains("provost approve 1"), "{told}");
-    editor.answer(turn);
     assert!(!world.repo().join("src/a.txt").exists());
     let answered = at_the_terminal(&world, "approve 1");
     assert!(answered.status.success(), "{answered:?}");
-    eventually("it is written then", || world.repo().join("src/a.txt").exists());
+    hears(&mut editor, "Written: 1.");
+    editor.answer(turn);
+    assert!(world.repo().join("src/a.txt").exists());
+    // What is denied is not written, and a cancelled wait leaves all as it is.
+    for (verdict, words) in [("deny 2 --reason no", "Nothing was written"), ("", "provost apply")] {
+        let session = editor.begin(&world);
+        let turn = editor.prompt(&session, &["write src/b.txt new"]);
+        let dialog = editor.dialog();
+        editor.choose(&dialog["id"], "apply");
+        hears(&mut editor, "want an approval");
+        match verdict {
+            "" => editor.send(
+                &json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": { "sessionId": session } }),
+            ),
+            verdict => assert!(at_the_terminal(&world, verdict).status.success()),
+        }
+        hears(&mut editor, words);
+        editor.answer(turn);
+        assert!(!world.repo().join("src/b.txt").exists());
+    }
 }
 
 #[test]
@@ -206,7 +224,7 @@ fn what_makes_no_sense_is_an_error_and_changes_nothing() {
     let picture = json!([{ "type": "image", "data": "", "mimeType": "image/png" }]);
     fails("session/prompt", json!({ "sessionId": session, "prompt": picture }), "text, links and attached text");
     fails("session/new", json!({ "cwd": "src", "mcpServers": [] }), "absolute");
-    fails("session/new", json!({ "cwd": "/", "mcpServers": [] }), "coder");
+    fails("session/new", json!({ "cwd": "/", "mcpServers": [] }), "in no repository");
     fails("session/set_mode", json!({ "sessionId": session, "modeId": "bypass" }), "does not offer");
     fails("session/close", json!({ "sessionId": "none" }), "no such session");
     editor.raw(b"this is no message");

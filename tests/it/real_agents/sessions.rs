@@ -1,0 +1,90 @@
+//! Sessions of the real programs over ACP: a run goes on after the daemon was killed in the middle of a turn, and a follow-up goes on with
+//! the session of the task before.
+
+use serde_json::Value;
+
+use super::{CLAUDE, CODEX, GEMINI, Program, QWEN, Set, eventually, order, said, until_some};
+
+/// The daemon is killed while the model is asked; the next one goes on with the run, in its copy.
+#[track_caller]
+fn goes_on_after_a_kill(program: Program) {
+    let mut set = Set::up(program, &[], &[]);
+    let words = order("[[write made.txt hi]] [[hang]] [[write more.txt too]]");
+    let begun = set.run(&["delegate", &words, "--worker", program.name, "--task", "t-1"]);
+    assert!(begun.status.success(), "{}", said(&begun));
+    until_some("the model is asked and does not answer", || {
+        set.model.heard().iter().any(|it| it["method"] == "hang").then_some(())
+    });
+    set.daemon.kill();
+    eventually("its processes are gone with it", || set.is_quiet());
+    set.daemon = set.world.start();
+    let task = until_some("it is over", || {
+        let task = set.json(&["task", "show", "t-1"]);
+        matches!(task["state"].as_str(), Some("completed" | "failed")).then_some(task)
+    });
+    assert_eq!(task["state"], "completed", "{task:#}\n{:#?}", set.model.heard());
+    assert_eq!(task["session"]["resumed"], 1, "{task:#}");
+    let paths = set.paths(&task);
+    assert!(paths.iter().any(|it| it == "made.txt"), "what it had written before is there: {task:#}");
+    // What it is asked in the session that goes on comes after what was said before.
+    assert!(set.model.heard().iter().any(|it| it["prompts"].as_u64() > Some(1)), "{:#?}", set.model.heard());
+    set.brought_the_key();
+}
+
+/// A second task goes on with the session of the first one, whose changes were written.
+#[track_caller]
+fn is_followed_up(program: Program) {
+    let set = Set::up(program, &[], &[]);
+    let words = order("[[write first.txt one]]");
+    let first = set.json(&["delegate", &words, "--worker", program.name, "--task", "t-1", "--wait"]);
+    assert_eq!(first["state"], "completed", "{first:#}");
+    let discarded = set.run(&["discard", "t-1", "--yes"]);
+    assert!(discarded.status.success(), "{}", said(&discarded));
+    let words = order("[[write second.txt two]]");
+    let second = set.json(&["delegate", "--continue", "t-1", &words, "--task", "t-2", "--wait"]);
+    assert_eq!(second["state"], "completed", "{second:#}");
+    assert_eq!(set.paths(&second), ["second.txt"], "{second:#}");
+    let heard = set.model.heard();
+    let last: Vec<&Value> = heard.iter().filter(|it| it["claimed"] == true).collect();
+    assert!(last.iter().any(|it| it["prompts"].as_u64() > Some(1)), "it knows what was said before: {heard:#?}");
+}
+
+#[test]
+fn claude_goes_on_after_a_kill() {
+    goes_on_after_a_kill(CLAUDE);
+}
+
+#[test]
+fn codex_goes_on_after_a_kill() {
+    goes_on_after_a_kill(CODEX);
+}
+
+#[test]
+fn gemini_goes_on_after_a_kill() {
+    goes_on_after_a_kill(GEMINI);
+}
+
+#[test]
+fn qwen_goes_on_after_a_kill() {
+    goes_on_after_a_kill(QWEN);
+}
+
+#[test]
+fn claude_is_followed_up_in_its_session() {
+    is_followed_up(CLAUDE);
+}
+
+#[test]
+fn codex_is_followed_up_in_its_session() {
+    is_followed_up(CODEX);
+}
+
+#[test]
+fn gemini_is_followed_up_in_its_session() {
+    is_followed_up(GEMINI);
+}
+
+#[test]
+fn qwen_is_followed_up_in_its_session() {
+    is_followed_up(QWEN);
+}
