@@ -13,6 +13,9 @@ use provost_system as system;
 /// Length of the journal's key, in bytes: as long as the MAC.
 const KEY_LEN: usize = 32;
 
+/// How a file of SQLite begins.
+const DATABASE_HEAD: &[u8; 16] = b"SQLite format 3\0";
+
 /// Makes the folder if need be, and gives its name without links in it.
 pub(super) fn state_dir(dir: &Path) -> Result<PathBuf, StoreError> {
     let mut builder = DirBuilder::new();
@@ -183,15 +186,26 @@ pub(super) fn new_private(path: &Path) -> Result<File, StoreError> {
     Ok(file)
 }
 
-/// Copies a file of the user's to a new one that is private.
+/// Copies a file of the user's, which has to be a database, to a new one that is private.
 pub(super) fn fetch(from: &Path, to: &Path) -> Result<(), StoreError> {
     match std::fs::remove_file(to) {
         Err(err) if err.kind() != ErrorKind::NotFound => return Err(StoreError::io(to)(err)),
         _ => {}
     }
-    let mut source = File::open(from).map_err(StoreError::io(from))?;
+    // A pipe would be waited for, and a device may have no end.
+    let is_file = std::fs::metadata(from).map_err(StoreError::io(from))?.is_file();
+    let mut source = is_file.then(|| File::open(from)).transpose().map_err(StoreError::io(from))?;
+    let mut head = [0; DATABASE_HEAD.len()];
+    let read = source.as_mut().map(|it| it.read_exact(&mut head));
+    let Some(mut source) = source.filter(|_| read.is_some_and(|it| it.is_ok()) && head == *DATABASE_HEAD) else {
+        return Err(StoreError::damaged("this is no file that `provost store backup` has written"));
+    };
     let mut target = new_private(to)?;
-    std::io::copy(&mut source, &mut target).map(drop).map_err(StoreError::io(to))
+    let copied = target.write_all(&head).and_then(|()| std::io::copy(&mut source, &mut target));
+    copied.map(drop).map_err(|err| {
+        drop(std::fs::remove_file(to));
+        StoreError::io(to)(err)
+    })
 }
 
 /// Gives a checked backup the database's name.

@@ -60,8 +60,8 @@ pub(super) struct Dialog {
 enum Done {
     /// A session was prepared for the request with this id.
     Begun(Box<str>, Result<Box<Session>, CliError>),
-    /// A turn of a session is over; with the task that the next one goes on with, if there is one.
-    Ended { session: String, goes_on_with: Option<String> },
+    /// A turn of a session is over; with the answer to its request, and the task that the next one goes on with, if there is one.
+    Ended { session: String, answer: Vec<u8>, goes_on_with: Option<String> },
 }
 
 struct Server {
@@ -209,15 +209,14 @@ impl Server {
         };
         let key = serde_json::from_str::<&serde_json::value::RawValue>(id).ok().map(Id::of);
         session.running = Some(Running { asked_by: key, stop: Some(stop) });
-        let (to_editor, id) = (Arc::clone(&self.to_editor), id.to_owned());
+        let id = id.to_owned();
         self.work.spawn(async move {
-            let session = name;
-            let (answer, goes_on_with) = turn.carry_out().await;
-            to_editor.send(match answer {
+            let (ended, goes_on_with) = turn.carry_out().await;
+            let answer = match ended {
                 Ok(stop) => message::answer(&id, &json!({ "stopReason": stop })),
                 Err(error) => failure(&id, &error),
-            });
-            Done::Ended { session, goes_on_with }
+            };
+            Done::Ended { session: name, answer, goes_on_with }
         });
     }
 
@@ -252,10 +251,13 @@ impl Server {
                 self.answer(&id, &json!({ "sessionId": name }));
             }
             Ok(Done::Begun(id, Err(error))) => self.to_editor.send(failure(&id, &error)),
-            Ok(Done::Ended { session, goes_on_with }) => {
-                let Some(session) = self.sessions.get_mut(&session) else { return };
-                session.running = None;
-                session.goes_on_with = goes_on_with.or(session.goes_on_with.take());
+            Ok(Done::Ended { session, answer, goes_on_with }) => {
+                if let Some(session) = self.sessions.get_mut(&session) {
+                    session.running = None;
+                    session.goes_on_with = goes_on_with.or(session.goes_on_with.take());
+                }
+                // Only now: the editor may ask for the next turn at once.
+                self.to_editor.send(answer);
             }
             Err(error) => crate::out::note(format!("provost: a turn was given up: {error}")),
         }
@@ -271,7 +273,11 @@ impl Server {
             }
         }
         let most = Duration::from_millis(ACP_JAILED_LEAVE_MS);
-        let all = async { while self.work.join_next().await.is_some() {} };
+        let all = async {
+            while let Some(done) = self.work.join_next().await {
+                self.done(done);
+            }
+        };
         let _some_left = tokio::time::timeout(most, all).await;
     }
 

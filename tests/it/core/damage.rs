@@ -388,6 +388,22 @@ fn a_backup_of_a_store_that_another_program_holds_ends_with_a_sentence() {
 }
 
 #[test]
+fn a_restore_from_what_has_no_end_or_is_no_database_ends_and_leaves_nothing() {
+    let world = world();
+    world.start().stop();
+    let pipe = world.path("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let text = world.path("text");
+    fs::write(&text, "SQLite format 3, but none").unwrap();
+    for from in ["/dev/zero", "/dev/null", "/", pipe.to_str().unwrap(), text.to_str().unwrap()] {
+        let (done, said) = says(&world, &["store", "restore", from]);
+        assert!(!done && said.contains("no file that `provost store backup` has written"), "{from}: {said}");
+        assert!(!world.state_dir_of_one().join("provost.db.new").exists(), "{from}");
+    }
+    let _daemon = world.start();
+}
+
+#[test]
 fn numbers_that_a_restore_has_passed_over_are_told_as_that_and_not_counted_as_events() {
     let world = world();
     let daemon = world.start();
