@@ -14,8 +14,10 @@ const LOOK_WITHIN: Duration = Duration::from_secs(1);
 pub(super) struct Root {
     /// Whether it was not there at the last look.
     is_gone: bool,
+    /// Its number in its file system; `None` before the first look, and where numbers do not last.
+    number: Option<(u64, u64)>,
     /// The look that goes on.
-    look: Option<tokio::task::JoinHandle<std::io::Result<()>>>,
+    look: Option<tokio::task::JoinHandle<std::io::Result<Option<(u64, u64)>>>>,
 }
 
 impl Daemon {
@@ -28,28 +30,61 @@ impl Daemon {
         agents || tasks || waiting || hooks
     }
 
-    /// Whether the folder that the daemon serves is not there any more. One that cannot be looked at is there.
+    /// Whether the folder that the daemon serves is not there any more, or is another one. One that cannot be looked at is there.
     /// The file system may take for ever, as one over a network does whose server is gone: meanwhile signals are served,
     /// and no second look is begun.
     pub(super) async fn is_without_its_repository(&mut self) -> bool {
         let root = &self.start.places.root;
         let look = self.root.look.get_or_insert_with(|| {
             let root = root.clone();
-            tokio::task::spawn_blocking(move || std::fs::symlink_metadata(root).map(drop))
+            tokio::task::spawn_blocking(move || number_of(&root))
         });
         let Ok(looked) = tokio::time::timeout(LOOK_WITHIN, look).await else { return false };
         self.root.look = None;
-        let Ok(Err(err)) = looked else {
-            self.root.is_gone = false;
-            return false;
+        let is_gone = match looked {
+            // A clone, or a copy from elsewhere, has another number: what this daemon has open is not in it.
+            Ok(Ok(Some(now))) => is_another(*self.root.number.get_or_insert(now), now),
+            Ok(Ok(None)) => false,
+            Ok(Err(err)) => matches!(err.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory),
+            Err(_) => false,
         };
-        let is_gone = matches!(err.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
         // Twice, since some programs put a folder aside for a moment.
         let ends = is_gone && self.root.is_gone;
         self.root.is_gone = is_gone;
         if ends {
-            tracing::error!(root = %root.display(), "the repository is gone, and the daemon ends");
+            tracing::error!(root = %root.display(), "the repository is gone, or another one is in its place, and the daemon ends");
         }
         ends
     }
+}
+
+/// Whether a number is that of another folder; in another file system, as after a mount, that cannot be said.
+fn is_another((device, before): (u64, u64), now: (u64, u64)) -> bool {
+    device == now.0 && before != now.1
+}
+
+/// The numbers of a folder's file system and of the folder in it, which another one of the same path does not have while that one
+/// is there. Programs that serve a file system (FUSE) may give a folder another number at any time.
+#[cfg(unix)]
+fn number_of(folder: &std::path::Path) -> std::io::Result<Option<(u64, u64)>> {
+    use std::os::unix::fs::MetadataExt as _;
+    let found = std::fs::symlink_metadata(folder)?;
+    Ok(lasts(folder).then(|| (found.dev(), found.ino())))
+}
+
+#[cfg(target_os = "linux")]
+fn lasts(folder: &std::path::Path) -> bool {
+    const FUSE: i64 = 0x6573_5546;
+    rustix::fs::statfs(folder).is_ok_and(|it| it.f_type as i64 != FUSE)
+}
+
+#[cfg(all(unix, not(target_os = "linux")))]
+fn lasts(_folder: &std::path::Path) -> bool {
+    true
+}
+
+/// The system gives none without opening the folder.
+#[cfg(not(unix))]
+fn number_of(folder: &std::path::Path) -> std::io::Result<Option<(u64, u64)>> {
+    std::fs::symlink_metadata(folder).map(|_| None)
 }

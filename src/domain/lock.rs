@@ -426,7 +426,7 @@ impl State {
         verb: &ReleaseLock,
         out: &mut Outbox,
     ) -> Result<LockReleased, Refusal> {
-        if verb.force && !who.may(Scope::Operate) {
+        if verb.force && !who.operates() {
             return Err(Refusal::OutOfScope { needs: Scope::Operate });
         }
         self.agents.beat(now, who.agent(), out);

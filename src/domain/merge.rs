@@ -295,7 +295,7 @@ impl Redeemed for QueueMerges {
 
 /// The user, by a process in which no agent has spoken.
 fn is_the_user(who: &Principal) -> bool {
-    who.may(Scope::Operate) && !who.is_of_agents()
+    who.operates()
 }
 
 impl State {

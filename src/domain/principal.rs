@@ -163,6 +163,12 @@ impl Principal {
         outside && self.origin().is_none_or(CallOrigin::is_of_agents)
     }
 
+    /// Whether the caller may do what is the user's in the matters of others. A model that has left its name out may not: it is the
+    /// user's process, and speaks for an agent.
+    pub fn operates(&self) -> bool {
+        self.may(Scope::Operate) && !self.is_of_agents()
+    }
+
     /// Whether this is a person: at a terminal as far as the kernel can tell, at the desktop, or by a passkey.
     pub fn is_person(&self) -> bool {
         matches!(self.proof, Proof::Terminal | Proof::Desktop | Proof::Passkey)

@@ -9,7 +9,7 @@ use super::command::{
 use super::hook::Words;
 use super::task::AGAIN_AFTER;
 use super::{
-    Change, Effect, EventKind, Failure, MailKind, Outbox, Principal, Proof, Refusal, Report, Scope, State,
+    Change, Effect, EventKind, Failure, MailKind, Outbox, Principal, Proof, Refusal, Report, State,
     Task, TaskNote, TaskState, Usage, WorkerKind,
 };
 use provost_base::limits::{BESIDE_MAX, MODEL_LEN_MAX, SUMMARY_LEN_MAX};
@@ -255,7 +255,7 @@ impl State {
         out: &mut Outbox,
     ) -> Result<Cancelled, Refusal> {
         let task = self.tasks.get(&verb.task).or(past).ok_or(Refusal::TaskNotFound)?;
-        if task.asked_by != *who.agent() && !who.may(Scope::Operate) {
+        if task.asked_by != *who.agent() && !who.operates() {
             return Err(Refusal::TaskNotYours { owner: task.asked_by.clone() });
         }
         match task.state {

@@ -196,7 +196,7 @@ impl State {
         verb: &MintToken,
         out: &mut Outbox,
     ) -> Result<TokenMinted, Refusal> {
-        let for_others = who.may(Scope::Operate);
+        let for_others = who.operates();
         if *who.agent() != verb.agent && !for_others {
             return Err(Refusal::OutOfScope { needs: Scope::Operate });
         }
@@ -255,7 +255,7 @@ impl State {
             WhichTokens::Of(agent) => owned_slug(token.agent.as_str()) == owned_slug(agent.as_str()),
         };
         // A model that has left its name out does not free the names of others for itself.
-        let for_others = who.may(Scope::Operate) && !who.is_of_agents();
+        let for_others = who.operates();
         let mine = |token: &&Arc<Token>| token.agent == *who.agent() || for_others;
         let tokens: Vec<Arc<Token>> = self.tokens.iter().filter(wanted).filter(mine).cloned().collect();
         if tokens.is_empty() && who.may(Scope::Operate) && self.tokens.iter().any(|token| wanted(&token)) {

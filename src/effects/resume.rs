@@ -6,12 +6,18 @@ use super::agent_run::{is_apart, is_resumed};
 use super::prepare::Prepared;
 use super::result::End;
 use super::run::{Once, Over, note_report, profile_of, report};
+#[cfg(unix)]
+use super::scan_report::put_out_of_force;
 use super::work_tree_run::rescue;
 use super::worker::Workers;
 use provost_base::limits::HARVESTS_KEPT_DAYS;
 use provost_base::{EffectId, TaskId};
 use provost_domain::{Changeset, ScanReport, Task, TaskState};
 use provost_jail::{Copies, Profile};
+#[cfg(unix)]
+use provost_jail::{Repositories, find_place};
+#[cfg(unix)]
+use provost_workspace::integrity_scan::Ground;
 use provost_workspace::orphaned_copies;
 
 /// Goes on with a run that an earlier daemon began, where its agent can, or reports it: no daemon saw its end.
@@ -41,7 +47,8 @@ async fn report_lost(workers: Arc<Workers>, effect: EffectId, task: TaskId, foun
     // A comparison from before the crash stays true; without one, it is not known what
     // the workspace was like.
     let unseen = workers.left_unseen(&task);
-    if found.handoff.is_none() && (profile.copies == Copies::No || unseen.is_some()) {
+    let is_left = matches!(&over.harvest, Some(it) if it.incomplete) && found.order.work_tree.is_none();
+    if found.handoff.is_none() && (profile.copies == Copies::No || is_left || unseen.is_some()) {
         let unknown =
             || ScanReport::unknown("the daemon ended while it ran, so there is nothing to compare with");
         note_report(&workers, &task, unseen.map_or_else(unknown, |it| it.report), None).await;
@@ -55,16 +62,38 @@ async fn remains(workers: &Workers, task: &Task, profile: &Profile) -> Option<Ch
         return None;
     }
     let (copies, id) = (workers.place.copies.clone(), task.id().clone());
-    let found = tokio::task::spawn_blocking(move || orphaned_copies::of(&copies, &id)).await.ok().flatten();
+    let look = move || {
+        let place = orphaned_copies::of(&copies, &id)?;
+        let made = quieted(&place);
+        Some((place, made))
+    };
+    let found = tokio::task::spawn_blocking(look).await.ok().flatten();
     let why = match found {
-        Some(place) => format!(
+        Some((place, made)) => format!(
             "what it had changed is not among the artifacts: the private copy in which it worked is at {}, as it was then, \
-             and is removed after {HARVESTS_KEPT_DAYS} days; compare it with the workspace (git diff --no-index)",
+             and is removed after {HARVESTS_KEPT_DAYS} days; run nothing in it and open it in no editor, and compare it from the \
+             workspace (git diff --no-index){made}",
             place.display()
         ),
         None => "what it had changed is lost: its private copy is not there any more".into(),
     };
     Some(Changeset { left_out: vec![why.into()], incomplete: true, ..Changeset::default() })
+}
+
+/// Puts the repositories out of force that lie in what an agent has left: git, prompts and editors obey one where they find it.
+/// Says which, in words.
+#[cfg(unix)]
+fn quieted(place: &std::path::Path) -> String {
+    let Ok(root) = find_place(place) else { return String::new() };
+    let ground = Ground::of_nothing(&root);
+    let (_, made) = put_out_of_force(&ground, &Repositories::default(), &ground.look());
+    made.map(|it| format!("; a git repository was in it: {it}")).unwrap_or_default()
+}
+
+/// No run goes on here in a copy with repositories.
+#[cfg(not(unix))]
+fn quieted(_place: &std::path::Path) -> String {
+    String::new()
 }
 
 impl Once {

@@ -66,7 +66,7 @@ impl Provost {
         (force, branch): (bool, bool),
     ) -> Result<Removed, Refusal> {
         // What is not committed is gone for good, so no model decides about it.
-        if !who.may(Scope::Operate) || who.is_of_agents() {
+        if !who.operates() {
             return Err(Refusal::OutOfScope { needs: Scope::Operate });
         }
         let (trees, which) = (self.0.trees.clone(), which.to_owned());

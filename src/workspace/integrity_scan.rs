@@ -429,16 +429,18 @@ impl Scan<'_> {
         entry.setuid = stat.st_mode & 0o6000 != 0;
         entry.executable = stat.st_mode & 0o111 != 0;
         if stat.st_nlink > 1 {
-            self.share(stat, path, held);
+            let kinds = [FindingKind::Git, FindingKind::Setting, FindingKind::Protected];
+            self.share(stat, path, (held, entry.kind.is_some_and(|it| kinds.contains(&it))));
         }
     }
 
     /// Remembers a name of a file that has several.
-    fn share(&mut self, stat: &Stat, path: &[u8], held: bool) {
+    fn share(&mut self, stat: &Stat, path: &[u8], (held, runs_later): (bool, bool)) {
         let shared = self.found.shared.entry((stat.st_dev, stat.st_ino)).or_default();
         (shared.links, shared.size) =
             (number(stat.st_nlink), u64::try_from(stat.st_size).unwrap_or_default());
         shared.own = stat.st_uid == rustix::process::geteuid().as_raw();
+        shared.runs_later |= runs_later;
         shared.paths.push((path.to_vec(), held));
     }
 
@@ -486,7 +488,7 @@ fn number(it: impl Into<u64>) -> u64 {
 
 /// What a jail keeps read-only besides settings.
 fn is_fixed(zone: Zone) -> bool {
-    matches!(zone, Zone::Git | Zone::GitInner | Zone::All(FindingKind::Protected))
+    matches!(zone, Zone::Git | Zone::GitInner | Zone::All(FindingKind::Git | FindingKind::Protected))
 }
 
 /// The directory that a place stood for, or an error when another one has its name.

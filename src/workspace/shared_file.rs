@@ -12,6 +12,8 @@ pub struct Shared {
     pub own: bool,
     /// Those of its names that were seen, from the workspace, and whether they lie in what is read-only.
     pub paths: Vec<(Vec<u8>, bool)>,
+    /// Whether one of its names is of a file that runs outside of jails, whatever holds it: a hook, a setting, a script that these name.
+    pub runs_later: bool,
 }
 
 impl Shared {
@@ -23,6 +25,7 @@ impl Shared {
     /// Whether a worker that writes it changes something that it is not to change. Without mounts nothing is read-only.
     pub fn matters(&self, mounts: bool) -> bool {
         let (held, open) = (self.paths.iter().any(|it| it.1), self.paths.iter().any(|it| !it.1));
-        self.is_elsewhere() && (open || !mounts) || mounts && held && open
+        let leads_there = held || self.runs_later && self.paths.len() > 1;
+        self.is_elsewhere() && (open || !mounts) || mounts && leads_there && open
     }
 }

@@ -71,7 +71,7 @@ use provost_auth::{Rejected, bearer, role};
 use provost_base::AgentId;
 use provost_base::limits::{LOOPBACK_SPARE_MAX, OWN_LARGE_BODIES_MAX};
 use provost_domain::view::{AgentPids, GoodToken};
-use provost_domain::{Door, Principal, Proof, Refusal, Scope, Token};
+use provost_domain::{Door, Principal, Proof, Refusal, Token};
 use provost_service::{Base, Provost};
 use provost_transport::Stream;
 use provost_transport::accept::Guard;
@@ -281,7 +281,7 @@ impl Own {
     /// Whether a caller may read or write in a name that the request gives: the user in any, an agent in its own and in
     /// those that are free. A caller without a name counts as an agent where agents have spoken.
     fn check_other(&self, who: &Principal, agent: &AgentId) -> Result<(), OwnError> {
-        let is_users = who.may(Scope::Operate) && !who.is_of_agents();
+        let is_users = who.operates();
         if is_users || is_same(who.agent(), agent) {
             return Ok(());
         }

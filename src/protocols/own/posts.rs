@@ -12,7 +12,7 @@ use provost_base::limits::{OVERLAPS_MAX, POLL_BYTES_MAX};
 use provost_domain::command::BeginLog;
 use provost_domain::post::slug;
 use provost_domain::view::{OpenQuestions, Overlaps, PresentMeetings, Roster};
-use provost_domain::{Reservation, Scope};
+use provost_domain::{Refusal, Reservation, Scope};
 use provost_service::{Letters, StoredPost};
 
 impl Handles<endpoints::PublishPost> for Own {
@@ -156,6 +156,10 @@ fn side(it: &Reservation) -> wire::MeetingSide {
 
 impl Handles<endpoints::PurgePosts> for Own {
     async fn handle(&self, call: &Call, (): ()) -> Answered<wire::LogBegun> {
+        // What others have written is not a model's to end, though it has left its name out.
+        if !call.who.operates() {
+            return Err(map::fault(Refusal::OutOfScope { needs: Scope::Operate }));
+        }
         Ok(wire::LogBegun { after: self.submit(&call.who, BeginLog).await?.after.0 })
     }
 }

@@ -100,6 +100,34 @@ fn a_second_name_of_a_setting_is_no_way_to_change_it() {
 }
 
 #[test]
+fn a_second_name_of_what_git_or_a_setting_runs_is_no_way_to_change_it() {
+    let world = World::new();
+    let repo = world.repo();
+    put(&repo.join("tools/hook"), "#!/bin/sh\nexit 0\n");
+    put(&repo.join("conf/included"), "[user]\n");
+    put(&repo.join("tools/named.sh"), "exit 0\n");
+    put(&repo.join(".claude/settings.json"), r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"sh tools/named.sh"}]}]}}"#);
+    crate::support::repository::git(&repo, &["config", "include.path", "../conf/included"]);
+    fs::create_dir_all(repo.join(".git/hooks")).unwrap();
+    for (first, second) in
+        [("tools/hook", ".git/hooks/pre-commit"), ("conf/included", "b"), ("tools/named.sh", "c")]
+    {
+        fs::hard_link(repo.join(first), repo.join(second)).unwrap();
+    }
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    ran(&client, "shell", "echo x >> tools/hook; echo x >> b; echo x >> c");
+    for (path, text) in
+        [(".git/hooks/pre-commit", "#!/bin/sh\nexit 0\n"), ("conf/included", "[user]\n"), ("tools/named.sh", "exit 0\n")]
+    {
+        assert_eq!(is(&repo.join(path)).0, text, "{path}");
+    }
+    for path in ["tools/hook", "b", "c"] {
+        assert!(is(&repo.join(path)).0.ends_with("x\n"), "{path} is the worker's to write");
+    }
+}
+
+#[test]
 fn what_cannot_be_copied_is_read_only_or_no_worker_starts() {
     let world = World::new();
     world.configure(THIN);

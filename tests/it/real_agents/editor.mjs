@@ -1,5 +1,5 @@
 // An editor by the TypeScript SDK of the Agent Client Protocol: node editor.mjs SDK FOLDER PROMPT COMMAND…
-// It starts the command, gives it one prompt, allows what it is asked, and prints a line of JSON for all that it sees.
+// It starts the command, has it ask, gives it one prompt, allows what it is asked, and prints a line of JSON for all that it sees.
 import { spawn } from 'node:child_process';
 import { Readable, Writable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
@@ -29,7 +29,11 @@ await acp
       clientInfo: { name: 'editor', version: '1' },
     });
     tell({ agent: hello.agentInfo ?? null });
-    const { sessionId } = await context.request(agent.session.new, { cwd, mcpServers: [] });
+    const { sessionId, modes } = await context.request(agent.session.new, { cwd, mcpServers: [] });
+    // An agent may begin in a mode in which it asks nothing.
+    if (modes?.availableModes.some((it) => it.id === 'default')) {
+      await context.request(agent.session.setMode, { sessionId, modeId: 'default' });
+    }
     const ended = await context.request(agent.session.prompt, { sessionId, prompt: [{ type: 'text', text: words }] });
     tell({ stop: ended.stopReason });
   });

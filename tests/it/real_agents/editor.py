@@ -1,6 +1,6 @@
 """An editor by the Python SDK of the Agent Client Protocol: editor.py FOLDER PROMPT COMMAND…
 
-It starts the command, gives it one prompt, allows what it is asked, and prints a line of JSON for all that it sees.
+It starts the command, has it ask, gives it one prompt, allows what it is asked, and prints a line of JSON for all that it sees.
 """
 import asyncio
 import json
@@ -45,6 +45,9 @@ async def main() -> None:
         )
         tell(agent=plain(hello.agent_info) if hello.agent_info else None)
         session = await agent.new_session(cwd=FOLDER, mcp_servers=[])
+        # An agent may begin in a mode in which it asks nothing.
+        if session.modes and any(it.id == "default" for it in session.modes.available_modes):
+            await agent.set_session_mode(session_id=session.session_id, mode_id="default")
         ended = await agent.prompt(session_id=session.session_id, prompt=[text_block(WORDS)])
         tell(stop=ended.stop_reason)
 

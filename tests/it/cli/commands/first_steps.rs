@@ -155,3 +155,16 @@ fn a_daemon_ends_whose_repository_was_deleted() {
     until("the daemon ends", || !runs());
     fs::create_dir(desk.path("repo")).unwrap();
 }
+
+#[test]
+fn a_daemon_ends_in_whose_repositorys_place_another_one_is() {
+    let desk = Desk::with_daemon();
+    let pid = desk.run(&["status", "--json"]).ends(DONE).json()["pid"].to_string();
+    let runs = || Path::new("/proc").join(&pid).exists();
+    // It looks at the folder every two seconds.
+    crate::support::waits::stays("the daemon", std::time::Duration::from_secs(6), runs);
+    fs::rename(desk.path("repo"), desk.path("old")).unwrap();
+    let cloned = std::process::Command::new("git").arg("clone").arg("--quiet").arg(desk.path("old")).arg(desk.path("repo")).status();
+    assert!(cloned.unwrap().success());
+    until("the daemon ends", || !runs());
+}
