@@ -196,7 +196,7 @@ impl State {
         verb: &MintToken,
         out: &mut Outbox,
     ) -> Result<TokenMinted, Refusal> {
-        let for_others = who.operates();
+        let for_others = who.may(Scope::Operate);
         if *who.agent() != verb.agent && !for_others {
             return Err(Refusal::OutOfScope { needs: Scope::Operate });
         }

@@ -8,24 +8,11 @@ use std::fs;
 
 use serde_json::{Value, json};
 
+use crate::support::acp_agent::{AGENT, entry};
 use crate::support::rules::{ALLOW, allow, policy, rule};
 use crate::support::terminal::at_the_terminal;
 use crate::support::waits::until_some;
 use crate::support::{Daemon, World, eventually};
-
-const AGENT: &str = include_str!("acp/agent.py");
-
-/// An entry for the agent; `how` says in which way it misbehaves.
-pub(crate) fn entry(world: &World, id: &str, how: &str, more: &str) -> String {
-    let folder = world.path("tools");
-    fs::create_dir_all(&folder).unwrap();
-    fs::write(folder.join("agent.py"), AGENT).unwrap();
-    let (at, how) = (folder.display(), if how.is_empty() { "well" } else { how });
-    format!(
-        "[workers.{id}]\ntype = \"acp\"\nbinary = \"/usr/bin/python3\"\nargs = [\"{at}/agent.py\", \"{how}\"]\n\
-         read_only = [\"{at}\"]\n{more}\n"
-    )
-}
 
 /// A daemon with such an agent, and rules about its permissions beside the one that lets it be delegated to.
 fn started(how: &str, more: &str, rules: &[String]) -> (World, Daemon) {

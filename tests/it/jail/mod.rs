@@ -1,7 +1,7 @@
 //! Workers and their jails: what a jail promises, what a worker gets in it, what it does there and leaves
 //! behind.
 
-pub(crate) mod acp;
+mod acp;
 mod agents;
 mod descriptor;
 mod destinations;

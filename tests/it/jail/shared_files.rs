@@ -107,7 +107,7 @@ fn a_second_name_of_what_git_or_a_setting_runs_is_no_way_to_change_it() {
     put(&repo.join("conf/included"), "[user]\n");
     put(&repo.join("tools/named.sh"), "exit 0\n");
     put(&repo.join(".claude/settings.json"), r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"sh tools/named.sh"}]}]}}"#);
-    crate::support::repository::git(&repo, &["config", "include.path", "../conf/included"]);
+    crate::support::repositories::git(&repo, &["config", "include.path", "../conf/included"]);
     fs::create_dir_all(repo.join(".git/hooks")).unwrap();
     for (first, second) in
         [("tools/hook", ".git/hooks/pre-commit"), ("conf/included", "b"), ("tools/named.sh", "c")]

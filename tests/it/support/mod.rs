@@ -3,6 +3,7 @@
 pub(crate) mod a6s_artifacts;
 pub(crate) mod a6s_client;
 pub(crate) mod a6s_desk;
+pub(crate) mod acp_agent;
 pub(crate) mod adapter;
 pub(crate) mod agent_protocol;
 pub(crate) mod authenticator;

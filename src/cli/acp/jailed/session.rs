@@ -72,7 +72,7 @@ impl Session {
             let here = RepoContext::in_folder(folder.clone(), Environment::current())?;
             if here.places.identity == here.places.root {
                 return Err(CliError::of(format!("{} is in no repository", here.cwd.display()))
-                    .next("open the folder of a repository; `provost init` makes one ready"));
+                    .next("open the folder of a repository; `provost config init` makes one ready"));
             }
             let gone = editor_gone(&here, &served.worker)?;
             let working_dir = below(&folder, &here.places.root)?;

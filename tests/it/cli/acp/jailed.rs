@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::{Editor, text};
-use crate::jail::acp::entry;
+use crate::support::acp_agent::entry;
 use crate::support::rules::{ALLOW, ASK, allow, approvers, ask};
 use crate::support::terminal::at_the_terminal;
 use crate::support::waits::until_some;
@@ -194,7 +194,7 @@ fn after_the_editor(more: &str, states: &[&str]) {
     let state = || world.done("x", &["task", "show", &id])["state"].as_str().unwrap().to_owned();
     for expected in states {
         until_some(expected, || (state() == *expected).then_some(()));
-        let _over = world.command(&["task", "cancel", &id]).output().unwrap();
+        let _over = at_the_terminal(&world, &format!("task cancel {id}"));
     }
 }
 
