@@ -182,7 +182,7 @@ fn counted(done: &wire::Applied, skipped: &str) -> Result<String, CliError> {
             let approval = done.approval.unwrap_or_default();
             return Err(CliError::refusal("this waits for approval")
                 .because(format!("approval {approval}"))
-                .next(format!("provost approve {approval}, then the same command again")));
+                .next(super::approvals::then_again(approval)));
         }
         "denied" => {
             let word = |text: &Option<String>| out::one_line(text.as_deref().unwrap_or("unknown"), 400);

@@ -240,9 +240,12 @@ fn exit_code(task: &wire::Task) -> u8 {
 /// What to do about a task that waits for someone's word.
 pub(super) async fn waiting_for(client: &Client, approval: u64) -> String {
     let known = client.approvals().await.unwrap_or_default();
-    let by = known.iter().find(|it| it.id == approval).map(|it| it.by.as_str());
-    match by.and_then(provost_view::no_terminal) {
-        None => format!("waiting for approval {approval}: provost approve {approval}"),
+    let waits = known.iter().find(|it| it.id == approval);
+    let until = waits.map(|it| format!(", until {}", tasks::short_time(&it.expires_at))).unwrap_or_default();
+    match waits.and_then(|it| provost_view::no_terminal(&it.by)) {
+        None => {
+            format!("waiting for approval {approval}: provost approve {approval}, in another terminal{until}")
+        }
         Some(why) => format!("waiting for approval {approval}: {why}"),
     }
 }

@@ -217,7 +217,7 @@ fn entries(queued: &wire::MergesQueued) -> Result<&[wire::Merge], CliError> {
             let approval = queued.approval.unwrap_or_default();
             Err(CliError::refusal("this waits for approval")
                 .because(format!("approval {approval}"))
-                .next(format!("provost approve {approval}, then the same command again")))
+                .next(super::approvals::then_again(approval)))
         }
         "denied" => {
             let word = |text: &Option<String>| out::one_line(text.as_deref().unwrap_or("unknown"), 400);

@@ -33,6 +33,13 @@ fn what_an_agent_starts_at_a_terminal_is_no_person() {
     );
     let said = at_a_hosts_terminal(&world, &lines);
     assert!(said.contains("ended: 4") && said.contains("then: 4"), "{said}");
+    let plain = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let cause = "m has spoken as an agent in this terminal";
+    assert!(
+        plain.contains(cause) && plain.contains(&format!("type in this folder: provost discard {id} --yes")),
+        "{said}"
+    );
+    assert!(plain.contains("in another terminal, in which no agent has run"), "{said}");
     let named = at_a_hosts_terminal(
         &world,
         &format!(

@@ -1,0 +1,27 @@
+//! The words of a refusal for a caller that is no person, since an agent has spoken in its terminal.
+
+use serde_json::json;
+
+use super::Own;
+use super::map::OwnError;
+use provost_auth::peer::PeerId;
+use provost_domain::{Principal, Proof};
+
+impl Own {
+    /// The same fault with its cause and the next step, where a right of a person is missing because an agent has spoken among the
+    /// caller's processes; any other fault as it is. `data.spoken` has the agent's name, for programs.
+    pub(super) fn naming_speaker(&self, fault: OwnError, who: &Principal, peer: Option<&PeerId>) -> OwnError {
+        let Some(peer) = peer.filter(|_| fault.body.error == "out_of_scope" && who.proof() == Proof::PeerUid)
+        else {
+            return fault;
+        };
+        let own_name = (*who.agent() != self.0.user).then(|| who.agent().to_string());
+        let Some(spoken) = own_name.or_else(|| self.0.names.speaker_in(peer.line())) else { return fault };
+        let mut data = fault.body.data.clone().unwrap_or_else(|| json!({}));
+        data["spoken"] = json!(spoken);
+        fault.data(data).hint(format!(
+            "{spoken} has spoken as an agent in this terminal, so that no command below it counts as a person's: open another \
+             terminal, and type it there"
+        ))
+    }
+}
