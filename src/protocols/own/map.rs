@@ -473,16 +473,21 @@ pub(super) fn approval(parked: &Parked, enrolled: bool) -> wire::Approval {
         Command::Delegate(order) => Some(order),
         _ => None,
     };
+    let apply = match &parked.command {
+        Command::ApplyFiles(verb) => Some(verb),
+        _ => None,
+    };
+    let worker = order.map(|it| &it.worker).or_else(|| apply?.worker.as_ref());
     let risk = serde_json::to_value(parked.risk).ok().and_then(|it| it.as_str().map(str::to_owned));
     wire::Approval {
         id: parked.id.0,
         asked_by: parked.who.agent().to_string(),
         door: parked.who.door().name().into(),
         verb: parked.command.name().into(),
-        task: parked.task().map(ToString::to_string),
+        task: parked.task().or_else(|| apply?.of.as_ref()).map(ToString::to_string),
         inside: (parked.who.proof() == provost_domain::Proof::Jailed)
             .then(|| parked.who.session().to_string()),
-        worker: order.map(|it| it.worker.to_string()),
+        worker: worker.map(ToString::to_string),
         tool: parked.tool().into(),
         rule: parked.rule.to_string(),
         reason: parked.reason.to_string(),
