@@ -150,11 +150,19 @@ pub(super) fn apply(here: &RepoContext, asked: &OfTask) -> Result<u8, CliError> 
     for error in &done.errors {
         out::note(visible_name(&format!("left alone: {error}"), 800));
     }
+    let discard = task_command("discard", &request.task, "");
     if done.errors.is_empty() {
+        if done.applied == 0 {
+            out::note(format!("nothing is left to write; to forget the changes: {discard}"));
+        }
         return Ok(DONE);
     }
     let short = format!("{} of the files are not written", done.errors.len());
-    Err(CliError::of(short).next(task_command("task diff", &request.task, "")))
+    let diff = task_command("task diff", &request.task, "");
+    Err(CliError::of(short).next(match done.applied {
+        0 => format!("{diff}; if nothing of it is wanted any more: {discard}"),
+        _ => diff,
+    }))
 }
 
 fn previewed(files: &[wire::Previewed]) -> Result<u8, CliError> {

@@ -64,6 +64,19 @@ fn a_branch_that_git_has_merged_is_found_so_and_its_tasks_too() {
 }
 
 #[test]
+fn a_branch_that_was_rebased_since_is_merged_with_its_tasks() {
+    let world = world(&[("a.txt", "old\n")]);
+    let _daemon = world.start();
+    let task = on(&world, "feat/a", "echo new > a.txt");
+    let said = git(&world, &["log", "-1", "--format=%B", "feat/a"]);
+    let commit =
+        git(&world, &["commit-tree", "feat/a^{tree}", "-p", "main", "-m", &format!("again, {said}")]);
+    git(&world, &["update-ref", "refs/heads/feat/a", &commit]);
+    merged(&world, "feat/a");
+    assert_eq!(changes(&world, &task)["state"], "merged");
+}
+
+#[test]
 fn trailers_that_name_the_task_of_another_commit_change_nothing() {
     let world = world(&[("a.txt", "old\n")]);
     let _daemon = world.start();
