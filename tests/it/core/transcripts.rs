@@ -24,6 +24,13 @@ const CODEX: &str = r#"{"type":"thread.started","thread_id":"1"}
 "#;
 
 #[test]
+fn paths_of_a_runs_copy_are_those_of_the_repository_and_one_line_is_one() {
+    let line = r#"{"sessionUpdate":"tool_call","title":"Write /home/a/x.copies/348/src/a.txt","content":[{"type":"diff","path":"/home/a/x.copies/348/src/a.txt","oldText":"one\n","newText":"two\n"}]}"#;
+    let mut read = Transcript::of(Reader::Acp, &format!("{line}\n"));
+    assert_eq!(read.take_log(), ["* Write src/a.txt", "  changes src/a.txt: 1 line becomes 1"]);
+}
+
+#[test]
 fn claudes_messages_are_counted_and_its_last_word_is_the_answer() {
     let mut read = Transcript::of(Reader::Claude, CLAUDE);
     assert_eq!((read.answer(), read.steps(), read.failure()), ("Done.\nAll of it.", 4, None));
