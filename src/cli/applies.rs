@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
-use super::cli_error::{DONE, FAILED};
+use super::cli_error::{DONE, FAILED, REFUSED};
 use super::identity::IdentityArgs;
 use super::repo_context::wait_for;
 use super::tasks::{meant, short_time};
@@ -180,7 +180,11 @@ fn previewed(files: &[wire::Previewed]) -> Result<u8, CliError> {
 fn in_json(done: &wire::Applied) -> Result<u8, CliError> {
     out::json(done)?;
     let whole = done.state == "applied" && done.errors.is_empty();
-    if whole { Ok(DONE) } else { Err(CliError::silent(FAILED)) }
+    match done.state.as_str() {
+        "awaiting" => Err(CliError::silent(REFUSED)),
+        _ if whole => Ok(DONE),
+        _ => Err(CliError::silent(FAILED)),
+    }
 }
 
 /// The number of files that an apply has written, and the apply's number; an error if it has written none.

@@ -114,6 +114,12 @@ impl Follow {
             tokio::time::sleep(LATE_PAUSE).await;
             task = self.ask(&Seen { updated_at: None, ..seen.clone() }, 0).await?;
         }
+        if !self.json && !seen.ran && seen.output == 0 && may_have_written(&task) {
+            out::note(
+                "no output of it is there: it has written none, or the daemon has let it go, which keeps the newest 32 MiB of ended \
+                 runs, and only until the daemon itself ends",
+            );
+        }
         if task.state != "completed" && !seen.errors.trim().is_empty() {
             out::note("the end of its standard error (all of it: --raw):");
             out::note(out::plain(seen.errors.trim_end()));
@@ -240,6 +246,11 @@ impl Follow {
         }
         Ok(exit_code(task))
     }
+}
+
+/// Whether a task has had a run whose output could have been read.
+fn may_have_written(task: &wire::Task) -> bool {
+    task.worker_kind == "cli" && !task.capture && (task.state == "completed" || task.exit_code.is_some())
 }
 
 /// Adds to a text of which only the end is kept.

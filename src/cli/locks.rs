@@ -281,8 +281,14 @@ pub(super) fn table(locks: &[wire::Lock]) -> String {
         let holder =
             lock.name.as_ref().map_or(lock.holder.clone(), |name| format!("{} ({name})", lock.holder));
         let bound = lock.pid.map(|pid| format!("[process {pid}] ")).unwrap_or_default();
-        let reason =
-            format!("{bound}{}", lock.reason.as_deref().unwrap_or(if bound.is_empty() { "-" } else { "" }));
+        let reason = format!(
+            "{bound}{}",
+            lock.reason.as_deref().unwrap_or(match (&lock.written_in, bound.is_empty()) {
+                (Some(_), _) => "being written",
+                (None, true) => "-",
+                (None, false) => "",
+            })
+        );
         [
             out::one_line(&lock.symbol, 120),
             out::one_line(&holder, 60),

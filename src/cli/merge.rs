@@ -389,7 +389,14 @@ fn in_order(preview: &wire::MergePreview) -> String {
     for (at, it) in preview.branches.iter().enumerate() {
         let way = match it.way.as_str() {
             "merged" => "is in it already".to_owned(),
-            _ => format!("{} files, {}", it.files, out::one_line(&it.reason, 200)),
+            _ => {
+                let files = if it.files == 1 { "file" } else { "files" };
+                let order = match it.reason.as_str() {
+                    "as asked" => "in the order that was asked for".to_owned(),
+                    reason => out::one_line(reason, 200),
+                };
+                format!("{} {files}, {order}", it.files)
+            }
         };
         text.push_str(&format!("  {}. {} at {}: {way}\n", at + 1, name(&it.branch), short(&it.commit)));
     }
