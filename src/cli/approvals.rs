@@ -57,7 +57,7 @@ pub(super) fn approval(here: &RepoContext, asked: Approval) -> Result<u8, CliErr
     }
 }
 
-/// What to do where a command waits for an approval. A person at a terminal of their own is not asked, so that the caller is none.
+/// What to do where a command waits for an approval. A person at a terminal of their own is not asked, so the caller is none.
 pub(super) fn then_again(approval: u64) -> String {
     format!(
         "provost approve {approval}, in another terminal, in which no agent has run; then the same command again here"

@@ -149,7 +149,10 @@ impl State {
 
     /// Questions about applies of a task wait no more: nothing of its changes is left to be written. An undo has its own sense.
     fn withdraw_applies_of(&self, task: &TaskId, out: &mut Outbox) {
-        let is_moot = |it: &&Arc<Parked>| matches!(&it.command, Command::ApplyFiles(verb) if verb.of.as_ref() == Some(task) && verb.undoes.is_none());
+        let is_moot = |it: &&Arc<Parked>| match &it.command {
+            Command::ApplyFiles(verb) => verb.of.as_ref() == Some(task) && verb.undoes.is_none(),
+            _ => false,
+        };
         for parked in self.approvals.iter().filter(is_moot) {
             out.append_event(EventKind::ApprovalExpired { approval: parked.id });
             self.drop_approval(parked.id, out);

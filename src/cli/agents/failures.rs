@@ -3,9 +3,9 @@
 use provost_base::{AgentId, task_command};
 
 /// What to do where the model's service does not answer at all.
-const UNREACHABLE: &str = "the model's service cannot be reached from this machine: look at the network, and at the address of its \
-                           secret (provost secret list); another address: provost agent remove {name}, then provost agent add … \
-                           --upstream URL";
+const UNREACHABLE: &str = "the model's service cannot be reached from this machine: look at the network, and at the address of \
+                           its secret (provost secret list); another address: provost agent remove {name}, then provost agent \
+                           add … --upstream URL";
 
 /// Words of a failure, and what to do about it. The first that is found counts.
 const KNOWN: &[(&[&str], &str)] = &[

@@ -217,7 +217,8 @@ pub(super) fn install(here: &RepoContext, host: Host, wish: &Wish<'_>) -> Result
     if !here.json && !wish.shared {
         let own = out::one_line(own, 200);
         out::note(format!(
-            "{own} holds paths of this machine; to keep it out of commits: echo {own} >> \"$(git rev-parse --git-path info/exclude)\""
+            "{own} holds paths of this machine; to keep it out of commits: \
+             echo {own} >> \"$(git rev-parse --git-path info/exclude)\""
         ));
     }
     Ok(done)

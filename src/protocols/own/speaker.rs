@@ -5,14 +5,14 @@ use serde_json::json;
 use super::Own;
 use super::map::OwnError;
 use provost_auth::peer::PeerId;
-use provost_domain::{Principal, Proof};
+use provost_domain::{Door, Principal, Proof};
 
 impl Own {
-    /// The same fault with its cause and the next step, where a right of a person is missing because an agent has spoken among the
-    /// caller's processes; any other fault as it is. `data.spoken` has the agent's name, for programs.
+    /// The same fault with its cause and the next step, where a right of a person is missing because an agent has spoken among
+    /// the caller's processes; any other fault as it is. `data.spoken` has the agent's name, for programs.
     pub(super) fn naming_speaker(&self, fault: OwnError, who: &Principal, peer: Option<&PeerId>) -> OwnError {
-        let Some(peer) = peer.filter(|_| fault.body.error == "out_of_scope" && who.proof() == Proof::PeerUid)
-        else {
+        let is_unproved = who.proof() == Proof::PeerUid && who.door() == Door::Own;
+        let Some(peer) = peer.filter(|_| is_unproved && fault.body.error == "out_of_scope") else {
             return fault;
         };
         let own_name = (*who.agent() != self.0.user).then(|| who.agent().to_string());

@@ -479,7 +479,8 @@ fn conflicting(entry: &MergeEntry, trunk: &str, conflicts: &[MergeConflict], reb
         _ => "settle each of these",
     };
     let why = format!(
-        "it conflicts with {} at {trunk}:{text}\nRebase it with `{rebase}`, {next}, and add it again: `provost merge queue add {}`.",
+        "it conflicts with {} at {trunk}:{text}\nRebase it with `{rebase}`, {next}, and add it again: \
+         `provost merge queue add {}`.",
         entry.into,
         shell_word(&entry.branch)
     );

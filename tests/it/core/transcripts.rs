@@ -25,7 +25,10 @@ const CODEX: &str = r#"{"type":"thread.started","thread_id":"1"}
 
 #[test]
 fn paths_of_a_runs_copy_are_those_of_the_repository_and_one_line_is_one() {
-    let line = r#"{"sessionUpdate":"tool_call","title":"Write /home/a/x.copies/348/src/a.txt","content":[{"type":"diff","path":"/home/a/x.copies/348/src/a.txt","oldText":"one\n","newText":"two\n"}]}"#;
+    let path = "/home/a/x.copies/348/src/a.txt";
+    let diff = json!({ "type": "diff", "path": path, "oldText": "one\n", "newText": "two\n" });
+    let title = format!("Write {path}");
+    let line = json!({ "sessionUpdate": "tool_call", "title": title, "content": [diff] });
     let mut read = Transcript::of(Reader::Acp, &format!("{line}\n"));
     assert_eq!(read.take_log(), ["* Write src/a.txt", "  changes src/a.txt: 1 line becomes 1"]);
 }
