@@ -4,6 +4,7 @@
 //! a name with a key or a token is its owner's in all its spellings; no client can have the names of the
 //! daemon and of people. The doors word the refusals.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -190,6 +191,11 @@ impl Names {
     /// The numbers of processes below which no process counts as a person.
     pub fn speakers(&self) -> Vec<i32> {
         self.speakers.running()
+    }
+
+    /// The names that such processes have given themselves.
+    pub fn speaking(&self) -> BTreeSet<String> {
+        self.speakers.names_running()
     }
 
     /// Whether a process that still runs has spoken MCP to us over HTTP.

@@ -6,7 +6,7 @@
 //! the boot of the machine; its processes have ended with that boot. The name as which a process has spoken is kept for the words
 //! of a refusal alone, on a line of its own, which begins with `=` and which a daemon that knows no such lines leaves out.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -104,6 +104,12 @@ impl Speakers {
         spoken.peek()?;
         let name = spoken.find_map(|it| known.names.get(&it));
         Some(name.map_or_else(|| "an agent".to_owned(), ToString::to_string))
+    }
+
+    /// The names of those that still run, as far as they have given any.
+    pub(super) fn names_running(&self) -> BTreeSet<String> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).names.clone();
+        known.iter().filter(|it| is_running(it.0)).map(|it| it.1.to_string()).collect()
     }
 
     /// The numbers of those that still run.
