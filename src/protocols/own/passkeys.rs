@@ -31,9 +31,6 @@ use provost_passkey::{
 };
 use serde::Deserialize as _;
 
-/// Agents at work that a refusal names.
-const SPEAKING_NAMED: usize = 5;
-
 /// The verb of the frame in which a new passkey is made; nothing is signed in it.
 const CREATE: &str = "CreatePasskey";
 
@@ -367,15 +364,7 @@ impl Handles<endpoints::PasskeyCode> for Own {
         if !vouch && !body.even_so {
             let at_work = self.0.provost.view(AgentsAtWork).await.map_err(map::fault)?;
             if at_work || !self.0.names.speakers().is_empty() {
-                let names: Vec<String> = self.0.names.speaking().into_iter().take(SPEAKING_NAMED).collect();
-                let which = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
-                let why = format!(
-                    "a worker or an agent is at work{which}, which could take the code and enrol a passkey of its own"
-                );
-                let fault = OwnError::new(StatusCode::CONFLICT, "agents_at_work", why);
-                return Err(
-                    fault.hint("end them first, or say that you watch them: provost passkey add --even-so")
-                );
+                return Err(self.agents_at_work());
             }
         }
         Ok(wire::PasskeyCodeMade {

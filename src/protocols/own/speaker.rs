@@ -1,5 +1,6 @@
-//! The words of a refusal for a caller that is no person, since an agent has spoken in its terminal.
+//! The words of refusals where agents have spoken: in the caller's terminal, or anywhere.
 
+use hyper::StatusCode;
 use serde_json::json;
 
 use super::Own;
@@ -7,7 +8,21 @@ use super::map::OwnError;
 use provost_auth::peer::PeerId;
 use provost_domain::{Door, Principal, Proof};
 
+/// Agents at work that a refusal names.
+const SPEAKING_NAMED: usize = 5;
+
 impl Own {
+    /// Why no code for a first passkey is made.
+    pub(super) fn agents_at_work(&self) -> OwnError {
+        let names: Vec<String> = self.0.names.speaking().into_iter().take(SPEAKING_NAMED).collect();
+        let which = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
+        let why = format!(
+            "a worker or an agent is at work{which}, which could take the code and enrol a passkey of its own"
+        );
+        OwnError::new(StatusCode::CONFLICT, "agents_at_work", why)
+            .hint("end them first, or say that you watch them: provost passkey add --even-so")
+    }
+
     /// The same fault with its cause and the next step, where a right of a person is missing because an agent has spoken among
     /// the caller's processes; any other fault as it is. `data.spoken` has the agent's name, for programs.
     pub(super) fn naming_speaker(&self, fault: OwnError, who: &Principal, peer: Option<&PeerId>) -> OwnError {
