@@ -208,7 +208,9 @@ fn elsewhere() -> String {
     let words = std::env::args_os().skip(1).map(|it| provost_base::shell_word(&it.to_string_lossy()));
     let words: Vec<String> = std::iter::once("provost".to_owned()).chain(words).collect();
     let typed = out::one_line(&words.join(" "), 400);
-    format!("open another terminal, in which no agent has run, and type in this folder: {typed}")
+    format!(
+        "open a terminal of your own beside this one, in which no agent has run, and type in this folder: {typed}"
+    )
 }
 
 impl From<PlacesError> for CliError {
