@@ -223,12 +223,12 @@ pub struct Approval {
     pub door: String,
     /// The name of the command's verb.
     pub verb: String,
-    /// The task it would make.
+    /// The task that it would make, or whose changes it would write.
     pub task: Option<String>,
     /// The task whose agent asks from its jail; absent for others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inside: Option<String>,
-    /// The worker of the delegation; absent for other verbs.
+    /// The worker of the delegation, or of the changes that it would write; absent for other verbs.
     pub worker: Option<String>,
     /// The name of the tool about which policy was asked.
     pub tool: String,

@@ -56,6 +56,11 @@ impl Line {
         self.processes.iter().filter(|it| it.1 == 0).map(|it| it.0)
     }
 
+    /// All that are known, the process itself first.
+    pub(super) fn processes(&self) -> impl Iterator<Item = ProcessMark> + Clone {
+        self.processes.iter().map(|it| it.0)
+    }
+
     /// How many sessions lie at or below the topmost one with a process for which `is_known` holds.
     pub(super) fn sessions_up_to(&self, is_known: impl Fn(&ProcessMark) -> bool) -> usize {
         let mut known = self.processes.iter().rev().filter(|it| is_known(&it.0));

@@ -4,6 +4,7 @@
 //! a name with a key or a token is its owner's in all its spellings; no client can have the names of the
 //! daemon and of people. The doors word the refusals.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -127,9 +128,9 @@ impl Names {
         line: &Line,
     ) -> Result<Principal, Rejected> {
         // Noted even if the call is refused: a process that gives itself an agent's name is no person.
-        self.note(line);
+        self.note(line, Some(&agent));
         if door == Door::Mcp {
-            self.hosts.note(line.in_session().take(1));
+            self.hosts.note(line.in_session().take(1), None);
         }
         let who = self.named(agent, door, token)?;
         Ok(who.coming_from(self.origin(line)))
@@ -163,7 +164,7 @@ impl Names {
     /// # Errors
     /// What [`Names::is_free`] says of those who have shown the secret that all share.
     pub fn by_frame(&self, agent: AgentId, standing: Standing, line: &Line) -> Result<Principal, Rejected> {
-        self.note(line);
+        self.note(line, Some(&agent));
         if standing == Standing::Shared {
             self.is_free(&agent, Proof::SharedKey)?;
         }
@@ -171,9 +172,15 @@ impl Names {
     }
 
     /// Keeps in mind that a model speaks from these processes: one that called, and those above it up to the
-    /// leader of the session that has a terminal.
-    pub fn note(&self, line: &Line) {
-        self.speakers.note(line.up_to_terminal());
+    /// leader of the session that has a terminal. Its name, where it has given one, is for the words of a refusal.
+    pub fn note(&self, line: &Line, name: Option<&AgentId>) {
+        self.speakers.note(line.up_to_terminal(), name);
+    }
+
+    /// Which agent has spoken among these processes, in words, so that the process at the beginning is no person; `None` where
+    /// none has.
+    pub fn speaker_in(&self, line: &Line) -> Option<String> {
+        self.speakers.name_in(line)
     }
 
     /// Where the process calls from that this line begins with.
@@ -184,6 +191,11 @@ impl Names {
     /// The numbers of processes below which no process counts as a person.
     pub fn speakers(&self) -> Vec<i32> {
         self.speakers.running()
+    }
+
+    /// The names that such processes have given themselves.
+    pub fn speaking(&self) -> BTreeSet<String> {
+        self.speakers.names_running()
     }
 
     /// Whether a process that still runs has spoken MCP to us over HTTP.

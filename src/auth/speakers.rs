@@ -3,9 +3,10 @@
 //!
 //! Each is kept with its start time, so that its number cannot stand for another process. They are also kept
 //! in a file, so that an agent does not count as a person after it has restarted the daemon. The file names
-//! the boot of the machine; its processes have ended with that boot.
+//! the boot of the machine; its processes have ended with that boot. The name as which a process has spoken is kept for the words
+//! of a refusal alone, on a line of its own, which begins with `=` and which a daemon that knows no such lines leaves out.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -13,6 +14,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::line::Line;
 use super::loopback::KNOWS_PEERS;
+use provost_base::AgentId;
 use provost_base::limits::SPEAKERS_MAX;
 use provost_domain::{CallOrigin, ProcessMark};
 use provost_system::{boot_name, private_file, process_began};
@@ -24,6 +26,8 @@ pub(super) struct Speakers(Mutex<RegisteredProcesses>);
 #[derive(Default)]
 struct RegisteredProcesses {
     marks: HashMap<u32, ProcessMark>,
+    /// The first name that each has given itself, where it has given one.
+    names: HashMap<ProcessMark, AgentId>,
     kept: Option<SpeakersFile>,
 }
 
@@ -47,29 +51,38 @@ impl Speakers {
         };
         let mut lines = text.lines();
         let same_start = lines.next() == Some(&*boot_name());
+        let names = lines.clone().filter(|_| same_start).filter_map(name_in);
+        let mut names: HashMap<ProcessMark, AgentId> = names.collect();
         // The last line was cut off where the daemon ended in the middle of it, and the process was not let
         // in then.
         let marks = lines.filter(|_| same_start).filter_map(|line| {
             let (pid, started) = line.split_once(' ')?;
             Some(ProcessMark { pid: pid.parse().ok()?, started: started.parse().ok()? })
         });
-        let marks = marks.filter(is_running).map(|it| (it.pid, it)).collect();
-        let kept = SpeakersFile::write(path, &marks)?;
-        Ok(Self(Mutex::new(RegisteredProcesses { marks, kept: Some(kept) })))
+        let marks: HashMap<u32, ProcessMark> = marks.filter(is_running).map(|it| (it.pid, it)).collect();
+        names.retain(|it, _| marks.get(&it.pid) == Some(it));
+        let kept = SpeakersFile::write(path, &marks, &names)?;
+        Ok(Self(Mutex::new(RegisteredProcesses { marks, names, kept: Some(kept) })))
     }
 
-    /// Keeps them in mind. When there is no room, those that have ended are forgotten; one that still runs
-    /// never is, since it would be taken for a person.
-    pub(super) fn note(&self, processes: impl Iterator<Item = ProcessMark>) {
+    /// Keeps them in mind, with the name as which they have spoken, where there is one. When there is no room, those that have
+    /// ended are forgotten; one that still runs never is, since it would be taken for a person.
+    pub(super) fn note(&self, processes: impl Iterator<Item = ProcessMark>, name: Option<&AgentId>) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let new: Vec<ProcessMark> = processes.filter(|it| known.marks.get(&it.pid) != Some(it)).collect();
+        let is_new = |it: &ProcessMark| {
+            known.marks.get(&it.pid) != Some(it) || (name.is_some() && !known.names.contains_key(it))
+        };
+        let new: Vec<ProcessMark> = processes.filter(is_new).collect();
         if new.is_empty() {
             return;
         }
         if known.marks.len() >= SPEAKERS_MAX {
-            known.marks.retain(|_, mark| is_running(mark));
+            known.forget_ended();
         }
         known.marks.extend(new.iter().map(|it| (it.pid, *it)));
+        if let Some(name) = name {
+            known.names.extend(new.iter().map(|it| (*it, name.clone())));
+        }
         if let Err(err) = known.keep(&new) {
             tracing::warn!(%err, "who speaks as an agent is known until the daemon ends, and no longer: it could not be kept");
         }
@@ -84,6 +97,21 @@ impl Speakers {
         seen.or_else(|| (!KNOWS_PEERS).then(CallOrigin::untold))
     }
 
+    /// Which agent has spoken in this line, in words; `None` where none has. The name is the agent's own claim.
+    pub(super) fn name_in(&self, line: &Line) -> Option<String> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut spoken = line.processes().filter(|it| known.marks.get(&it.pid) == Some(it)).peekable();
+        spoken.peek()?;
+        let name = spoken.find_map(|it| known.names.get(&it));
+        Some(name.map_or_else(|| "an agent".to_owned(), ToString::to_string))
+    }
+
+    /// The names of those that still run, as far as they have given any.
+    pub(super) fn names_running(&self) -> BTreeSet<String> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).names.clone();
+        known.iter().filter(|it| is_running(it.0)).map(|it| it.1.to_string()).collect()
+    }
+
     /// The numbers of those that still run.
     pub(super) fn running(&self) -> Vec<i32> {
         let known: Vec<ProcessMark> =
@@ -93,22 +121,34 @@ impl Speakers {
 }
 
 impl RegisteredProcesses {
+    fn forget_ended(&mut self) {
+        let marks = &mut self.marks;
+        marks.retain(|_, mark| is_running(mark));
+        self.names.retain(|it, _| marks.get(&it.pid) == Some(it));
+    }
+
     /// Adds these to the file, and leaves out of it what has ended once it has become long.
     fn keep(&mut self, new: &[ProcessMark]) -> io::Result<()> {
-        let Some(kept) = &mut self.kept else { return Ok(()) };
+        let Some(mut kept) = self.kept.take() else { return Ok(()) };
         kept.lines += new.len();
-        if kept.lines > 2 * SPEAKERS_MAX {
-            self.marks.retain(|_, mark| is_running(mark));
-            *kept = SpeakersFile::write(&kept.path, &self.marks)?;
-            return Ok(());
-        }
-        kept.file.write_all(lines_of(new.iter()).as_bytes())
+        let done = if kept.lines > 2 * SPEAKERS_MAX {
+            self.forget_ended();
+            SpeakersFile::write(&kept.path, &self.marks, &self.names).map(|it| kept = it)
+        } else {
+            kept.file.write_all(lines_of(new.iter(), &self.names).as_bytes())
+        };
+        self.kept = Some(kept);
+        done
     }
 }
 
 impl SpeakersFile {
     /// Writes the file, in one step, and goes on adding to it.
-    fn write(path: &Path, marks: &HashMap<u32, ProcessMark>) -> io::Result<Self> {
+    fn write(
+        path: &Path,
+        marks: &HashMap<u32, ProcessMark>,
+        names: &HashMap<ProcessMark, AgentId>,
+    ) -> io::Result<Self> {
         let new = path.with_extension("new");
         // What an earlier start has left there may be anything.
         match std::fs::remove_file(&new) {
@@ -118,14 +158,31 @@ impl SpeakersFile {
         let mut options = File::options();
         options.append(true).create_new(true);
         let mut file = private_file(&mut options).open(&new)?;
-        file.write_all(format!("{}\n{}", boot_name(), lines_of(marks.values())).as_bytes())?;
+        file.write_all(format!("{}\n{}", boot_name(), lines_of(marks.values(), names)).as_bytes())?;
         std::fs::rename(&new, path)?;
         Ok(Self { path: path.to_owned(), file, lines: marks.len() })
     }
 }
 
-fn lines_of<'a>(marks: impl Iterator<Item = &'a ProcessMark>) -> String {
-    marks.map(|it| format!("{} {}\n", it.pid, it.started)).collect()
+fn lines_of<'a>(
+    marks: impl Iterator<Item = &'a ProcessMark>,
+    names: &HashMap<ProcessMark, AgentId>,
+) -> String {
+    let mut text = String::new();
+    for it in marks {
+        text.push_str(&format!("{} {}\n", it.pid, it.started));
+        if let Some(name) = names.get(it) {
+            text.push_str(&format!("={} {} {name}\n", it.pid, it.started));
+        }
+    }
+    text
+}
+
+/// The name of a process, from its line.
+fn name_in(line: &str) -> Option<(ProcessMark, AgentId)> {
+    let mut parts = line.strip_prefix('=')?.splitn(3, ' ');
+    let mark = ProcessMark { pid: parts.next()?.parse().ok()?, started: parts.next()?.parse().ok()? };
+    Some((mark, AgentId::parse(parts.next()?).ok()?))
 }
 
 /// Whether a process still runs, of whatever user: a session may be led by a login program. `None` when the

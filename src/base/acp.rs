@@ -22,9 +22,9 @@ pub fn in_place_of(value: &Value, from: &str, to: &str) -> Value {
     match value {
         Value::String(text) => text.replace(from, to).into(),
         Value::Array(items) => items.iter().map(|it| in_place_of(it, from, to)).collect(),
-        Value::Object(members) => {
-            Value::Object(members.iter().map(|(name, it)| (name.clone(), in_place_of(it, from, to))).collect())
-        }
+        Value::Object(members) => Value::Object(
+            members.iter().map(|(name, it)| (name.clone(), in_place_of(it, from, to))).collect(),
+        ),
         other => other.clone(),
     }
 }

@@ -306,7 +306,7 @@ fn report(here: &RepoContext, asked: &Add, choice: &Choice, it: &Added<'_>) -> R
     out::note(out::one_line(
         &format!(
             "program:    {} {version} ({}); {}",
-            choice.preset.title,
+            choice.started(),
             it.found.real.display(),
             choice.form.tried.in_words()
         ),

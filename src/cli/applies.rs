@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
-use super::cli_error::{DONE, FAILED};
+use super::cli_error::{DONE, FAILED, REFUSED};
 use super::identity::IdentityArgs;
 use super::repo_context::wait_for;
 use super::tasks::{meant, short_time};
@@ -150,11 +150,19 @@ pub(super) fn apply(here: &RepoContext, asked: &OfTask) -> Result<u8, CliError> 
     for error in &done.errors {
         out::note(visible_name(&format!("left alone: {error}"), 800));
     }
+    let discard = task_command("discard", &request.task, "");
     if done.errors.is_empty() {
+        if done.applied == 0 {
+            out::note(format!("nothing is left to write; to forget the changes: {discard}"));
+        }
         return Ok(DONE);
     }
     let short = format!("{} of the files are not written", done.errors.len());
-    Err(CliError::of(short).next(task_command("task diff", &request.task, "")))
+    let diff = task_command("task diff", &request.task, "");
+    Err(CliError::of(short).next(match done.applied {
+        0 => format!("{diff}; if nothing of it is wanted any more: {discard}"),
+        _ => diff,
+    }))
 }
 
 fn previewed(files: &[wire::Previewed]) -> Result<u8, CliError> {
@@ -172,7 +180,11 @@ fn previewed(files: &[wire::Previewed]) -> Result<u8, CliError> {
 fn in_json(done: &wire::Applied) -> Result<u8, CliError> {
     out::json(done)?;
     let whole = done.state == "applied" && done.errors.is_empty();
-    if whole { Ok(DONE) } else { Err(CliError::silent(FAILED)) }
+    match done.state.as_str() {
+        "awaiting" => Err(CliError::silent(REFUSED)),
+        _ if whole => Ok(DONE),
+        _ => Err(CliError::silent(FAILED)),
+    }
 }
 
 /// The number of files that an apply has written, and the apply's number; an error if it has written none.
@@ -182,7 +194,7 @@ fn counted(done: &wire::Applied, skipped: &str) -> Result<String, CliError> {
             let approval = done.approval.unwrap_or_default();
             return Err(CliError::refusal("this waits for approval")
                 .because(format!("approval {approval}"))
-                .next(format!("provost approve {approval}, then the same command again")));
+                .next(super::approvals::then_again(approval)));
         }
         "denied" => {
             let word = |text: &Option<String>| out::one_line(text.as_deref().unwrap_or("unknown"), 400);

@@ -57,6 +57,13 @@ pub(super) fn approval(here: &RepoContext, asked: Approval) -> Result<u8, CliErr
     }
 }
 
+/// What to do where a command waits for an approval. A person at a terminal of their own is not asked, so the caller is none.
+pub(super) fn then_again(approval: u64) -> String {
+    format!(
+        "provost approve {approval}, in another terminal, in which no agent has run; then the same command again here"
+    )
+}
+
 fn list(here: &RepoContext) -> Result<u8, CliError> {
     let waiting = wait_for(async { Ok(here.daemon(None).await?.approvals().await?) })?;
     if here.json {
@@ -89,7 +96,7 @@ fn answer(here: &RepoContext, id: ApprovalId, grant: bool, note: Option<String>)
     // In a shell of an agent's, the agent answers; a terminal makes it no person.
     let speaker = IdentityArgs::named(here, None)?;
     let is_person = speaker.is_none();
-    let answered = wait_for(async {
+    let (answered, asker) = wait_for(async {
         let client = here.daemon(speaker).await?;
         let waiting = client.approvals().await?;
         let shown = waiting.iter().find(|approval| approval.id == id.0).ok_or_else(|| {
@@ -102,8 +109,9 @@ fn answer(here: &RepoContext, id: ApprovalId, grant: bool, note: Option<String>)
         }
         let digest = Some(shown.digest.clone());
         let why = provost_view::no_terminal(&shown.by).filter(|_| is_person);
+        let asker = provost_view::is_repeated_by_its_asker(&shown.verb).then(|| shown.asked_by.clone());
         let answered = client.answer(&wire::Answer { approval: id.0, grant, note, digest }).await;
-        answered.map_err(|error| match (why, &error) {
+        answered.map(|it| (it, asker)).map_err(|error| match (why, &error) {
             (Some(why), ClientError::Refused { status: 403, .. }) => {
                 CliError::from(error).because(why).next("provost approval list")
             }
@@ -122,8 +130,12 @@ fn answer(here: &RepoContext, id: ApprovalId, grant: bool, note: Option<String>)
     if !here.json {
         let word = if grant { "approved" } else { "denied" };
         let task = answered.task.map(|task| provost_base::task_command("task show", &task, "--wait"));
-        out::line(match task {
-            Some(task) if grant => format!("{word}; watch it: {task}"),
+        out::line(match (task, asker) {
+            (Some(task), _) if grant => format!("{word}; watch it: {task}"),
+            (None, Some(asker)) if grant => {
+                let asker = out::one_line(&asker, 60);
+                format!("{word}; it is carried out when {asker} gives the same command again")
+            }
             _ => word.to_owned(),
         })?;
     }
@@ -156,13 +168,10 @@ pub(super) fn table(waiting: &[wire::Approval]) -> String {
     out::table(&rows)
 }
 
-/// What is asked for, in short: the worker of a task, or the tool of a host with the beginning of what it would do.
+/// What is asked for, in short: whose task or change it is, or the tool of a host with the beginning of what it would do.
 fn what(approval: &wire::Approval) -> String {
-    if let Some(worker) = &approval.worker {
-        return format!("a task for {worker}");
-    }
     let arguments = approval.request.as_ref().and_then(|it| it.get("arguments"));
     let does =
         ["command", "cmd", "file_path", "url"].into_iter().find_map(|name| arguments?.get(name)?.as_str());
-    format!("{} {}", approval.tool, does.unwrap_or_default()).trim_end().to_owned()
+    format!("{} {}", provost_view::asked(approval), does.unwrap_or_default()).trim_end().to_owned()
 }

@@ -89,7 +89,7 @@ pub(super) enum Command {
     /// Show what agents say that they have used
     #[command(
         subcommand,
-        after_help = "Examples:\n  provost cost show\n  provost cost show --by day --since 7d"
+        after_help = "Examples:\n  provost cost show\n  provost cost show --by day --since 7d\n\n`provost cost` is `provost cost show`, whose --help has the options."
     )]
     Cost(cost::Cost),
     /// List and answer the requests that wait for approval
@@ -99,7 +99,10 @@ pub(super) enum Command {
     )]
     Approval(approvals::Approval),
     /// List the applies, which write agents' changes into your files, and undo them
-    #[command(subcommand, after_help = "Examples:\n  provost apply list\n  provost apply undo 7")]
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  provost apply 3f0c2a src/\n  provost apply list\n  provost apply undo 7\n\n`provost apply ID` and `provost apply ID PATH` write a task's changes; `provost task apply --help` has the options."
+    )]
     Apply(applies::Apply),
     /// Take a picture of the screen
     #[command(subcommand, after_help = "Example:\n  provost screenshot take --wait")]
@@ -126,7 +129,7 @@ pub(super) enum Command {
     /// Take, release and list the locks on symbols and resources
     #[command(
         subcommand,
-        after_help = "Examples:\n  provost lock acquire src/auth.ts:login --wait 2m\n  provost lock run @db:test -- make it\n  provost lock release src/auth.ts:login\n  provost lock list"
+        after_help = "Examples:\n  provost lock acquire src/auth.ts:login --wait 2m\n  provost lock run @db:test -- make it\n  provost lock release src/auth.ts:login\n  provost lock list\n\n`provost lock SYMBOL` is `provost lock acquire SYMBOL`, whose --help has the options."
     )]
     Lock(locks::Lock),
     /// List who waits for what: locks, approvals, answers, tasks
@@ -186,7 +189,7 @@ pub(super) enum Command {
     /// Merge branches into the trunk one after the other, without conflicts that only symbols show
     #[command(
         subcommand,
-        after_help = "Examples:\n  provost merge feat/auth feat/log --preview\n  provost merge feat/auth feat/log\n  provost merge queue add feat/auth\n  provost merge queue run --wait"
+        after_help = "Examples:\n  provost merge feat/auth feat/log --preview\n  provost merge feat/auth feat/log\n  provost merge queue add feat/auth\n  provost merge queue run --wait\n\n`provost merge BRANCH` is `provost merge branches BRANCH`, whose --help has the options."
     )]
     Merge(merge::Merge),
     /// Serve MCP to agents' hosts
@@ -210,7 +213,7 @@ pub(super) enum Command {
     /// Open the page for people, which shows in a browser what needs you and what agents do, here and on a phone
     #[command(
         subcommand,
-        after_help = "Examples:\n  provost web open\n  xdg-open \"$(provost web open)\"\n  provost web setup       # what a phone needs\n  provost web open --qr   # opens the page on it\n  provost web open --all\n  provost web close"
+        after_help = "Examples:\n  provost web open\n  xdg-open \"$(provost web open)\"\n  provost web setup       # what a phone needs\n  provost web open --qr   # opens the page on it\n  provost web open --all\n  provost web close\n\n`provost web` is `provost web open`, whose --help has the options."
     )]
     Web(web::Web),
     /// List and test the addresses elsewhere that get notices, such as a phone or a chat

@@ -172,7 +172,11 @@ impl From<ClientError> for CliError {
                     _ if matches!(status, 404 | 500..) => FAILED,
                     _ => REFUSED,
                 };
+                let spoken = fault.data.as_ref().and_then(|it| it.get("spoken")?.as_str().map(str::to_owned));
                 let error = Self { data: fault.data, ..Self::of(&fault.message).with_code(code) };
+                if let Some(spoken) = spoken {
+                    return error.because(not_a_persons(&spoken)).next(elsewhere());
+                }
                 match fault.hint {
                     Some(hint) => error.next(hint),
                     None => error,
@@ -189,6 +193,24 @@ impl From<ClientError> for CliError {
             ClientError::Broken(_) => Self::of(&err).next("provost status; if it hangs: provost doctor"),
         }
     }
+}
+
+/// Why a command in this terminal is no person's.
+fn not_a_persons(agent: &str) -> String {
+    let agent = out::one_line(agent, 60);
+    format!(
+        "{agent} has spoken as an agent in this terminal, so that no command in it counts as a person's any more"
+    )
+}
+
+/// The command as it was typed, for a terminal in which no agent has spoken.
+fn elsewhere() -> String {
+    let words = std::env::args_os().skip(1).map(|it| provost_base::shell_word(&it.to_string_lossy()));
+    let words: Vec<String> = std::iter::once("provost".to_owned()).chain(words).collect();
+    let typed = out::one_line(&words.join(" "), 400);
+    format!(
+        "open a terminal of your own beside this one, in which no agent has run, and type in this folder: {typed}"
+    )
 }
 
 impl From<PlacesError> for CliError {

@@ -56,6 +56,7 @@ pub(super) fn doctor(json: bool) -> Result<u8, CliError> {
             places(&here, &mut found);
             environment(&here, &mut found);
             keys(&here, &mut found);
+            hooks(&here, &mut found);
             if let Some(loaded) = configuration(&here, &mut found) {
                 policy(&here, &loaded, &mut found);
                 phone(&here, &loaded, &mut found);
@@ -180,6 +181,23 @@ fn keys(here: &RepoContext, found: &mut Findings) {
             format!("the shared secret, and {} of their own", ring.list().len()),
         ),
         Err(err) => found.add("keys", Health::Broken, err),
+    }
+}
+
+/// Hooks of hosts in this work tree. A host that trusts them not runs none, and says nothing of it.
+fn hooks(here: &RepoContext, found: &mut Findings) {
+    match super::hooks::standings(here) {
+        Ok(all) if all.is_empty() => {
+            let says = "none is installed here: provost hook install claude, or codex, cursor";
+            found.add("hooks", Health::Fine, says);
+        }
+        Ok(all) => {
+            for (host, is_fine, says) in all {
+                let health = if is_fine { Health::Fine } else { Health::Note };
+                found.add(format!("hooks of {host}"), health, says);
+            }
+        }
+        Err(err) => found.add("hooks", Health::Note, err.in_short()),
     }
 }
 

@@ -36,6 +36,9 @@ pub(super) struct Follow {
     pub(super) json: bool,
 }
 
+/// Longest end of a worker's standard error that is shown when its run fails, in bytes.
+const ERRORS_BYTES_MAX: usize = 2_000;
+
 /// What reads the messages of a worker that writes messages; none for one that writes text.
 type Messages = Option<Transcript>;
 
@@ -49,6 +52,8 @@ struct Seen {
     updated_at: Option<String>,
     output: u64,
     pause_ms: u64,
+    /// The end of the standard error of a worker that writes messages, which is shown only if its run fails.
+    errors: String,
 }
 
 impl Follow {
@@ -76,6 +81,7 @@ impl Follow {
             updated_at: None,
             output: 0,
             pause_ms: *PAUSE_MS.start(),
+            errors: String::new(),
         };
         if let Some(approval) = approval {
             seen.state = "awaiting".into();
@@ -107,6 +113,16 @@ impl Follow {
         while seen.ran && task.may_still_run() && tokio::time::Instant::now() < until {
             tokio::time::sleep(LATE_PAUSE).await;
             task = self.ask(&Seen { updated_at: None, ..seen.clone() }, 0).await?;
+        }
+        if !self.json && !seen.ran && seen.output == 0 && may_have_written(&task) {
+            out::note(
+                "no output of it is there: it has written none, or it is gone; the daemon keeps the newest 32 MiB of ended runs, and \
+                 only until it ends itself",
+            );
+        }
+        if task.state != "completed" && !seen.errors.trim().is_empty() {
+            out::note("the end of its standard error (all of it: --raw):");
+            out::note(out::plain(seen.errors.trim_end()));
         }
         self.end(&task)
     }
@@ -156,12 +172,21 @@ impl Follow {
         let page = self.client.output(&query).await?;
         seen.output = page.next;
         if !self.json {
-            page.chunks.iter().try_for_each(|chunk| self.show(chunk, messages))?;
+            page.chunks.iter().try_for_each(|chunk| self.show(chunk, messages, &mut seen.errors))?;
         }
         Ok(page)
     }
 
-    fn show(&self, chunk: &wire::Chunk, messages: &mut Messages) -> Result<(), CliError> {
+    fn show(
+        &self,
+        chunk: &wire::Chunk,
+        messages: &mut Messages,
+        errors: &mut String,
+    ) -> Result<(), CliError> {
+        if messages.is_some() && chunk.stream == "stderr" {
+            keep_end(errors, &chunk.text);
+            return Ok(());
+        }
         if let Some(messages) = messages.as_mut().filter(|_| chunk.stream != "stderr") {
             messages.push(Stream::Out, chunk.text.as_bytes());
             return tell(messages);
@@ -223,6 +248,18 @@ impl Follow {
     }
 }
 
+/// Whether a task has had a run whose output could have been read.
+fn may_have_written(task: &wire::Task) -> bool {
+    task.worker_kind == "cli" && !task.capture && (task.state == "completed" || task.exit_code.is_some())
+}
+
+/// Adds to a text of which only the end is kept.
+fn keep_end(errors: &mut String, text: &str) {
+    errors.push_str(text);
+    let from = errors.ceil_char_boundary(errors.len().saturating_sub(ERRORS_BYTES_MAX));
+    errors.drain(..from);
+}
+
 /// Writes what the messages say, as far as it was not written before.
 fn tell(messages: &mut Transcript) -> Result<(), CliError> {
     messages.take_log().iter().try_for_each(out::line)
@@ -240,9 +277,12 @@ fn exit_code(task: &wire::Task) -> u8 {
 /// What to do about a task that waits for someone's word.
 pub(super) async fn waiting_for(client: &Client, approval: u64) -> String {
     let known = client.approvals().await.unwrap_or_default();
-    let by = known.iter().find(|it| it.id == approval).map(|it| it.by.as_str());
-    match by.and_then(provost_view::no_terminal) {
-        None => format!("waiting for approval {approval}: provost approve {approval}"),
+    let waits = known.iter().find(|it| it.id == approval);
+    let until = waits.map(|it| format!(", until {}", tasks::short_time(&it.expires_at))).unwrap_or_default();
+    match waits.and_then(|it| provost_view::no_terminal(&it.by)) {
+        None => {
+            format!("waiting for approval {approval}: provost approve {approval}, in another terminal{until}")
+        }
         Some(why) => format!("waiting for approval {approval}: {why}"),
     }
 }

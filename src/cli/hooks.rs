@@ -179,6 +179,12 @@ fn install(here: &RepoContext, asked: &Install) -> Result<u8, CliError> {
     install::install(here, host, &wish)
 }
 
+/// How the hooks of hosts stand that have any: the host, whether nothing is to be done, and the words.
+pub(super) fn standings(here: &RepoContext) -> Result<Vec<(&'static str, bool, String)>, CliError> {
+    let all = install::standings(here, &[Host::Claude, Host::Codex, Host::Cursor])?;
+    Ok(all.iter().filter_map(install::Standing::in_short).collect())
+}
+
 fn status(here: &RepoContext, owner: Option<Owner>) -> Result<u8, CliError> {
     let hosts = match owner {
         Some(owner) => owner.host().into_iter().collect(),

@@ -156,7 +156,7 @@ fn acquire(here: &RepoContext, asked: Acquire) -> Result<u8, CliError> {
     IdentityArgs::start(here)?;
     let locked = wait_for(async {
         let client = asked.identity.daemon(here).await?;
-        taken(&client, &request, "waiting for the lock").await
+        taken(&client, &request).await
     })?;
     if here.json {
         return out::json(&locked).map(|()| DONE);
@@ -170,21 +170,48 @@ fn acquire(here: &RepoContext, asked: Acquire) -> Result<u8, CliError> {
     Ok(DONE)
 }
 
-/// Takes a lock, and shows that it is waited for.
-pub(super) async fn taken(
-    client: &Client,
-    request: &wire::TakeLock,
-    waits: &'static str,
-) -> Result<wire::Locked, CliError> {
-    let mut progress = out::Progress::begin(waits);
+/// How long a lock is waited for before it is said for what.
+const SAID_AFTER: std::time::Duration = std::time::Duration::from_secs(1);
+
+/// Takes a lock, and says what is waited for, and who has it.
+pub(super) async fn taken(client: &Client, request: &wire::TakeLock) -> Result<wire::Locked, CliError> {
+    let mut progress = out::Progress::begin(String::new()).told_once();
     let answer = client.lock(request);
     tokio::pin!(answer);
-    loop {
-        tokio::select! {
-            answer = &mut answer => return Ok(answer?),
-            () = tokio::time::sleep(std::time::Duration::from_millis(250)) => progress.tick(),
+    tokio::select! {
+        answer = &mut answer => return Ok(answer?),
+        () = tokio::time::sleep(SAID_AFTER) => progress.says(waits_for(client, &request.symbol).await),
+    }
+    Ok(progress.during(answer).await?)
+}
+
+/// What is waited for, and who has it, as far as that is known.
+async fn waits_for(client: &Client, symbol: &str) -> String {
+    let all = wire::Whose::default();
+    let locks = client.locks(&all).await.map(|it| it.locks).unwrap_or_default();
+    let mut holders: Vec<String> = Vec::new();
+    for lock in locks.iter().filter(|it| is_in_the_way(it, symbol)) {
+        let holder = lock.name.as_deref().map_or_else(|| lock.holder.clone(), str::to_owned);
+        if !holders.contains(&holder) {
+            holders.push(holder);
         }
     }
+    let by = match holders.len() {
+        0 => String::new(),
+        1 => format!(", which {} has", holders[0]),
+        _ => format!(", which {} have", holders.join(" and ")),
+    };
+    out::one_line(&format!("waiting for {symbol}{by}"), 200)
+}
+
+/// Whether a lock is on what is asked for: on the same, on something around it or in it, or on units of the same kind.
+fn is_in_the_way(lock: &wire::Lock, symbol: &str) -> bool {
+    let is_in =
+        |inner: &str, outer: &str| inner.strip_prefix(outer).is_some_and(|it| it.starts_with([':', '.']));
+    let held = lock.symbol.as_str();
+    let kind = |it: &str| it.split(':').next().map(str::to_owned);
+    let same_kind = lock.units.is_some() && kind(held) == kind(symbol);
+    held == symbol || same_kind || (!held.starts_with('@') && (is_in(symbol, held) || is_in(held, symbol)))
 }
 
 /// Warnings besides the answer.
@@ -254,8 +281,14 @@ pub(super) fn table(locks: &[wire::Lock]) -> String {
         let holder =
             lock.name.as_ref().map_or(lock.holder.clone(), |name| format!("{} ({name})", lock.holder));
         let bound = lock.pid.map(|pid| format!("[process {pid}] ")).unwrap_or_default();
-        let reason =
-            format!("{bound}{}", lock.reason.as_deref().unwrap_or(if bound.is_empty() { "-" } else { "" }));
+        let reason = format!(
+            "{bound}{}",
+            lock.reason.as_deref().unwrap_or(match (&lock.written_in, bound.is_empty()) {
+                (Some(_), _) => "being written",
+                (None, true) => "-",
+                (None, false) => "",
+            })
+        );
         [
             out::one_line(&lock.symbol, 120),
             out::one_line(&holder, 60),

@@ -217,7 +217,7 @@ fn entries(queued: &wire::MergesQueued) -> Result<&[wire::Merge], CliError> {
             let approval = queued.approval.unwrap_or_default();
             Err(CliError::refusal("this waits for approval")
                 .because(format!("approval {approval}"))
-                .next(format!("provost approve {approval}, then the same command again")))
+                .next(super::approvals::then_again(approval)))
         }
         "denied" => {
             let word = |text: &Option<String>| out::one_line(text.as_deref().unwrap_or("unknown"), 400);
@@ -389,7 +389,14 @@ fn in_order(preview: &wire::MergePreview) -> String {
     for (at, it) in preview.branches.iter().enumerate() {
         let way = match it.way.as_str() {
             "merged" => "is in it already".to_owned(),
-            _ => format!("{} files, {}", it.files, out::one_line(&it.reason, 200)),
+            _ => {
+                let files = if it.files == 1 { "file" } else { "files" };
+                let order = match it.reason.as_str() {
+                    "as asked" => "in the order that was asked for".to_owned(),
+                    reason => out::one_line(reason, 200),
+                };
+                format!("{} {files}, {order}", it.files)
+            }
         };
         text.push_str(&format!("  {}. {} at {}: {way}\n", at + 1, name(&it.branch), short(&it.commit)));
     }

@@ -84,19 +84,51 @@ pub(super) struct Progress {
     what: String,
     since: std::time::Instant,
     shown: bool,
+    /// Whether it is still to be told once where standard error is no terminal.
+    told_once: bool,
 }
+
+/// How often a line about something that takes time is written again.
+const SHOWN_AGAIN: std::time::Duration = std::time::Duration::from_millis(250);
 
 impl Progress {
     pub(super) fn begin(what: impl Into<String>) -> Self {
-        Self { what: what.into(), since: std::time::Instant::now(), shown: false }
+        Self { what: what.into(), since: std::time::Instant::now(), shown: false, told_once: false }
+    }
+
+    /// The same, told once as a plain line where standard error is no terminal.
+    pub(super) fn told_once(mut self) -> Self {
+        self.told_once = true;
+        self
+    }
+
+    /// Says something else from now on.
+    pub(super) fn says(&mut self, what: String) {
+        self.what = what;
+    }
+
+    /// Is shown while something is waited for.
+    pub(super) async fn during<T>(&mut self, waited: impl Future<Output = T>) -> T {
+        tokio::pin!(waited);
+        loop {
+            tokio::select! {
+                done = &mut waited => return done,
+                () = tokio::time::sleep(SHOWN_AGAIN) => self.tick(),
+            }
+        }
     }
 
     /// To be called a few times a second.
     pub(super) fn tick(&mut self) {
         let elapsed = self.since.elapsed().as_secs();
-        if elapsed >= 1 && io::stderr().is_terminal() {
+        if elapsed < 1 {
+            return;
+        }
+        if io::stderr().is_terminal() {
             self.shown = true;
             let _unseen = write!(io::stderr().lock(), "\r\x1b[K{} ({elapsed} s)", self.what);
+        } else if std::mem::take(&mut self.told_once) {
+            note(&self.what);
         }
     }
 }

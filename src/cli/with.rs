@@ -145,7 +145,7 @@ impl Held<'_> {
     fn take(&mut self, request: &wire::TakeLock) -> Result<(), CliError> {
         let locked = wait_for(async {
             let client = self.asked.identity.daemon(self.here).await?;
-            taken(&client, request, "waiting for the resource").await
+            taken(&client, request).await
         });
         match locked {
             // Renewed by turns, it would be now the one and now the other.

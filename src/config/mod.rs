@@ -62,6 +62,6 @@ pub use value::{
     Unchecked, Value, Versions, WitOpen,
 };
 pub use web_origin::{PageName, ProxySocket, PublicOrigin, WebOrigin, WebRead};
-pub use worker::{EditorGone, Copies, Worker, WorkerKind};
+pub use worker::{Copies, EditorGone, Worker, WorkerKind};
 pub use workflow::{BUILT_IN_FILE, Pattern, Step, StepPhase, Workflow, WorkflowHead};
 pub use writing::{Auto, WhenDown};

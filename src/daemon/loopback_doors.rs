@@ -292,6 +292,9 @@ impl Daemon {
             Ok((None, Some(Listener { process: Some((pid, command)), .. }))) => {
                 format!("is taken by process {pid} ({command})")
             }
+            Ok((None, Some(Listener { uid, process: None }))) if uid == self.uid => {
+                "is taken by another process of yours".into()
+            }
             Ok((None, Some(Listener { uid, process: None }))) => {
                 format!("is taken by a process of the user with uid {uid}")
             }

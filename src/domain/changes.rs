@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use super::command::{ChangesDiscarded, DiscardChanges, MergedNoted, NoteMerged};
 use super::{
-    AppliedFile, Change, Effect, EventKind, Failure, Outbox, Principal, Refusal, Scope, State, Task,
+    AppliedFile, Change, Command, Effect, EventKind, Failure, Outbox, Parked, Principal, Refusal, Scope,
+    State, Task,
 };
 use provost_base::{ApplyId, RepoPath, TaskId, Timestamp};
 
@@ -140,9 +141,22 @@ impl State {
         let files = changes.files;
         out.append_event(EventKind::ChangesDiscarded { task: verb.task.clone(), files });
         out.owe(Effect::DropChanges { task: verb.task.clone() });
+        self.withdraw_applies_of(&verb.task, out);
         let task = Task { changes: Some(changes), updated_at: now, ..Task::clone(task) };
         out.put(Change::AmendTask(Arc::new(task)));
         Ok(ChangesDiscarded { files, already: false })
+    }
+
+    /// Questions about applies of a task wait no more: nothing of its changes is left to be written. An undo has its own sense.
+    fn withdraw_applies_of(&self, task: &TaskId, out: &mut Outbox) {
+        let is_moot = |it: &&Arc<Parked>| match &it.command {
+            Command::ApplyFiles(verb) => verb.of.as_ref() == Some(task) && verb.undoes.is_none(),
+            _ => false,
+        };
+        for parked in self.approvals.iter().filter(is_moot) {
+            out.append_event(EventKind::ApprovalExpired { approval: parked.id });
+            self.drop_approval(parked.id, out);
+        }
     }
 
     /// What a run has committed is merged. A task that is not known any more, or not over, has nothing to say.
@@ -201,6 +215,9 @@ impl State {
         }
         // How many there are is not known of what an earlier version has kept.
         changes.files = changes.files.max(u32::try_from(changes.taken.len()).unwrap_or(u32::MAX));
+        if changes.state() == ChangesState::Taken {
+            self.withdraw_applies_of(&taking.task, out);
+        }
         task.updated_at = now;
         out.put(Change::AmendTask(Arc::new(task)));
     }

@@ -301,13 +301,19 @@ impl Provost {
         }
         let files = orders.iter().map(|it| ApplyFile { path: it.path.clone(), gone: it.is_removal() });
         let later = orders.iter().filter(|it| it.runs_later);
+        let of = takes.as_ref().map(|it| it.task.clone());
+        let worker = match &of {
+            Some(task) => self.task(task).await.ok().map(|it| it.order.worker.clone()),
+            None => None,
+        };
         let verb = ApplyFiles {
             digest: digest_of(&orders, undoes),
             files: files.collect(),
             later: later.map(|it| it.path.clone()).collect(),
             diff: shown.done(),
             undoes,
-            of: takes.as_ref().map(|it| it.task.clone()),
+            of,
+            worker,
         };
         // An apply that has begun is owed, so it goes on from its commit, whatever becomes of the caller.
         let (provost, who) = (self.clone(), who.clone());

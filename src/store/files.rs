@@ -197,7 +197,8 @@ pub(super) fn fetch(from: &Path, to: &Path) -> Result<(), StoreError> {
     let mut source = is_file.then(|| File::open(from)).transpose().map_err(StoreError::io(from))?;
     let mut head = [0; DATABASE_HEAD.len()];
     let read = source.as_mut().map(|it| it.read_exact(&mut head));
-    let Some(mut source) = source.filter(|_| read.is_some_and(|it| it.is_ok()) && head == *DATABASE_HEAD) else {
+    let Some(mut source) = source.filter(|_| read.is_some_and(|it| it.is_ok()) && head == *DATABASE_HEAD)
+    else {
         return Err(StoreError::damaged("this is no file that `provost store backup` has written"));
     };
     let mut target = new_private(to)?;

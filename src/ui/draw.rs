@@ -423,7 +423,7 @@ fn question(model: &Model, confirm: &Confirm) -> String {
                 it.lines.len().saturating_sub(it.scroll + model.body_rows().saturating_sub(1))
             });
             let rest = if rest > 0 { format!(", {rest} lines of it below") } else { String::new() };
-            format!(" approve {approval}{}{rest}? This cannot be undone.", one_line(&risk))
+            format!(" approve {approval}{}{rest}? The answer cannot be taken back.", one_line(&risk))
         }
         Confirm::Cancel { task, .. } => {
             format!(" end task {}? What its worker does is lost.", one_line(task))

@@ -189,7 +189,8 @@ pub fn gone(id: u64, said: &[(String, String, String)]) -> Shown {
             format!("It does not wait any more: {what}, by {}.", provost_base::visible(who))
         }
         (None, false) => {
-            "It does not wait any more: its asker has taken the request back, or its task has ended.".into()
+            "It does not wait any more: its asker has taken the request back, its task has ended, or nothing is left to write."
+                .into()
         }
         (None, true) => {
             "Nothing waits under this number: it has gone before the newest events, or never was.".into()

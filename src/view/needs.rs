@@ -4,7 +4,9 @@ use provost_api::wire::{Approval, Overlap, Question, RosterRow, Task, Waiter, Wo
 
 use super::block::Empty;
 use super::word::gravity;
-use super::{Block, Cell, Command, Line, Row, Rows, Shown, Tone, Word, approval, of_risk, of_task, task};
+use super::{
+    Block, Cell, Command, Line, Row, Rows, Shown, Tone, Word, approval, of_risk, of_task, plain, task,
+};
 
 /// How long ago a task may have failed, or an agent begun to wait, and still need someone, in milliseconds: a day.
 const RECENT_MS_MAX: i64 = 24 * 60 * 60 * 1000;
@@ -106,7 +108,7 @@ fn list(title: &str, columns: &[&'static str], rows: Vec<Row>, empty: Empty) -> 
 
 fn approval_row(it: &Approval) -> Row {
     let what = of_risk(&it.risk);
-    let what = Word { word: format!("approval {}: {}, {}", it.id, it.tool, what.word), ..what };
+    let what = Word { word: format!("approval {}: {}, {}", it.id, plain::asked(it), what.word), ..what };
     // The asker's own words where there are any. The approval's own page has the whole request.
     let short = it.goal.as_deref().map_or_else(|| Cell::text(&it.reason), Cell::said);
     Row {

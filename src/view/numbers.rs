@@ -35,7 +35,7 @@ pub fn numbers_in_words(it: &Health) -> Vec<(&'static str, String)> {
         ("agents that wait for a lock", it.waiting_for_locks.to_string()),
         ("tasks that wait for their worker", it.tasks_queued.to_string()),
         ("hooks owed", it.hooks_owed.to_string()),
-        ("commits", of_spread(it.commits.as_ref())),
+        ("writes", of_spread(it.commits.as_ref())),
         ("waits for locks", of_spread(it.lock_waits.as_ref())),
         ("store", bytes(it.store_bytes)),
         ("free on its disk", format!("{} of {}", bytes(it.disk_free_bytes), bytes(it.disk_bytes))),

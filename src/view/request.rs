@@ -7,16 +7,18 @@ use serde_json::Value;
 use provost_api::wire::Approval;
 use provost_base::visible;
 
-use super::DiffFile;
+use super::{DiffFile, plain};
 
 /// What the daemon knows, a name and a fact each; a fact without a name goes on with the one before. All of it can be seen.
 pub fn facts(approval: &Approval, time: impl Fn(&str) -> String) -> Vec<(&'static str, String)> {
     let mut facts = vec![
-        ("verb", approval.verb.clone()),
-        ("tool", approval.tool.clone()),
+        ("asks for", plain::asked(approval)),
         ("risk", approval.risk.clone()),
         ("asked by", format!("{}, door {}", approval.asked_by, approval.door)),
     ];
+    if plain::has_tool_of_its_own(approval) {
+        facts.insert(1, ("tool", approval.tool.clone()));
+    }
     facts.extend(approval.worker.clone().map(|worker| ("worker", worker)));
     facts.extend(approval.request.as_ref().and_then(in_its_place).map(|it| ("runs instead", it)));
     // Apart from the other files, since they run later or tell agents what to do.
@@ -28,7 +30,7 @@ pub fn facts(approval: &Approval, time: impl Fn(&str) -> String) -> Vec<(&'stati
     facts.extend(reach.map(|it| ("", it.to_owned())));
     facts.extend(approval.secrets.iter().map(|it| ("secret", it.clone())));
     facts.push(("rule", format!("{}: {}", approval.rule, approval.reason)));
-    facts.push(("may answer", approval.by.clone()));
+    facts.push(("may answer", plain::approvers(&approval.by)));
     facts.push(("asked", time(&approval.asked_at)));
     facts.push(("until", time(&approval.expires_at)));
     facts.extend(asked_again(approval).map(|it| ("then", it)));

@@ -7,7 +7,7 @@ use provost_base::{shell_word, task_command, visible, visible_name};
 
 use super::block::Empty;
 use super::{
-    Block, Cell, Command, Fact, Filter, Row, Rows, Shown, Tone, Word, approval, graph, of_task, task,
+    Block, Cell, Command, Fact, Filter, Row, Rows, Shown, Tone, Word, approval, graph, of_task, plain, task,
 };
 
 /// How a person is named on whom a wait depends.
@@ -132,10 +132,10 @@ fn row(it: &Wait) -> Row {
         (_, Some(task), _) => Some(task::path(task)),
         _ => None,
     };
-    let mut by: Vec<&str> = it.by.iter().take(NAMED_MAX).map(String::as_str).collect();
+    let named = |by: &str| if it.kind == "approval" { plain::approver(by).to_owned() } else { by.to_owned() };
+    let mut by: Vec<String> = it.by.iter().take(NAMED_MAX).map(|it| named(it)).collect();
     let more = it.by.len().saturating_sub(NAMED_MAX);
-    let rest = format!("{more} more");
-    by.extend((more > 0).then_some(rest.as_str()));
+    by.extend((more > 0).then(|| format!("{more} more")));
     let what = match &it.words {
         Some(words) => Cell::Said { text: format!("{}: {}", visible_name(&it.wanted, 80), said(words)) },
         None => Cell::code(&it.wanted),

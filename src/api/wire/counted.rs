@@ -67,7 +67,10 @@ impl Counted {
         let mut parts: Vec<String> = told.map(|(count, what)| format!("{count} {what}")).collect();
         parts.extend(self.cost_usd.map(|usd| format!("{usd:.4} USD")));
         if !self.unpriced.is_empty() {
-            parts.push(format!("no price for {}", names(&self.unpriced)));
+            match self.unpriced == self.models {
+                true => parts.push("no price known".into()),
+                false => parts.push(format!("no price for {}", names(&self.unpriced))),
+            }
         }
         let calls = if self.calls == 1 { "call" } else { "calls" };
         format!(

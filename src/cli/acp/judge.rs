@@ -46,7 +46,10 @@ pub(super) struct Queued {
 }
 
 /// Works something out on a thread of its own; `None` if that takes too long.
-pub(super) async fn apart<T: Send + 'static>(most: Duration, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+pub(super) async fn apart<T: Send + 'static>(
+    most: Duration,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
     let (give, take) = oneshot::channel();
     let works = std::thread::Builder::new().stack_size(HOOK_STACK_BYTES).spawn(move || give.send(work()));
     works.ok()?;

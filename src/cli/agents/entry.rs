@@ -46,6 +46,17 @@ impl Choice {
         self.form.stream == Reader::Acp
     }
 
+    /// The name of what is started, as far as its version goes: the program, or its adapter, which has versions of its own.
+    pub(super) fn started(&self) -> String {
+        let title = self.preset.title;
+        let is_program = self.preset.one_shot.as_ref().is_none_or(|it| it.program == self.form.program);
+        if is_program {
+            title.to_owned()
+        } else {
+            format!("{title} through its adapter {}", self.form.program)
+        }
+    }
+
     /// For people.
     pub(super) fn in_words(&self) -> String {
         match &self.why {
@@ -134,7 +145,11 @@ pub(super) fn text(
     };
     let version = found.version.as_deref().unwrap_or("unknown");
     let mut lines = vec![
-        format!("{}, for {} {version}; `provost agent remove {id}` takes it out.", file::OURS, preset.title),
+        format!(
+            "{}, for {} {version}; `provost agent remove {id}` takes it out.",
+            file::OURS,
+            choice.started()
+        ),
         "[[agent]]".into(),
         format!("id = {}", quoted(id.as_str())),
         format!("name = {}", quoted(preset.title)),

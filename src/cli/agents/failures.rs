@@ -2,6 +2,11 @@
 
 use provost_base::{AgentId, task_command};
 
+/// What to do where the model's service does not answer at all.
+const UNREACHABLE: &str = "the model's service cannot be reached from this machine: look at the network, and at the address of \
+                           its secret (provost secret list); another address: provost agent remove {name}, then provost agent \
+                           add … --upstream URL";
+
 /// Words of a failure, and what to do about it. The first that is found counts.
 const KNOWN: &[(&[&str], &str)] = &[
     (
@@ -21,6 +26,7 @@ const KNOWN: &[(&[&str], &str)] = &[
         &["it has no mode"],
         "set `acp_mode` in the entry of {name} to one of those modes; this version has other names than the one that was tried",
     ),
+    (&["cannot be connected to:", "has no address:", "did not answer within"], UNREACHABLE),
     (
         &["has expired", "token_expired", "refresh token"],
         "log in again outside of the jail, then: provost agent try {name}",
@@ -93,9 +99,40 @@ const KNOWN: &[(&[&str], &str)] = &[
         &["erofs", "read-only file system"],
         "it writes where the jail lets it only read: provost jail explain {name}; name another folder in its `env`",
     ),
+    (
+        &[
+            "model_not_found",
+            "model not found",
+            "unknown model",
+            "invalid model",
+            "no such model",
+            "unsupported model",
+            "selected model",
+            "no model",
+            "not a valid model",
+            "model is not supported",
+            "does not exist or you do not have access",
+            "is not found for api version",
+            "not_found_error",
+        ],
+        "name another model: provost agent remove {name}, then provost agent add … --model NAME",
+    ),
+    (
+        &[
+            "connection refused",
+            "econnrefused",
+            "econnreset",
+            "enotfound",
+            "eai_again",
+            "enetunreach",
+            "bad gateway",
+            "gateway timeout",
+            "service unavailable",
+        ],
+        UNREACHABLE,
+    ),
     (&["not found", "no such file", "enoent"], "provost jail explain {name} shows what it sees"),
     (&["approval", "denied"], "provost approval list, then: provost agent try {name}"),
-    (&["model"], "name another model: provost agent remove {name}, then provost agent add … --model NAME"),
 ];
 
 /// What to do next. `what` is how the run has ended, and `said` its standard error.

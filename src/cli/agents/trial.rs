@@ -220,7 +220,7 @@ async fn ask(
     if let (Some(approval), false) = (done.approval, here.json) {
         out::note(waiting_for(client, approval).await);
     }
-    let task = end_of(client, &done.task).await?;
+    let task = end_of(client, &asked.name, &done.task).await?;
     tried.usage = task.usage.clone();
     look(&asked.name, &task, tried);
     tried.refused_hosts = refused_hosts(client, &task.id, from).await?;
@@ -228,10 +228,12 @@ async fn ask(
 }
 
 /// Waits for the end. The daemon holds each request back until something has changed.
-async fn end_of(client: &Client, id: &str) -> Result<wire::Task, CliError> {
+async fn end_of(client: &Client, name: &AgentId, id: &str) -> Result<wire::Task, CliError> {
     let mut query = wire::TaskQuery { id: id.to_owned(), seen: None, wait_ms: Some(0) };
+    let mut progress =
+        out::Progress::begin(format!("waiting for an answer of {name} (task {id})")).told_once();
     loop {
-        let task = client.task(&query).await?;
+        let task = progress.during(client.task(&query)).await?;
         if matches!(task.state.as_str(), "completed" | "failed" | "cancelled") {
             return Ok(task);
         }

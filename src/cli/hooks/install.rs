@@ -32,6 +32,18 @@ impl Standing {
     pub(super) fn of_codex(file: &Path, state: &'static str, why: Option<String>) -> Self {
         Self { host: Host::Codex.word(), file: file.display().to_string(), state, why }
     }
+
+    /// The host, whether nothing is to be done, and how it stands; `None` where nothing of ours is.
+    pub(super) fn in_short(&self) -> Option<(&'static str, bool, String)> {
+        if self.state == "missing" && self.why.is_none() {
+            return None;
+        }
+        let more = match self.state {
+            "outdated" => format!("; provost hook install {}", self.host),
+            _ => self.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default(),
+        };
+        Some((self.host, self.state == "installed", format!("{}{more}", self.state)))
+    }
 }
 
 /// What hooks stand in has to be as the host has it, or nothing of it is touched.
@@ -201,7 +213,27 @@ pub(super) fn install(here: &RepoContext, host: Host, wish: &Wish<'_>) -> Result
         // Without it, the hook answers about our tools; how it stands is said below.
         let _not_put = rule::put(here);
     }
-    status(here, &[host])
+    let done = status(here, &[host])?;
+    if !here.json && !wish.shared {
+        let own = out::one_line(own, 200);
+        out::note(format!(
+            "{own} holds paths of this machine; to keep it out of commits: \
+             echo {own} >> \"$(git rev-parse --git-path info/exclude)\""
+        ));
+    }
+    Ok(done)
+}
+
+/// How a host gets the tools that refusals of the hook speak of.
+fn tools_of(host: Host) -> Option<&'static str> {
+    match host {
+        Host::Claude => Some("claude mcp add provost -- provost mcp"),
+        // How it stands is a line of its own, from Codex's configuration.
+        Host::Codex => None,
+        Host::Cursor => Some(
+            r#"in .cursor/mcp.json: {"mcpServers": {"provost": {"command": "provost", "args": ["mcp"]}}}"#,
+        ),
+    }
 }
 
 /// Whether everything that is wanted stands there, once, and nothing else of ours.
@@ -312,12 +344,22 @@ pub(super) fn status(here: &RepoContext, hosts: &[Host]) -> Result<u8, CliError>
     if here.json {
         return out::json(&all).map(|()| DONE);
     }
+    let is_there = |host: &str| all.iter().any(|it| it.host == host && it.state != "missing");
     for it in &all {
+        // One of two files is enough.
+        if it.state == "missing" && it.why.is_none() && is_there(it.host) {
+            continue;
+        }
         let more = match it.state {
             "outdated" => format!("; provost hook install {}", it.host),
             _ => it.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default(),
         };
         out::line(out::one_line(&format!("{}: {}: {}{more}", it.host, it.state, it.file), 4_400))?;
+    }
+    for host in hosts.iter().filter(|it| is_there(it.word())) {
+        if let Some(how) = tools_of(*host) {
+            out::note(format!("{}: for Provost's tools in it, once (docs/mcp.md): {how}", host.word()));
+        }
     }
     Ok(DONE)
 }

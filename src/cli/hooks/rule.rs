@@ -95,9 +95,16 @@ pub(super) fn take_out(here: &RepoContext) -> Result<(), CliError> {
     if left == seen.text { Ok(()) } else { file.let_go(&seen, &left) }
 }
 
-/// How it stands, for people; nothing where there is no such configuration.
+/// What to do where Codex has no server of ours.
+const NO_SERVER: &str =
+    "no server `provost` is in there: codex mcp add provost -- provost mcp, then provost hook install codex";
+
+/// How it stands, for people; nothing where it is not known where Codex has its configuration.
 pub(super) fn standing(here: &RepoContext) -> Result<Option<Standing>, CliError> {
-    let Some(file) = file(here)? else { return Ok(None) };
+    let Some(file) = file(here)? else {
+        let config = trust::home(here).map(|it| it.join("config.toml"));
+        return Ok(config.map(|it| Standing::of_codex(&it, "missing", Some(NO_SERVER.to_owned()))));
+    };
     let stands = file.read().and_then(|seen| {
         let text = seen.map(|it| it.text).unwrap_or_default();
         stands(&file, &text)
@@ -108,10 +115,7 @@ pub(super) fn standing(here: &RepoContext) -> Result<Option<Standing>, CliError>
             ("missing", Some("Codex asks about Provost's tools; provost hook install codex".to_owned()))
         }
         Ok(Stands::Theirs(mode)) => ("missing", Some(format!("it says {KEY} = {mode}, which stays"))),
-        Ok(Stands::NoServer) => {
-            let how = "no server `provost` is in there: codex mcp add provost -- provost mcp, then provost hook install codex";
-            ("missing", Some(how.to_owned()))
-        }
+        Ok(Stands::NoServer) => ("missing", Some(NO_SERVER.to_owned())),
         Err(error) => ("unreadable", Some(error.in_short())),
     };
     Ok(Some(Standing::of_codex(&file.shown, state, why)))

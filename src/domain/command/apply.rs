@@ -24,6 +24,9 @@ pub struct ApplyFiles {
     /// The task whose changes they are; `None` where they are no task's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<TaskId>,
+    /// The worker of that task, for an approver.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<AgentId>,
 }
 
 impl ApplyFiles {

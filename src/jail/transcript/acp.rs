@@ -21,7 +21,7 @@ pub(super) fn read(said: &mut Said, line: &Value) -> bool {
         "tool_call" => {
             said.pauses();
             said.steps += 1;
-            said.log(&format!("* {}", text(line, "title")));
+            said.log(&format!("* {}", titled(text(line, "title"))));
             differences(said, line);
         }
         "tool_call_update" => called(said, line),
@@ -64,7 +64,7 @@ fn chunk(said: &mut Said, line: &Value) {
 fn called(said: &mut Said, line: &Value) {
     said.pauses();
     if !text(line, "title").is_empty() {
-        said.log(&format!("  {}", text(line, "title")));
+        said.log(&format!("  {}", titled(text(line, "title"))));
     }
     differences(said, line);
     if text(line, "status") == "failed" {
@@ -79,12 +79,30 @@ fn differences(said: &mut Said, line: &Value) {
     let content = line["content"].as_array().into_iter().flatten();
     for diff in content.filter(|it| it["type"] == "diff") {
         let lines = |key: &str| diff.get(key).and_then(Value::as_str).map(|it| it.lines().count());
-        let path = text(diff, "path");
+        let path = in_its_copy(text(diff, "path"));
         match (lines("oldText"), lines("newText").unwrap_or_default()) {
+            (Some(1), new) => said.log(&format!("  changes {path}: 1 line becomes {new}")),
             (Some(old), new) => said.log(&format!("  changes {path}: {old} lines become {new}")),
+            (None, 1) => said.log(&format!("  writes {path}: 1 line")),
             (None, new) => said.log(&format!("  writes {path}: {new} lines")),
         }
     }
+}
+
+/// A path without the folder of the run's private copy, which is `….copies/NAME`: as it is in the repository.
+fn in_its_copy(path: &str) -> &str {
+    let inside = path.split_once(".copies/").and_then(|(_, it)| it.split_once('/'));
+    inside.map_or(path, |(_, inside)| inside)
+}
+
+/// The same for a title, whose words are parted by blanks; each word may begin with a quotation mark.
+fn titled(title: &str) -> String {
+    let words = title.split(' ').map(|word| {
+        let bare = word.trim_start_matches(['`', '\'', '"', '(']);
+        let inside = in_its_copy(bare);
+        if inside == bare { word.to_owned() } else { format!("{}{inside}", &word[..word.len() - bare.len()]) }
+    });
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// Lines of the daemon: the beginning of a turn, what was said to the agent, permissions, a mode that was set again, the end of the turn.
@@ -101,7 +119,7 @@ fn own(said: &mut Said, line: &Value) {
         "permission" => {
             let why = text(line, "reason");
             let because = if why.is_empty() { String::new() } else { format!(": {why}") };
-            said.log(&format!("[{}: {}{because}]", text(line, "verdict"), text(line, "title")));
+            said.log(&format!("[{}: {}{because}]", text(line, "verdict"), titled(text(line, "title"))));
         }
         "mode" => said.log(&format!(
             "[it left its mode for '{}'; '{}' is set again]",

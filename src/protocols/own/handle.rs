@@ -65,6 +65,7 @@ impl Own {
         which: Option<Which>,
         request: impl Future<Output = Answered<Request>>,
     ) -> Answered<Reply> {
+        let asker = peer.clone();
         let call = Call { who: Principal::clone(&known.who), tied, peer, process: known.process };
         let row = which.map(Which::row);
         let work = async {
@@ -73,9 +74,10 @@ impl Own {
             self.carry_out(&call, request.await?).await
         };
         if row.is_some_and(|row| row.changes_proof || row.outlives_proof) {
-            return work.await;
+            return work.await.map_err(|fault| self.naming_speaker(fault, &known.who, asker.as_deref()));
         }
-        while_proven(work, &self.0.names, || self.still(known)).await?
+        let answered = while_proven(work, &self.0.names, || self.still(known)).await?;
+        answered.map_err(|fault| self.naming_speaker(fault, &known.who, asker.as_deref()))
     }
 
     /// Whether a caller who was let in may still go by that name.

@@ -61,13 +61,13 @@ pub(super) fn fault(refusal: Refusal) -> OwnError {
     let fault = naming_right(OwnError::new(status, error, text), &refusal);
     match refusal {
         Refusal::OutOfScope { needs: provost_domain::Scope::Approve } => fault.hint(
-            "approvals are answered by a person at a terminal that is not below an agent, or by an approver's key",
+            "a person answers approvals at a terminal in which no agent has run, or with a passkey; an agent with an approver's key",
         ),
         Refusal::OutOfScope { needs: provost_domain::Scope::Operate } => {
-            fault.hint("do it in a terminal of your own, below which no agent speaks")
+            fault.hint("do it in a terminal of your own, in which no agent has run")
         }
         Refusal::OutOfScope { needs: provost_domain::Scope::Apply } => {
-            fault.hint("a person makes such a token, in a terminal of their own, below which no agent speaks")
+            fault.hint("a person makes such a token, in a terminal of their own, in which no agent has run")
         }
         Refusal::TaskNotFound => fault.hint("`provost task list` lists what there is"),
         Refusal::ApprovalNotFound(_) | Refusal::ApprovalChanged => fault.hint("`provost approval list` lists what waits"),
@@ -473,15 +473,21 @@ pub(super) fn approval(parked: &Parked, enrolled: bool) -> wire::Approval {
         Command::Delegate(order) => Some(order),
         _ => None,
     };
+    let apply = match &parked.command {
+        Command::ApplyFiles(verb) => Some(verb),
+        _ => None,
+    };
+    let worker = order.map(|it| &it.worker).or_else(|| apply?.worker.as_ref());
     let risk = serde_json::to_value(parked.risk).ok().and_then(|it| it.as_str().map(str::to_owned));
     wire::Approval {
         id: parked.id.0,
         asked_by: parked.who.agent().to_string(),
         door: parked.who.door().name().into(),
         verb: parked.command.name().into(),
-        task: parked.task().map(ToString::to_string),
-        inside: (parked.who.proof() == provost_domain::Proof::Jailed).then(|| parked.who.session().to_string()),
-        worker: order.map(|it| it.worker.to_string()),
+        task: parked.task().or_else(|| apply?.of.as_ref()).map(ToString::to_string),
+        inside: (parked.who.proof() == provost_domain::Proof::Jailed)
+            .then(|| parked.who.session().to_string()),
+        worker: worker.map(ToString::to_string),
         tool: parked.tool().into(),
         rule: parked.rule.to_string(),
         reason: parked.reason.to_string(),

@@ -33,6 +33,7 @@ mod rules;
 mod search;
 mod serve;
 mod sign_in;
+mod speaker;
 mod stream;
 mod talk;
 mod tasks;
@@ -194,7 +195,7 @@ impl Own {
     /// Keeps in mind that a host has called a hook. No process answers for a model, and the model may have started any
     /// process below its host.
     fn note_host(&self, hook: &PeerId) {
-        self.0.names.note(hook.line());
+        self.0.names.note(hook.line(), None);
     }
 
     async fn converse(self, stream: Stream, guard: Guard) {

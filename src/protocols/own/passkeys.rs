@@ -364,11 +364,7 @@ impl Handles<endpoints::PasskeyCode> for Own {
         if !vouch && !body.even_so {
             let at_work = self.0.provost.view(AgentsAtWork).await.map_err(map::fault)?;
             if at_work || !self.0.names.speakers().is_empty() {
-                let why = "a worker or an agent is at work, which could take the code and enrol a passkey of its own";
-                let fault = OwnError::new(StatusCode::CONFLICT, "agents_at_work", why);
-                return Err(
-                    fault.hint("end them first, or say that you watch them: provost passkey add --even-so")
-                );
+                return Err(self.agents_at_work());
             }
         }
         Ok(wire::PasskeyCodeMade {

@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 
 use super::super::Provost;
 use super::MergeError;
-use provost_base::{AgentId, TaskId};
+use provost_base::{AgentId, TaskId, shell_word};
 use provost_domain::command::NoteMerged;
-use provost_domain::view::{KnownAgents, LiveLocks, SomeIntents};
+use provost_domain::view::{KnownAgents, LiveLocks, LiveTasks, SomeIntents};
 use provost_domain::{MergeEntry, Refusal, Task};
 use provost_workspace::git_objects::CommitInfo;
 
@@ -29,6 +29,8 @@ pub struct Owner {
     pub is_proven: bool,
     /// Whether the daemon knows such an agent. Only such a one is told.
     pub is_known: bool,
+    /// Whether it is a worker of the configuration of which no run is there to read a message.
+    pub is_away: bool,
 }
 
 /// What the commits of a branch say of those who have made them.
@@ -83,6 +85,7 @@ impl Provost {
                 by: "the trailers of its commits",
                 is_proven,
                 is_known,
+                is_away: self.is_away(agent).await?,
             }));
         }
         let names = |text: &str| {
@@ -97,6 +100,7 @@ impl Provost {
                 by: "its intent",
                 is_proven: false,
                 is_known: true,
+                is_away: false,
             }));
         }
         let locks = self.view(LiveLocks { holder: None, files: Vec::new() }).await?.0;
@@ -106,7 +110,17 @@ impl Provost {
             by: "its lock",
             is_proven: false,
             is_known: true,
+            is_away: false,
         }))
+    }
+
+    /// Whether an agent is a worker that reads nothing now: no task of its is unfinished, and no other program goes by its name.
+    async fn is_away(&self, agent: &AgentId) -> Result<bool, Refusal> {
+        if !self.profiles().contains_key(agent) {
+            return Ok(false);
+        }
+        let works = self.view(LiveTasks).await?.tasks.iter().any(|it| it.order.worker == *agent);
+        Ok(!works && !self.view(KnownAgents).await?.iter().any(|it| it.id == *agent && it.alive))
     }
 
     /// Whether there is an agent of this name: one that has come to a door, or a worker of the configuration.
@@ -118,7 +132,7 @@ impl Provost {
 
 impl Provost {
     /// Puts on record that the commits of runs are merged, each where the daemon's own record of the task names the
-    /// commit and the commit holds all that the run has changed.
+    /// commit, or the branch on which it was left and rebased since, and the commit held all that the run has changed.
     ///
     /// # Errors
     /// A [`Refusal`] of the core. If git does not answer, the changes are left as they are, and the log says so.
@@ -136,7 +150,7 @@ impl Provost {
         for commit in commits {
             let Some(id) = trailer(&commit, TASK).and_then(|it| TaskId::parse(&it).ok()) else { continue };
             let Ok(task) = self.task(&id).await else { continue };
-            if holds_all(&task, &commit.id) {
+            if holds_all(&task, &commit.id, &entry.branch) {
                 self.submit(self.system(), NoteMerged { task: id, into: entry.into.clone() }).await?;
             }
         }
@@ -155,10 +169,13 @@ fn is_among(left: &serde_json::Value, commits: &BTreeSet<String>) -> bool {
     left["commit"].as_str().is_some_and(|it| commits.contains(it))
 }
 
-/// Whether the record of a task says that its run has left this commit, and nothing beside it.
-fn holds_all(task: &Task, commit: &str) -> bool {
-    left(task)
-        .is_some_and(|it| it["commit"] == commit && it["not_committed"].as_array().is_some_and(Vec::is_empty))
+/// Whether the record of a task says that its run has left this commit, and nothing beside it. A rebase gives the commit another
+/// name, and maybe other text; its trailer and the branch on which the run has left it stay.
+fn holds_all(task: &Task, commit: &str, branch: &str) -> bool {
+    left(task).is_some_and(|it| {
+        (it["commit"] == commit || it["branch"] == branch)
+            && it["not_committed"].as_array().is_some_and(Vec::is_empty)
+    })
 }
 
 /// What the last paragraph of a commit's message says under a key.
@@ -169,11 +186,20 @@ fn trailer(commit: &CommitInfo, key: &str) -> Option<String> {
 
 impl Owner {
     /// Who is told, and why, for the end of a message that a person and the owner read.
-    pub(super) fn why_told(&self) -> String {
+    pub(super) fn why_told(&self, branch: &str) -> String {
         let agent = &self.agent;
         if !self.is_known {
             return format!(
                 "The trailers of its commits name {agent}, which is no agent that the daemon knows, so no agent is told."
+            );
+        }
+        if self.is_away {
+            return format!(
+                "{agent} has made it, by {}, and no run of that worker is there to be told. Have it mended by another run: \
+                 `provost delegate GOAL --worker {} --worktree {}`.",
+                self.by,
+                shell_word(agent.as_str()),
+                shell_word(branch)
             );
         }
         let known = if self.is_proven { "" } else { ", which the daemon cannot prove" };

@@ -178,10 +178,10 @@ impl Provost {
     ) -> Result<(), Refusal> {
         let owner = owner.filter(|_| aside.is_owners);
         let head = format!("Branch {} is not merged into {}: ", entry.branch, entry.into);
-        let end = owner.map(|it| format!("\n{}", it.why_told())).unwrap_or_default();
+        let end = owner.map(|it| format!("\n{}", it.why_told(&entry.branch))).unwrap_or_default();
         let why = format!("{head}{}{end}", aside.why).into();
         let at = self.engine().now();
-        let told = owner.filter(|it| it.is_known).map(|it| it.agent.clone());
+        let told = owner.filter(|it| it.is_known && !it.is_away).map(|it| it.agent.clone());
         let state = MergeState::SetAside { cause: aside.cause.into(), why, told, at };
         self.move_entry(entry.number, state).await
     }
@@ -205,7 +205,8 @@ impl Provost {
         let passes = entry.passes;
         conflicts.retain(|it| it.kind == ConflictKind::Text || !passes.symbols);
         if !conflicts.is_empty() {
-            return Err(Stop::Aside(conflicting(entry, &ready.trunk, &conflicts)));
+            let rebase = self.rebase_of(entry).await;
+            return Err(Stop::Aside(conflicting(entry, &ready.trunk, &conflicts, &rebase)));
         }
         if !gathered.held.is_empty() && !passes.held {
             let why = format!(
@@ -292,10 +293,25 @@ impl Provost {
                 }
             };
             if !matches!(done.state, TaskState::Finished { status: Status::Completed, .. }) {
-                return Err(Stop::Aside(self.failed_check(entry, trunk, check, &done)));
+                let rebase = self.rebase_of(entry).await;
+                return Err(Stop::Aside(self.failed_check((entry, trunk, &rebase), check, &done)));
             }
         }
         Ok(())
+    }
+
+    /// The command that rebases a branch on the trunk: in the work tree that has it, where there is one.
+    async fn rebase_of(&self, entry: &MergeEntry) -> String {
+        let branch = entry.branch.to_string();
+        let folder = self.with_objects(move |objects| {
+            let trees = objects.repository().work_trees()?;
+            Ok(trees.into_iter().find(|it| it.branch.as_deref() == Some(branch.as_str())).map(|it| it.top))
+        });
+        let (into, branch) = (shell_word(&entry.into), shell_word(&entry.branch));
+        match folder.await.ok().flatten() {
+            Some(top) => format!("git -C {} rebase {into}", shell_word(&top.to_string_lossy())),
+            None => format!("git rebase {into} {branch}"),
+        }
     }
 
     /// A person has to answer before the check begins: the entry says which command does that.
@@ -312,7 +328,12 @@ impl Provost {
     }
 
     /// Why a check that has not passed sets the branch aside. Of the owner is only what its command has said itself.
-    fn failed_check(&self, entry: &MergeEntry, trunk: &str, check: &str, done: &Task) -> Aside {
+    fn failed_check(
+        &self,
+        (entry, trunk, rebase): (&MergeEntry, &str, &str),
+        check: &str,
+        done: &Task,
+    ) -> Aside {
         let (show, said) = (task_command("task show", done.id().as_str(), ""), self.last_words(done));
         let again = format!(
             "`{show}` says more; add the branch again: `provost merge queue add {}`",
@@ -325,9 +346,9 @@ impl Provost {
             ),
             Some(Failure::WorkerFailed { .. } | Failure::RunTimeout { .. }) => {
                 let why = format!(
-                    "the check {check:?} fails on the merged tree: {said}\nRebase {} on {} at {}, run the check, and mend it. \
-                     `{show}` has its output.",
-                    entry.branch, entry.into, trunk
+                    "the check {check:?} fails on the merged tree with {} at {trunk}: {said}\nRebase it with `{rebase}`, run the \
+                     check, and mend it. `{show}` has its output.",
+                    entry.into
                 );
                 Aside::of_owner("check", why)
             }
@@ -445,7 +466,7 @@ fn looked_at(
 }
 
 /// What the owner of a branch reads of its conflicts.
-fn conflicting(entry: &MergeEntry, trunk: &str, conflicts: &[MergeConflict]) -> Aside {
+fn conflicting(entry: &MergeEntry, trunk: &str, conflicts: &[MergeConflict], rebase: &str) -> Aside {
     let mut text = String::new();
     for it in conflicts {
         let file = if it.file.is_empty() { String::new() } else { format!(" {}", it.file) };
@@ -458,8 +479,10 @@ fn conflicting(entry: &MergeEntry, trunk: &str, conflicts: &[MergeConflict]) -> 
         _ => "settle each of these",
     };
     let why = format!(
-        "it conflicts with {} at {trunk}:{text}\nRebase {} on {} at {trunk}, {next}, and add it to the queue again.",
-        entry.into, entry.branch, entry.into
+        "it conflicts with {} at {trunk}:{text}\nRebase it with `{rebase}`, {next}, and add it again: \
+         `provost merge queue add {}`.",
+        entry.into,
+        shell_word(&entry.branch)
     );
     Aside::of_owner(cause, why)
 }

@@ -2,6 +2,7 @@
 //! real processes.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command, Stdio};
@@ -28,6 +29,19 @@ fn with(world: &World, agent: &str, resources: &[&str], line: &str) -> Child {
 
 fn signal(child: &Child, signal: Signal) {
     kill_process(Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap(), signal).unwrap();
+}
+
+#[test]
+fn a_wait_says_for_what_and_who_has_it_without_a_terminal_too() {
+    let world = world();
+    let _daemon = world.start();
+    world.done("a", &["lock", "@db:test"]);
+    let mut waits = with(&world, "b", &["@db:test"], "true");
+    let mut line = String::new();
+    BufReader::new(waits.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "waiting for @db:test, which a has\n");
+    world.done("a", &["unlock", "@db:test"]);
+    assert!(waits.wait().unwrap().success());
 }
 
 /// A free port, as the system knows one.

@@ -38,6 +38,7 @@ fn begin(
         diff: Box::default(),
         undoes,
         of: Some(task.clone()),
+        worker: None,
     };
     match s.say(who, verb)? {
         Answer::Done(Reply::ApplyBegun(begun)) => Ok(begun.apply),

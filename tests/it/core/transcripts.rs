@@ -24,6 +24,16 @@ const CODEX: &str = r#"{"type":"thread.started","thread_id":"1"}
 "#;
 
 #[test]
+fn paths_of_a_runs_copy_are_those_of_the_repository_and_one_line_is_one() {
+    let path = "/home/a/x.copies/348/src/a.txt";
+    let diff = json!({ "type": "diff", "path": path, "oldText": "one\n", "newText": "two\n" });
+    let title = format!("Write {path}");
+    let line = json!({ "sessionUpdate": "tool_call", "title": title, "content": [diff] });
+    let mut read = Transcript::of(Reader::Acp, &format!("{line}\n"));
+    assert_eq!(read.take_log(), ["* Write src/a.txt", "  changes src/a.txt: 1 line becomes 1"]);
+}
+
+#[test]
 fn claudes_messages_are_counted_and_its_last_word_is_the_answer() {
     let mut read = Transcript::of(Reader::Claude, CLAUDE);
     assert_eq!((read.answer(), read.steps(), read.failure()), ("Done.\nAll of it.", 4, None));

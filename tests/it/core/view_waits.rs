@@ -138,7 +138,7 @@ fn the_list_alone_says_who_waits_for_what_behind_whom_and_how_to_end_it() {
     assert_eq!((lists[0].title.as_str(), lists[0].more), ("Waiting, longest first (8)", 3));
     let text = serde_json::to_string(&lists).unwrap();
     for there in
-        ["ada", "src/auth.rs:login", "bob", "\"2\"", "@db:test", "human, client:approver", "task, queued"]
+        ["ada", "src/auth.rs:login", "bob", "\"2\"", "@db:test", "a person, client:approver", "task, queued"]
     {
         assert!(text.contains(there), "{there}: {text}");
     }

@@ -223,7 +223,7 @@ fn rules_say_whether_they_match_and_what_is_not_known_is_never_zero() {
     };
     let unknown = facts(&wire::Health::default());
     for name in
-        ["commits", "waits for locks", "store", "free on its disk", "used in 24 hours, as agents report it"]
+        ["writes", "waits for locks", "store", "free on its disk", "used in 24 hours, as agents report it"]
     {
         assert!(value(&unknown, name).starts_with("unknown"), "{name}: {}", value(&unknown, name));
     }
@@ -236,7 +236,7 @@ fn rules_say_whether_they_match_and_what_is_not_known_is_never_zero() {
         ),
         ..wire::Health::default()
     });
-    assert_eq!(value(&known, "commits"), "half within 250 µs, 99 of 100 within 12.5 ms (7 since the start)");
+    assert_eq!(value(&known, "writes"), "half within 250 µs, 99 of 100 within 12.5 ms (7 since the start)");
     assert_eq!(value(&known, "store"), "5.0 MiB");
     assert!(
         value(&known, "used in 24 hours, as agents report it")

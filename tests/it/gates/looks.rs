@@ -107,7 +107,8 @@ const TIMES: &[(&str, usize, &str)] = &[
     ("src/base/limits/store.rs", 1, "a number of writes"),
     ("src/store/sqlite.rs", 2, "a number of writes"),
     ("src/cli/acp/program.rs", 1, "what an ended agent has left has a moment between two signals"),
-    ("src/cli/locks.rs", 1, "a sign of progress on a terminal"),
+    ("src/cli/locks.rs", 1, "a lock that comes at once is waited for without a word"),
+    ("src/cli/out.rs", 1, "a sign of progress on a terminal"),
     ("src/cli/with.rs", 1, "locks are renewed before they lapse"),
     (
         "src/daemon/code_owners.rs",

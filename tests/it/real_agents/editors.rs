@@ -20,13 +20,15 @@ fn editor(world: &World, library: &str) -> Vec<String> {
             let script = world.path("editor.mjs");
             fs::write(&script, include_str!("editor.mjs")).unwrap();
             let node = folders()[0].join("node");
-            let sdk = Path::new(&installed).join("node_modules/@agentclientprotocol/sdk/dist/v1/stable/acp.js");
+            let sdk =
+                Path::new(&installed).join("node_modules/@agentclientprotocol/sdk/dist/v1/stable/acp.js");
             vec![text(&node), text(&script), text(&sdk)]
         }
         _ => {
             let script = world.path("editor.py");
             fs::write(&script, include_str!("editor.py")).unwrap();
-            let clients = std::env::var("PROVOST_TEST_ACP_CLIENT").expect("`scripts/test agents` installs it");
+            let clients =
+                std::env::var("PROVOST_TEST_ACP_CLIENT").expect("`scripts/test agents` installs it");
             vec![format!("{clients}/bin/python"), text(&script)]
         }
     }

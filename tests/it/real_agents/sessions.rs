@@ -46,7 +46,10 @@ fn is_followed_up(program: Program) {
     assert_eq!(set.paths(&second), ["second.txt"], "{second:#}");
     let heard = set.model.heard();
     let last: Vec<&Value> = heard.iter().filter(|it| it["claimed"] == true).collect();
-    assert!(last.iter().any(|it| it["prompts"].as_u64() > Some(1)), "it knows what was said before: {heard:#?}");
+    assert!(
+        last.iter().any(|it| it["prompts"].as_u64() > Some(1)),
+        "it knows what was said before: {heard:#?}"
+    );
 }
 
 #[test]

@@ -90,7 +90,7 @@ fn an_apply_of_a_task_waits_for_a_word_as_any_other_does() {
     reply.ack();
     client.result_of(&task);
     let said = ran(&world, &["apply", &task], 4);
-    assert!(said.contains("provost approve 1, then the same command again"), "{said}");
+    assert!(said.contains("provost approve 1, in another terminal"), "{said}");
     assert!(!world.repo().join("a.txt").exists());
 }
 

@@ -72,11 +72,13 @@ fn called(task: &wire::Task, files: &[&wire::Previewed]) -> Value {
                 format!("{} {}: {} lines come and {} go\n", it.action, it.path, it.added, it.removed)
             }
         };
-        let later = if it.runs_later { "the next file runs later, or tells agents what to do:\n" } else { "" };
+        let later =
+            if it.runs_later { "the next file runs later, or tells agents what to do:\n" } else { "" };
         text.push_str(later);
         text.push_str(&shown);
     }
-    let mut content = vec![json!({ "type": "content", "content": { "type": "text", "text": fenced(&text) } })];
+    let mut content =
+        vec![json!({ "type": "content", "content": { "type": "text", "text": fenced(&text) } })];
     if left_out > 0 {
         let words = format!(
             "{left_out} differences are not shown here: {}",
@@ -85,7 +87,8 @@ fn called(task: &wire::Task, files: &[&wire::Previewed]) -> Value {
         content.push(json!({ "type": "content", "content": { "type": "text", "text": words } }));
     }
     let count = files.len();
-    let title = if count == 1 { "Write 1 changed file".to_owned() } else { format!("Write {count} changed files") };
+    let title =
+        if count == 1 { "Write 1 changed file".to_owned() } else { format!("Write {count} changed files") };
     json!({
         "toolCallId": id(task), "title": title, "kind": "edit", "status": "pending", "content": content,
         "rawInput": { "task": task.id, "paths": files.iter().map(|it| it.path.as_str()).collect::<Vec<_>>() },

@@ -138,7 +138,9 @@ impl Turn {
         if task.tainted == Some(true) {
             editor.tell("It has left files that run later; look at them before you run anything.").await;
         }
-        if task.changes.as_ref().is_some_and(wire::Changes::wait) && (!is_stopped || task.state != "cancelled") {
+        if task.changes.as_ref().is_some_and(wire::Changes::wait)
+            && (!is_stopped || task.state != "cancelled")
+        {
             let offering = changes::offer(client, &editor, &task);
             tokio::select! {
                 () = offering => {}

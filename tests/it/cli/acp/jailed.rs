@@ -50,12 +50,16 @@ fn a_turn_is_done_in_a_copy_and_written_after_a_yes_and_the_next_one_goes_on_in_
     let (world, _daemon, mut editor, session) = begun("resumes", "", &open());
     let file = world.repo().join("src/a.txt");
     let turn = editor.prompt(&session, &["remember blue", "write src/a.txt new", "say Done."]);
-    let call = editor.until("the agent's call", |it| it["params"]["update"]["toolCallId"] == "call-src/a.txt");
+    let call =
+        editor.until("the agent's call", |it| it["params"]["update"]["toolCallId"] == "call-src/a.txt");
     assert_eq!(call["params"]["sessionId"], session);
     hears(&mut editor, "Done.");
     let dialog = editor.dialog();
     let asked = &dialog["params"];
-    assert_eq!((&asked["sessionId"], &asked["toolCall"]["title"]), (&json!(session), &json!("Write 1 changed file")));
+    assert_eq!(
+        (&asked["sessionId"], &asked["toolCall"]["title"]),
+        (&json!(session), &json!("Write 1 changed file"))
+    );
     assert!(asked["toolCall"]["content"].to_string().contains("+new"), "{dialog:#}");
     assert_eq!(asked["toolCall"]["rawInput"]["paths"], json!(["src/a.txt"]));
     assert!(!file.exists(), "nothing is written before the yes");
@@ -216,7 +220,11 @@ fn what_makes_no_sense_is_an_error_and_changes_nothing() {
     fails("session/prompt", json!({ "sessionId": "none", "prompt": text }), "no such session");
     fails("session/prompt", json!({ "sessionId": session, "prompt": [] }), "no words");
     let picture = json!([{ "type": "image", "data": "", "mimeType": "image/png" }]);
-    fails("session/prompt", json!({ "sessionId": session, "prompt": picture }), "text, links and attached text");
+    fails(
+        "session/prompt",
+        json!({ "sessionId": session, "prompt": picture }),
+        "text, links and attached text",
+    );
     fails("session/new", json!({ "cwd": "src", "mcpServers": [] }), "absolute");
     fails("session/new", json!({ "cwd": "/", "mcpServers": [] }), "in no repository");
     fails("session/set_mode", json!({ "sessionId": session, "modeId": "bypass" }), "does not offer");

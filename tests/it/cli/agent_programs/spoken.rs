@@ -97,7 +97,15 @@ fn one_task_where_it_is_asked_for_or_the_adapter_is_not_there() {
     let server = Server::saying("ok");
     let folder = world.path("vendors");
     plant(&world, &folder.join("claude"));
+    let text = ok(&add(
+        &world,
+        &server,
+        "claude",
+        &["--dry-run", "--program", &folder.join("claude-agent-acp").display().to_string()],
+    ));
+    assert!(text.contains("for Claude Code through its adapter claude-agent-acp "), "{text}");
     let text = ok(&add(&world, &server, "claude", &["--dry-run", "--one-shot"]));
+    assert!(text.contains("for Claude Code ") && !text.contains("adapter"), "{text}");
     assert!(text.contains("stream = \"claude-json\"") && text.contains("--one-shot says so"), "{text}");
     let named = folder.join("claude").display().to_string();
     let text = ok(&add(&world, &server, "claude", &["--dry-run", "--json", "--program", &named]));

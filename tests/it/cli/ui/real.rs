@@ -247,7 +247,7 @@ fn a_daemon_that_is_killed_is_stale_and_live_again_when_it_is_back() {
     // Before the whole request is read, a yes is none.
     terminal.shows("approve 1, ");
     terminal.shows("An agent has written this");
-    terminal.shows("This cannot be undone");
+    terminal.shows("The answer cannot be taken back");
     terminal.keys(&["y"]);
     terminal.shows("approval 1 approved");
 }
@@ -342,7 +342,7 @@ fn in_a_shell_of_an_agents_the_agent_answers() {
         let terminal = Terminal::with(&world, &world.repo(), &line, (100, 30), &[("PROVOST_AGENT", name)]);
         terminal.shows("approval 1");
         terminal.keys(&["a"]);
-        terminal.shows("This cannot be undone");
+        terminal.shows("The answer cannot be taken back");
         terminal.keys(&["y"]);
         terminal.shows(says);
         stays("the approval", Duration::from_millis(500), || {

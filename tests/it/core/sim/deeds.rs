@@ -63,8 +63,15 @@ impl Sim {
         let files = vec![ApplyFile { path: RepoPath::parse("a").unwrap(), gone: false }];
         self.number += 1;
         let digest = Digest::of(format!("apply {}", self.number).as_bytes());
-        let verb =
-            ApplyFiles { digest, files, later: Vec::new(), diff: Box::default(), undoes: None, of: None };
+        let verb = ApplyFiles {
+            digest,
+            files,
+            later: Vec::new(),
+            diff: Box::default(),
+            undoes: None,
+            of: None,
+            worker: None,
+        };
         // A person is not asked, so that no approval without a task waits.
         self.say(&person("owner"), verb).unwrap();
         self.said.count("applies");

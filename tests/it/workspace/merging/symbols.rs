@@ -81,9 +81,11 @@ fn a_call_of_what_the_other_side_has_renamed_is_caught_and_its_owner_reads_why()
         "{said}"
     );
     let read = inbox(&world, "coder");
-    for part in
-        ["main has removed or renamed greet in lib.py", "Rebase feat/caller on main at", "cannot prove"]
-    {
+    for part in [
+        "main has removed or renamed greet in lib.py",
+        "Rebase it with `git rebase main feat/caller`",
+        "cannot prove",
+    ] {
         assert!(read.contains(part), "{part}: {read}");
     }
     // Nobody else reads it, and a branch that is mended is merged.

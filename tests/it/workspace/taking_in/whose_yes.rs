@@ -17,6 +17,9 @@ fn the_apply_of_a_person_at_a_terminal_needs_no_second_yes() {
     assert!(person.status.success(), "{person:?}");
     assert!(String::from_utf8_lossy(&person.stdout).contains("written: 1"), "{person:?}");
     assert_eq!(text(&world, "a.txt"), "new\n");
+    // What the script has asked for leads to nothing any more.
+    let left = ran(&world, &["approval", "list"], 0);
+    assert!(left.contains("nothing waits for approval"), "{left}");
     let undone = at_the_terminal(&world, "undo 1");
     assert!(undone.status.success(), "{undone:?}");
     assert_eq!(text(&world, "a.txt"), "old\n");
@@ -33,6 +36,13 @@ fn what_an_agent_starts_at_a_terminal_is_no_person() {
     );
     let said = at_a_hosts_terminal(&world, &lines);
     assert!(said.contains("ended: 4") && said.contains("then: 4"), "{said}");
+    let plain = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let cause = "m has spoken as an agent in this terminal";
+    assert!(
+        plain.contains(cause) && plain.contains(&format!("type in this folder: provost discard {id} --yes")),
+        "{said}"
+    );
+    assert!(plain.contains("in another terminal, in which no agent has run"), "{said}");
     let named = at_a_hosts_terminal(
         &world,
         &format!(

@@ -64,6 +64,34 @@ fn a_branch_that_git_has_merged_is_found_so_and_its_tasks_too() {
 }
 
 #[test]
+fn a_branch_that_was_rebased_since_is_merged_with_its_tasks() {
+    let world = world(&[("a.txt", "old\n")]);
+    let _daemon = world.start();
+    let task = on(&world, "feat/a", "echo new > a.txt");
+    let said = git(&world, &["log", "-1", "--format=%B", "feat/a"]);
+    let commit =
+        git(&world, &["commit-tree", "feat/a^{tree}", "-p", "main", "-m", &format!("again, {said}")]);
+    git(&world, &["update-ref", "refs/heads/feat/a", &commit]);
+    merged(&world, "feat/a");
+    assert_eq!(changes(&world, &task)["state"], "merged");
+}
+
+#[test]
+fn a_worker_without_a_run_is_told_nothing_and_the_next_commands_are_named() {
+    let world = world(&[("a.txt", "old\n")]);
+    let _daemon = world.start();
+    on(&world, "feat/a", "echo new > a.txt");
+    world.write("a.txt", "other\n");
+    git(&world, &["commit", "-qam", "meanwhile"]);
+    let done = at_the_terminal(&world, "merge feat/a");
+    let said = String::from_utf8_lossy(&done.stdout).into_owned();
+    assert_eq!(done.status.code(), Some(7), "{said}");
+    assert!(said.contains("no agent is told") && !said.contains("The daemon has told"), "{said}");
+    assert!(said.contains("provost delegate GOAL --worker coder --worktree feat/a"), "{said}");
+    assert!(said.contains("git -C ") && said.contains(" rebase main`"), "{said}");
+}
+
+#[test]
 fn trailers_that_name_the_task_of_another_commit_change_nothing() {
     let world = world(&[("a.txt", "old\n")]);
     let _daemon = world.start();

@@ -1,0 +1,42 @@
+//! The words of refusals where agents have spoken: in the caller's terminal, or anywhere.
+
+use hyper::StatusCode;
+use serde_json::json;
+
+use super::Own;
+use super::map::OwnError;
+use provost_auth::peer::PeerId;
+use provost_domain::{Door, Principal, Proof};
+
+/// Agents at work that a refusal names.
+const SPEAKING_NAMED: usize = 5;
+
+impl Own {
+    /// Why no code for a first passkey is made.
+    pub(super) fn agents_at_work(&self) -> OwnError {
+        let names: Vec<String> = self.0.names.speaking().into_iter().take(SPEAKING_NAMED).collect();
+        let which = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
+        let why = format!(
+            "a worker or an agent is at work{which}, which could take the code and enrol a passkey of its own"
+        );
+        OwnError::new(StatusCode::CONFLICT, "agents_at_work", why)
+            .hint("end them first, or say that you watch them: provost passkey add --even-so")
+    }
+
+    /// The same fault with its cause and the next step, where a right of a person is missing because an agent has spoken among
+    /// the caller's processes; any other fault as it is. `data.spoken` has the agent's name, for programs.
+    pub(super) fn naming_speaker(&self, fault: OwnError, who: &Principal, peer: Option<&PeerId>) -> OwnError {
+        let is_unproved = who.proof() == Proof::PeerUid && who.door() == Door::Own;
+        let Some(peer) = peer.filter(|_| is_unproved && fault.body.error == "out_of_scope") else {
+            return fault;
+        };
+        let own_name = (*who.agent() != self.0.user).then(|| who.agent().to_string());
+        let Some(spoken) = own_name.or_else(|| self.0.names.speaker_in(peer.line())) else { return fault };
+        let mut data = fault.body.data.clone().unwrap_or_else(|| json!({}));
+        data["spoken"] = json!(spoken);
+        fault.data(data).hint(format!(
+            "{spoken} has spoken as an agent in this terminal, so that no command below it counts as a person's: open another \
+             terminal, and type it there"
+        ))
+    }
+}
