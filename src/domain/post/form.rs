@@ -77,7 +77,12 @@ impl State {
     }
 
     /// The one form of these that an answer of this caller is for. Of those that ask the same, it is the oldest.
-    fn answered_form(&self, who: &Principal, forms: &[&Question], re: Option<&str>) -> Result<PostSeq, Refusal> {
+    fn answered_form(
+        &self,
+        who: &Principal,
+        forms: &[&Question],
+        re: Option<&str>,
+    ) -> Result<PostSeq, Refusal> {
         let mine: Vec<&&Question> = forms.iter().filter(|it| self.may_answer(who, it)).collect();
         let exact = mine.iter().find(|it| re == Some(&*it.text));
         match (exact, mine.as_slice()) {

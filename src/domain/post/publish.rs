@@ -311,8 +311,7 @@ impl State {
         out: &mut Outbox,
     ) -> Republished {
         let (n, proof) = (out.next_post(), proven(who, &verb.post));
-        let seq =
-            out.append_event(EventKind::Published { n, post: verb.post.clone(), proof, answers: None });
+        let seq = out.append_event(EventKind::Published { n, post: verb.post.clone(), proof, answers: None });
         out.put(Change::Post(PostChange::File { n, seq, at: now, to: Arc::new([]), own: true }));
         Republished { n }
     }

@@ -277,7 +277,7 @@ def begun(path, body, length=None):
 for n, (path, body) in enumerate((('/v1/messages', {'model': 'm-1', 'pad': 'x' * 400}), ('/v1/messages', {'pad': 'x' * 400, 'model': 'm-1'}),
                    ('/v1beta/models/m-2:generateContent', {'pad': 'x' * 400})), 1):
     it = begun(path, body)
-    while ask('/count', {})[1] != str(n).encode(): pass
+    while ask('/how-many', {})[1] != str(n).encode(): pass
     if n < 3: it.close()
 print('gone')
 ";

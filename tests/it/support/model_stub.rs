@@ -78,9 +78,10 @@ fn serve(mut stream: TcpStream, shared: &Shared) {
         let _gone = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok");
         return;
     }
-    if asks("/count") {
+    if asks("/how-many") {
         let count = shared.calls.lock().unwrap().len().to_string();
-        let said = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{count}", count.len());
+        let said =
+            format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{count}", count.len());
         let _gone = stream.write_all(said.as_bytes());
         return;
     }

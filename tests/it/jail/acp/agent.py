@@ -156,6 +156,8 @@ def do(line):
             asked = {"sessionId": SESSION, "mode": "form", "message": question, "requestedSchema": json.loads(schema)}
             send({"id": id, "method": "elicitation/create", "params": asked})
         if verb == "elicit-back":
+            while not os.path.exists(os.path.join(state["cwd"], "asked")):
+                time.sleep(0.02)
             send({"method": "$/cancel_request", "params": {"requestId": 80}})
             say(f"taken back {answer_of(80)['error']['code']} ")
             return

@@ -150,3 +150,12 @@ fn after_the_daemon_was_killed_the_run_goes_on_in_its_copy_and_hears_what_was_sa
     let details = last(&task, "details");
     assert!(details["artifacts"].to_string().contains("early.txt"), "{task:#}");
 }
+
+#[test]
+fn the_status_names_the_kind_of_a_worker_as_its_entry_does() {
+    let (world, _daemon) = started("", "", &[]);
+    let output = world.command(&["status"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let line = said.lines().find(|it| it.contains("worker coder")).unwrap_or_else(|| panic!("{said}"));
+    assert!(line.contains("acp") && !line.contains("cli"), "{line}");
+}
