@@ -13,13 +13,17 @@ use provost_api::wire;
 
 /// Whether any of these files has another name.
 pub(super) fn are_there(targets: &Targets) -> bool {
-    targets.files.iter().any(|it| identity(&it.path).is_some_and(|it| it.names > 1))
+    targets.files.iter().any(|it| has_others(&it.path))
+}
+
+fn has_others(path: &Path) -> bool {
+    identity(path).is_some_and(|(_, _, names)| names > 1)
 }
 
 /// Adds the edits of these files under the names by which others have them.
 pub(super) fn add(here: &RepoContext, targets: &Targets, held: &BTreeSet<String>, all: &mut Vec<InTree>) {
     let top = &here.places.worktree;
-    let linked = |it: &&Target| identity(&it.path).is_some_and(|it| it.names > 1);
+    let linked = |it: &&Target| has_others(&it.path);
     let linked: Vec<&Target> = targets.files.iter().filter(linked).collect();
     let worktree = here.linked_worktree();
     let at = all.iter().position(|it| it.worktree == worktree);
@@ -27,7 +31,7 @@ pub(super) fn add(here: &RepoContext, targets: &Targets, held: &BTreeSet<String>
     let edits = held.iter().filter(|name| !linked.is_empty() && !known(name)).filter_map(|name| {
         let path = top.join(name);
         let there = identity(&path)?;
-        let target = linked.iter().find(|it| identity(&it.path).is_some_and(|it| it.is(&there)))?;
+        let target = linked.iter().find(|it| identity(&it.path) == Some(there))?;
         let texts =
             target.change.as_ref().map(|(before, after)| (STANDARD.encode(before), STANDARD.encode(after)));
         let (before, after) = texts.unzip();
@@ -41,24 +45,14 @@ pub(super) fn add(here: &RepoContext, targets: &Targets, held: &BTreeSet<String>
     }
 }
 
-/// Which file a path names, links followed.
-struct Identity {
-    device: u64,
-    number: u64,
-    names: u64,
-}
-
-impl Identity {
-    fn is(&self, other: &Self) -> bool {
-        (self.device, self.number) == (other.device, other.number)
-    }
-}
+/// Which file a path names, links followed: its device, its number there, and how many names it has.
+type Identity = (u64, u64, u64);
 
 #[cfg(unix)]
 fn identity(path: &Path) -> Option<Identity> {
     use std::os::unix::fs::MetadataExt as _;
     let found = path.metadata().ok().filter(std::fs::Metadata::is_file)?;
-    Some(Identity { device: found.dev(), number: found.ino(), names: found.nlink() })
+    Some((found.dev(), found.ino(), found.nlink()))
 }
 
 /// Names of one file are not told from each other here.

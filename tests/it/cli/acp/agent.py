@@ -108,7 +108,7 @@ def handle(message):
             made["configOptions"] = [{"id": "how", "category": "mode", "name": "How", "options": []},
                                      {"id": "model", "category": "model", "name": "Model", "options": []}]
         send({"id": id, "result": made})
-    elif method in ("session/load", "session/resume", "session/close", "session/set_mode", "session/set_config_option"):
+    elif method in ("session/load", "session/resume", "session/close") or (HOW == "modes" and str(method).startswith("session/set_")):
         send({"id": id, "result": {}})
     elif method == "session/prompt":
         for line in params["prompt"][0]["text"].split("\n"):
