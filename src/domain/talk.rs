@@ -302,9 +302,8 @@ impl State {
     fn takes_words(&self, task: &Task) -> Result<(), Refusal> {
         let refused = |why: String| Err(Refusal::SessionCannot { why: why.into() });
         let worker = &task.order.worker;
-        match task.state {
-            from @ TaskState::Awaiting { .. } => return Err(Refusal::TaskCannot { from }),
-            _ => {}
+        if let from @ TaskState::Awaiting { .. } = task.state {
+            return Err(Refusal::TaskCannot { from });
         }
         let speaks = self.settings.workers.get(worker).is_some_and(|it| it.speaks);
         if task.kind != WorkerKind::Cli || !speaks || task.order.command().is_some() {

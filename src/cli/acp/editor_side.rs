@@ -29,14 +29,7 @@ impl Proxy {
                 let (method, id) = (method.to_owned(), message.id.map_or("null", |it| it.get()).to_owned());
                 let session = message.session();
                 let setup = METHODS.contains(&method.as_str()).then(|| Setup::of(&message, &method));
-                let refusal = if self.open_count >= ACP_PROXY_OPEN_MAX {
-                    Some("too many requests are open")
-                } else if setup.is_some() && self.sessions.is_full() {
-                    Some("too many sessions are open; close one")
-                } else {
-                    None
-                };
-                if let Some(why) = refusal {
+                if let Some(why) = self.is_full(setup.is_some()) {
                     return self.to_editor.send(message::failure(&id, INTERNAL, why, &Value::Null));
                 }
                 match self.mode_of(&message) {
@@ -86,6 +79,14 @@ impl Proxy {
             }
             _ => self.to_agent.send(line),
         }
+    }
+
+    /// Why no request more is taken on.
+    fn is_full(&self, begins: bool) -> Option<&'static str> {
+        if self.open_count >= ACP_PROXY_OPEN_MAX {
+            return Some("too many requests are open");
+        }
+        (begins && self.sessions.is_full()).then_some("too many sessions are open; close one")
     }
 
     fn note_open(&mut self, key: Id, open: Open) {
