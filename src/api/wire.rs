@@ -544,7 +544,7 @@ pub struct DoorAt {
 pub struct WorkerAt {
     /// The name by which agents delegate to it.
     pub id: String,
-    /// `cli` or `polling`.
+    /// `cli`, `mcp`, `acp` or `polling`, as its entry says.
     pub kind: String,
     /// Why it cannot be used.
     pub broken: Option<String>,

@@ -1,18 +1,65 @@
 //! A call of a tool as the Agent Client Protocol tells it, read for rules: by which name they know the tool, and what they look
 //! into. ACP v1, "Tool calls".
+//!
+//! An agent may say one thing of a call here and another there, or later. What it has said of files is not taken back by what
+//! it says afterwards, and of places that differ all count.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-/// Lays an update over what is known of a call: what it does not say stays. ACP v1: absent and null are both unchanged.
+/// The kinds of calls. ACP v1, `ToolKind`.
+const KINDS: [&str; 10] =
+    ["read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"];
+/// Arguments by which tools name the file that they are about.
+pub const PATH_ARGUMENTS: [&str; 5] = ["file_path", "filePath", "filepath", "path", "notebook_path"];
+/// Tools that write nothing, as agents name them.
+const READERS: [&str; 4] = ["Read", "Grep", "Glob", "LS"];
+/// How many differences and places stay of what was said before.
+const EARLIER_MAX: usize = 64;
+
+/// Lays an update over what is known of a call: what it does not say stays. ACP v1: absent and null are both unchanged. A list
+/// takes the place of another one, but for what that has said of files.
 pub fn merge(call: &mut Value, update: &Value) {
-    let (Some(call), Some(update)) = (call.as_object_mut(), update.as_object()) else { return };
+    let (diffs, places) = (earlier_diffs(call, update), earlier_places(call, update));
+    let (Some(known), Some(update)) = (call.as_object_mut(), update.as_object()) else { return };
     for (name, value) in update {
         let is_empty = value.is_null() || value.as_object().is_some_and(Map::is_empty);
-        if !is_empty || !call.contains_key(name) {
-            call.insert(name.clone(), value.clone());
+        if !is_empty || !known.contains_key(name) {
+            known.insert(name.clone(), value.clone());
         }
+    }
+    append(known, "content", diffs);
+    append(known, "locations", places);
+}
+
+/// Differences of files that an update does not speak of any more.
+fn earlier_diffs(call: &Value, update: &Value) -> Vec<Value> {
+    let said: BTreeSet<&str> = diffs(update).filter_map(|it| it["path"].as_str()).collect();
+    let is_hidden = |it: &&Value| it["path"].as_str().is_some_and(|it| !said.contains(it));
+    let is_replaced = update.get("content").is_some_and(|it| !it.is_null());
+    diffs(call).filter(|_| is_replaced).filter(is_hidden).take(EARLIER_MAX).cloned().collect()
+}
+
+/// Places that an update does not name any more.
+fn earlier_places(call: &Value, update: &Value) -> Vec<Value> {
+    let is_replaced = |name: &str| update.get(name).is_some_and(|it| !it.is_null());
+    let said: BTreeSet<&str> = places(update).chain(named(update)).collect();
+    let of_list = places(call).filter(|_| is_replaced("locations"));
+    // Arguments without members say nothing.
+    let has_arguments = update["rawInput"].as_object().is_some_and(|it| !it.is_empty());
+    let earlier = of_list.chain(named(call).filter(|_| has_arguments));
+    let hidden: BTreeSet<&str> = earlier.filter(|it| !said.contains(it)).collect();
+    hidden.into_iter().take(EARLIER_MAX).map(|it| json!({ "path": it })).collect()
+}
+
+fn append(call: &mut Map<String, Value>, name: &str, more: Vec<Value>) {
+    if more.is_empty() {
+        return;
+    }
+    match call.get_mut(name).and_then(Value::as_array_mut) {
+        Some(all) => all.extend(more),
+        None => drop(call.insert(name.to_owned(), Value::Array(more))),
     }
 }
 
@@ -29,15 +76,43 @@ pub fn in_place_of(value: &Value, from: &str, to: &str) -> Value {
     }
 }
 
-/// The tool: as the agent names it, as vendors do in `_meta`, or else the name under which rules know the tools of its kind.
-pub fn tool(call: &Value) -> &str {
-    let said = |at: &str| call.pointer(at).and_then(Value::as_str).filter(|it| !it.trim().is_empty());
-    said("/name").or_else(|| said("/_meta/claudeCode/toolName")).unwrap_or_else(|| by_kind(kind(call)))
+/// What a call says that it would change.
+pub fn diffs(call: &Value) -> impl Iterator<Item = &Value> {
+    call["content"].as_array().into_iter().flatten().filter(|it| it["type"] == "diff")
 }
 
-/// The kind of a call; `other` where the agent says none.
+/// The places that it is said to be about.
+pub fn places(call: &Value) -> impl Iterator<Item = &str> {
+    call["locations"].as_array().into_iter().flatten().filter_map(|it| it["path"].as_str())
+}
+
+/// The files that its arguments name.
+pub fn named(call: &Value) -> impl Iterator<Item = &str> {
+    PATH_ARGUMENTS.iter().filter_map(|it| call["rawInput"].get(it)?.as_str())
+}
+
+/// Whether it says anywhere that it writes.
+pub fn writes(call: &Value) -> bool {
+    matches!(kind(call), "edit" | "delete" | "move") || diffs(call).next().is_some()
+}
+
+/// The tool: as the agent names it, as vendors do in `_meta`, or else the name under which rules know the tools of its kind. One that
+/// writes is none that reads, whatever it is called.
+pub fn tool(call: &Value) -> &str {
+    let said = |at: &str| call.pointer(at).and_then(Value::as_str).filter(|it| !it.trim().is_empty());
+    let named = said("/name").or_else(|| said("/_meta/claudeCode/toolName"));
+    match named {
+        Some(reader) if writes(call) && READERS.contains(&reader) => "Edit",
+        Some(named) => named,
+        None if writes(call) && kind(call) == "read" => "Edit",
+        None => by_kind(kind(call)),
+    }
+}
+
+/// The kind of a call, in whatever case; `other` where the agent says none.
 pub fn kind(call: &Value) -> &str {
-    call["kind"].as_str().filter(|it| !it.trim().is_empty()).unwrap_or("other")
+    let said = call["kind"].as_str().map(str::trim).filter(|it| !it.is_empty()).unwrap_or("other");
+    KINDS.iter().find(|it| it.eq_ignore_ascii_case(said)).copied().unwrap_or(said)
 }
 
 /// The name under which rules know the tools of a kind, where the agent names none. ACP v1, `ToolKind`.
@@ -50,20 +125,30 @@ fn by_kind(kind: &str) -> &str {
     }
 }
 
-/// What rules look into: the tool's own arguments, and what the protocol says of the call where those are silent. A command stands
-/// for itself.
+/// What rules look into: the tool's own arguments, and what the protocol says of the call where those are silent or say something
+/// else. A command stands for itself, and for what it is said to change beside that.
 pub fn arguments(call: &Value) -> Value {
-    let mut told = call["rawInput"].as_object().cloned().unwrap_or_default();
+    let mut told = match &call["rawInput"] {
+        Value::Object(given) => given.clone(),
+        line @ (Value::String(_) | Value::Array(_)) if kind(call) == "execute" => {
+            Map::from_iter([("command".to_owned(), line.clone())])
+        }
+        _ => Map::new(),
+    };
+    let of_diffs = || diffs(call).filter_map(|it| it["path"].as_str());
     if ["command", "cmd"].iter().any(|it| told.contains_key(*it)) {
+        let changed: BTreeSet<&str> = of_diffs().collect();
+        if !changed.is_empty() {
+            add_paths(&mut told, &changed);
+        }
         return Value::Object(told);
     }
-    let places = call["locations"].as_array().into_iter().flatten();
-    let of_diffs = call["content"].as_array().into_iter().flatten().filter(|it| it["type"] == "diff");
-    let paths: BTreeSet<&str> = places.chain(of_diffs).filter_map(|it| it["path"].as_str()).collect();
-    let names_file = ["file_path", "notebook_path"].iter().any(|it| told.contains_key(*it));
-    match paths.iter().next() {
-        Some(path) if paths.len() == 1 && !names_file => drop(told.insert("file_path".into(), json!(path))),
-        Some(_) if paths.len() > 1 => drop(told.insert("locations".into(), json!(paths))),
+    let paths: BTreeSet<&str> = places(call).chain(of_diffs()).collect();
+    let own = ["file_path", "notebook_path"].iter().find_map(|it| told.get(*it)).cloned();
+    match (own, paths.first()) {
+        (None, Some(path)) if paths.len() == 1 => drop(told.insert("file_path".into(), json!(path))),
+        (None, Some(_)) => add_paths(&mut told, &paths),
+        (Some(own), Some(_)) if paths.iter().any(|it| own != *it) => add_paths(&mut told, &paths),
         _ => {}
     }
     if told.is_empty() {
@@ -73,4 +158,11 @@ pub fn arguments(call: &Value) -> Value {
         told.entry("title").or_insert_with(|| title.into());
     }
     Value::Object(told)
+}
+
+/// Adds paths under a name by which rules know that they are some.
+fn add_paths(told: &mut Map<String, Value>, paths: &BTreeSet<&str>) {
+    let given = told.remove("paths").into_iter();
+    let all: Vec<Value> = paths.iter().map(|it| json!(it)).chain(given).collect();
+    told.insert("paths".into(), Value::Array(all));
 }

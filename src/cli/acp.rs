@@ -73,6 +73,12 @@ pub(super) struct Serve {
 
 pub(super) fn acp(here: &RepoContext, asked: Acp) -> Result<u8, CliError> {
     let Acp::Serve(asked) = asked;
+    if asked.command.first().is_some_and(|it| it.trim().is_empty()) {
+        return Err(CliError::of("the agent's command is empty")
+            .because("its first word, behind --, has no characters but blanks")
+            .next("provost acp -- COMMAND, such as provost acp -- claude-agent-acp")
+            .with_code(USAGE));
+    }
     let named = IdentityArgs::named_plainly(here, asked.speak_as.clone())?;
     if asked.command.is_empty() && !asked.no_jail {
         let (worker, _) = entry(here, &asked)?;

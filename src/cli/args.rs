@@ -86,7 +86,7 @@ pub(super) enum Command {
         after_help = "Examples:\n  provost worktree list\n  provost worktree remove feat/x\n  provost worktree remove feat/x --branch"
     )]
     Worktree(worktrees::Worktree),
-    /// Show what agents say that they have used
+    /// Show what agents have used: as they say, and as the daemon has counted
     #[command(
         subcommand,
         after_help = "Examples:\n  provost cost show\n  provost cost show --by day --since 7d\n\n`provost cost` is `provost cost show`, whose --help has the options."

@@ -109,6 +109,8 @@ pub(super) struct Answer {
     /// The name to answer as
     #[arg(long, default_value = "supervisor")]
     from: AgentId,
+    #[command(flatten)]
+    identity: IdentityArgs,
 }
 
 pub(super) fn broker(here: &RepoContext, asked: Broker) -> Result<u8, CliError> {
@@ -302,7 +304,7 @@ fn block(url: &str, agent: &str, commits: &str) -> String {
 pub(super) fn question(here: &RepoContext, asked: &Questions) -> Result<u8, CliError> {
     let Questions::Answer(asked) = asked;
     let told = wait_for(async {
-        let client = here.daemon(None).await?;
+        let client = asked.identity.daemon(here).await?;
         let open = client.questions().await?;
         let by_number = asked.who.parse::<u64>().ok();
         let question = match by_number {

@@ -14,6 +14,7 @@ mod inbox;
 mod index;
 mod install;
 mod json;
+mod links;
 mod overwritten;
 mod patch;
 mod record;
@@ -37,8 +38,9 @@ use super::{CliError, RepoContext, git, hook, out};
 use host::{Host, Wish};
 use provost_base::{AgentId, Ttl};
 
+pub(crate) use call::names_in;
 pub(crate) use run::reachable;
-pub(crate) use writes::{Writes, obstacle};
+pub(crate) use writes::{Writes, line_of, obstacle};
 
 /// Longest wait for a person's answer. Hosts give a hook ten minutes.
 const PATIENCE_MAX: Ttl = Ttl::minutes(9);

@@ -227,7 +227,7 @@ pub(super) fn told(word: &str, all: &[wire::Told], more: usize) {
 
 fn release(here: &RepoContext, asked: Release) -> Result<u8, CliError> {
     let Some(symbol) = &asked.symbol else {
-        let leave = wire::Leave { intents: asked.intents };
+        let leave = wire::Leave { intents: asked.intents, pid: None };
         let left = wait_for(async { Ok(asked.identity.daemon(here).await?.leave(&leave).await?) })?;
         if here.json {
             return out::json(&left).map(|()| DONE);

@@ -39,12 +39,15 @@ pub(super) fn workers_at(settings: &provost_domain::Settings, config: &Config) -
         let agent = config.agents.iter().find(|it| it.id == *id)?;
         (agent.stream != provost_config::Reader::Lines).then(|| agent.stream.as_str().to_owned())
     };
+    // As its entry says; the core knows only whether it starts a program.
+    let kind = |id: &AgentId, it: &provost_domain::WorkerSetting| match config.workers.get(id) {
+        Some(entry) => entry.kind.as_str(),
+        None if it.kind == provost_domain::WorkerKind::Polling => "polling",
+        None => "cli",
+    };
     let row = |(id, it): (&AgentId, &provost_domain::WorkerSetting)| wire::WorkerAt {
         id: id.to_string(),
-        kind: serde_json::to_value(it.kind)
-            .ok()
-            .and_then(|it| it.as_str().map(str::to_owned))
-            .unwrap_or_default(),
+        kind: kind(id, it).to_owned(),
         broken: it.broken.as_ref().map(ToString::to_string),
         stream: stream(id),
         switched: None,

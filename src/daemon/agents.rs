@@ -13,9 +13,11 @@ use provost_agents::{
     AgentOutput, AgentService, Agents, ConfiguredAgent, FleetAgent, PromptFor, Prompts, Role, Rounds,
 };
 use provost_auth::role;
-use provost_base::{AgentId, TaskId};
+use provost_base::{AgentId, PostSeq, TaskId};
 use provost_config::{self as config, Config};
-use provost_domain::post::{Post, slug};
+use provost_domain::command::WithdrawQuestion;
+use provost_domain::post::Post;
+use provost_domain::view::OpenQuestions;
 use provost_domain::{Answer, Changeset, Event, EventKind, PhaseName, Settings, Task};
 use provost_effects::{
     DeedHands, Keep, PermissionJudge, PermissionVerdict, QuestionAsker, RoomNow, Withhold, WriteTree,
@@ -80,40 +82,60 @@ pub(super) fn question_asker(provost: &Provost) -> QuestionAsker {
     let provost = provost.clone();
     Arc::new(move |task: &Task, question| {
         let (provost, who) = (provost.clone(), role::worker(task.order.worker.clone(), task.id()));
-        let asked_by = task.asked_by.clone();
         Box::pin(async move {
             let mut events = provost.engine().subscribe();
             let post = Post::Question { agent: who.agent().clone(), question: question.as_str().into() };
-            provost.publish(&who, post).await.ok()?;
+            let asked = provost.ask_in_form(&who, post).await.ok()?;
+            let asked = AskedForm { provost: &provost, question: asked };
             loop {
                 match events.recv().await {
                     Ok(event) => {
-                        if let Some(answer) = answer_to(&event, (who.agent(), &asked_by), &question) {
+                        if let Some(answer) = answer_to(&event, asked.question) {
                             return Some(answer);
                         }
                     }
-                    // The person sees that the question is still open.
-                    Err(RecvError::Lagged(_)) => {}
-                    Err(RecvError::Closed) => return None,
+                    // Its answer may be among the events that were missed. Otherwise the person sees that it is open.
+                    Err(RecvError::Lagged(_)) if asked.is_open().await => {}
+                    Err(_) => return None,
                 }
             }
         })
     })
 }
 
-/// What an event answers to a question of an agent's: the answer of a person, or of the agent for which it works.
-fn answer_to(event: &Event, (asker, asked_by): (&AgentId, &AgentId), question: &str) -> Option<String> {
-    let EventKind::Published { post: Post::Answer { agent, answer, re: Some(re), .. }, .. } = &event.kind
-    else {
-        return None;
-    };
-    if event.actor != *asked_by && !event.actor.as_str().starts_with("user:") {
-        return None;
+/// A question for whose answer an agent's program waits. It is taken back when nothing waits for it any more.
+struct AskedForm<'a> {
+    provost: &'a Provost,
+    question: PostSeq,
+}
+
+impl AskedForm<'_> {
+    async fn is_open(&self) -> bool {
+        let open = self.provost.view(OpenQuestions).await;
+        open.is_ok_and(|it| it.iter().any(|it| it.n == self.question))
     }
-    // Lists have the beginning of a question.
-    let begins = re.trim_end().trim_end_matches(['…', '.']);
-    (slug(agent.as_str()) == slug(asker.as_str()) && !begins.is_empty() && question.starts_with(begins))
-        .then(|| answer.to_string())
+}
+
+impl Drop for AskedForm<'_> {
+    fn drop(&mut self) {
+        let (provost, question) = (self.provost.clone(), self.question);
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                // One that cannot be taken back now ends with its task.
+                let _ = provost.submit(&role::system(), WithdrawQuestion { question }).await;
+            });
+        }
+    }
+}
+
+/// What an event answers to a question of an agent's program. The core takes it of people and the task's asker alone.
+fn answer_to(event: &Event, question: PostSeq) -> Option<String> {
+    match &event.kind {
+        EventKind::Published { post: Post::Answer { answer, .. }, answers: Some(it), .. } => {
+            (*it == question).then(|| answer.to_string())
+        }
+        _ => None,
+    }
 }
 
 /// What doors say of them. Which of them cannot be used is in the core's settings already.

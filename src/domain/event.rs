@@ -362,6 +362,9 @@ pub enum EventKind {
         /// By what its sender has proven the name in it; `None` where it only says so.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         proof: Option<Proof>,
+        /// The question of a task's agent that it answers, where the agent's program waits for that.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        answers: Option<PostSeq>,
     },
     /// A message that was kept for an agent is in its inbox.
     PostDelivered {

@@ -480,10 +480,12 @@ impl State {
     /// The caller's session ends.
     pub(super) fn leave(&self, now: Timestamp, who: &Principal, verb: &Leave, out: &mut Outbox) -> HasLeft {
         let run = run_of(who);
-        let is_its = |lock: &&Arc<Lock>| !lock.is_of_other_run(run.as_ref());
+        let is_its = |lock: &&Arc<Lock>| {
+            !lock.is_of_other_run(run.as_ref()) && (verb.process.is_none() || lock.process == verb.process)
+        };
         let held: Vec<_> = self.locks.held_by(who.agent()).filter(is_its).cloned().collect();
         held.iter().for_each(|lock| self.free(lock, "its session has left", out));
-        let waits = self.locks.waiters().filter(|it| it.agent == *who.agent());
+        let waits = self.locks.waiters().filter(|it| it.agent == *who.agent() && verb.process.is_none());
         waits.for_each(|waiter| self.give_up(waiter, out));
         let intents = if verb.intents { self.abandon_all(now, who.agent(), out) } else { 0 };
         HasLeft { locks: held.iter().filter(|it| !it.lapsed).count(), intents }

@@ -12,6 +12,7 @@ mod broker_state;
 pub(crate) mod change;
 mod contention;
 mod detector;
+mod form;
 mod paths;
 mod publish;
 mod roster;
@@ -301,6 +302,8 @@ pub struct Received {
 pub enum Source {
     /// An agent has published it.
     Client,
+    /// An agent's program asks it in a form, and waits for the answer.
+    Form,
     /// The daemon has looked at the files itself.
     Watcher,
 }

@@ -85,6 +85,7 @@ impl State {
         self.owe_hook(now, task, &words, out);
         self.mail.withdraw_work(&task.order.worker, task.id(), out);
         self.free_locks_of(task, out);
+        self.drop_questions_of(task.id(), out);
         out.count_finished(status == Status::Failed);
         let from = from.unwrap_or_else(super::provost);
         let note = TaskNote { at: now, from, said, report: kept(report), failure: failure.clone(), message };

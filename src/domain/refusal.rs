@@ -82,7 +82,7 @@ pub enum Refusal {
         /// The reason and the next step, for the asker.
         why: Box<str>,
     },
-    /// An agent takes no words, or cannot go on with a session.
+    /// An agent takes no words or no answer of this caller's, or cannot go on with a session.
     #[error("{why}")]
     SessionCannot {
         /// What is not done, the reason and the next step, for the asker.

@@ -253,6 +253,10 @@ impl State {
         out: &mut Outbox,
     ) -> Result<SaidToTask, Refusal> {
         let task = self.tasks.get(&verb.task).or(past).ok_or(Refusal::TaskNotFound)?;
+        // That it is over is no secret, and the reason for every caller.
+        if task.state.is_finished() {
+            return Err(Refusal::TaskFinished);
+        }
         let is_its_worker = who.works_inside_on(task.id()) || task.order.worker == *who.agent();
         match who.may(Scope::Operate) {
             true if who.is_of_agents() => return Err(Refusal::OutOfScope { needs: Scope::Operate }),
@@ -298,10 +302,8 @@ impl State {
     fn takes_words(&self, task: &Task) -> Result<(), Refusal> {
         let refused = |why: String| Err(Refusal::SessionCannot { why: why.into() });
         let worker = &task.order.worker;
-        match task.state {
-            TaskState::Finished { .. } => return Err(Refusal::TaskFinished),
-            from @ TaskState::Awaiting { .. } => return Err(Refusal::TaskCannot { from }),
-            _ => {}
+        if let from @ TaskState::Awaiting { .. } = task.state {
+            return Err(Refusal::TaskCannot { from });
         }
         let speaks = self.settings.workers.get(worker).is_some_and(|it| it.speaks);
         if task.kind != WorkerKind::Cli || !speaks || task.order.command().is_some() {
@@ -350,6 +352,7 @@ impl State {
             return Err(Refusal::SessionCannot { why: "its run cannot begin again in a session".into() });
         }
         out.append_event(EventKind::Talk(TalkEvent::RunResumed { task: verb.task.clone() }));
+        self.drop_forms_of(&verb.task, out);
         let mut task = task.with_talk(|talk| talk.resumed += 1);
         task.state = TaskState::Running { since, lease_until: verb.until.after(RUN_GRACE) };
         task.updated_at = now;

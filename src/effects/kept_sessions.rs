@@ -72,8 +72,15 @@ impl KeptSessions {
     }
 
     fn take(&self, of: &TaskId) -> Result<SessionLease, String> {
-        let home = find_place(&self.place(of).join("home"));
-        let home = home.map_err(|error| format!("the home of its session: {error}"))?;
+        let home = self.place(of).join("home");
+        // An agent that has shut its own home has shut the next run out of it.
+        let opened = open_to_owner(&home).map_err(|error| error.to_string());
+        let home = opened.and_then(|()| find_place(&home).map_err(|error| error.to_string()));
+        let home = home.map_err(|error| {
+            format!(
+                "the home of its session cannot be used: {error}; delegate the work again, without --continue"
+            )
+        })?;
         if !self.busy().insert(of.clone()) {
             return Err(format!("another run is in the session that began with task {of}; wait for its end"));
         }
@@ -111,6 +118,25 @@ impl KeptSessions {
         // Inserting and removing leave it valid at every moment.
         self.busy.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Lets a home's owner into it, whom its agent may have shut out. No agent reaches the folder that it is in.
+#[cfg(unix)]
+fn open_to_owner(home: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    const OWNER: u32 = 0o700;
+    let found = fs::symlink_metadata(home)?;
+    let mode = found.permissions().mode();
+    if found.is_dir() && mode & OWNER != OWNER {
+        fs::set_permissions(home, fs::Permissions::from_mode(mode | OWNER))?;
+    }
+    Ok(())
+}
+
+/// No session is kept here.
+#[cfg(not(unix))]
+fn open_to_owner(_home: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 impl SessionLease {

@@ -1,7 +1,6 @@
 //! A proxy for one host that adds a secret: the worker has a base URL and a token of its run, never the secret.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
@@ -14,11 +13,10 @@ use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 
-use super::counted::{CountedAnswer, SizedRequest};
+use super::counted::{OpenCall, RequestCount, SizedRequest};
 use super::dial::Dialer;
 use super::http::{self, Body, refuses, says, strip};
-use super::meter::RunMeter;
-use super::model_call::ModelCall;
+use super::model_call::{ModelCall, named_in};
 use super::token::Token;
 use super::{Caller, RunProxy, TIME_MAX};
 use provost_base::{Host, Secret};
@@ -177,24 +175,11 @@ async fn answer(way: Arc<RunProxy>, keyed: Arc<AuthProxy>, request: Request<Inco
     };
     // What is packed in a way that we do not know cannot be counted.
     head.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-    let bytes = Arc::<AtomicU64>::default();
-    let request = Request::from_parts(head, SizedRequest::new(body.boxed(), bytes.clone()).boxed());
-    let passed = pass_on(&way, &keyed, request).await;
-    counted(&way, meter, bytes, passed)
-}
-
-/// The answer to a call of a model, which is counted while it passes by.
-fn counted(
-    way: &Arc<RunProxy>,
-    meter: Arc<RunMeter>,
-    bytes: Arc<AtomicU64>,
-    answer: Response<Body>,
-) -> Response<Body> {
-    let (head, body) = answer.into_parts();
-    // A service that has refused has used nothing, unless it says so.
-    let asked = head.status.is_success().then_some(bytes);
-    let body = CountedAnswer::new(body, &head.headers, way.clone(), meter, asked).boxed();
-    Response::from_parts(head, body)
+    let count = Arc::new(RequestCount::new(named_in(head.uri.path())));
+    // From here on it counts, whatever becomes of the worker's connection and of this task.
+    let open = OpenCall::new(&way, meter, count.clone());
+    let request = Request::from_parts(head, SizedRequest::new(body.boxed(), count).boxed());
+    open.answered(pass_on(&way, &keyed, request).await)
 }
 
 /// Sends a request to the host that the secret is for.

@@ -1,12 +1,15 @@
-//! An answer that is counted while it passes by. Nothing of it is kept or waits.
+//! A call that is counted: from when it is passed on, so that one whose worker goes before the answer begins counts as well, and its
+//! answer while that passes by. Nothing of it is kept or waits.
 
 use std::io::Write;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use flate2::write::{GzDecoder, ZlibDecoder};
+use http_body_util::BodyExt as _;
+use hyper::Response;
 use hyper::body::{Body as HttpBody, Bytes, Frame, SizeHint};
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 
@@ -20,15 +23,58 @@ const BYTES_A_TOKEN: u64 = 4;
 /// The most bytes that an answer is unpacked to; the rest passes by uncounted.
 const UNPACKED_MAX: u64 = 256 << 20;
 
-/// A request whose bytes are counted.
+/// What is known of a request, where its answer says nothing.
+pub(super) struct RequestCount {
+    bytes: AtomicU64,
+    /// Reads the model that the request names, until it is found.
+    scan: Mutex<UsageScan>,
+    /// The model that its path names.
+    named: Option<Box<str>>,
+}
+
+impl RequestCount {
+    pub(super) fn new(named: Option<Box<str>>) -> Self {
+        Self { bytes: AtomicU64::default(), scan: Mutex::new(UsageScan::new(None)), named }
+    }
+
+    fn take(&self, piece: &[u8]) {
+        self.bytes.fetch_add(piece.len() as u64, Ordering::Relaxed);
+        let mut scan = self.scan.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.named.is_none() && scan.model().is_none() {
+            scan.feed(piece);
+        }
+    }
+
+    fn model(&self) -> Option<Box<str>> {
+        let scan = self.scan.lock().unwrap_or_else(PoisonError::into_inner);
+        self.named.clone().or_else(|| scan.model().map(Into::into))
+    }
+
+    /// The tokens that it may have.
+    fn guessed(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed).div_ceil(BYTES_A_TOKEN)
+    }
+
+    /// The call without an answer. What was not sent on is none.
+    fn alone(&self) -> CallCount {
+        match self.guessed() {
+            0 => CallCount::default(),
+            guessed_input => {
+                CallCount { model: self.model(), calls: 1, guessed_input, ..CallCount::default() }
+            }
+        }
+    }
+}
+
+/// A request that is counted while it passes by.
 pub(super) struct SizedRequest {
     inner: Body,
-    bytes: Arc<AtomicU64>,
+    count: Arc<RequestCount>,
 }
 
 impl SizedRequest {
-    pub(super) fn new(inner: Body, bytes: Arc<AtomicU64>) -> Self {
-        Self { inner, bytes }
+    pub(super) fn new(inner: Body, count: Arc<RequestCount>) -> Self {
+        Self { inner, count }
     }
 }
 
@@ -44,7 +90,7 @@ impl HttpBody for SizedRequest {
         if let Poll::Ready(Some(Ok(frame))) = &polled
             && let Some(data) = frame.data_ref()
         {
-            self.bytes.fetch_add(data.len() as u64, Ordering::Relaxed);
+            self.count.take(data);
         }
         polled
     }
@@ -125,15 +171,64 @@ impl Reading {
     }
 }
 
-/// An answer of a model's service.
-pub(super) struct CountedAnswer {
-    inner: Body,
+/// A call on its way. Dropped before it is settled, it counts as its request alone: the service may have carried it out, and a
+/// worker that goes before the answer begins would otherwise go around its budgets.
+pub(super) struct OpenCall {
     way: Arc<RunProxy>,
     meter: Arc<RunMeter>,
     number: u64,
+    request: Arc<RequestCount>,
+    is_settled: bool,
+}
+
+impl OpenCall {
+    /// Opens its line in the run's book.
+    pub(super) fn new(way: &Arc<RunProxy>, meter: Arc<RunMeter>, request: Arc<RequestCount>) -> Self {
+        let number = meter.open();
+        Self { way: way.clone(), meter, number, request, is_settled: false }
+    }
+
+    /// The answer, which is counted while it passes by.
+    pub(super) fn answered(self, answer: Response<Body>) -> Response<Body> {
+        let (head, body) = answer.into_parts();
+        // A service that has refused has used nothing, unless it says so.
+        let is_made = head.status.is_success();
+        let body = CountedAnswer::new(body, &head.headers, self, is_made).boxed();
+        Response::from_parts(head, body)
+    }
+
+    fn settle(&mut self, count: CallCount) {
+        if !std::mem::replace(&mut self.is_settled, true) {
+            self.meter.write(self.number, count, true);
+            self.tell();
+        }
+    }
+
+    /// Has told what is new, without waiting for that.
+    fn tell(&self) {
+        let meter = self.meter.clone();
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            self.way.tasks.spawn_on(async move { meter.tell().await }, &runtime);
+        }
+    }
+}
+
+impl Drop for OpenCall {
+    fn drop(&mut self) {
+        if !self.is_settled {
+            let alone = self.request.alone();
+            self.settle(alone);
+        }
+    }
+}
+
+/// An answer of a model's service.
+struct CountedAnswer {
+    inner: Body,
+    call: OpenCall,
     reading: Reading,
-    /// Bytes of the request, where a guess is to be made if the answer says nothing.
-    asked: Option<Arc<AtomicU64>>,
+    /// Whether the call was carried out, so that a guess is to be made if the answer says nothing.
+    is_made: bool,
     received: u64,
     had_told: bool,
     /// Whether it has come to its own end.
@@ -142,22 +237,12 @@ pub(super) struct CountedAnswer {
 }
 
 impl CountedAnswer {
-    /// Begins to count. `asked` has the bytes of the request, where the answer is of a call that was carried out.
-    pub(super) fn new(
-        inner: Body,
-        headers: &HeaderMap,
-        way: Arc<RunProxy>,
-        meter: Arc<RunMeter>,
-        asked: Option<Arc<AtomicU64>>,
-    ) -> Self {
-        let (number, reading) = (meter.open(), Reading::of(headers));
+    fn new(inner: Body, headers: &HeaderMap, call: OpenCall, is_made: bool) -> Self {
         Self {
             inner,
-            way,
-            meter,
-            number,
-            reading,
-            asked,
+            call,
+            reading: Reading::of(headers),
+            is_made,
             received: 0,
             had_told: false,
             is_whole: false,
@@ -167,13 +252,13 @@ impl CountedAnswer {
 
     fn count(&self) -> CallCount {
         let scan = self.reading.scan();
-        let model = scan.and_then(UsageScan::model).map(Into::into);
+        let model: Option<Box<str>> = scan.and_then(UsageScan::model).map(Into::into);
         let told = scan.and_then(|scan| match self.is_over {
             true => scan.has_told().then(|| (scan, scan.told())),
             false => scan.settled().map(|told| (scan, told.clone())),
         });
-        match (told, &self.asked) {
-            (Some((scan, told)), _) => {
+        match told {
+            Some((scan, told)) => {
                 CallCount {
                     model,
                     calls: 1,
@@ -190,17 +275,17 @@ impl CountedAnswer {
                     },
                 }
             }
-            (None, Some(bytes)) if self.is_over => CallCount {
-                model,
+            None if self.is_over && self.is_made => CallCount {
+                model: model.or_else(|| self.call.request.model()),
                 calls: 1,
-                guessed_input: bytes.load(Ordering::Relaxed).div_ceil(BYTES_A_TOKEN),
+                guessed_input: self.call.request.guessed(),
                 guessed_output: match scan {
                     Some(scan) => scan.guessed_output(),
                     None => self.received.div_ceil(BYTES_A_TOKEN),
                 },
                 ..CallCount::default()
             },
-            (None, _) => CallCount { model, ..CallCount::default() },
+            None => CallCount { model, ..CallCount::default() },
         }
     }
 
@@ -209,25 +294,17 @@ impl CountedAnswer {
         self.reading.feed(piece);
         let has_told = self.reading.scan().is_some_and(|it| it.settled().is_some());
         if has_told {
-            self.meter.write(self.number, self.count(), false);
+            self.call.meter.write(self.call.number, self.count(), false);
         }
         if has_told && !std::mem::replace(&mut self.had_told, true) {
-            self.tell();
+            self.call.tell();
         }
     }
 
     fn end(&mut self) {
         if !std::mem::replace(&mut self.is_over, true) {
-            self.meter.write(self.number, self.count(), true);
-            self.tell();
-        }
-    }
-
-    /// Has it told, without waiting for that.
-    fn tell(&self) {
-        let meter = self.meter.clone();
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            self.way.tasks.spawn_on(async move { meter.tell().await }, &runtime);
+            let count = self.count();
+            self.call.settle(count);
         }
     }
 }

@@ -6,6 +6,9 @@ use percent_encoding::percent_decode_str;
 
 use super::http::{Body, whole};
 
+/// Longest name of a model that is kept, in bytes.
+const MODEL_MAX: usize = 200;
+
 /// A call of a model.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct ModelCall {
@@ -20,6 +23,14 @@ enum Api {
     Anthropic,
     OpenAi,
     Gemini,
+}
+
+/// The model that a path names, as Gemini's do: `models/NAME:generateContent`.
+pub(super) fn named_in(path: &str) -> Option<Box<str>> {
+    let path = percent_decode_str(path).decode_utf8().ok()?;
+    let (name, _) = path.rsplit('/').next()?.rsplit_once(':')?;
+    let is_plain = (1..=MODEL_MAX).contains(&name.len()) && name.bytes().all(|it| it.is_ascii_graphic());
+    is_plain.then(|| name.into())
 }
 
 impl ModelCall {

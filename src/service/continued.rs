@@ -2,7 +2,7 @@
 
 use super::Provost;
 use provost_base::task_command;
-use provost_domain::{AgentSession, ChangesState, Continued, Delegate, Principal, Task};
+use provost_domain::{AgentSession, ChangesState, Continued, Delegate, Principal, Scope, Task};
 
 impl Provost {
     /// Fills in the session with which a delegation goes on, with the folder and the branch of the earlier task, and says why it
@@ -32,9 +32,11 @@ impl Provost {
 /// The session of an earlier task, for a delegation that goes on with it.
 fn session_of(earlier: &Task, who: &Principal, verb: &Delegate) -> Result<AgentSession, String> {
     let (id, worker) = (earlier.id(), &earlier.order.worker);
-    if earlier.asked_by != *who.agent() && !who.operates() {
+    // A model that has left its name out goes by the user's, and is as little the user here as there where words are said.
+    let is_askers = earlier.asked_by == *who.agent() && !who.may(Scope::Operate);
+    if !is_askers && !who.operates() {
         return Err(format!(
-            "task {id} belongs to {}: only that agent and people can go on with it",
+            "task {id} belongs to {}: only that agent and people can go on with it; --as gives a name",
             earlier.asked_by
         ));
     }

@@ -146,8 +146,13 @@ impl Provost {
     ///
     /// # Errors
     /// A [`Refusal`]; then nothing has changed.
-    pub async fn leave(&self, who: &Principal, intents: bool) -> Result<HasLeft, Refusal> {
-        self.submit(who, Leave { intents }).await
+    pub async fn leave(
+        &self,
+        who: &Principal,
+        intents: bool,
+        process: Option<ProcessMark>,
+    ) -> Result<HasLeft, Refusal> {
+        self.submit(who, Leave { intents, process }).await
     }
 
     /// Live locks in the order of their first grants, with the moment at which they were so.

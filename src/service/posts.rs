@@ -99,6 +99,14 @@ impl Provost {
         self.submit(who, Publish { post, source: Source::Client }).await
     }
 
+    /// Asks what an agent's program asks in a form: the question's number, which is in the event of its answer.
+    ///
+    /// # Errors
+    /// A [`Refusal`]; then nothing has changed.
+    pub async fn ask_in_form(&self, who: &Principal, post: Post) -> Result<PostSeq, Refusal> {
+        self.submit(who, Publish { post, source: Source::Form }).await.map(|it| it.n)
+    }
+
     /// Gives an agent an inbox.
     ///
     /// # Errors

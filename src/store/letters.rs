@@ -34,7 +34,7 @@ pub struct StoredPost {
 impl StoredPost {
     /// A letter from the event that carries it; `None` for an event of another kind.
     pub fn of(n: PostSeq, event: Event) -> Option<Self> {
-        let EventKind::Published { n: own, post, proof } = event.kind else { return None };
+        let EventKind::Published { n: own, post, proof, .. } = event.kind else { return None };
         Some(Self { n, own, at: event.at, post, proof })
     }
 }

@@ -151,6 +151,8 @@ pub struct Waiter {
 pub struct Leave {
     /// Whether its intents are abandoned, too.
     pub intents: bool,
+    /// Release only the locks that end with this process: another one of the same name goes on.
+    pub pid: Option<u32>,
 }
 
 /// Answer to [`Leave`].

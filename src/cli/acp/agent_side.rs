@@ -18,9 +18,9 @@ use super::judge::{self, Asker, Checked};
 use super::message::{self, Id, Message, session_in};
 use super::proxy::{Done, Proxy};
 use super::question::{
-    About, INTERNAL, NO_MESSAGE, NO_PARAMS, PERMISSION, Question, Stage, TAKEN_BACK, Verdict, WRITE,
+    About, INTERNAL, NO_MESSAGE, NO_PARAMS, PERMISSION, Question, Stage, TAKEN_BACK, TERMINAL, Verdict, WRITE,
 };
-use provost_base::limits::{ACP_PROXY_LINE_BYTES_MAX, ACP_PROXY_QUESTIONS_MAX};
+use provost_base::limits::{ACP_PROXY_LINE_BYTES_MAX, ACP_PROXY_OPEN_MAX, ACP_PROXY_QUESTIONS_MAX};
 use provost_mcp::Outline;
 
 impl Proxy {
@@ -56,18 +56,27 @@ impl Proxy {
     fn of_agent(&mut self, line: Vec<u8>) {
         let Ok(message) = Message::read(&line) else { return };
         match (message.method.as_deref(), message.key()) {
-            (Some(method @ (PERMISSION | WRITE)), Some(key)) => {
+            (Some(method @ (PERMISSION | WRITE | TERMINAL)), Some(key)) => {
                 let method = method.to_owned();
                 self.ask(key, &message, &method, &line);
             }
+            (Some(method @ (PERMISSION | WRITE | TERMINAL)), None) => {
+                let why = format!("{method} has no id, so that its answer would reach nobody");
+                self.complain(&format!("what the agent says is not passed on: {why}"));
+            }
             (Some(_), Some(key)) => {
-                self.answered.remove(&key);
+                if let Some(why) = self.is_taken(&key) {
+                    let id = message.id.map_or("null", |it| it.get());
+                    return self.to_agent.send(message::failure(id, NO_MESSAGE, why, &Value::Null));
+                }
+                *self.passed.entry(key).or_default() += 1;
+                self.passed_count += 1;
                 self.to_editor.send(line);
             }
-            (Some("session/update"), None) => {
-                self.note(&message, line.len());
-                self.to_editor.send(line);
-            }
+            (Some("session/update"), None) => match self.note(&message, line.len()) {
+                Ok(()) => self.to_editor.send(line),
+                Err(why) => self.complain(&format!("what the agent says is not passed on: {why}")),
+            },
             (Some("$/cancel_request"), None) => {
                 let id = taken_back(&message);
                 match id.filter(|it| self.questions.contains_key(it)) {
@@ -77,21 +86,29 @@ impl Proxy {
             }
             (None, Some(key)) => {
                 let result = message.result.map(|it| it.get().to_owned());
+                let id = message.id.map_or("null", |it| it.get()).to_owned();
                 self.to_editor.send(line);
-                self.answer_of_agent(&key, result.as_deref());
+                self.answer_of_agent((&key, &id), result.as_deref());
             }
             _ => self.to_editor.send(line),
         }
     }
 
-    fn answer_of_agent(&mut self, key: &Id, result: Option<&str>) {
-        let Some(all) = self.open.get_mut(key) else { return };
-        let open = all.remove(0);
-        if all.is_empty() {
-            self.open.remove(key);
+    /// Why an id cannot be that of another request of the agent's: an answer would be one to either.
+    fn is_taken(&self, key: &Id) -> Option<&'static str> {
+        if self.questions.contains_key(key) {
+            return Some("Provost: a request with the same id waits already");
         }
-        self.open_count -= 1;
+        if self.answered.contains(key) {
+            return Some("Provost: the editor has not answered an earlier request with the same id");
+        }
+        (self.passed_count >= ACP_PROXY_OPEN_MAX).then_some("Provost: too many requests are open")
+    }
+
+    fn answer_of_agent(&mut self, (key, id): (&Id, &str), result: Option<&str>) {
+        let Some(open) = self.forget_open(key, id) else { return };
         if let (Some(asker), Some(result)) = (open.begins, result) {
+            self.learn_modes(result);
             if let Some(id) =
                 session_in(result).or_else(|| open.session.filter(|_| &*open.method != "session/fork"))
             {
@@ -105,9 +122,9 @@ impl Proxy {
             "session/prompt" => self.withdraw(&session),
             "session/close" | "session/delete" if result.is_some() => {
                 self.withdraw(&session);
-                if let Some(asker) = self.sessions.end(&session) {
+                if let Some((asker, what)) = self.sessions.end(&session) {
                     self.work.spawn(async move {
-                        judge::leave(asker).await;
+                        judge::leave(asker, what).await;
                         Done::Left
                     });
                 }
@@ -117,7 +134,10 @@ impl Proxy {
     }
 
     /// Notes what an update says of a call; what it writes without having asked is held as well, so that others hear of it.
-    fn note(&mut self, message: &Message<'_>, bytes: usize) {
+    ///
+    /// # Errors
+    /// Why another reader could take it for another update.
+    fn note(&mut self, message: &Message<'_>, bytes: usize) -> Result<(), String> {
         #[derive(Deserialize)]
         struct Params<'a> {
             #[serde(rename = "sessionId")]
@@ -130,27 +150,30 @@ impl Proxy {
             #[serde(rename = "sessionUpdate")]
             kind: String,
         }
-        let Ok(params) = serde_json::from_str::<Params<'_>>(message.params()) else { return };
+        message::clear_members(message.params(), &["sessionId", "update"])?;
+        let Ok(params) = serde_json::from_str::<Params<'_>>(message.params()) else { return Ok(()) };
+        message::clear_members(params.update.get(), &["sessionUpdate"])?;
         let is_call = serde_json::from_str::<Kind>(params.update.get())
             .is_ok_and(|it| matches!(it.kind.as_str(), "tool_call" | "tool_call_update"));
-        let Ok(update) = serde_json::from_str::<Value>(if is_call { params.update.get() } else { "null" })
-        else {
-            return;
-        };
         if !is_call {
-            return;
+            return Ok(());
         }
+        let update = message::known_object(params.update.get())?;
         let runs = update["status"] == "in_progress";
         let call = self.calls.note(&params.session, &update, bytes).filter(|_| runs).cloned();
         let Some(call) = call.filter(|it| matches!(provost_base::acp::kind(it), "edit" | "delete" | "move"))
         else {
-            return;
+            return Ok(());
         };
         let (asker, session) = (self.sessions.asker(Some(&params.session)), params.session);
         if self.work.len() < ACP_PROXY_QUESTIONS_MAX {
+            if let Some(known) = self.sessions.get(&session) {
+                known.takes(judge::paths(&call, &asker.cwd));
+            }
             let about = About::Permission { call, options: Vec::new() };
             self.work.spawn(async move { Done::Written(session, judge::take(about, asker).await) });
         }
+        Ok(())
     }
 
     pub(super) fn written(&mut self, session: &str, verdict: &Verdict) {
@@ -164,10 +187,17 @@ impl Proxy {
         let id: Box<str> = message.id.map_or("null", |it| it.get()).into();
         let session = message.session();
         let fail = |code, why: &str| message::failure(&id, code, &format!("Provost: {why}"), &Value::Null);
-        if self.questions.contains_key(&key) {
-            return self.to_agent.send(fail(NO_MESSAGE, "a request with the same id waits already"));
+        if let Id::Other(_) = &key {
+            let why =
+                "not all editors tell its id from others: name it by a text, or by a whole number below 2^53";
+            return self.to_agent.send(fail(NO_MESSAGE, why));
         }
-        self.answered.remove(&key);
+        if let Some(why) = self.is_taken(&key) {
+            return self.to_agent.send(message::failure(&id, NO_MESSAGE, why, &Value::Null));
+        }
+        if self.passed.contains_key(&key) {
+            return self.to_agent.send(fail(NO_MESSAGE, "a request with the same id is open already"));
+        }
         let call = call_of(message);
         let known =
             session.as_deref().zip(call.as_deref()).and_then(|(session, call)| self.calls.get(session, call));
@@ -187,6 +217,9 @@ impl Proxy {
         let session = question.session.as_deref().and_then(|it| self.sessions.judgement_begins(it));
         let granted = match (&question.about, session) {
             (About::Write { path, .. }, Some(session)) => session.uses_grant(path.as_ref()),
+            (About::Command { call }, Some(session)) => {
+                command_of(call).is_some_and(|it| session.uses_command(&it))
+            }
             _ => false,
         };
         let (about, asker, id) = (question.about.clone(), question.asker(), key.clone());
@@ -215,7 +248,7 @@ impl Proxy {
                 question.back = Some(back);
                 let shown = match &question.about {
                     About::Permission { .. } => question.for_this_use(),
-                    About::Write { .. } => {
+                    About::Write { .. } | About::Command { .. } => {
                         let (id, dialog) = question.dialog();
                         self.dialogs.insert(id, key.clone());
                         dialog
@@ -244,17 +277,25 @@ impl Proxy {
         let Some(question) = self.questions.get_mut(&key) else { return };
         let was_queued = question.back.is_some();
         question.hang_up();
-        let allowed = result.is_some_and(|it| match &question.about {
-            About::Permission { .. } => question.about.is_allowed_by(it),
-            About::Write { .. } => question.is_allowed_in_ours(it),
+        if let Some(Err(why)) = result.map(message::known_object) {
+            // What may be a yes to one reader and a no to another is none of both.
+            let cancelled = question.cancelled();
+            self.questions.remove(&key);
+            self.to_agent.send(cancelled);
+            return self.complain(&format!("an answer is not passed on to the agent: {why}"));
+        }
+        let allowed = result.is_some_and(|it| match question.about.is_permission() {
+            true => question.about.is_allowed_by(it),
+            false => question.is_allowed_in_ours(it),
         });
         // An option that the agent keeps for later was not shown where a rule asks.
         let is_kept = was_queued && result.is_some_and(|it| question.about.is_kept_by(it));
         match (allowed, line) {
             (true, line) => self.take(&key, line.filter(|_| !is_kept)),
             (false, Some(line)) => {
-                self.questions.remove(&key);
-                self.to_agent.send(line);
+                let Some(question) = self.questions.remove(&key) else { return };
+                let once = || question.answer(&Verdict::Denied("its person has not allowed it".into()));
+                self.to_agent.send(if is_kept { once() } else { line });
             }
             (false, None) => {
                 let why = "its person has not allowed it".to_owned();
@@ -296,14 +337,24 @@ impl Proxy {
     fn close(&mut self, key: &Id, verdict: &Verdict, answer: Option<Vec<u8>>) {
         let Some(question) = self.questions.remove(key) else { return };
         match (verdict, &question.about) {
-            (Verdict::Allowed, About::Write { .. }) => self.to_editor.send(question.line),
+            (Verdict::Allowed, About::Write { path, .. }) => {
+                if let Some(session) = question.session.as_deref().and_then(|it| self.sessions.get(it)) {
+                    session.takes(vec![question.cwd.join(path)]);
+                }
+                self.pass_question(key, question.line);
+            }
+            (Verdict::Allowed, About::Command { .. }) => self.pass_question(key, question.line),
             (Verdict::Allowed, About::Permission { call, .. }) => {
                 // A yes to reading or running something is none to writing it.
                 let writes = judge::is_write(call);
                 let paths = if writes { judge::paths(call, &question.cwd) } else { Vec::new() };
                 self.to_agent.send(answer.unwrap_or_else(|| question.answer(verdict)));
                 if let Some(session) = question.session.as_deref().and_then(|it| self.sessions.get(it)) {
+                    if provost_base::acp::writes(call) {
+                        session.takes(judge::paths(call, &question.cwd));
+                    }
                     session.grant(paths);
+                    command_of(call).into_iter().for_each(|it| session.grant_command(it));
                 }
             }
             (Verdict::Denied(why), _) => {
@@ -313,6 +364,13 @@ impl Proxy {
                 }
             }
         }
+    }
+
+    /// A request that was judged passes, and is the editor's to answer.
+    fn pass_question(&mut self, key: &Id, line: Vec<u8>) {
+        *self.passed.entry(key.clone()).or_default() += 1;
+        self.passed_count += 1;
+        self.to_editor.send(line);
     }
 
     /// The editor's dialog is about nothing any more. One that is answered all the same is not heard.
@@ -379,8 +437,9 @@ impl Proxy {
         question.hang_up();
         let is_ours = self.dialogs.values().any(|it| it == key);
         if question.stage == Stage::Shown && !is_ours {
-            // The editor has the request, and answers it.
-            return self.to_editor.send(line);
+            // The editor has the request, and answers it. A yes that it gives meanwhile is to nothing.
+            self.to_editor.send(line);
+            self.answered.insert(key.clone());
         }
         self.to_agent.send(message::failure(
             &question.id,
@@ -394,6 +453,7 @@ impl Proxy {
                 self.goes_on(question.session);
             }
             Stage::Taking => question.stop(),
+            Stage::Shown if !is_ours => {}
             Stage::Shown => {
                 self.questions.insert(key.clone(), question);
                 self.take_from_editor(key);
@@ -421,13 +481,19 @@ impl Proxy {
                 let key = serde_json::from_str::<&RawValue>(&id).map(Id::of);
                 if let Some(key) = key.ok().filter(|it| self.open.contains_key(it)) {
                     self.to_editor.send(message::failure(&id, INTERNAL, &why, &Value::Null));
-                    self.answer_of_agent(&key, None);
+                    self.answer_of_agent((&key, &id), None);
                 }
             }
             Some(id) if !is_told => self.to_agent.send(message::failure(&id, NO_MESSAGE, &why, &Value::Null)),
             _ => {}
         }
     }
+}
+
+/// The line of a call's command, as it is compared: a shell's line stands for itself.
+fn command_of(call: &Value) -> Option<String> {
+    let command = call["rawInput"].get("command").or_else(|| call["rawInput"].get("cmd"))?;
+    crate::hooks::line_of(command)
 }
 
 /// The call that a permission request is about.

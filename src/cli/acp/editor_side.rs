@@ -1,17 +1,19 @@
 //! What the editor says: it begins sessions, answers questions and cancels turns; everything else passes.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::judge;
 use super::message::{self, Id, Message};
-use super::proxy::{Done, Open, Proxy};
-use super::question::{INTERNAL, NO_MESSAGE, Stage};
+use super::proxy::{Done, Open, Proxy, Switch};
+use super::question::{INTERNAL, NO_MESSAGE, NO_PARAMS, Stage, Verdict};
 use super::setup::{METHODS, Setup, with_our_server};
-use provost_base::limits::{ACP_PROXY_LINE_BYTES_MAX, ACP_PROXY_OPEN_MAX};
+use provost_base::limits::{ACP_PROXY_LINE_BYTES_MAX, ACP_PROXY_OPEN_MAX, ACP_PROXY_SESSIONS_MAX};
 use provost_mcp::Outline;
 
 /// The code for a line that is no JSON.
 const NO_JSON: i64 = -32_700;
+/// The most options of one session that set modes.
+const MODE_OPTIONS_MAX: usize = 16;
 
 impl Proxy {
     pub(super) fn editor_says(&mut self, line: Vec<u8>) {
@@ -27,15 +29,22 @@ impl Proxy {
                 let (method, id) = (method.to_owned(), message.id.map_or("null", |it| it.get()).to_owned());
                 let session = message.session();
                 let setup = METHODS.contains(&method.as_str()).then(|| Setup::of(&message, &method));
-                let refusal = if self.open_count >= ACP_PROXY_OPEN_MAX {
-                    Some("too many requests are open")
-                } else if setup.is_some() && self.sessions.is_full() {
-                    Some("too many sessions are open; close one")
-                } else {
-                    None
-                };
-                if let Some(why) = refusal {
+                if let Some(why) = self.is_full(setup.is_some()) {
                     return self.to_editor.send(message::failure(&id, INTERNAL, why, &Value::Null));
+                }
+                match self.mode_of(&message) {
+                    Err(why) => {
+                        return self.to_editor.send(message::failure(&id, NO_PARAMS, &why, &Value::Null));
+                    }
+                    Ok(Some(mode)) => {
+                        let switch = Switch { line, id: Some((key.clone(), id.as_str().into())) };
+                        self.judge_switch(switch, session.as_deref(), mode);
+                        return self.note_open(
+                            key,
+                            Open { id: id.into(), method: method.into(), session, begins: None },
+                        );
+                    }
+                    Ok(None) => {}
                 }
                 let begins = setup.map(|it| self.sessions.begun(it.takes_up.as_deref(), it.cwd.as_deref()));
                 if let Some(asker) = begins.clone() {
@@ -47,10 +56,16 @@ impl Proxy {
                 } else {
                     self.to_agent.send(line);
                 }
-                let open = Open { id: id.into(), method: method.into(), session, begins };
-                self.open.entry(key).or_default().push(open);
-                self.open_count += 1;
+                self.note_open(key, Open { id: id.into(), method: method.into(), session, begins });
             }
+            (Some("session/set_mode" | "session/set_config_option"), None) => match self.mode_of(&message) {
+                Ok(None) => self.to_agent.send(line),
+                Ok(Some(mode)) => {
+                    let session = message.session();
+                    self.judge_switch(Switch { line, id: None }, session.as_deref(), mode);
+                }
+                Err(why) => self.complain(&format!("not passed on to the agent: {why}")),
+            },
             (Some("session/cancel"), None) => {
                 let session = message.session();
                 self.to_agent.send(line);
@@ -64,6 +79,80 @@ impl Proxy {
             }
             _ => self.to_agent.send(line),
         }
+    }
+
+    /// Why no request more is taken on.
+    fn is_full(&self, begins: bool) -> Option<&'static str> {
+        if self.open_count >= ACP_PROXY_OPEN_MAX {
+            return Some("too many requests are open");
+        }
+        (begins && self.sessions.is_full()).then_some("too many sessions are open; close one")
+    }
+
+    fn note_open(&mut self, key: Id, open: Open) {
+        self.open.entry(key).or_default().push(open);
+        self.open_count += 1;
+    }
+
+    /// The mode that a request of the editor's sets.
+    ///
+    /// # Errors
+    /// Why that cannot be told.
+    fn mode_of(&self, message: &Message<'_>) -> Result<Option<String>, String> {
+        let text = |params: &Value, name: &str| {
+            params[name].as_str().map(str::to_owned).ok_or_else(|| format!("{name} is no text"))
+        };
+        match message.method.as_deref() {
+            Some("session/set_mode") => text(&message::known_object(message.params())?, "modeId").map(Some),
+            Some("session/set_config_option") => {
+                let params = message::known_object(message.params())?;
+                let is_mode = self.mode_options.contains(&text(&params, "configId")?);
+                if is_mode { text(&params, "value").map(Some) } else { Ok(None) }
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Learns by which options modes are set, from the answer that begins a session. ACP v1, "Session config options".
+    pub(super) fn learn_modes(&mut self, result: &str) {
+        let result: Value = serde_json::from_str(result).unwrap_or_default();
+        let options = result["configOptions"].as_array().into_iter().flatten();
+        let of_modes = options.filter(|it| it["category"] == "mode").filter_map(|it| it["id"].as_str());
+        for id in of_modes.take(MODE_OPTIONS_MAX) {
+            if self.mode_options.len() < ACP_PROXY_SESSIONS_MAX {
+                self.mode_options.insert(id.to_owned());
+            }
+        }
+    }
+
+    /// Rules are asked about a mode before the agent hears of it; the editor's next messages wait so long.
+    fn judge_switch(&mut self, switch: Switch, session: Option<&str>, mode: String) {
+        let asker = self.sessions.asker(session);
+        self.preparing = true;
+        self.work.spawn(async move { Done::MayBeSwitched(switch, judge::may_switch(asker, mode).await) });
+    }
+
+    pub(super) fn switched(&mut self, Switch { line, id }: Switch, verdict: &Verdict) {
+        let Verdict::Denied(why) = verdict else { return self.to_agent.send(line) };
+        match id {
+            Some((key, id)) => {
+                self.forget_open(&key, &id);
+                self.to_editor.send(message::failure(&id, INTERNAL, why, &json!({ "provost": "not-set" })));
+            }
+            None => self.complain(&format!("a mode is not set: {why}")),
+        }
+    }
+
+    /// A request is open no more; of those with one id, the one that is spelled so.
+    pub(super) fn forget_open(&mut self, key: &Id, id: &str) -> Option<Open> {
+        let all = self.open.get_mut(key)?;
+        let at = all.iter().position(|it| &*it.id == id).unwrap_or(0);
+        let open = all.remove(at);
+        if all.is_empty() {
+            self.open.remove(key);
+        }
+        self.open_count -= 1;
+        Some(open)
     }
 
     /// Adds our MCP server to a session that is to begin; the editor's next messages wait so long.
@@ -88,7 +177,16 @@ impl Proxy {
             // It was not shown yet, or is answered already.
             Some(Stage::Judged | Stage::Taking) => {}
             None if self.answered.remove(&key) => {}
-            None => self.to_agent.send(line),
+            None => {
+                if let Some(open) = self.passed.get_mut(&key) {
+                    self.passed_count -= 1;
+                    *open -= 1;
+                    if *open == 0 {
+                        self.passed.remove(&key);
+                    }
+                }
+                self.to_agent.send(line);
+            }
         }
     }
 

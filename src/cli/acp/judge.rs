@@ -1,6 +1,7 @@
 //! What is done about a question outside of the proxy's loop: working out what a call writes, asking the daemon's rules, waiting
 //! in the queue, taking leases, and giving them back.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use super::question::{About, Verdict};
-use crate::hooks::{Writes, obstacle, reachable};
+use crate::hooks::{Writes, names_in, obstacle, reachable};
 use crate::{CliError, RepoContext, out};
 use provost_api::wire;
 use provost_base::limits::{
@@ -81,7 +82,7 @@ async fn facts(about: &About, asker: &Asker) -> Result<Facts, CliError> {
     let worked_out = apart(most, move || {
         let here = here(&cwd)?;
         let writes = match &about {
-            About::Permission { call, .. } => Writes::of_call(call, &cwd, until),
+            About::Permission { call, .. } | About::Command { call } => Writes::of_call(call, &cwd, until),
             About::Write { path, content } => Writes::of_file(cwd.join(path), content),
         };
         Ok(Facts { here, writes })
@@ -133,7 +134,7 @@ async fn judged(
     let Facts { here, writes } = facts;
     let unruled = || match about {
         About::Permission { .. } => Checked::Person,
-        About::Write { .. } => Checked::Allowed,
+        About::Write { .. } | About::Command { .. } => Checked::Allowed,
     };
     let Some(client) = reachable(here, asker.agent.clone()).await? else { return Ok(unruled()) };
     if let Some(why) = obstacle(here, &asker.agent, writes, false, until).await? {
@@ -152,7 +153,7 @@ async fn judged(
         ("given", _) if about.can_be_allowed() => taken().await,
         ("denied", _) => Ok(Checked::Denied(no(&said))),
         ("waiting", _) => Ok(Checked::Queued(Box::new(Queued { client, question }))),
-        (_, About::Write { .. }) => taken().await,
+        (_, About::Write { .. } | About::Command { .. }) => taken().await,
         _ => Ok(Checked::Person),
     }
 }
@@ -165,7 +166,9 @@ fn no(said: &wire::Permission) -> String {
 
 fn question(about: &About, asker: &Asker, here: &RepoContext) -> wire::AskPermission {
     let (tool, arguments) = match about {
-        About::Permission { call, .. } => (acp::tool(call).to_owned(), acp::arguments(call)),
+        About::Permission { call, .. } | About::Command { call } => {
+            (acp::tool(call).to_owned(), acp::arguments(call))
+        }
         About::Write { path, content } => ("Write".into(), json!({ "file_path": path, "content": content })),
     };
     wire::AskPermission {
@@ -225,37 +228,114 @@ pub(super) async fn take(about: About, asker: Asker) -> Verdict {
     }
 }
 
+/// What is given back of an agent's.
+pub(super) enum Leaving {
+    /// All that it has: no other session goes by its name.
+    All,
+    /// What this process has taken for it: another one may go by its name, whose work goes on.
+    OfProcess,
+    /// What was taken for these files: another session of this process goes by its name.
+    Files(Vec<PathBuf>),
+}
+
 /// Gives back what a session has. Where no daemon runs, no agent holds anything for long.
-pub(super) async fn leave(asker: Asker) {
+pub(super) async fn leave(asker: Asker, what: Leaving) {
     let left = async {
         let cwd = asker.cwd.clone();
-        let here = apart(Duration::from_millis(ACP_PROXY_SETUP_MS_MAX), move || here(&cwd)).await;
-        let here = here.ok_or_else(|| CliError::of("its repository is not found in time"))??;
+        let most = Duration::from_millis(ACP_PROXY_SETUP_MS_MAX);
+        let found = apart(most, move || {
+            let here = here(&cwd)?;
+            let names = match &what {
+                Leaving::Files(paths) => paths.iter().flat_map(|it| names_in(&here, it)).collect(),
+                Leaving::All | Leaving::OfProcess => HashSet::new(),
+            };
+            Ok::<_, CliError>((here, what, names))
+        });
+        let found = found.await.ok_or_else(|| CliError::of("its repository is not found in time"))?;
+        let (here, what, names) = found?;
         let client = here.daemon(Some(asker.agent.clone())).await?;
-        client.leave(&wire::Leave { intents: true }).await?;
-        client.leave_crew(&wire::LeaveCrew { only_if_idle: false }).await?;
+        match what {
+            Leaving::All => {
+                client.leave(&wire::Leave { intents: true, pid: None }).await?;
+                client.leave_crew(&wire::LeaveCrew { only_if_idle: false }).await?;
+            }
+            Leaving::OfProcess => {
+                let pid = Some(std::process::id());
+                client.leave(&wire::Leave { intents: false, pid }).await?;
+            }
+            Leaving::Files(_) => release(&client, &names).await?,
+        }
         Ok::<_, CliError>(())
     };
     // What is left there ends with this process.
     let _unheard = tokio::time::timeout(Duration::from_millis(HOOK_MS_MAX), left).await;
 }
 
+/// Gives back the caller's locks in these files that end with this process.
+async fn release(client: &Client, files: &HashSet<String>) -> Result<(), CliError> {
+    let mine = client.locks(&wire::Whose { mine: true, ..wire::Whose::default() }).await?;
+    for it in mine.locks {
+        let file = it.symbol.split_once(':').map_or(it.symbol.as_str(), |(file, _)| file);
+        let is_ours = it.pid == Some(std::process::id());
+        if is_ours && (files.contains(file) || files.contains(&it.symbol)) {
+            let unlock = wire::Unlock { symbol: it.symbol, fence: Some(it.fence), ..wire::Unlock::default() };
+            client.unlock(&unlock).await?;
+        }
+    }
+    Ok(())
+}
+
+/// How it stands with a mode that a session's person sets.
+pub(super) enum Switching {
+    Settled(Verdict),
+    /// A rule asks: the queue has it now.
+    Queued(Box<Queued>),
+}
+
+/// Whether a session's person may set it to this mode. What no rule speaks of is the person's to choose.
+pub(super) async fn may_switch(asker: Asker, mode: String) -> Switching {
+    let until = Instant::now() + Duration::from_millis(HOOK_MS_MAX);
+    let asked = async {
+        let cwd = asker.cwd.clone();
+        let most = Duration::from_millis(ACP_PROXY_SETUP_MS_MAX);
+        let here = apart(most, move || here(&cwd)).await;
+        let here = here.ok_or_else(|| CliError::of("its repository is not found in time"))??;
+        let Some(client) = reachable(&here, asker.agent.clone()).await? else { return Ok(None) };
+        let call = json!({ "kind": "switch_mode", "rawInput": { "mode": mode } });
+        let question = question(&About::Command { call }, &asker, &here);
+        let said =
+            client.ask_permission(&wire::AskPermission { wait_ms: Some(0), ..question.clone() }).await?;
+        Ok::<_, CliError>(Some((client, question, said)))
+    };
+    Switching::Settled(match tokio::time::timeout_at(until.into(), asked).await {
+        Ok(Ok(Some((client, question, said)))) => match said.state.as_str() {
+            "denied" => Verdict::Denied(no(&said)),
+            "waiting" => return Switching::Queued(Box::new(Queued { client, question })),
+            _ => Verdict::Allowed,
+        },
+        Ok(Ok(None)) => Verdict::Allowed,
+        Ok(Err(error)) => Verdict::Denied(format!("Provost could not ask its rules: {}", error.in_short())),
+        Err(_) => Verdict::Denied("Provost's daemon did not answer in time".into()),
+    })
+}
+
+/// Waits for the queue's answer about a mode.
+pub(super) async fn switch_in_queue(queued: Queued) -> Verdict {
+    let (_stays, back) = oneshot::channel();
+    let answered = wait_in_queue(queued, back).await;
+    answered.unwrap_or_else(|| Verdict::Denied("no person has answered it".into()))
+}
+
 /// Whether a call says of itself that it writes, and nothing else.
 pub(super) fn is_write(call: &Value) -> bool {
-    let has_diff = call["content"].as_array().into_iter().flatten().any(|it| it["type"] == "diff");
     match acp::kind(call) {
-        "edit" | "delete" | "move" => true,
         "read" | "search" | "execute" | "fetch" | "think" | "switch_mode" => false,
-        _ => has_diff,
+        _ => acp::writes(call),
     }
 }
 
 /// The paths that a call names, from its session's folder.
 pub(super) fn paths(call: &Value, cwd: &Path) -> Vec<PathBuf> {
-    let diffs = call["content"].as_array().into_iter().flatten();
-    let named = diffs.chain(call["locations"].as_array().into_iter().flatten());
-    let named = named.filter_map(|it| it["path"].as_str()).map(|it| cwd.join(it));
-    let raw =
-        ["file_path", "filePath", "filepath"].into_iter().filter_map(|it| call["rawInput"][it].as_str());
-    named.chain(raw.map(|it| cwd.join(it))).collect()
+    let of_diffs = acp::diffs(call).filter_map(|it| it["path"].as_str());
+    of_diffs.chain(acp::places(call)).chain(acp::named(call)).map(|it| cwd.join(it)).collect()
 }

@@ -26,12 +26,12 @@ pub(super) struct Message<'a> {
 /// The members of a message.
 const MEMBERS: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "error"];
 
-/// An id as it is compared: peers may spell the same one in other ways.
+/// An id as it is compared: peers may spell the same one in other ways, or keep it under its text.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Id {
     Number(i64),
     Text(Box<str>),
-    /// Anything else, as it is spelled.
+    /// Anything else, as it is spelled: none, or a number that not all peers can tell from its neighbours.
     Other(Box<str>),
 }
 
@@ -88,11 +88,14 @@ pub(super) fn session_in(text: &str) -> Option<String> {
 impl Id {
     pub(super) fn of(raw: &RawValue) -> Self {
         match serde_json::from_str(raw.get()) {
-            Ok(Value::String(text)) => Self::Text(text.into()),
+            Ok(Value::String(text)) => match text.parse::<i64>() {
+                Ok(number) if is_exact(number) && number.to_string() == text => Self::Number(number),
+                _ => Self::Text(text.into()),
+            },
             Ok(Value::Number(number)) => match (number.as_i64(), number.as_f64()) {
-                (Some(number), _) => Self::Number(number),
+                (Some(number), _) if is_exact(number) => Self::Number(number),
                 // As a peer spells it that has no other numbers.
-                (None, Some(number)) if number.fract() == 0.0 && number.abs() < 9e15 => {
+                (None, Some(number)) if number.fract() == 0.0 && is_exact(number as i64) => {
                     Self::Number(number as i64)
                 }
                 _ => Self::Other(raw.get().into()),
@@ -137,6 +140,11 @@ impl<'de> Deserialize<'de> for Message<'de> {
         }
         from.deserialize_map(Members)
     }
+}
+
+/// Whether every peer tells a number from its neighbours, also one that has no other numbers than those of JavaScript.
+fn is_exact(number: i64) -> bool {
+    number.unsigned_abs() < 1 << 53
 }
 
 /// A text that is borrowed where it has no escapes.
@@ -209,6 +217,91 @@ pub(super) fn plain_object(text: &str) -> Result<Value, String> {
         Ok(_) => Err("its parameters are no object".into()),
         Err(err) => Err(format!("its parameters cannot be read: {err}")),
     }
+}
+
+/// The same for parameters and results whose members are known by name: none of them is there in another case either.
+///
+/// # Errors
+/// Why it is none.
+pub(super) fn known_object(text: &str) -> Result<Value, String> {
+    let object = plain_object(text)?;
+    checked_case(&object)?;
+    Ok(object)
+}
+
+/// The members that are read by name, at any depth but within a tool's own arguments.
+const KNOWN: [&str; 24] = [
+    "sessionId",
+    "update",
+    "sessionUpdate",
+    "toolCall",
+    "toolCallId",
+    "kind",
+    "status",
+    "content",
+    "locations",
+    "path",
+    "type",
+    "oldText",
+    "newText",
+    "rawInput",
+    "title",
+    "name",
+    "options",
+    "optionId",
+    "outcome",
+    "command",
+    "args",
+    "cwd",
+    "modeId",
+    "configId",
+];
+
+fn checked_case(value: &Value) -> Result<(), String> {
+    match value {
+        Value::Object(members) => members.iter().try_for_each(|(name, value)| {
+            if KNOWN.iter().any(|it| *it != name && it.eq_ignore_ascii_case(name)) {
+                return Err("a member differs from a known one by case alone".to_owned());
+            }
+            // Tools name their arguments as they like.
+            if matches!(name.as_str(), "rawInput" | "rawOutput" | "_meta") {
+                Ok(())
+            } else {
+                checked_case(value)
+            }
+        }),
+        Value::Array(items) => items.iter().try_for_each(checked_case),
+        _ => Ok(()),
+    }
+}
+
+/// Whether the members of an object, and of one of them, are there once and in no other case. Reads no further.
+///
+/// # Errors
+/// Why not.
+pub(super) fn clear_members(text: &str, known: &[&str]) -> Result<(), String> {
+    struct Names<'k>(&'k [&'k str]);
+    impl<'de> Visitor<'de> for Names<'_> {
+        type Value = ();
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+            let mut seen = vec![false; self.0.len()];
+            while let Some(Name(name)) = map.next_key()? {
+                map.next_value::<IgnoredAny>()?;
+                let Some(at) = self.0.iter().position(|it| name.eq_ignore_ascii_case(it)) else { continue };
+                if self.0[at] != name || std::mem::replace(&mut seen[at], true) {
+                    return Err(A::Error::custom("a member is there twice, or differs by case alone"));
+                }
+            }
+            Ok(())
+        }
+    }
+    let mut from = serde_json::Deserializer::from_str(text);
+    from.deserialize_map(Names(known)).map_err(|err| format!("its parameters cannot be read: {err}"))
 }
 
 /// A message of ours, as a line.

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::process::Child;
 use tokio::task::{JoinError, JoinSet};
 
-use super::judge::{self, Asker, Checked};
+use super::judge::{self, Asker, Checked, Switching};
 use super::lines::{Lines, Said};
 use super::message::{self, Id};
 use super::outlet::Outlet;
@@ -34,6 +34,8 @@ use provost_base::limits::{
 const UNREAD_MAX: usize = ACP_PROXY_UNREAD_BYTES_MAX + 2 * ACP_PROXY_LINE_BYTES_MAX;
 /// How long output of an agent that has ended is waited for: what it has started may keep it open.
 const LAST_WORDS: Duration = Duration::from_millis(500);
+/// Requests that were answered in the editor's stead and whose ids are kept until its own answer comes.
+const LATE_MAX: usize = 8 * ACP_PROXY_QUESTIONS_MAX;
 /// How long an editor is waited for that does not read its last messages.
 const LAST_READ: Duration = Duration::from_secs(2);
 
@@ -57,8 +59,19 @@ pub(super) enum Done {
     Taken(Id, Verdict, Option<Vec<u8>>),
     /// What the agent writes without having asked was taken; otherwise a sentence for its person.
     Written(String, Verdict),
+    /// Rules were asked about a mode that is to be set.
+    MayBeSwitched(Switch, Switching),
+    /// It may be set, or not; with the request.
+    Switched(Switch, Verdict),
     /// A session has given back what it had.
     Left,
+}
+
+/// A request of the editor's to set a session's mode.
+pub(super) struct Switch {
+    pub(super) line: Vec<u8>,
+    /// Its id, to compare it and as it is spelled; `None` for one that is told.
+    pub(super) id: Option<(Id, Box<str>)>,
 }
 
 pub(super) struct Proxy {
@@ -72,6 +85,11 @@ pub(super) struct Proxy {
     /// The ids of dialogs of ours, with the question that each is about.
     pub(super) dialogs: HashMap<Id, Id>,
     pub(super) answered: Answered,
+    /// Requests of the agent's that have passed and that the editor has not answered, by id.
+    pub(super) passed: HashMap<Id, usize>,
+    pub(super) passed_count: usize,
+    /// The options by which the editor sets modes.
+    pub(super) mode_options: HashSet<String>,
     pub(super) work: JoinSet<Done>,
     /// Whether a request is prepared for which the editor's next messages wait.
     pub(super) preparing: bool,
@@ -92,10 +110,14 @@ impl Answered {
         if self.known.insert(id.clone()) {
             self.order.push_back(id);
         }
-        while self.known.len() > ACP_PROXY_QUESTIONS_MAX {
+        while self.known.len() > LATE_MAX {
             let Some(oldest) = self.order.pop_front() else { return };
             self.known.remove(&oldest);
         }
+    }
+
+    pub(super) fn contains(&self, id: &Id) -> bool {
+        self.known.contains(id)
     }
 
     pub(super) fn remove(&mut self, id: &Id) -> bool {
@@ -142,6 +164,9 @@ pub(super) async fn serve(
         questions: HashMap::new(),
         dialogs: HashMap::new(),
         answered: Answered::default(),
+        passed: HashMap::new(),
+        passed_count: 0,
+        mode_options: HashSet::new(),
         work: JoinSet::new(),
         preparing: false,
         program: ours,
@@ -213,6 +238,16 @@ impl Proxy {
             Done::Queue(id, verdict) => self.answered_in_queue(&id, verdict),
             Done::Taken(id, verdict, answer) => self.taken(&id, &verdict, answer),
             Done::Written(session, verdict) => self.written(&session, &verdict),
+            Done::MayBeSwitched(switch, Switching::Settled(verdict)) => {
+                self.preparing = false;
+                self.switched(switch, &verdict);
+            }
+            Done::MayBeSwitched(switch, Switching::Queued(queued)) => {
+                self.preparing = false;
+                let waits = async move { Done::Switched(switch, judge::switch_in_queue(*queued).await) };
+                self.work.spawn(waits);
+            }
+            Done::Switched(switch, verdict) => self.switched(switch, &verdict),
             Done::Left => {}
         }
     }
@@ -273,7 +308,7 @@ impl Proxy {
             out::note(format!("provost: {why}"));
         }
         let mut leaving = JoinSet::new();
-        askers.into_iter().for_each(|it| drop(leaving.spawn(judge::leave(it))));
+        askers.into_iter().for_each(|(it, what)| drop(leaving.spawn(judge::leave(it, what))));
         let _unread = tokio::time::timeout(LAST_READ, to_editor.close()).await;
         while leaving.join_next().await.is_some() {}
         if by_editor { DONE } else { FAILED }

@@ -1,5 +1,6 @@
 //! A request of the agent's that is judged: for permission, or to write a file through the editor.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use serde::Deserialize;
@@ -9,9 +10,9 @@ use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
 use super::judge::Asker;
-use super::message::{self, Id, Message, plain_object};
+use super::message::{self, Id, Message, known_object};
 use super::setup::{place, spliced};
-use provost_base::AgentId;
+use provost_base::{AgentId, shell_word};
 
 /// The code for a request that its asker has taken back. ACP v1, "Cancellation".
 pub(super) const TAKEN_BACK: i64 = -32_800;
@@ -25,6 +26,7 @@ pub(super) const INTERNAL: i64 = -32_603;
 /// The methods that are judged.
 pub(super) const PERMISSION: &str = "session/request_permission";
 pub(super) const WRITE: &str = "fs/write_text_file";
+pub(super) const TERMINAL: &str = "terminal/create";
 
 /// The options of a dialog of ours.
 const YES: &str = "allow";
@@ -55,6 +57,8 @@ pub(super) enum About {
     Permission { call: Value, options: Vec<(String, String)> },
     /// A file is to be written.
     Write { path: String, content: String },
+    /// A command is to be run by the editor: as a call of a tool.
+    Command { call: Value },
 }
 
 /// How far a question is.
@@ -82,7 +86,10 @@ impl About {
     /// # Errors
     /// Why it cannot be understood.
     pub(super) fn read(message: &Message<'_>, method: &str, known: Option<&Value>) -> Result<Self, String> {
-        let params = plain_object(message.params())?;
+        let params = known_object(message.params())?;
+        if method == TERMINAL {
+            return command(&params).map(|call| Self::Command { call });
+        }
         if method == WRITE {
             let text = |name: &str| {
                 params[name].as_str().map(str::to_owned).ok_or_else(|| format!("{name} is no text"))
@@ -97,31 +104,48 @@ impl About {
         let mut call = known.cloned().unwrap_or_else(|| json!({}));
         provost_base::acp::merge(&mut call, &params["toolCall"]);
         let options = params["options"].as_array().into_iter().flatten();
-        let option =
-            |it: &Value| Some((it["kind"].as_str()?.to_owned(), it["optionId"].as_str()?.to_owned()));
-        Ok(Self::Permission { call, options: options.filter_map(option).collect() })
+        let option = |it: &Value| Some((kind_of(it)?, it["optionId"].as_str()?.to_owned()));
+        let options: Vec<(String, String)> = options.filter_map(option).collect();
+        let mut ids = HashSet::new();
+        if !options.iter().all(|(_, id)| ids.insert(id)) {
+            return Err("two options have one id".into());
+        }
+        Ok(Self::Permission { call, options })
+    }
+
+    /// What a yes is to be given for, as a call of a tool.
+    pub(super) fn call(&self) -> Option<&Value> {
+        match self {
+            Self::Permission { call, .. } | Self::Command { call } => Some(call),
+            Self::Write { .. } => None,
+        }
+    }
+
+    /// Whether the agent asks its person, and not the editor to do something.
+    pub(super) fn is_permission(&self) -> bool {
+        matches!(self, Self::Permission { .. })
     }
 
     /// Whether the agent can be told yes for this one use.
     pub(super) fn can_be_allowed(&self) -> bool {
         match self {
             Self::Permission { options, .. } => options.iter().any(|(kind, _)| kind == "allow_once"),
-            Self::Write { .. } => true,
+            Self::Write { .. } | Self::Command { .. } => true,
         }
     }
 
     /// Whether an answer to the agent's dialog chooses an option for later uses as well.
     pub(super) fn is_kept_by(&self, result: &str) -> bool {
         let Self::Permission { options, .. } = self else { return false };
-        let chosen = serde_json::from_str::<Value>(result).unwrap_or_default();
+        let chosen = known_object(result).unwrap_or_default();
         let chosen = chosen.pointer("/outcome/optionId").and_then(Value::as_str);
-        options.iter().any(|(kind, id)| Some(id.as_str()) == chosen && kind.trim().ends_with("_always"))
+        options.iter().any(|(kind, id)| Some(id.as_str()) == chosen && kind.ends_with("_always"))
     }
 
     /// Whether an answer to the agent's dialog says yes.
     pub(super) fn is_allowed_by(&self, result: &str) -> bool {
         let Self::Permission { options, .. } = self else { return false };
-        let Ok(result) = serde_json::from_str::<Value>(result) else { return false };
+        let Ok(result) = known_object(result) else { return false };
         let chosen = result.pointer("/outcome/optionId").and_then(Value::as_str);
         let kind = options.iter().find(|(_, id)| Some(id.as_str()) == chosen).map(|(kind, _)| kind.as_str());
         // What is chosen and is none of the options may be a yes.
@@ -150,18 +174,16 @@ impl Question {
     /// A dialog of ours about a write that a rule asks about, and its id.
     pub(super) fn dialog(&self) -> (Id, Vec<u8>) {
         let id = format!("provost-{}", uuid::Uuid::new_v4());
-        let (path, content) = match &self.about {
-            About::Write { path, content } => (path.as_str(), content.as_str()),
-            About::Permission { .. } => ("", ""),
+        let mut call = match &self.about {
+            About::Write { path, content } => json!({
+                "title": format!("Write {path}"),
+                "kind": "edit",
+                "locations": [{ "path": path }],
+                "content": [{ "type": "diff", "path": path, "oldText": null, "newText": content }],
+            }),
+            About::Permission { call, .. } | About::Command { call } => call.clone(),
         };
-        let call = json!({
-            "toolCallId": id,
-            "title": format!("Write {path}"),
-            "kind": "edit",
-            "status": "pending",
-            "locations": [{ "path": path }],
-            "content": [{ "type": "diff", "path": path, "oldText": null, "newText": content }],
-        });
+        (call["toolCallId"], call["status"]) = (json!(id), json!("pending"));
         let options = json!([
             { "optionId": YES, "name": "Allow", "kind": "allow_once" },
             { "optionId": NO, "name": "Reject", "kind": "reject_once" },
@@ -173,7 +195,7 @@ impl Question {
 
     /// Whether an answer to such a dialog says yes.
     pub(super) fn is_allowed_in_ours(&self, result: &str) -> bool {
-        let result: Value = serde_json::from_str(result).unwrap_or_default();
+        let result = known_object(result).unwrap_or_default();
         result.pointer("/outcome/optionId").is_some_and(|it| it == YES)
     }
 
@@ -196,9 +218,10 @@ impl Question {
                 }
                 message::answer(&self.id, &result)
             }
-            About::Write { .. } => {
+            About::Write { .. } | About::Command { .. } => {
                 let why = why.map_or("it was not allowed", String::as_str);
-                message::failure(&self.id, INTERNAL, why, &json!({ "provost": "not-written" }))
+                let what = if self.about.call().is_some() { "not-run" } else { "not-written" };
+                message::failure(&self.id, INTERNAL, why, &json!({ "provost": what }))
             }
         }
     }
@@ -209,7 +232,7 @@ impl Question {
             About::Permission { .. } => {
                 message::answer(&self.id, &json!({ "outcome": { "outcome": "cancelled" } }))
             }
-            About::Write { .. } => {
+            About::Write { .. } | About::Command { .. } => {
                 message::failure(&self.id, TAKEN_BACK, "the turn was cancelled", &Value::Null)
             }
         }
@@ -234,6 +257,43 @@ impl Question {
     }
 }
 
+/// The kind of an option, in whatever case.
+fn kind_of(option: &Value) -> Option<String> {
+    Some(option["kind"].as_str()?.trim().to_ascii_lowercase())
+}
+
+/// The call that the editor is to run. ACP v1, "Terminals".
+fn command(params: &Value) -> Result<Value, String> {
+    let program =
+        params["command"].as_str().filter(|it| !it.trim().is_empty()).ok_or("command is no text")?;
+    let words = match &params["args"] {
+        Value::Null => Some(Vec::new()),
+        Value::Array(words) => words.iter().map(Value::as_str).collect(),
+        _ => None,
+    };
+    let words: Vec<&str> = words.ok_or("args are no texts")?;
+    // A shell's line is read as that, and a program without words may be one.
+    let line = match words[..] {
+        [] => json!(program),
+        [flags, _] if flags.starts_with('-') && flags.ends_with('c') => {
+            json!([&[program], &words[..]].concat())
+        }
+        _ => json!(
+            [&[program], &words[..]].concat().iter().map(|it| shell_word(it)).collect::<Vec<_>>().join(" ")
+        ),
+    };
+    let title = [&[program], &words[..]].concat().join(" ");
+    let mut raw = json!({ "command": line });
+    if let Some(cwd) = params["cwd"].as_str() {
+        raw["cwd"] = json!(cwd);
+    }
+    // What a variable makes of a command is not known.
+    if params["env"].as_array().is_some_and(|it| !it.is_empty()) {
+        raw["env"] = params["env"].clone();
+    }
+    Ok(json!({ "kind": "execute", "title": title, "rawInput": raw }))
+}
+
 fn without_always(line: &[u8]) -> Option<Vec<u8>> {
     #[derive(Deserialize)]
     struct Params<'a> {
@@ -245,7 +305,7 @@ fn without_always(line: &[u8]) -> Option<Vec<u8>> {
     let all: Vec<&RawValue> = serde_json::from_str(params.options.get()).ok()?;
     let is_once = |it: &&&RawValue| {
         let option: Value = serde_json::from_str(it.get()).unwrap_or_default();
-        !option["kind"].as_str().is_some_and(|it| it.ends_with("_always"))
+        !kind_of(&option).is_some_and(|it| it.ends_with("_always"))
     };
     let kept: Vec<&str> = all.iter().filter(is_once).map(|it| it.get()).collect();
     if kept.len() == all.len() || kept.is_empty() {

@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::judge::Asker;
+use super::judge::{Asker, Leaving};
 use provost_base::limits::{ACP_PROXY_CALLS_BYTES_MAX, ACP_PROXY_CALLS_MAX, ACP_PROXY_SESSIONS_MAX};
-use provost_base::{AgentId, acp};
-use provost_mcp::agent_of;
+use provost_base::{AgentId, Digest, acp};
 
 /// Files of a session that a permission was given for and that were not written yet.
 const GRANTED_MAX: usize = 256;
+/// Files of a session that are given back at its end; those beyond are at the program's.
+const TAKEN_MAX: usize = 4_096;
 
 pub(super) struct Session {
     pub(super) asker: Asker,
@@ -19,6 +20,10 @@ pub(super) struct Session {
     judged: usize,
     pub(super) waiting: VecDeque<Vec<u8>>,
     granted: HashSet<PathBuf>,
+    /// Commands that a permission was given for and that were not run yet.
+    may_run: HashSet<String>,
+    /// Files that were taken for it.
+    taken: HashSet<PathBuf>,
 }
 
 pub(super) struct Sessions {
@@ -35,10 +40,18 @@ pub(super) struct Sessions {
     judged: usize,
 }
 
+/// Digits of a session's name. Ids are chosen by agents, so that a part of one would be another one's name.
+const NAME_DIGITS: usize = 16;
+
 /// A name for a session that has no id yet.
 pub(super) fn new_name() -> AgentId {
-    let id = uuid::Uuid::new_v4().simple().to_string();
-    AgentId::parse(&format!("acp-{}", &id[..8])).expect("a plain word")
+    named_by(uuid::Uuid::new_v4().as_bytes())
+}
+
+fn named_by(id: &[u8]) -> AgentId {
+    let digest = Digest::of(id).to_string();
+    let digits = digest.rsplit(':').next().unwrap_or_default();
+    AgentId::parse(&format!("acp-{}", &digits[..NAME_DIGITS])).expect("a plain word")
 }
 
 impl Sessions {
@@ -50,7 +63,7 @@ impl Sessions {
     /// As whom a session will speak that a request begins or takes up.
     pub(super) fn begun(&self, takes_up: Option<&str>, cwd: Option<&Path>) -> Asker {
         let known = takes_up.and_then(|it| self.known.get(it)).map(|it| it.asker.agent.clone());
-        let by_id = || takes_up.and_then(|it| agent_of("acp", it));
+        let by_id = || takes_up.map(|it| named_by(it.as_bytes()));
         let agent = self.named.clone().or(known).or_else(by_id).unwrap_or_else(new_name);
         Asker { agent, cwd: cwd.unwrap_or(&self.cwd).to_owned() }
     }
@@ -119,27 +132,42 @@ impl Sessions {
         self.judged > 0
     }
 
-    /// A session has ended; who is to give back what it has, unless another one goes by the same name.
-    pub(super) fn end(&mut self, id: &str) -> Option<Asker> {
+    /// A session has ended; who is to give back what it has. Of a name that other sessions go by, or another program may, that is
+    /// what was taken for this session alone.
+    pub(super) fn end(&mut self, id: &str) -> Option<(Asker, Leaving)> {
         let ended = self.known.remove(id)?;
         self.judged -= ended.judged;
         self.waiting_bytes -= ended.waiting.iter().map(Vec::len).sum::<usize>();
-        let is_shared = self.known.values().any(|it| it.asker.agent == ended.asker.agent);
-        (!is_shared).then_some(ended.asker)
+        let others = || self.known.values().filter(|it| it.asker.agent == ended.asker.agent);
+        if self.named.is_none() && others().next().is_none() {
+            return Some((ended.asker, Leaving::All));
+        }
+        let is_its_alone = |it: &&PathBuf| !others().any(|other| other.taken.contains(*it));
+        let files = ended.taken.iter().filter(is_its_alone).cloned().collect();
+        Some((ended.asker, Leaving::Files(files)))
     }
 
-    /// All agents that may hold something, each once.
-    pub(super) fn all(&self) -> Vec<Asker> {
+    /// All agents that may hold something, each once, and what each gives back when this process ends.
+    pub(super) fn all(&self) -> Vec<(Asker, Leaving)> {
         let own = Asker { agent: self.own.clone(), cwd: self.cwd.clone() };
         let mut seen = HashSet::new();
         let all = self.known.values().map(|it| it.asker.clone()).chain([own]);
-        all.filter(|it| seen.insert((it.agent.clone(), it.cwd.clone()))).collect()
+        let all = all.filter(|it| seen.insert((it.agent.clone(), it.cwd.clone())));
+        let what = || if self.named.is_some() { Leaving::OfProcess } else { Leaving::All };
+        all.map(|it| (it, what())).collect()
     }
 }
 
 impl Session {
     fn of(asker: Asker) -> Self {
-        Self { asker, judged: 0, waiting: VecDeque::new(), granted: HashSet::new() }
+        Self {
+            asker,
+            judged: 0,
+            waiting: VecDeque::new(),
+            granted: HashSet::new(),
+            may_run: HashSet::new(),
+            taken: HashSet::new(),
+        }
     }
 
     /// A tool may write these files: the write itself is not asked about once more.
@@ -153,6 +181,25 @@ impl Session {
     pub(super) fn uses_grant(&mut self, path: &Path) -> bool {
         let path = self.asker.cwd.join(path);
         self.granted.remove(&path)
+    }
+
+    /// A command may be run: when the editor is to run it, that is not asked about once more.
+    pub(super) fn grant_command(&mut self, line: String) {
+        if self.may_run.len() < GRANTED_MAX {
+            self.may_run.insert(line);
+        }
+    }
+
+    /// Whether a command may be run; the grant is used up.
+    pub(super) fn uses_command(&mut self, line: &str) -> bool {
+        self.may_run.remove(line)
+    }
+
+    /// Files were taken for it, and are given back with it.
+    pub(super) fn takes(&mut self, paths: Vec<PathBuf>) {
+        if self.taken.len() < TAKEN_MAX {
+            self.taken.extend(paths);
+        }
     }
 }
 

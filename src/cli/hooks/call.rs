@@ -389,7 +389,7 @@ pub(super) fn content(path: &Path) -> Option<Vec<u8>> {
 
 /// The names under which the repository knows a file: by the words of its path, and by where its links lead. None for
 /// one outside of it.
-pub(super) fn names_in(here: &RepoContext, path: &Path) -> Vec<String> {
+pub(crate) fn names_in(here: &RepoContext, path: &Path) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for path in [Some(path.to_owned()), real(path)].into_iter().flatten() {
         if let Ok(name) = here.path(&path)

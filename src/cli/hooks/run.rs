@@ -18,6 +18,7 @@ use super::call::{Target, Targets, Told, names_in};
 use super::host::{Event, Host};
 use super::inbox;
 use super::index;
+use super::links;
 use super::overwritten;
 use super::refusal::{nearby, refusal};
 use super::settled;
@@ -255,7 +256,7 @@ fn foreseen(
         .map_err(|why| CliError::of("the tool call is not understood").because(why))?;
     let writes_index = targets.index.iter().any(|it| index::is_here(here, it));
     let edits = trees::by_tree(here, &targets.files)?;
-    if edits.is_empty() && targets.wide.is_empty() {
+    if edits.is_empty() && targets.wide.is_empty() && !links::are_there(&targets) {
         return Ok((Checked::Free, writes_index));
     }
     let agent = agent(asked, told, here)?;
@@ -287,14 +288,16 @@ pub(super) async fn guarded(
     until: Instant,
 ) -> Result<Option<wire::Guarded>, CliError> {
     let Some(client) = reachable(here, agent).await? else { return Ok(None) };
-    if !targets.wide.is_empty() {
+    if !targets.wide.is_empty() || links::are_there(targets) {
         let held = known_of_others(&client).await?;
+        links::add(here, targets, &held, &mut edits);
         let (top, wide) = (here.places.worktree.clone(), targets.wide.clone());
         // Git is asked, and what it has not said by then may be written.
         let git_until = until.min(Instant::now() + Duration::from_millis(HOOK_WORK_MS_MAX));
         let among = tokio::task::spawn_blocking(move || among_those(&top, &wide, &held, git_until));
         let among = among.await.map_err(|err| CliError::of("it cannot be worked out").because(err))?;
-        edits.push(InTree { worktree: here.linked_worktree(), edits: among });
+        let tree = || InTree { worktree: here.linked_worktree(), edits: among };
+        edits.extend((!targets.wide.is_empty()).then(tree));
     }
     let mut all = None;
     // Of a write to several work trees nothing is taken if one is held.
@@ -579,7 +582,7 @@ fn end(asked: &Run, told: Result<Told, CliError>, until: Instant) -> u8 {
             // Where no daemon runs, no agent holds anything for long.
             let client = here.daemon(Some(agent.clone())).await?;
             inbox::goes_on(&here, &agent, "done").await?;
-            let left = client.leave(&wire::Leave { intents: true }).await?;
+            let left = client.leave(&wire::Leave { intents: true, pid: None }).await?;
             let crew = client.leave_crew(&wire::LeaveCrew { only_if_idle: false }).await?;
             Ok((left, crew.left))
         })

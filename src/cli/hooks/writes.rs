@@ -7,12 +7,13 @@ use serde_json::{Value, json};
 
 use super::call::{Target, Targets, Told, content};
 use super::host::Host;
+use super::links;
 use super::refusal::refusal;
 use super::run::{NOT_WORKED_OUT, guarded, note};
 use super::trees;
 use crate::{CliError, RepoContext};
 use provost_base::limits::HOOK_FILES_MAX;
-use provost_base::{AgentId, acp};
+use provost_base::{AgentId, acp, shell_word};
 
 /// What writes.
 pub(super) struct Writer {
@@ -36,27 +37,62 @@ impl Writes {
     /// What a call would write, as ACP tells it, as far as can be told until then. Reads the files.
     pub(crate) fn of_call(call: &Value, folder: &Path, until: Instant) -> Self {
         let raw = &call["rawInput"];
-        let has_command = ["command", "cmd"].iter().any(|it| raw.get(it).is_some_and(|it| !it.is_null()));
-        let diffs: Vec<&Value> =
-            call["content"].as_array().into_iter().flatten().filter(|it| it["type"] == "diff").collect();
-        match acp::kind(call) {
-            "execute" if has_command => {
-                let folder = raw["cwd"].as_str().map_or_else(|| folder.to_owned(), |it| folder.join(it));
-                let targets = Told::of("Bash", raw).targets(&folder, until);
-                Self { targets: targets.unwrap_or_else(|_| Targets::anything()), by_command: true }
-            }
-            "delete" => Self::of_files(places(call, folder).map(|path| {
+        let diffs: Vec<&Value> = acp::diffs(call).collect();
+        let mut all = match acp::kind(call) {
+            "delete" => Self::of_files(places(call, folder).into_iter().map(|path| {
                 let change = content(&path).map(|before| (before, Vec::new()));
                 Target { path, change, fails: false }
             })),
-            "move" => Self::of_files(places(call, folder).map(Target::whole)),
-            _ if !diffs.is_empty() => Self::of_files(of_diffs(&diffs, folder).into_iter()),
-            "edit" => match of_arguments(raw, folder, until) {
-                Some(targets) => Self { targets, by_command: false },
-                None => Self::of_files(places(call, folder).map(Target::whole)),
-            },
-            _ => Self::default(),
+            "edit" if diffs.is_empty() => {
+                let targets = of_arguments(raw, folder, until).unwrap_or_default();
+                Self { targets, by_command: false }
+            }
+            _ => Self::of_files(of_diffs(&diffs, folder).into_iter()),
+        };
+        if acp::kind(call) == "delete" {
+            all.add_files(
+                diffs.iter().filter_map(|it| it["path"].as_str()).map(|it| folder.join(it)).collect(),
+            );
         }
+        // Of places that contradict each other all count.
+        if matches!(acp::kind(call), "edit" | "move" | "delete") {
+            all.add_files(places(call, folder));
+        }
+        all.add_command(call, folder, until);
+        all
+    }
+
+    /// Adds files that are not among them yet, whole.
+    fn add_files(&mut self, paths: Vec<PathBuf>) {
+        for path in paths {
+            if !self.targets.files.iter().any(|it| it.path == path) {
+                self.targets.files.push(Target::whole(path));
+            }
+        }
+        if self.targets.files.len() > HOOK_FILES_MAX {
+            self.targets = Targets::anything();
+        }
+    }
+
+    /// Adds what a command writes, of whatever kind the agent says that the call is.
+    fn add_command(&mut self, call: &Value, folder: &Path, until: Instant) {
+        let arguments = acp::arguments(call);
+        let Some(command) = ["command", "cmd"].iter().find_map(|it| arguments.get(it)) else { return };
+        if command.is_null() {
+            return;
+        }
+        let Some(line) = line_of(command) else { return *self = Self::anything() };
+        // A patch is an edit's, and was read as that.
+        if acp::kind(call) == "edit" && line.contains("*** Begin Patch") {
+            return;
+        }
+        let folder = arguments["cwd"].as_str().map_or_else(|| folder.to_owned(), |it| folder.join(it));
+        let told = Told::of("Bash", &json!({ "command": line })).targets(&folder, until);
+        let told = told.unwrap_or_else(|_| Targets::anything());
+        self.by_command = self.targets.files.is_empty();
+        self.targets.files.extend(told.files);
+        self.targets.wide.extend(told.wide);
+        self.targets.index.extend(told.index);
     }
 
     /// A file that is written whole.
@@ -85,18 +121,30 @@ impl Writes {
     }
 }
 
-/// The files that a call is said to be about.
-fn places(call: &Value, folder: &Path) -> impl Iterator<Item = PathBuf> {
-    let told = call["locations"].as_array().into_iter().flatten().filter_map(|it| it["path"].as_str());
-    let told: Vec<PathBuf> = told.filter(|it| !it.is_empty()).map(|it| folder.join(it)).collect();
-    let named = match told.is_empty() {
-        true => ["file_path", "filePath", "filepath", "path", "notebook_path"]
-            .iter()
-            .find_map(|it| call["rawInput"][it].as_str())
-            .map(|it| folder.join(it)),
-        false => None,
+/// The line of a command that may be given by its words: `["bash", "-lc", "..."]`, `["rm", "a file"]`.
+pub(crate) fn line_of(command: &Value) -> Option<String> {
+    let words = match command {
+        Value::String(line) => return Some(line.clone()),
+        Value::Array(words) => words.iter().map(Value::as_str).collect::<Option<Vec<&str>>>()?,
+        _ => return None,
     };
-    told.into_iter().chain(named)
+    match words[..] {
+        [_, flags, line] if flags.starts_with('-') && flags.ends_with('c') => Some(line.to_owned()),
+        _ => Some(words.iter().map(|it| shell_word(it)).collect::<Vec<_>>().join(" ")),
+    }
+}
+
+/// The files that a call is said to be about. A folder that its arguments name is where it looks.
+fn places(call: &Value, folder: &Path) -> Vec<PathBuf> {
+    let told = acp::places(call).filter(|it| !it.is_empty()).map(|it| folder.join(it));
+    let named = acp::named(call).filter(|it| !it.is_empty()).map(|it| folder.join(it));
+    let mut all: Vec<PathBuf> = Vec::new();
+    for path in told.chain(named.filter(|it| !it.is_dir())) {
+        if !all.contains(&path) {
+            all.push(path);
+        }
+    }
+    all
 }
 
 /// What differences leave of each file. Where a difference does not say enough, the whole file counts.
@@ -165,7 +213,7 @@ pub(crate) async fn obstacle(
 ) -> Result<Option<String>, CliError> {
     let targets = &writes.targets;
     let edits = trees::by_tree(here, &targets.files)?;
-    if edits.is_empty() && targets.wide.is_empty() {
+    if edits.is_empty() && targets.wide.is_empty() && !links::are_there(targets) {
         return Ok(None);
     }
     let takes = takes && !writes.by_command;

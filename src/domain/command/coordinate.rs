@@ -279,6 +279,9 @@ pub struct QueueLeft;
 pub struct Leave {
     /// Whether its intents are abandoned, too.
     pub intents: bool,
+    /// Only what ends with this process: another one of the same name goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<ProcessMark>,
 }
 
 /// The caller holds nothing any more.

@@ -14,6 +14,17 @@ pub struct Publish {
     pub source: Source,
 }
 
+/// Take back a question for whose answer the program of a task's agent has waited. One that is not open any more changes nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct WithdrawQuestion {
+    /// The number of the question's post.
+    pub question: PostSeq,
+}
+
+/// The question is not open.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct QuestionWithdrawn;
+
 /// Publish a message once more that is in force already: it is on record, and nothing else follows from it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Republish {

@@ -204,6 +204,8 @@ verbs! {
     FollowContracts => ContractsFollowed, needs Host, Durable, by Ok(state.follow_contracts(it, out));
     /// Publish a message to other agents.
     Publish => Published, needs Coordinate, Commit, by state.publish(call.now, call.who, it, out);
+    /// Take back a question for whose answer a program has waited.
+    WithdrawQuestion => QuestionWithdrawn, needs Host, Commit, by Ok(state.withdraw_question(it, out));
     /// Publish a message once more that is in force already.
     Republish => Republished, needs Coordinate, Commit, by Ok(state.republish(call.now, call.who, it, out));
     /// Give an agent an inbox before it has said anything.

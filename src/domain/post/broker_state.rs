@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::contention::Key;
 use super::{Contention, Mailbox, PathScope, Post, WorkingSet, roster, slug};
 use crate::Share;
-use provost_base::{AgentId, Digest, EventSeq, PostSeq, Slug, Timestamp, Ttl};
+use provost_base::{AgentId, Digest, EventSeq, PostSeq, Slug, TaskId, Timestamp, Ttl};
 
 /// How long a question that was asked again is taken for the same.
 pub(super) const SAME_FOR: Ttl = Ttl::minutes(10);
@@ -35,6 +35,12 @@ pub struct Question {
     /// With whom its agent shares; `None` for those that the daemon asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
+    /// The task in whose jail it was asked; `None` where it was asked outside of every jail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskId>,
+    /// Whether the agent's program waits for the answer, so that it counts whose that is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_form: bool,
 }
 
 impl Question {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::broker_state::SAME_FOR;
+use super::form::{AskedInside, Closed};
 use super::working_set::of;
 use super::{
     Absent, Audience, Mailbox, PathScope, Post, PostChange, Question, Source, WorkingSet, shortened,
@@ -34,6 +35,10 @@ pub(crate) struct Round<'a> {
     gone: BTreeSet<Slug>,
     /// With whom those share who speak in this step; `None` for the daemon itself.
     share: Option<Share>,
+    /// From inside of which task is asked what is asked in this step.
+    inside: AskedInside,
+    /// The form that an answer in this step is for.
+    answers: Option<PostSeq>,
 }
 
 /// The share of an agent, if it is not the daemon itself.
@@ -49,7 +54,16 @@ fn proven(who: &Principal, post: &Post) -> Option<Proof> {
 
 impl<'a> Round<'a> {
     pub(crate) fn new(now: Timestamp, state: &'a State, out: &'a mut Outbox) -> Self {
-        Self { now, state, out, fresh: BTreeSet::new(), gone: BTreeSet::new(), share: None }
+        Self {
+            now,
+            state,
+            out,
+            fresh: BTreeSet::new(),
+            gone: BTreeSet::new(),
+            share: None,
+            inside: AskedInside::default(),
+            answers: None,
+        }
     }
 
     fn put(&mut self, change: PostChange) {
@@ -95,7 +109,8 @@ impl<'a> Round<'a> {
         {
             self.ask(n, agent, question);
         }
-        let seq = self.out.append_event(EventKind::Published { n, post, proof });
+        let seq =
+            self.out.append_event(EventKind::Published { n, post, proof, answers: self.answers.take() });
         let waits = to.is_empty() && matches!(audience, Audience::One { absent: Absent::Wait, .. });
         self.put(PostChange::File { n, seq, at: self.now, to: to.into(), own: true });
         if let Audience::One { to, .. } = audience
@@ -114,7 +129,9 @@ impl<'a> Round<'a> {
 
     fn same_question(&self, agent: &AgentId, whole: Digest) -> Option<&'a Arc<Question>> {
         let asker = of(agent);
-        self.state.broker.questions().find(|it| of(&it.agent) == asker && it.whole == whole)
+        // Each form is one of its own: another program waits for it.
+        let mut plain = self.state.broker.questions().filter(|it| !it.is_form && !self.inside.is_form);
+        plain.find(|it| of(&it.agent) == asker && it.whole == whole)
     }
 
     /// Whether a question was asked before, and is still open.
@@ -133,8 +150,9 @@ impl<'a> Round<'a> {
         let drop: BTreeSet<PostSeq> = open.into_iter().chain(other).map(|it| it.n).collect();
         drop.into_iter().for_each(|n| self.put(PostChange::DropQuestion(n)));
         let text = shortened(question, QUESTION_SHOWN_MAX);
-        let question =
-            Question { n, agent: agent.clone(), text, whole, at: self.now, share: self.share.clone() };
+        let AskedInside { task, is_form } = self.inside.clone();
+        let (agent, share) = (agent.clone(), self.share.clone());
+        let question = Question { n, agent, text, whole, at: self.now, share, task, is_form };
         self.put(PostChange::PutQuestion(Arc::new(question)));
     }
 
@@ -213,14 +231,6 @@ impl<'a> Round<'a> {
         Ok(())
     }
 
-    /// An answer to an agent closes its questions.
-    fn answered(&mut self, agent: &AgentId) {
-        let asker = of(agent);
-        let open = self.state.broker.questions().filter(|it| of(&it.agent) == asker);
-        let open: Vec<PostSeq> = open.map(|it| it.n).collect();
-        open.into_iter().for_each(|n| self.put(PostChange::DropQuestion(n)));
-    }
-
     /// An agent's work was checked or merged: it conflicts with no other agent any more.
     fn settled(&mut self, slug: &Slug) {
         let left = self.state.broker.print(slug).filter(|it| !it.left.is_empty());
@@ -252,17 +262,19 @@ impl State {
         out: &mut Outbox,
     ) -> Result<Published, Refusal> {
         self.unimitated(now, who, &verb.post)?;
-        if verb.source == Source::Client {
+        let Closed { questions, form } = self.closed_by(who, &verb.post)?;
+        if verb.source != Source::Watcher {
             self.agents.beat(now, who.agent(), out);
         }
-        let mut round = Round { share: share_of(who), ..Round::new(now, self, out) };
+        let inside = AskedInside::of(who, verb.source);
+        let mut round = Round { share: share_of(who), inside, answers: form, ..Round::new(now, self, out) };
         let post = &verb.post;
         if post.is_of_roster() {
             round.seat(post, verb.source)?;
         }
         let n = round.file_of(post.clone(), proven(who, post))?;
+        questions.into_iter().for_each(|n| round.put(PostChange::DropQuestion(n)));
         match post {
-            Post::Answer { agent, .. } | Post::Feedback { agent, .. } => round.answered(agent),
             Post::Verified { agent, .. } => round.settled(&of(agent)),
             Post::Advanced { branch, .. } => {
                 slug_of_branch(branch).into_iter().for_each(|it| round.settled(&it));
@@ -299,7 +311,7 @@ impl State {
         out: &mut Outbox,
     ) -> Republished {
         let (n, proof) = (out.next_post(), proven(who, &verb.post));
-        let seq = out.append_event(EventKind::Published { n, post: verb.post.clone(), proof });
+        let seq = out.append_event(EventKind::Published { n, post: verb.post.clone(), proof, answers: None });
         out.put(Change::Post(PostChange::File { n, seq, at: now, to: Arc::new([]), own: true }));
         Republished { n }
     }

@@ -63,7 +63,7 @@ struct Open {
     waiting: HashMap<String, (Value, tokio::task::AbortHandle)>,
     /// Questions that wait for a person, with the results for the agent.
     asked: JoinSet<(Value, Value)>,
-    unanswered: HashMap<String, Value>,
+    unanswered: HashMap<String, (Value, tokio::task::AbortHandle)>,
     calls: Calls,
     mode_changes: usize,
     /// Whether what was said to the agent is not known to have reached it.
@@ -155,7 +155,7 @@ impl Turn<'_> {
             self.wire.answer(&id, json!({ "outcome": { "outcome": "cancelled" } })).await?;
         }
         open.asked.abort_all();
-        for id in open.unanswered.drain().map(|(_, id)| id) {
+        for (id, _) in open.unanswered.drain().map(|(_, it)| it) {
             self.wire.answer(&id, json!({ "action": "cancel" })).await?;
         }
         Ok(())
@@ -216,12 +216,13 @@ impl Turn<'_> {
         };
         self.wire.show(&json!({ "provost": "question", "text": form.question }));
         let answer = asker(&self.errand.task, form.question.clone());
-        open.unanswered.insert(key, id.clone());
-        open.asked.spawn(async move {
+        let asked = id.clone();
+        let handle = open.asked.spawn(async move {
             let answer = timeout(Duration::from_millis(ACP_ANSWER_MS_MAX), answer).await.ok().flatten();
             let result = form.result(answer.as_deref());
-            (id, result)
+            (asked, result)
         });
+        open.unanswered.insert(key, (id, handle));
         Ok(())
     }
 
@@ -238,7 +239,8 @@ impl Turn<'_> {
     async fn told(&mut self, open: &mut Open, method: &str, params: Value) -> Result<(), Untold> {
         if method == "$/cancel_request" {
             let taken_back = &params["requestId"];
-            if let Some((_, waiting)) = open.waiting.remove(&taken_back.to_string()) {
+            let key = taken_back.to_string();
+            if let Some((_, waiting)) = open.waiting.remove(&key).or_else(|| open.unanswered.remove(&key)) {
                 waiting.abort();
                 self.wire.fail(taken_back, TAKEN_BACK, "the request was taken back").await?;
             }

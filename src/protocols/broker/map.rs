@@ -97,13 +97,13 @@ impl BrokerError {
 impl From<Refusal> for BrokerError {
     fn from(refusal: Refusal) -> Self {
         let status = match refusal.kind() {
-            RefusalKind::Rights | RefusalKind::Name => 403,
+            // What it is about is another agent's task.
+            RefusalKind::Rights | RefusalKind::Name | RefusalKind::Delegation => 403,
             RefusalKind::HeldElsewhere | RefusalKind::Exists => 409,
             RefusalKind::Size => 413,
             RefusalKind::Forbidden
             | RefusalKind::Full
             | RefusalKind::Unready
-            | RefusalKind::Delegation
             | RefusalKind::Coordination
             | RefusalKind::Crew
             | RefusalKind::Token => 503,

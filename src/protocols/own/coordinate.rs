@@ -132,7 +132,14 @@ impl Handles<endpoints::Locks> for Own {
 
 impl Handles<endpoints::Leave> for Own {
     async fn handle(&self, call: &Call, body: wire::Leave) -> Answered<wire::Left> {
-        let left = self.0.provost.leave(&call.who, body.intents).await.map_err(map::fault)?;
+        let process = body.pid.map(|pid| {
+            process_of_ours(pid).ok_or_else(|| {
+                let message = format!("{pid} is no running process of this user");
+                OwnError::new(StatusCode::UNPROCESSABLE_ENTITY, "no_process", message)
+            })
+        });
+        let process = process.transpose()?;
+        let left = self.0.provost.leave(&call.who, body.intents, process).await.map_err(map::fault)?;
         Ok(wire::Left { locks: left.locks, intents: left.intents })
     }
 }

@@ -42,7 +42,7 @@ impl Wit {
             WitRequest::Contracts(symbol, status) => self.contracts(symbol, status).await,
             WitRequest::Check(check) => self.check(check).await,
             WitRequest::Leave(who, intents) => {
-                let left = self.0.provost.leave(&self.speaks_as(who)?, intents).await?;
+                let left = self.0.provost.leave(&self.speaks_as(who)?, intents, None).await?;
                 Ok(wire::json(&json!({ "locks": left.locks, "intents": left.intents })))
             }
             WitRequest::Withdraw(who, id) => {

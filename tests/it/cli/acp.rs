@@ -8,6 +8,8 @@ mod mutated;
 mod odd;
 mod permissions;
 mod setup;
+mod shared;
+mod strict;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};

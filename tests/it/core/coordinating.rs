@@ -303,7 +303,7 @@ fn a_session_that_leaves_and_holders_that_are_gone_let_go_of_everything() {
         s.say(&ada, ReapLocks { locks: vec![], why: "x".into() }),
         Err(Refusal::OutOfScope { .. })
     ));
-    s.say(&ada, Leave { intents: false }).unwrap();
+    s.say(&ada, Leave { intents: false, process: None }).unwrap();
     assert_eq!(live(&s), ["a.ts:h bob"]);
     assert_eq!(s.core.state().locks.waiters().count(), 0);
     let forced = ReleaseLock { force: true, ..release("a.ts:h") };

@@ -75,7 +75,7 @@ impl Storm {
             14 => {
                 let who = self.someone();
                 let intents = self.dice.roll(2) == 0;
-                self.say(&who, Leave { intents }).ok();
+                self.say(&who, Leave { intents, process: None }).ok();
             }
             15 => self.reap(),
             16..=19 => self.intent(),
@@ -285,7 +285,7 @@ impl Storm {
     /// Everything is given up; nothing may be left in any index.
     fn clear(&mut self) {
         for name in AGENTS.into_iter().chain(["owner"]) {
-            self.say(&client(name), Leave { intents: true }).unwrap();
+            self.say(&client(name), Leave { intents: true, process: None }).unwrap();
         }
         let mut state = self.core.state().clone();
         let locks: Vec<_> = state.locks.iter().map(|it| it.at.clone()).collect();

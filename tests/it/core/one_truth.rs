@@ -236,7 +236,7 @@ fn what_is_over_is_in_nobodys_way() {
     let mut s = Script::new();
     have(&mut s, "ada", How::Lock, "a.ts#f").unwrap();
     have(&mut s, "ada", How::Intent, "a.ts#f").unwrap();
-    s.say(&client("ada"), Leave { intents: true }).unwrap();
+    s.say(&client("ada"), Leave { intents: true, process: None }).unwrap();
     have(&mut s, "bob", How::Plan, "a.ts").unwrap();
     assert_eq!(met(&s), []);
     s.pass(Ttl::minutes(11));

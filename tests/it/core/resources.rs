@@ -333,7 +333,7 @@ fn two_needs_of_one_counted_kind_are_one_and_wait_no_longer_than_their_worker_do
     assert!(take(&mut s, &task).unwrap().is_some());
     let until: Vec<_> = s.core.state().locks.waiters().map(|it| (it.since, it.until)).collect();
     assert!(until.iter().all(|(since, until)| *until == since.after(Ttl::minutes(2))), "{until:?}");
-    s.say(&bob, Leave { intents: false }).unwrap();
+    s.say(&bob, Leave { intents: false, process: None }).unwrap();
     assert_eq!(take(&mut s, &task).unwrap(), None, "no place of its own is in its way");
     assert_eq!(live(&s), ["@gpu:2 cli"]);
     let mut s = Script::with(with_needs(&["@gpu", "@gpu:2"]));
@@ -363,7 +363,7 @@ fn a_task_waits_for_all_that_its_worker_needs_and_holds_nothing_meanwhile() {
     held(s.say(&bob, acquire("@db:test")));
     take(&mut s, &task).unwrap();
     assert_eq!(AwaitedNeeds.look(s.now, s.core.state()).len(), 2);
-    s.say(&bob, Leave { intents: false }).unwrap();
+    s.say(&bob, Leave { intents: false, process: None }).unwrap();
     assert_eq!(take(&mut s, &task).unwrap(), None);
     assert_eq!(live(&s), ["@db:test cli", "@gpu:2 cli"]);
     assert!(AwaitedNeeds.look(s.now, s.core.state()).is_empty());
@@ -426,7 +426,7 @@ fn a_run_gives_back_and_renews_nothing_that_another_run_of_its_worker_has() {
     assert_eq!(rival(s.say(&other, acquire("@db:test"))), agent("cli"));
     let freed = s.say(&other, release("@db:test"));
     assert!(matches!(freed, Err(Refusal::LockNotHeld { .. })), "{freed:?}");
-    s.say(&other, Leave { intents: false }).unwrap();
+    s.say(&other, Leave { intents: false, process: None }).unwrap();
     assert_eq!(live(&s), ["@db:test cli"]);
     // Neither does an agent of the worker's name.
     assert_eq!(rival(s.say(&client("cli"), acquire("@db:test"))), agent("cli"));

@@ -259,6 +259,44 @@ print(call('cut', '/v1/messages?split=1&cut=1', stream=True)[0])
     assert!(said.contains("are guessed, since their service did not tell them"), "{said}");
 }
 
+#[test]
+fn a_call_counts_whose_worker_goes_before_the_answer_begins() {
+    let stub = ModelStub::start();
+    let prices = "\n[[price]]\nmodel = \"m*\"\ninput = 3.0\noutput = 15\n[[budget]]\nper = \"repository\"\nusd = 100\nask_at = 100\n";
+    let (world, daemon) = world(&stub, &format!("{}{prices}", STOP.replace("PER", "day")));
+    let client = world.client(&daemon, "orch:a");
+    let program = "
+import socket, urllib.parse
+at = urllib.parse.urlsplit(os.environ['API_URL'])
+def begun(path, body, length=None):
+    said = json.dumps(body).encode()
+    head = f'POST {path}?late=1 HTTP/1.1\\r\\nHost: x\\r\\nx-api-key: {os.environ[\"API_KEY\"]}\\r\\ncontent-length: {length or len(said)}\\r\\n\\r\\n'
+    it = socket.create_connection((at.hostname, at.port))
+    it.sendall(head.encode() + said)
+    return it
+for n, (path, body) in enumerate((('/v1/messages', {'model': 'm-1', 'pad': 'x' * 400}), ('/v1/messages', {'pad': 'x' * 400, 'model': 'm-1'}),
+                   ('/v1beta/models/m-2:generateContent', {'pad': 'x' * 400})), 1):
+    it = begun(path, body)
+    while ask('/how-many', {})[1] != str(n).encode(): pass
+    if n < 3: it.close()
+print('gone')
+";
+    // The last call is open when the run ends.
+    let (_, said) = run(&client, "py", program);
+    assert_eq!(said, "gone");
+    let by_model = costs(&world, "model");
+    for (model, calls) in [("m-1", 2), ("m-2", 1)] {
+        let counted = &row(&by_model, model)["counted"];
+        assert_eq!(counted["calls"], calls, "{by_model:#}");
+        assert!(counted["tokens_guessed"].as_u64() >= Some(100 * calls), "{by_model:#}");
+        assert_eq!(counted["tokens_output"], 0, "{by_model:#}");
+    }
+    // Its price is known, so that the budget in money goes on; that in tokens is used up.
+    let (_, said) = run(&client, "other", &calls(1));
+    assert!(said.starts_with("403") && said.contains("tokens of the 300 tokens"), "{said}");
+    assert_eq!(stub.calls().len(), 3);
+}
+
 const STOP: &str = "\n[[budget]]\nper = \"PER\"\ntokens = 300\nask_at = 100\n";
 
 /// Tries so many calls; prints the status of each, and why the last one was not made.

@@ -150,6 +150,26 @@ def do(line):
         asked["mode"] = "url" if HOW == "url" else "form"
         send({"id": 78, "method": "elicitation/create", "params": asked})
         say(f"heard {json.dumps(answer_of(78)['result'], sort_keys=True)} ")
+    elif verb in ("elicit-both", "elicit-back"):
+        schema, *questions = rest.split(" | ")
+        for id, question in enumerate(questions, 80):
+            asked = {"sessionId": SESSION, "mode": "form", "message": question, "requestedSchema": json.loads(schema)}
+            send({"id": id, "method": "elicitation/create", "params": asked})
+        if verb == "elicit-back":
+            while not os.path.exists(os.path.join(state["cwd"], "asked")):
+                time.sleep(0.02)
+            send({"method": "$/cancel_request", "params": {"requestId": 80}})
+            say(f"taken back {answer_of(80)['error']['code']} ")
+            return
+        answers = {}
+        while len(answers) < len(questions):
+            message = read()
+            if "method" in message:
+                handle(message)
+            else:
+                answers[message["id"]] = message
+        for id, name in enumerate(("first", "second"), 80):
+            say(f"{name} {json.dumps(answers[id]['result'], sort_keys=True)} ")
     elif verb == "die-once":
         if not os.path.exists(home("died")):
             open(home("died"), "w").close()

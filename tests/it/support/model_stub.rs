@@ -78,6 +78,13 @@ fn serve(mut stream: TcpStream, shared: &Shared) {
         let _gone = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok");
         return;
     }
+    if asks("/how-many") {
+        let count = shared.calls.lock().unwrap().len().to_string();
+        let said =
+            format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{count}", count.len());
+        let _gone = stream.write_all(said.as_bytes());
+        return;
+    }
     let request: Value = serde_json::from_str(&body).unwrap_or_default();
     let (kind, mut said) = answer(&target, &request);
     if asks("zip=1") {
@@ -87,6 +94,11 @@ fn serve(mut stream: TcpStream, shared: &Shared) {
     }
     // On record before the client can have it, and so before the client asks for more.
     shared.calls.lock().unwrap().push(StubCall { head, said: said.clone() });
+    if asks("late=1") {
+        // Until its client has gone.
+        let _gone = stream.read(&mut [0]);
+        return;
+    }
     let packed = if asks("zip=1") { "Content-Encoding: gzip\r\n" } else { "" };
     let status = if asks("fail=1") { "529 Overloaded" } else { "200 OK" };
     let head = format!(

@@ -103,8 +103,12 @@ def handle(message):
         send({"id": id, "result": {"protocolVersion": 1, "agentCapabilities": {}, "authMethods": []}})
     elif method in ("session/new", "session/fork"):
         state["sessions"] += 1
-        send({"id": id, "result": {"sessionId": f"s{state['sessions']}"}})
-    elif method in ("session/load", "session/resume", "session/close"):
+        made = {"sessionId": f"s{state['sessions']}"}
+        if HOW == "modes":
+            made["configOptions"] = [{"id": "how", "category": "mode", "name": "How", "options": []},
+                                     {"id": "model", "category": "model", "name": "Model", "options": []}]
+        send({"id": id, "result": made})
+    elif method in ("session/load", "session/resume", "session/close") or (HOW == "modes" and str(method).startswith("session/set_")):
         send({"id": id, "result": {}})
     elif method == "session/prompt":
         for line in params["prompt"][0]["text"].split("\n"):

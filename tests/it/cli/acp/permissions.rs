@@ -141,21 +141,22 @@ fn an_agent_takes_its_question_back_and_one_that_ends_its_turn_has_none_left() {
     let world = asking();
     let _daemon = world.start();
     let mut editor = Editor::new(&world);
-    let back = r#"raw {"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":8}}"#;
+    let back = r#"raw {"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":9}}"#;
     editor.prompt("s1", &[&format!("ask 8 {}", command("make deploy")), "say asked"]);
     let first = editor.dialog();
     assert_eq!(first["id"], 8);
     let withdrawn = editor.until("the dialog of an ended turn", |it| it["method"] == "$/cancel_request");
     assert_eq!(withdrawn["params"]["requestId"], 8);
     eventually("nothing waits", || waiting(&world).is_empty());
-    editor.prompt("s1", &[&format!("ask 8 {}", command("make deploy")), back, "await 8"]);
+    // The editor has not answered the first one, so that its id is not free.
+    editor.prompt("s1", &[&format!("ask 9 {}", command("make deploy")), back, "await 9"]);
     // Whether it was shown before it was taken back or not, the agent has an answer.
     let message = editor.until("an end of it", |it| {
         it["method"] == "$/cancel_request" || text(it).is_some_and(|it| it.starts_with("heard"))
     });
     if message["method"] == "$/cancel_request" {
         let error = json!({ "code": -32800, "message": "cancelled" });
-        editor.send(&json!({ "jsonrpc": "2.0", "id": 8, "error": error }));
+        editor.send(&json!({ "jsonrpc": "2.0", "id": 9, "error": error }));
         assert_eq!(editor.heard()["error"]["code"], -32800);
     }
     eventually("nothing waits", || waiting(&world).is_empty());

@@ -124,3 +124,17 @@ fn an_agent_of_the_configuration_is_started_without_its_jail_only_where_that_is_
     let (code, said) = refused(&world, &["--", "no-such-agent"]);
     assert!(code == Some(127) && said.contains("no-such-agent"), "{said}");
 }
+
+#[test]
+fn a_command_without_a_word_is_refused_with_the_next_step() {
+    let world = world();
+    for word in ["", "  "] {
+        let output = world.command(&["acp", "--", word]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(
+            said.contains("the agent's command is empty") && said.contains("provost acp -- COMMAND"),
+            "{said}"
+        );
+    }
+}

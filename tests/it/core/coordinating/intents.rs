@@ -127,7 +127,7 @@ fn settled_intents_are_kept_up_to_a_bound() {
     for number in 0..2_000 {
         declared(s.say(&ada, intent(number, &[("a.ts", &[])], &[])));
     }
-    s.say(&ada, Leave { intents: true }).unwrap();
+    s.say(&ada, Leave { intents: true, process: None }).unwrap();
     for number in 2_000..2_010 {
         declared(s.say(&ada, intent(number, &[("a.ts", &[])], &[])));
         let id = IntentId::parse(&format!("i-{number}")).unwrap();

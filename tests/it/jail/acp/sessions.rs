@@ -88,6 +88,36 @@ fn an_agent_that_cannot_go_on_and_a_home_that_is_gone_are_told() {
     );
 }
 
+/// A home that its agent has shut is its agent's to use again.
+#[test]
+#[cfg(unix)]
+fn a_home_that_its_agent_has_shut_is_opened_for_the_next_run() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let (world, _daemon) = started("resumes", "", &[]);
+    begun(&world, "t1", "remember blue");
+    over(&world, "t1");
+    let sessions = fs::read_dir(world.state_dir().with_extension("sessions")).unwrap();
+    for session in sessions {
+        let home = session.unwrap().path().join("home");
+        fs::set_permissions(home, fs::Permissions::from_mode(0)).unwrap();
+    }
+    let task = continued(&world, "t1", "t2", "recall");
+    assert!(answer(&task).contains("remembers blue"), "{task:#}");
+}
+
+/// A model that has left its name out goes by the user's name, as a person's delegation does.
+#[test]
+fn a_model_without_a_name_goes_on_with_no_session() {
+    let (world, _daemon) = started("resumes", "", &[]);
+    begun(&world, "t1", "say ok");
+    over(&world, "t1");
+    // Agents speak here from now on.
+    let spoken = world.command(&["delegate", "true", "--as", "orch", "--wait"]).output().unwrap();
+    assert!(spoken.status.success(), "{spoken:?}");
+    let why = not_continued(&world, "t1", &[]);
+    assert!(why.contains("task t1 belongs to"), "{why}");
+}
+
 #[test]
 fn an_agent_that_dies_in_its_turn_goes_on_once() {
     let (world, _daemon) = started("resumes", "", &[]);
@@ -119,4 +149,13 @@ fn after_the_daemon_was_killed_the_run_goes_on_in_its_copy_and_hears_what_was_sa
     assert!(task["said"].as_array().unwrap().iter().all(|it| it["state"] == "delivered"), "{task:#}");
     let details = last(&task, "details");
     assert!(details["artifacts"].to_string().contains("early.txt"), "{task:#}");
+}
+
+#[test]
+fn the_status_names_the_kind_of_a_worker_as_its_entry_does() {
+    let (world, _daemon) = started("", "", &[]);
+    let output = world.command(&["status"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let line = said.lines().find(|it| it.contains("worker coder")).unwrap_or_else(|| panic!("{said}"));
+    assert!(line.contains("acp") && !line.contains("cli"), "{line}");
 }

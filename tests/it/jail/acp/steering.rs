@@ -232,6 +232,13 @@ fn nothing_is_said_to_what_does_not_hear_it() {
     assert!(why.contains("only agents that speak ACP hear more than their task"), "{why}");
     let why = refused(&say(&world, "t2", "  ", &[]));
     assert!(why.contains("text is empty"), "{why}");
+    // It is the same reason for each caller.
+    for name in ["stranger", "coder"] {
+        let why = refused(&say(&world, "t1", "x", &["--as", name]));
+        assert!(why.contains("this task has already ended"), "{name}: {why}");
+    }
+    let why = refused(&say(&world, "t1", "x", &[]));
+    assert!(why.contains("this task has already ended"), "of a model without a name: {why}");
 }
 
 #[test]

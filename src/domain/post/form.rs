@@ -1,0 +1,158 @@
+//! Questions that the agent of a task asks in a form. Its program waits for the answer, and takes it for its person's.
+//!
+//! ```text
+//!   [open] --the task's asker or a person answers--> [answered]: its number is in the answer's event
+//!     \--nothing is waited for any more, or the task has ended--> [gone]
+//! ```
+//! What any other agent answers is refused, and the question stays open. An answer closes one question.
+
+use provost_base::{PostSeq, TaskId, task_command};
+
+use super::working_set::of;
+use super::{Post, PostChange, Question, Source};
+use crate::command::{QuestionWithdrawn, WithdrawQuestion};
+use crate::{Change, Outbox, Principal, Proof, Refusal, Scope, State};
+
+/// What is asked from inside of a task.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct AskedInside {
+    /// The task of the asker.
+    pub(super) task: Option<TaskId>,
+    /// Whether its agent's program waits for the answer.
+    pub(super) is_form: bool,
+}
+
+impl AskedInside {
+    pub(super) fn of(who: &Principal, source: Source) -> Self {
+        let task = (who.proof() == Proof::Jailed).then(|| TaskId::parse(who.session().as_str()).ok());
+        Self { task: task.flatten(), is_form: source == Source::Form }
+    }
+}
+
+/// The questions that a post closes.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Closed {
+    pub(super) questions: Vec<PostSeq>,
+    /// The one of a program that waits, which gets this answer.
+    pub(super) form: Option<PostSeq>,
+}
+
+impl Question {
+    /// Whether an answer is about it that names so much of it.
+    fn is_meant_by(&self, re: &str) -> bool {
+        // Lists have the beginning of a question.
+        let named = re.trim_end().trim_end_matches(['…', '.']);
+        !named.is_empty() && (self.text.starts_with(named) || named.starts_with(&*self.text))
+    }
+}
+
+impl State {
+    /// Which questions a post closes.
+    ///
+    /// # Errors
+    /// It answers a form, and is not to: then it is no post.
+    pub(super) fn closed_by(&self, who: &Principal, post: &Post) -> Result<Closed, Refusal> {
+        let (agent, re) = match post {
+            Post::Answer { agent, re, .. } => (agent, re.as_deref()),
+            Post::Feedback { agent, .. } => (agent, None),
+            _ => return Ok(Closed::default()),
+        };
+        let asker = of(agent);
+        let open: Vec<&Question> =
+            self.broker.questions().map(|it| &**it).filter(|it| of(&it.agent) == asker).collect();
+        let fit = |it: &&Question| re.is_some_and(|re| it.is_meant_by(re));
+        let named: Vec<&Question> = open.iter().copied().filter(fit).collect();
+        let (forms, others): (Vec<&Question>, Vec<&Question>) = match (named.is_empty(), re) {
+            // What names no open question is about those that no program waits with, as it is with git-paw.
+            (true, Some(_)) => (Vec::new(), open.into_iter().filter(|it| !it.is_form).collect()),
+            (true, None) => open.into_iter().partition(|it| it.is_form),
+            (false, _) => named.into_iter().partition(|it| it.is_form),
+        };
+        let is_answer = matches!(post, Post::Answer { .. });
+        if !others.is_empty() || forms.is_empty() || !is_answer {
+            return Ok(Closed { questions: others.into_iter().map(|it| it.n).collect(), form: None });
+        }
+        let form = self.answered_form(who, &forms, re)?;
+        Ok(Closed { questions: vec![form], form: Some(form) })
+    }
+
+    /// The one form of these that an answer of this caller is for. Of those that ask the same, it is the oldest.
+    fn answered_form(
+        &self,
+        who: &Principal,
+        forms: &[&Question],
+        re: Option<&str>,
+    ) -> Result<PostSeq, Refusal> {
+        let mine: Vec<&&Question> = forms.iter().filter(|it| self.may_answer(who, it)).collect();
+        let exact = mine.iter().find(|it| re == Some(&*it.text));
+        match (exact, mine.as_slice()) {
+            (Some(one), _) => Ok(one.n),
+            (None, [one, others @ ..]) if others.iter().all(|it| it.text == one.text) => Ok(one.n),
+            (None, [one, ..]) => Err(Refusal::SessionCannot {
+                why: format!(
+                    "{} questions of {} fit this answer, and it is for one; name it: provost question answer {} \"…\"",
+                    mine.len(),
+                    one.agent,
+                    one.n.0
+                )
+                .into(),
+            }),
+            (None, []) => Err(self.not_to_answer(who, forms[0])),
+        }
+    }
+
+    /// Whether an answer of this caller is one to the agent of a task: of the task's asker or a person, and neither of its own
+    /// worker nor of a model that has left its name out.
+    fn may_answer(&self, who: &Principal, question: &Question) -> bool {
+        if who.may(Scope::Operate) {
+            return !who.is_of_agents();
+        }
+        let task = question.task.as_ref().and_then(|it| self.tasks.get(it));
+        task.is_some_and(|task| {
+            let is_its_worker = who.proof() == Proof::Jailed || of(&task.order.worker) == of(who.agent());
+            !is_its_worker && of(&task.asked_by) == of(who.agent())
+        })
+    }
+
+    fn not_to_answer(&self, who: &Principal, question: &Question) -> Refusal {
+        let task = question.task.as_ref().and_then(|it| self.tasks.get(it));
+        let whose = match task {
+            Some(task) => format!("people and {}, who has asked for task {}", task.asked_by, task.id()),
+            None => "people".to_owned(),
+        };
+        let unnamed = match who.may(Scope::Operate) {
+            true => ", and this caller may be a model that has left its name out",
+            false => "",
+        };
+        let next = task_command("question answer", &question.n.0.to_string(), "\"…\"");
+        Refusal::SessionCannot {
+            why: format!(
+                "{} waits for the answer of {whose}{unnamed}; a person answers it at a terminal: {next}",
+                question.agent
+            )
+            .into(),
+        }
+    }
+
+    /// Nothing waits for the answer of a form any more.
+    pub(crate) fn withdraw_question(&self, verb: &WithdrawQuestion, out: &mut Outbox) -> QuestionWithdrawn {
+        if self.broker.questions().any(|it| it.n == verb.question && it.is_form) {
+            out.put(Change::Post(PostChange::DropQuestion(verb.question)));
+        }
+        QuestionWithdrawn
+    }
+
+    /// A task has ended: what was asked from inside of it, no program waits for.
+    pub(crate) fn drop_questions_of(&self, task: &TaskId, out: &mut Outbox) {
+        for it in self.broker.questions().filter(|it| it.task.as_ref() == Some(task)) {
+            out.put(Change::Post(PostChange::DropQuestion(it.n)));
+        }
+    }
+
+    /// A run begins again: the process that waits for its forms is gone.
+    pub(crate) fn drop_forms_of(&self, task: &TaskId, out: &mut Outbox) {
+        for it in self.broker.questions().filter(|it| it.is_form && it.task.as_ref() == Some(task)) {
+            out.put(Change::Post(PostChange::DropQuestion(it.n)));
+        }
+    }
+}
