@@ -238,6 +238,14 @@ fn passkeys(here: &RepoContext, rules: &str, name: &str, found: &mut Findings) {
     }
     let answer = wait_for(async { Ok(here.daemon(None).await?.passkeys().await?) });
     let Ok(all) = answer else { return };
+    if let Some(until) = &all.waits_until {
+        let says = format!(
+            "all passkeys were given up: none counts until {until}, a new one neither, and nothing that asks for one is answered \
+             until then; if that was not you: provost journal show --kind passkeys_reset"
+        );
+        found.add("passkeys", Health::Note, says);
+        return;
+    }
     match all.problem {
         Some(problem) => found.add("passkeys", Health::Broken, problem),
         None if all.of_root => found.add("passkeys", Health::Fine, "root's list is in force"),

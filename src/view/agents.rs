@@ -77,7 +77,11 @@ fn row(agent: &Agent, doing: &Doing<'_>) -> (u8, Row) {
             Cell::text(&agent.doors.join(", ")),
             Cell::time(agent.last_seen.as_deref()),
         ],
-        commands: release.into_iter().chain([revoke]).collect(),
+        commands: [super::messages::write("Message", &[&agent.id])]
+            .into_iter()
+            .chain(release)
+            .chain([revoke])
+            .collect(),
     };
     (rank, row)
 }

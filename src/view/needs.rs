@@ -2,6 +2,8 @@
 
 use provost_api::wire::{Approval, Overlap, Question, RosterRow, Task, Waiter, WorkerAt};
 
+use provost_base::visible_name;
+
 use super::block::Empty;
 use super::word::gravity;
 use super::{Block, Cell, Command, Line, Row, Rows, Shown, Tone, Word, approval, of_risk, of_task, task};
@@ -106,7 +108,7 @@ fn list(title: &str, columns: &[&'static str], rows: Vec<Row>, empty: Empty) -> 
 
 fn approval_row(it: &Approval) -> Row {
     let what = of_risk(&it.risk);
-    let what = Word { word: format!("approval {}: {}, {}", it.id, it.tool, what.word), ..what };
+    let what = Word { word: format!("approval {}: {}, {}", it.id, in_short(it), what.word), ..what };
     // The asker's own words where there are any. The approval's own page has the whole request.
     let short = it.goal.as_deref().map_or_else(|| Cell::text(&it.reason), Cell::said);
     Row {
@@ -122,6 +124,16 @@ fn approval_row(it: &Approval) -> Row {
     }
 }
 
+/// What is asked for, in plain words: not by the name that a tool has inside.
+fn in_short(it: &Approval) -> String {
+    match (it.verb.as_str(), &it.worker) {
+        ("ApplyFiles", _) => "changes to your files".into(),
+        (_, Some(worker)) => format!("work for {}", visible_name(worker, 40)),
+        ("Screenshot", None) => "a picture of the screen".into(),
+        (_, None) => format!("the use of {}", visible_name(&it.tool, 40)),
+    }
+}
+
 fn question_row(it: &Question) -> Row {
     Row {
         key: format!("question:{}", it.seq),
@@ -132,7 +144,7 @@ fn question_row(it: &Question) -> Row {
             Cell::said(&it.text),
             Cell::None,
         ],
-        commands: vec![Command::new("Answer", format!("provost answer {} TEXT", it.seq))],
+        commands: vec![super::messages::answer(it.seq)],
     }
 }
 
@@ -141,7 +153,7 @@ fn at_prompt_row(it: &RosterRow) -> Row {
         key: format!("prompt:{}", it.agent),
         to: None,
         cells: vec![Cell::code(&it.agent), Cell::time(Some(&it.last_seen))],
-        commands: Vec::new(),
+        commands: vec![super::messages::write("Message", &[&it.agent])],
     }
 }
 
@@ -195,7 +207,7 @@ fn waiter_row(it: &Waiter) -> Row {
         key: format!("wait:{}:{}", it.agent, it.symbol),
         to: None,
         cells: vec![Cell::code(&it.agent), Cell::code(&it.symbol), Cell::time(Some(&it.since))],
-        commands: Vec::new(),
+        commands: vec![super::waits::end(it.ticket), super::messages::write("Message", &[&it.agent])],
     }
 }
 
@@ -204,6 +216,6 @@ fn overlap_row(it: &Overlap) -> Row {
         key: format!("overlap:{}:{}", it.file, it.agents.join(":")),
         to: None,
         cells: vec![Cell::code(&it.file), Cell::code(&it.agents.join(" and "))],
-        commands: Vec::new(),
+        commands: vec![super::messages::write("Message both", &[&it.agents[0], &it.agents[1]])],
     }
 }

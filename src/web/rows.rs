@@ -5,9 +5,11 @@ use serde::Serialize;
 
 use super::query::Query;
 use super::session::{Sees, not_for_the_invited};
-use super::{WebError, beside};
+use super::{WebError, beside, events};
 use provost_api::wire;
-use provost_base::limits::{WEB_COST_MS, WEB_DECISIONS_SHOWN};
+use provost_base::limits::{
+    STATUS_FINISHED_MAX, WEB_APPLIES_SHOWN, WEB_COST_MS, WEB_DECISIONS_SHOWN, WEB_ROWS_MAX,
+};
 use provost_base::{Timestamp, visible};
 use provost_client::{Client, ClientError};
 use provost_view::{self as view, Filter, Lead, Shown};
@@ -29,7 +31,13 @@ struct Answered {
     seq: u64,
     /// The repository, by the last part of its path, and the whole path.
     repository: (String, String),
+    /// The path of the one thing that the address means, where it has only the beginning of its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    moved: Option<String>,
 }
+
+/// The shortest beginning of a task's name that leads to it, in characters.
+const TASK_PREFIX_MIN: usize = 4;
 
 /// An approval as it is signed.
 #[derive(Serialize)]
@@ -56,13 +64,17 @@ pub(super) async fn answer(
     if sees == Sees::States && (!view::has_states(name) || query.text("q").is_some()) {
         return Err(not_for_the_invited());
     }
-    if name == "output" {
-        return output(client, query).await;
+    match name {
+        "output" => return output(client, query).await,
+        "would-write" => return would_write(client, query).await,
+        "export" => return events::lines(client, query).await,
+        "would-delegate" => return would_delegate(client, query).await,
+        _ => {}
     }
     // Before the rows: an event that comes between is shown twice, and never missed.
     let about = client.about().await?;
     let filter = Filter::parse(query.text("q").unwrap_or_default());
-    let (mut seen, mut marks, mut not_yet) = (None, Vec::new(), 0);
+    let (mut seen, mut marks, mut not_yet, mut moved) = (None, Vec::new(), 0, None);
     let shown = match name {
         "needs-you" => client.view_of_needs(about.clone(), now).await?,
         "approval" => {
@@ -70,8 +82,14 @@ pub(super) async fn answer(
             (seen, marks) = (found.seen, found.marks);
             found.shown
         }
-        "tasks" => tasks(client, query, &filter).await?,
-        "task" => client.view_of_task(query.needed("id")?).await?,
+        "tasks" => tasks(client, query, &filter, &about).await?,
+        "task" => match task(client, query.needed("id")?).await? {
+            OneTask::This(shown) => *shown,
+            OneTask::Whole(path) => {
+                moved = Some(path);
+                Shown::new("Task", Vec::new())
+            }
+        },
         "changes" => changes(client, query).await?,
         "agents" => client.view_of_agents(&filter).await?,
         "locks" => client.view_of_locks(&filter, now).await?,
@@ -83,7 +101,11 @@ pub(super) async fn answer(
             not_yet = behind;
             shown
         }
-        "events" => client.view_of_events(&filter, query.number("before")?, about.journal_seq).await?,
+        "events" => {
+            let (shown, behind) = events::shown(client, query, &filter, about.journal_seq).await?;
+            not_yet = behind;
+            shown
+        }
         "audit" => {
             let (shown, behind) = audit(client, query, &about).await?;
             not_yet = behind;
@@ -106,7 +128,7 @@ pub(super) async fn answer(
     let whole = if sees == Sees::All { about.root.as_str() } else { last };
     let repository = (visible(called), visible(whole));
     let seq = about.journal_seq.saturating_sub(not_yet);
-    text(&Answered { shown, seen, marks, now: now.rfc3339(), seq, repository })
+    text(&Answered { shown, seen, marks, now: now.rfc3339(), seq, repository, moved })
 }
 
 /// A view that is of no one repository.
@@ -115,7 +137,7 @@ pub(super) async fn answer(
 /// One that cannot be written.
 pub(super) fn over_all(shown: Shown, now: Timestamp) -> Result<String, WebError> {
     let repository = ("All repositories".to_owned(), String::new());
-    text(&Answered { shown, seen: None, marks: Vec::new(), now: now.rfc3339(), seq: 0, repository })
+    text(&Answered { shown, seen: None, marks: Vec::new(), now: now.rfc3339(), seq: 0, repository, moved: None })
 }
 
 fn text(answered: &impl Serialize) -> Result<String, WebError> {
@@ -136,9 +158,12 @@ struct OneApproval {
 }
 
 async fn approval(client: &Client, query: &Query, head: u64) -> Result<OneApproval, WebError> {
-    let Some(id) = query.number("id")? else {
-        return Err(WebError::new(StatusCode::BAD_REQUEST, "bad_query", "`id` is missing"));
-    };
+    let named = query.needed("id")?;
+    let id = named.parse::<u64>().map_err(|_| {
+        let name = provost_base::visible_name(named, 60);
+        let message = format!("there is no approval {name}: an approval has a number, as in /a/7");
+        WebError::new(StatusCode::BAD_REQUEST, "bad_query", message)
+    })?;
     let (waiting, known) = tokio::try_join!(client.approvals(), client.passkeys())?;
     if let Some(found) = waiting.iter().find(|it| it.id == id) {
         match client.approval(&wire::ApprovalQuery { id }).await {
@@ -161,16 +186,61 @@ async fn approval(client: &Client, query: &Query, head: u64) -> Result<OneApprov
     Ok(OneApproval { shown, seen: None, marks: Vec::new() })
 }
 
-async fn tasks(client: &Client, query: &Query, filter: &Filter) -> Result<Shown, WebError> {
+/// What an address of a task leads to.
+enum OneTask {
+    /// This.
+    This(Box<Shown>),
+    /// The task whose whole name is in this path.
+    Whole(String),
+}
+
+/// The task of a name, or of the only name that begins so. Of several, their list.
+async fn task(client: &Client, id: &str) -> Result<OneTask, WebError> {
+    let missing = match client.view_of_task(id).await {
+        Ok(shown) => return Ok(OneTask::This(Box::new(shown))),
+        Err(err @ ClientError::Refused { status: 400 | 404, .. }) => err,
+        Err(err) => return Err(err.into()),
+    };
+    if id.chars().count() < TASK_PREFIX_MIN {
+        return Err(missing.into());
+    }
+    let asked = wire::TasksQuery { limit: Some(STATUS_FINISHED_MAX), ..wire::TasksQuery::default() };
+    let mut found = client.tasks(&asked).await?;
+    found.active.retain(|it| it.id.starts_with(id));
+    found.finished.retain(|it| it.id.starts_with(id));
+    let mut all = found.active.iter().chain(&found.finished);
+    match (all.next(), all.next()) {
+        (None, _) => Err(missing.into()),
+        (Some(one), None) => Ok(OneTask::Whole(format!("/t/{}", view::encoded(&one.id)))),
+        (Some(_), Some(_)) => {
+            found.truncated = false;
+            let mut shown = view::tasks(&found, &Filter::default(), WEB_ROWS_MAX, false);
+            shown.title = format!("Tasks whose names begin with {}", provost_base::visible_name(id, 80));
+            Ok(OneTask::This(Box::new(shown)))
+        }
+    }
+}
+
+async fn tasks(
+    client: &Client,
+    query: &Query,
+    filter: &Filter,
+    about: &wire::About,
+) -> Result<Shown, WebError> {
     // Links of an earlier version name the task alone.
     let after = query.text("after").map(str::to_owned);
     let after = after.or_else(|| query.text("before").map(|id| format!("ended:{id}")));
-    Ok(client.view_of_tasks(filter, query.text("q").unwrap_or_default(), after).await?)
+    let first = after.is_none();
+    let mut shown = client.view_of_tasks(filter, query.text("q").unwrap_or_default(), after).await?;
+    if first {
+        shown.blocks.insert(0, view::delegating(&about.workers));
+    }
+    Ok(shown)
 }
 
 async fn changes(client: &Client, query: &Query) -> Result<Shown, WebError> {
     let task = query.needed("id")?.to_owned();
-    let found = client.preview_task(&wire::OfTask { task, paths: Vec::new() }).await?;
+    let found = client.preview_task(&wire::OfTask { task, ..wire::OfTask::default() }).await?;
     let paths = found.iter().map(|it| it.path.clone()).collect();
     Ok(Shown::new("Changes", vec![beside::marked(view::changes(&found), paths).await]))
 }
@@ -192,7 +262,11 @@ async fn search(client: &Client, query: &Query) -> Result<(Shown, u64), WebError
 
 async fn health(client: &Client, about: &wire::About) -> Result<Shown, WebError> {
     let mut shown = view::health(about);
-    shown.blocks.splice(0..0, view::numbers(&client.health().await?));
+    let health = client.health().await?;
+    // What is among what to look at is not said twice.
+    let is_told = |text: &str| health.findings.iter().any(|it| visible(&it.says) == text);
+    shown.blocks.retain(|it| !matches!(it, view::Block::Notice(line) if is_told(&line.text)));
+    shown.blocks.splice(0..0, view::numbers(&health));
     shown.blocks.extend(costs(client).await?);
     Ok(shown)
 }
@@ -249,7 +323,33 @@ async fn audit(client: &Client, query: &Query, about: &wire::About) -> Result<(S
     }
     decided.sort_by_key(|it| std::cmp::Reverse(it.seq));
     decided.truncate(WEB_DECISIONS_SHOWN);
-    Ok((view::audit(about, &rules, &decided, wrong.as_deref()), not_yet))
+    let mut shown = view::audit(about, &rules, &decided, wrong.as_deref());
+    let applies = client.applies().await?;
+    shown.blocks.push(view::applies(&applies.iter().collect::<Vec<_>>(), WEB_APPLIES_SHOWN));
+    Ok((shown, not_yet))
+}
+
+/// What an apply or an undo would write, as the text whose digest is signed.
+async fn would_write(client: &Client, query: &Query) -> Result<String, WebError> {
+    let asked = wire::ViewApply {
+        task: query.text("task").map(str::to_owned),
+        paths: Vec::new(),
+        apply: query.number("apply")?,
+        force: query.text("force") == Some("true"),
+    };
+    text(&client.view_apply(&asked).await?)
+}
+
+/// What the rules would say to work that the person hands out by signature.
+async fn would_delegate(client: &Client, query: &Query) -> Result<String, WebError> {
+    let asked = wire::RulesQuery {
+        worker: Some(query.needed("worker")?.to_owned()),
+        dir: query.text("dir").map(str::to_owned),
+        by_passkey: true,
+        ..wire::RulesQuery::default()
+    };
+    let wire::Rules { digest, outcome, .. } = client.rules(&asked).await?;
+    text(&serde_json::json!({ "digest": digest, "outcome": outcome }))
 }
 
 /// What a task's worker has written since a position; nothing hides in it but what colours it.

@@ -26,6 +26,7 @@ impl Handles<endpoints::About> for Own {
                 (row.owed, row.owed_since) = (owed.count, Some(owed.since.rfc3339()));
             }
         }
+        about.notes.extend(self.passkeys_given_up().await);
         for (id, switched) in switches.iter() {
             let worker = about.workers.iter_mut().find(|worker| worker.id == id.as_str());
             let says = format!("{} by {}", switched.to.as_str(), switched.by);
