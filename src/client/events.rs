@@ -1,8 +1,8 @@
 //! Events as people look for them: by kind, agent and what they are about, since or before one, or at a time.
 
 use provost_api::wire;
-use provost_base::limits::{SEARCH_ROWS_MAX, WEB_EVENTS_PAGE, WEB_EXPORT_EVENTS_MAX};
 use provost_base::Timestamp;
+use provost_base::limits::{SEARCH_ROWS_MAX, WEB_EVENTS_PAGE, WEB_EXPORT_EVENTS_MAX};
 use provost_view::{self as view, Filter, Shown, encoded};
 use serde_json::Value;
 
@@ -37,7 +37,9 @@ impl EventChoice {
         let beside = format!("{}{}", quoted(&self.agent), quoted(&self.resource));
         match self.kinds.is_empty() {
             true => vec![beside],
-            false => self.kinds.iter().map(|kind| format!("\"{}\"{beside}", kind.replace('"', " "))).collect(),
+            false => {
+                self.kinds.iter().map(|kind| format!("\"{}\"{beside}", kind.replace('"', " "))).collect()
+            }
         }
     }
 
@@ -155,7 +157,8 @@ impl Client {
     ) -> Result<(Vec<Value>, Option<u64>), ClientError> {
         let before = choice.before.unwrap_or(u64::MAX).min(head.saturating_add(1));
         let floor = choice.after.unwrap_or(0);
-        let most = before.saturating_sub(1).saturating_sub(floor).min(u64::try_from(most).unwrap_or(u64::MAX));
+        let most =
+            before.saturating_sub(1).saturating_sub(floor).min(u64::try_from(most).unwrap_or(u64::MAX));
         let after = before.saturating_sub(1).saturating_sub(most);
         let asked = wire::EventsQuery { after: Some(after), limit: u16::try_from(most).ok(), wait_ms: None };
         let mut found = if most == 0 { Vec::new() } else { self.events(&asked).await?.events };

@@ -6,7 +6,8 @@ use super::{Client, ClientError};
 use provost_api::wire;
 use provost_auth::role;
 use provost_base::limits::{
-    WEB_APPLIES_SHOWN, WEB_EVENTS_LOOKED_AT, WEB_EVENTS_PAGE, WEB_FINISHED_PAGE, WEB_MESSAGES_PAGE, WEB_ROWS_MAX,
+    WEB_APPLIES_SHOWN, WEB_EVENTS_LOOKED_AT, WEB_EVENTS_PAGE, WEB_FINISHED_PAGE, WEB_MESSAGES_PAGE,
+    WEB_ROWS_MAX,
 };
 use provost_base::{Timestamp, visible};
 use provost_view::{self as view, Filter, NeedSources, Shown};

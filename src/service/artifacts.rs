@@ -365,11 +365,7 @@ impl Provost {
     }
 
     /// Who keeps the asker from writing; one answer for each artifact.
-    async fn keepers(
-        &self,
-        who: &AgentId,
-        asked: &[ApplyItem],
-    ) -> Result<Vec<Option<Reservation>>, Refusal> {
+    async fn keepers(&self, who: &AgentId, asked: &[ApplyItem]) -> Result<Vec<Option<Reservation>>, Refusal> {
         let files: Vec<RepoPath> =
             asked.iter().filter_map(|it| it.way.as_ref().ok()).map(|it| it.path.clone()).collect();
         let mut keepers = self.view(InTheWay { who: who.clone(), files }).await?.into_iter();

@@ -43,8 +43,8 @@ pub use applies::applies;
 pub use approval::{ASKED, answering, approval, gone, no_terminal, signed, takes_a_person};
 pub use audit::{audit, request};
 pub use block::{
-    Answering, Block, Cell, Command, Delegating, DiffFile, DiffLine, Empty, Enrolling, Fact, Here, Line, LineMarks, Row,
-    Rows, Shown, Signer, Subscribing, Vouching,
+    Answering, Block, Cell, Command, Delegating, DiffFile, DiffLine, Empty, Enrolling, Fact, Here, Line,
+    LineMarks, Row, Rows, Shown, Signer, Subscribing, Vouching,
 };
 pub use cost::costs;
 pub use diff::files as diff_files;

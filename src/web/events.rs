@@ -49,8 +49,8 @@ async fn choice(client: &Client, query: &Query, head: u64) -> Result<EventChoice
     }
     let mut before = query.number("before")?;
     if let Some(at) = query.text("at") {
-        let time = moment(at)
-            .ok_or_else(|| wrong("`at` is no time, as 2026-11-27T14:02:00Z is one".into()))?;
+        let time =
+            moment(at).ok_or_else(|| wrong("`at` is no time, as 2026-11-27T14:02:00Z is one".into()))?;
         let first = client.event_at(Timestamp(time), head).await?;
         // The first event at that time stands on top, with what came before it below.
         before = Some(before.map_or(first.saturating_add(1), |it| it.min(first.saturating_add(1))));

@@ -137,7 +137,15 @@ pub(super) async fn answer(
 /// One that cannot be written.
 pub(super) fn over_all(shown: Shown, now: Timestamp) -> Result<String, WebError> {
     let repository = ("All repositories".to_owned(), String::new());
-    text(&Answered { shown, seen: None, marks: Vec::new(), now: now.rfc3339(), seq: 0, repository, moved: None })
+    text(&Answered {
+        shown,
+        seen: None,
+        marks: Vec::new(),
+        now: now.rfc3339(),
+        seq: 0,
+        repository,
+        moved: None,
+    })
 }
 
 fn text(answered: &impl Serialize) -> Result<String, WebError> {

@@ -5,8 +5,8 @@ use hyper::StatusCode;
 use super::Own;
 use super::handle::{Answered, Call, Handles};
 use super::map::{self, OwnError};
-use provost_api::{endpoints, wire};
 use super::words::text_of_view;
+use provost_api::{endpoints, wire};
 use provost_base::{ApplyId, Digest, Json};
 use provost_domain::{Answer, Artifact, Seen};
 use provost_service::{
@@ -82,7 +82,11 @@ impl Handles<endpoints::ViewApply> for Own {
             wire::ViewApply { task: None, paths, apply: Some(apply), force } if paths.is_empty() => {
                 self.0.provost.would_undo(ApplyId(apply), force).await
             }
-            _ => return Err(OwnError::invalid("say task, with paths or without, or apply, with force or without")),
+            _ => {
+                return Err(OwnError::invalid(
+                    "say task, with paths or without, or apply, with force or without",
+                ));
+            }
         };
         let would = would.map_err(fault)?;
         let view = view_of(&would);

@@ -92,7 +92,8 @@ impl Handles<endpoints::EndWait> for Own {
         }
         let waiting = self.0.provost.lock_waiters().await.map_err(map::fault)?;
         let waiter = waiting.iter().find(|it| it.ticket.0 == body.ticket).ok_or_else(|| {
-            let message = format!("no agent waits at place {}: it has what it waited for, or has gone", body.ticket);
+            let message =
+                format!("no agent waits at place {}: it has what it waited for, or has gone", body.ticket);
             OwnError::new(StatusCode::NOT_FOUND, "wait_not_found", message)
                 .hint("`provost wait list` lists who waits")
         })?;

@@ -10,8 +10,8 @@ use serde_json::Value;
 use super::Own;
 use super::handle::{Answered, Call, Handles};
 use super::map::{self, OwnError};
-use super::{outcome, push, speaking};
 use super::ties::Tied;
+use super::{outcome, push, speaking};
 use provost_api::{endpoints, wire};
 use provost_auth::role;
 use provost_base::Json;
@@ -101,7 +101,9 @@ impl Said {
             "delegate" => {
                 let it: wire::Delegate = read(arguments)?;
                 let rules = arguments.get("rules").ok_or_else(|| {
-                    OwnError::invalid("rules: name the rules' answer that was shown: digest, decision and rule")
+                    OwnError::invalid(
+                        "rules: name the rules' answer that was shown: digest, decision and rule",
+                    )
                 })?;
                 // What is no request is told before anything is signed.
                 map::delegate(it.clone())?;

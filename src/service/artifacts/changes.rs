@@ -6,7 +6,8 @@
 use std::collections::BTreeSet;
 
 use super::{
-    Agreed, Answer, Applied, ApplyError, Artifact, Previewed, Principal, Provost, Refusal, RepoPath, SHOWN_CHARS,
+    Agreed, Answer, Applied, ApplyError, Artifact, Previewed, Principal, Provost, Refusal, RepoPath,
+    SHOWN_CHARS,
 };
 use provost_base::{JobId, TaskId, is_absolute, nearest, shell_word, visible_name};
 use provost_domain::StoredChangeset;
@@ -110,7 +111,11 @@ impl Provost {
     }
 
     /// The changes of a task as they are kept, or a part of them.
-    pub(super) async fn changes_of(&self, task: &TaskId, paths: &[String]) -> Result<Vec<Artifact>, ApplyError> {
+    pub(super) async fn changes_of(
+        &self,
+        task: &TaskId,
+        paths: &[String],
+    ) -> Result<Vec<Artifact>, ApplyError> {
         let runs = self.runs_of(task).await?;
         for run in runs.iter().rev() {
             if !self.has_ended(run).await? {
