@@ -178,7 +178,7 @@ impl Client {
         }
     }
 
-    /// What became of an approval that does not wait any more: who has answered it, when and how, newest first. `None` where no event
+    /// What became of an approval that does not wait any more: who has answered it, when and how. `None` where no event
     /// of the newest thousands is about it.
     ///
     /// # Errors
@@ -192,7 +192,8 @@ impl Client {
             let page = self.events(&asked).await?;
             let all = page.events.iter().filter_map(|event| became(event, id, Some(&known)));
             for (at, who, what) in all.filter(|(_, _, what)| what != view::ASKED) {
-                last.get_or_insert_with(|| format!("{what}, by {who}, at {at}"));
+                let was = if what.contains("(proof: ") { "it was answered" } else { "it has gone" };
+                last.get_or_insert_with(|| format!("{was}: {what}, by {who}, at {at}"));
             }
             if page.events.is_empty() || page.next >= head {
                 return Ok(last);

@@ -77,10 +77,9 @@ fn row(agent: &Agent, doing: &Doing<'_>) -> (u8, Row) {
             Cell::text(&agent.doors.join(", ")),
             Cell::time(agent.last_seen.as_deref()),
         ],
-        commands: [super::messages::write("Message", &[&agent.id])]
+        commands: release
             .into_iter()
-            .chain(release)
-            .chain([revoke])
+            .chain([revoke, super::messages::write("Message", &[&agent.id])])
             .collect(),
     };
     (rank, row)

@@ -64,12 +64,8 @@ pub(super) async fn answer(
     if sees == Sees::States && (!view::has_states(name) || query.text("q").is_some()) {
         return Err(not_for_the_invited());
     }
-    match name {
-        "output" => return output(client, query).await,
-        "would-write" => return would_write(client, query).await,
-        "export" => return events::lines(client, query).await,
-        "would-delegate" => return would_delegate(client, query).await,
-        _ => {}
+    if let Some(said) = plain(client, name, query).await? {
+        return Ok(said);
     }
     // Before the rows: an event that comes between is shown twice, and never missed.
     let about = client.about().await?;
@@ -83,13 +79,11 @@ pub(super) async fn answer(
             found.shown
         }
         "tasks" => tasks(client, query, &filter, &about).await?,
-        "task" => match task(client, query.needed("id")?).await? {
-            OneTask::This(shown) => *shown,
-            OneTask::Whole(path) => {
-                moved = Some(path);
-                Shown::new("Task", Vec::new())
-            }
-        },
+        "task" => {
+            let (shown, whole) = task(client, query.needed("id")?).await?;
+            moved = whole;
+            shown
+        }
         "changes" => changes(client, query).await?,
         "agents" => client.view_of_agents(&filter).await?,
         "locks" => client.view_of_locks(&filter, now).await?,
@@ -129,6 +123,17 @@ pub(super) async fn answer(
     let repository = (visible(called), visible(whole));
     let seq = about.journal_seq.saturating_sub(not_yet);
     text(&Answered { shown, seen, marks, now: now.rfc3339(), seq, repository, moved })
+}
+
+/// What is no view of blocks, of this name.
+async fn plain(client: &Client, name: &str, query: &Query) -> Result<Option<String>, WebError> {
+    Ok(Some(match name {
+        "output" => output(client, query).await?,
+        "would-write" => would_write(client, query).await?,
+        "would-delegate" => would_delegate(client, query).await?,
+        "export" => events::lines(client, query).await?,
+        _ => return Ok(None),
+    }))
 }
 
 /// A view that is of no one repository.
@@ -194,18 +199,10 @@ async fn approval(client: &Client, query: &Query, head: u64) -> Result<OneApprov
     Ok(OneApproval { shown, seen: None, marks: Vec::new() })
 }
 
-/// What an address of a task leads to.
-enum OneTask {
-    /// This.
-    This(Box<Shown>),
-    /// The task whose whole name is in this path.
-    Whole(String),
-}
-
-/// The task of a name, or of the only name that begins so. Of several, their list.
-async fn task(client: &Client, id: &str) -> Result<OneTask, WebError> {
+/// The task of a name; of the beginning of one name alone, the path with the whole of it; of several, their list.
+async fn task(client: &Client, id: &str) -> Result<(Shown, Option<String>), WebError> {
     let missing = match client.view_of_task(id).await {
-        Ok(shown) => return Ok(OneTask::This(Box::new(shown))),
+        Ok(shown) => return Ok((shown, None)),
         Err(err @ ClientError::Refused { status: 400 | 404, .. }) => err,
         Err(err) => return Err(err.into()),
     };
@@ -219,12 +216,14 @@ async fn task(client: &Client, id: &str) -> Result<OneTask, WebError> {
     let mut all = found.active.iter().chain(&found.finished);
     match (all.next(), all.next()) {
         (None, _) => Err(missing.into()),
-        (Some(one), None) => Ok(OneTask::Whole(format!("/t/{}", view::encoded(&one.id)))),
+        (Some(one), None) => {
+            Ok((Shown::new("Task", Vec::new()), Some(format!("/t/{}", view::encoded(&one.id)))))
+        }
         (Some(_), Some(_)) => {
             found.truncated = false;
             let mut shown = view::tasks(&found, &Filter::default(), WEB_ROWS_MAX, false);
             shown.title = format!("Tasks whose names begin with {}", provost_base::visible_name(id, 80));
-            Ok(OneTask::This(Box::new(shown)))
+            Ok((shown, None))
         }
     }
 }

@@ -10,7 +10,7 @@ use super::map::{self, OwnError};
 use super::{DaemonCommand, Own};
 use provost_api::{endpoints, wire};
 use provost_auth::role;
-use provost_domain::view::{AllSwitches, KnownAgents, OwedNotices, TaskCounts, Waiting};
+use provost_domain::view::{AllPasskeys, AllSwitches, KnownAgents, OwedNotices, TaskCounts, Waiting};
 use provost_domain::{Principal, Switch};
 
 impl Handles<endpoints::About> for Own {
@@ -124,5 +124,17 @@ pub(super) async fn ask_daemon(own: &Own, order: DaemonCommand) -> Answered<wire
     match done.await.map_err(|_| gone())? {
         Ok(message) => Ok(wire::Done { message }),
         Err(message) => Err(OwnError::new(StatusCode::UNPROCESSABLE_ENTITY, "refused", message)),
+    }
+}
+
+impl Own {
+    /// What every list says while no passkey counts because all were given up.
+    async fn passkeys_given_up(&self) -> Option<String> {
+        let until = self.0.provost.view(AllPasskeys).await.ok()?.waits_until?;
+        Some(format!(
+            "all passkeys were given up: until {}, if the daemon runs until then, none counts, and nothing that asks for one is \
+             answered; provost passkey list says more",
+            until.rfc3339()
+        ))
     }
 }

@@ -253,16 +253,6 @@ impl Own {
         noted.map(drop).map_err(|why| ListError::Disagrees(why.body.message))
     }
 
-    /// What every list says while no passkey counts because all were given up.
-    pub(super) async fn passkeys_given_up(&self) -> Option<String> {
-        let until = self.known_passkeys().await.ok()?.waits_until?;
-        Some(format!(
-            "all passkeys were given up: until {}, if the daemon runs until then, none counts, and nothing that asks for one is \
-             answered; provost passkey list says more",
-            until.rfc3339()
-        ))
-    }
-
     /// Puts on record what has changed in the list, when nothing else is asked. Whether a reset waits.
     pub async fn look_at_passkeys(&self) -> bool {
         if let Err(why) = self.synced_list().await {

@@ -41,13 +41,13 @@ export function boardNode(block, cellNode, actions) {
   const card = (/** @type {any} */ row) => {
     const made = make('article', { class: 'card', tabindex: '-1', 'data-key': row.key, 'data-to': row.to ?? '' });
     const cells = row.cells.map((/** @type {any} */ cell, /** @type {number} */ n) => {
-      if (n === 0) return make('p', {}, make('a', { href: row.to }, cellNode(cell)));
+      if (n === 0) return make('p', {}, row.to ? make('a', { href: row.to }, cellNode(cell)) : cellNode(cell));
       return make('p', {}, make('span', { class: 'quiet' }, `${block.heads[n]} `), cellNode(cell));
     });
     made.append(...cells, ...(row.commands.length ? [actions(row)] : []));
     return made;
   };
-  const columns = block.columns.map(([/** @type {string} */ state, /** @type {any[]} */ rows]) => (
+  const columns = block.columns.map((/** @type {[string, any[]]} */ [state, rows]) => (
     make('section', { class: 'column', 'aria-label': state },
       make('h3', {}, `${state} (${rows.length})`), ...rows.map(card),
       ...(rows.length ? [] : [make('p', { class: 'empty' }, 'None.')]))

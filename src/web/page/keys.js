@@ -8,6 +8,9 @@ const OFF = 'provost-keys-off';
 /** How long after `g` the next letter counts, in milliseconds. */
 const SEQUENCE = 1500;
 
+/** A row of a list, or a card of a board. */
+const ROW = 'tr[data-key], article[data-key]';
+
 /** @param {{ news: () => void, search: () => void, switchTo?: () => void }} to */
 export function listen(to) {
   const dialog = /** @type {HTMLDialogElement} */ (byId('keys'));
@@ -41,7 +44,7 @@ export function listen(to) {
       o: () => { if (row?.dataset.to) location.assign(row.dataset.to); },
       n: to.news,
       r: to.switchTo,
-      s: () => { if (row) press('put-off', row); },
+      s: () => { if (row?.querySelector('button[data-does="put-off"]')) press('put-off', row); },
       a: () => press('approve', row),
       d: () => press('deny', row),
       '.': () => commands(row),
@@ -59,11 +62,11 @@ export function listen(to) {
 }
 
 /** @returns {HTMLElement[]} */
-const rows = () => [...document.querySelectorAll('[data-key]')].filter((it) => it instanceof HTMLElement);
+const rows = () => [...document.querySelectorAll(ROW)].filter((it) => it instanceof HTMLElement);
 
 /** The row that has the focus. */
 function current() {
-  const it = document.activeElement?.closest('[data-key]');
+  const it = document.activeElement?.closest(ROW);
   return it instanceof HTMLElement ? it : null;
 }
 

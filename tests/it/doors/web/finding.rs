@@ -213,7 +213,7 @@ fn a_phone_has_a_bar_of_views_and_colours_that_are_forced_take_nothing_away() {
     tab.until("the focus", "document.activeElement.closest('#views') !== null");
     let wrong = examine(&tab, "/", (360, "light"), "bar");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    tab.click("#bar a[href='/tasks']");
+    tab.click("#bar a[href=\"/tasks\"]");
     tab.until("the tasks", "location.pathname === '/tasks'");
     assert_eq!(tab.eval("document.querySelector('#bar [aria-current]').textContent.trim()"), json!("Tasks"));
     // 200 % of a desk's width is half of it; and the colours of the system in the place of ours.
