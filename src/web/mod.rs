@@ -235,10 +235,8 @@ fn is_for_scripts(path: &str) -> bool {
 /// Whether the window of a browser asks, which shows a document: an answer in JSON would be of no use to its reader.
 fn wants_document(headers: &HeaderMap) -> bool {
     let text = |name: &str| headers.get(name).and_then(|it| it.to_str().ok());
-    match text("sec-fetch-dest") {
-        Some(dest) => dest == "document",
-        None => text("accept").is_some_and(|it| it.contains("text/html")),
-    }
+    // The page's worker asks for windows as well, and only what they accept tells that then.
+    text("sec-fetch-dest") == Some("document") || text("accept").is_some_and(|it| it.contains("text/html"))
 }
 
 /// What is said to a request that is not let in.

@@ -71,6 +71,10 @@ pub(super) async fn answer(
     let about = client.about().await?;
     let filter = Filter::parse(query.text("q").unwrap_or_default());
     let (mut seen, mut marks, mut not_yet, mut moved) = (None, Vec::new(), 0, None);
+    let mut behind = |(shown, count): (Shown, u64)| {
+        not_yet = count;
+        shown
+    };
     let shown = match name {
         "needs-you" => client.view_of_needs(about.clone(), now).await?,
         "approval" => {
@@ -90,21 +94,9 @@ pub(super) async fn answer(
         "waits" => client.view_of_waits(&filter).await?,
         "intents" => client.view_of_intents(&filter).await?,
         "messages" => client.view_of_messages(&filter, query.number("before")?).await?,
-        "search" => {
-            let (shown, behind) = search(client, query).await?;
-            not_yet = behind;
-            shown
-        }
-        "events" => {
-            let (shown, behind) = events::shown(client, query, &filter, about.journal_seq).await?;
-            not_yet = behind;
-            shown
-        }
-        "audit" => {
-            let (shown, behind) = audit(client, query, &about).await?;
-            not_yet = behind;
-            shown
-        }
+        "search" => behind(search(client, query).await?),
+        "events" => behind(events::shown(client, query, &filter, about.journal_seq).await?),
+        "audit" => behind(audit(client, query, &about).await?),
         "health" => health(client, &about).await?,
         "passkeys" => passkeys(client).await?,
         _ => return Err(WebError::not_there()),
@@ -174,7 +166,9 @@ async fn approval(client: &Client, query: &Query, head: u64) -> Result<OneApprov
     let named = query.needed("id")?;
     let id = named.parse::<u64>().map_err(|_| {
         let name = provost_base::visible_name(named, 60);
-        let message = format!("there is no approval {name}: an approval has a number, as in /a/7");
+        let message = format!(
+            "`id` is no number: there is no approval {name}; an approval goes by its number, as in /a/7"
+        );
         WebError::new(StatusCode::BAD_REQUEST, "bad_query", message)
     })?;
     let (waiting, known) = tokio::try_join!(client.approvals(), client.passkeys())?;

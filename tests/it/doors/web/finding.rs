@@ -82,6 +82,44 @@ fn events_are_found_by_kind_agent_and_what_they_are_about_since_a_number_and_at_
 }
 
 #[test]
+fn which_events_are_shown_is_chosen_on_the_page_and_stands_in_the_address() {
+    let (world, _daemon, door) = world();
+    let lock = ["lock", "acquire", "src/x.py", "--reason", "x"];
+    let output = world.command(&lock).env("PROVOST_AGENT", "agent-a").output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let browser = Browser::start();
+    let tab = browser.open(&at(door, "/e"));
+    tab.until("the form", "document.querySelector('#event-kinds')");
+    tab.eval("document.querySelector('.event-filter').closest('details').open = true");
+    let mut wrong = Vec::new();
+    for (width, height, scheme) in LOOKS {
+        tab.looks(width, height, scheme);
+        wrong.extend(examine(&tab, "/e", (width, scheme), "event-filter"));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let set = |name: &str, value: &str| {
+        tab.eval(&format!("document.querySelector('input#event-{name}').value = '{value}'"));
+    };
+    set("at", "yesterday");
+    tab.click(".event-filter button");
+    tab.shows("A time is typed as");
+    set("at", "2999-01-01 00:00");
+    set("kinds", "lock_acquired");
+    set("agent", "agent-a");
+    tab.click(".event-filter button");
+    tab.until("the address", "location.search.includes('kinds=lock_acquired')");
+    tab.until("one event", "document.querySelectorAll('tr[data-key]').length === 1");
+    assert!(tab.is("new URLSearchParams(location.search).get('at').startsWith('29')"));
+    let saved = tab.eval("fetch(document.querySelector('a[download]').href).then((it) => it.text())");
+    let event: Value = serde_json::from_str(saved.as_str().unwrap().trim()).unwrap();
+    assert_eq!(event["actor"], "agent-a");
+    set("kinds", "nothing_of_ours");
+    tab.click(".event-filter button");
+    tab.shows("No event is of the kind nothing_of_ours.");
+    assert_eq!(tab.eval("globalThis.violations"), json!([]));
+}
+
+#[test]
 fn the_beginning_of_a_name_leads_to_its_task_and_a_wrong_address_says_so() {
     let (world, _daemon, door) = world();
     let id = done(&world, "true");
