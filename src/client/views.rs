@@ -70,11 +70,11 @@ impl Client {
         let asked = wire::TaskQuery { id: id.to_owned(), ..wire::TaskQuery::default() };
         let task = self.task(&asked).await?;
         let mut shown = view::task(&task);
-        if task.changes.as_ref().is_some_and(|it| it.taken > 0) {
+        if task.changes.is_some() {
             let applies = self.applies().await?;
             let own: Vec<&wire::Apply> =
                 applies.iter().filter(|it| it.task.as_ref() == Some(&task.id)).collect();
-            shown.blocks.push(view::applies(&own, WEB_APPLIES_SHOWN));
+            shown.blocks.extend((!own.is_empty()).then(|| view::applies(&own, WEB_APPLIES_SHOWN)));
         }
         Ok(shown)
     }

@@ -130,11 +130,13 @@ pub(super) async fn ask_daemon(own: &Own, order: DaemonCommand) -> Answered<wire
 impl Own {
     /// What every list says while no passkey counts because all were given up.
     async fn passkeys_given_up(&self) -> Option<String> {
-        let until = self.0.provost.view(AllPasskeys).await.ok()?.waits_until?;
+        let known = self.0.provost.view(AllPasskeys).await.ok()?;
+        known.waits_until?;
+        // In hours of its running, so that it says the same for an hour.
+        let hours = known.passkeys.standing().left_ms.div_ceil(3_600_000);
         Some(format!(
-            "all passkeys were given up: until {}, if the daemon runs until then, none counts, and nothing that asks for one is \
-             answered; provost passkey list says more",
-            until.rfc3339()
+            "all passkeys were given up: until the daemon has run for {hours} more hours, none counts, and nothing that asks for one is \
+             answered; provost passkey list says more"
         ))
     }
 }

@@ -173,8 +173,10 @@ fn changes_are_written_and_brought_back_after_they_are_shown() {
     tab.click("button[data-does=show-undo]");
     tab.until("what comes back", "document.querySelector('.here pre.diff .remove')");
     tab.click("button[data-does=undo]");
-    tab.shows("undone by apply");
+    tab.shows("Written: 1 file; this was apply 2.");
     assert!(read().contains("return 1"), "{}", read());
+    tab.go(&at(door, &format!("/t/{task}")));
+    tab.shows("undone by apply 2");
     assert_eq!(tab.eval("document.querySelectorAll('main b').length"), json!(0));
     assert_eq!(tab.eval("globalThis.violations"), json!([]));
 }

@@ -300,7 +300,7 @@ fn what_is_written_and_brought_back_is_what_was_shown() {
         (answer.status, answer.json()["said"].clone()),
         (200, json!("The changes in 1 file are discarded."))
     );
-    assert_eq!(desk.door.look(&format!("/rows/would-write?task={other}")).status, 404);
+    assert_eq!(desk.door.look(&format!("/rows/would-write?task={other}")).status, 410);
     let verified = desk.world.command(&["journal", "verify"]).output().unwrap();
     assert!(verified.status.success(), "{verified:?}");
 }
