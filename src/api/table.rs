@@ -147,6 +147,9 @@ macro_rules! for_each_endpoint {
             /// Says who waits for what: locks, resources, approvals, answers, tasks, handoffs and contracts.
             GET "/waits" waits Waits() -> Waits,
                 tools ("`locks_list` says who waits for locks; the rest is for people"), commands ["wait list"];
+            /// Has an agent wait no longer for a lock or a resource.
+            POST "/end-wait" end_wait EndWait(EndWait) -> Done,
+                tools ("a person ends waits of agents"), commands ["wait end"];
             /// Gives back all locks of the caller, and ends its intents when asked to.
             POST "/leave" leave Leave(Leave) -> Left,
                 tools ("a host's session ends by itself"), commands ["adapter run", "hook run"];
@@ -279,6 +282,9 @@ macro_rules! for_each_endpoint {
             POST "/apply-artifacts" apply_artifacts ApplyArtifacts(Artifacts) -> Applied,
                 tools ("editors bring files that they show"), commands ("`provost task apply` takes the files of a task"),
                 carries_files;
+            /// Shows what an apply or an undo would write as the text whose digest a passkey signs.
+            POST "/view-apply" view_apply ViewApply(ViewApply) -> ApplyView,
+                tools ("`task_diff` shows a model what an apply would do"), commands ["apply undo"];
             /// Lists applies that can be undone.
             GET "/applies" applies Applies() -> Vec<Apply>,
                 tools ("a person takes changes into the workspace"), commands ["apply list"];

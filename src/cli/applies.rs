@@ -33,7 +33,7 @@ pub(super) enum Apply {
     List,
     /// Restore the files from before an apply
     #[command(
-        after_help = "Examples:\n  provost apply undo 7\n  provost apply undo 7 --force\n  provost apply undo 8   # takes back the undo, which was apply 8\n\nA file that has changed since stays unchanged, and the exit code is 1."
+        after_help = "Examples:\n  provost apply undo 7 --preview\n  provost apply undo 7\n  provost apply undo 7 --force\n  provost apply undo 8   # takes back the undo, which was apply 8\n\nA file that has changed since stays unchanged, and the exit code is 1."
     )]
     Undo(Undo),
 }
@@ -47,6 +47,9 @@ pub(super) struct Undo {
     /// Also restore files that have changed since; their present content is kept, so this can be undone as well
     #[arg(long)]
     force: bool,
+    /// Show the differences that would come back, and write nothing
+    #[arg(long)]
+    preview: bool,
 }
 
 fn number(typed: &str) -> Result<ApplyId, String> {
@@ -102,7 +105,10 @@ fn files(all: &[wire::AppliedFile]) -> String {
 }
 
 fn undo(here: &RepoContext, asked: &Undo) -> Result<u8, CliError> {
-    let request = wire::Undo { apply: asked.apply.0, force: asked.force };
+    if asked.preview {
+        return would_undo(here, asked);
+    }
+    let request = wire::Undo { apply: asked.apply.0, force: asked.force, seen: None };
     let asker = IdentityArgs::named(here, None)?;
     let done = wait_for(async { Ok(here.daemon(asker).await?.undo(&request).await?) })?;
     if here.json {
@@ -122,6 +128,23 @@ fn undo(here: &RepoContext, asked: &Undo) -> Result<u8, CliError> {
         "provost undo with --force, to replace their present content"
     };
     Err(CliError::of(format!("{} of the files are not restored", done.errors.len())).next(next))
+}
+
+fn would_undo(here: &RepoContext, asked: &Undo) -> Result<u8, CliError> {
+    let request =
+        wire::ViewApply { apply: Some(asked.apply.0), force: asked.force, ..wire::ViewApply::default() };
+    let found = wait_for(async { Ok(here.daemon(None).await?.view_apply(&request).await?) })?;
+    if here.json {
+        return out::json(&found).map(|()| DONE);
+    }
+    out::text_as_is(&visible(&found.diff))?;
+    for error in &found.errors {
+        out::note(visible_name(&format!("left alone: {error}"), 800));
+    }
+    if found.files == 0 {
+        out::note("an undo would write nothing");
+    }
+    Ok(DONE)
 }
 
 pub(super) fn apply(here: &RepoContext, asked: &OfTask) -> Result<u8, CliError> {

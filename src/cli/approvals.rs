@@ -99,11 +99,15 @@ fn answer(here: &RepoContext, id: ApprovalId, grant: bool, note: Option<String>)
     let (answered, asker) = wait_for(async {
         let client = here.daemon(speaker).await?;
         let waiting = client.approvals().await?;
-        let shown = waiting.iter().find(|approval| approval.id == id.0).ok_or_else(|| {
-            CliError::of(format!("no approval {id} waits"))
-                .because("it was answered, has expired, or never existed")
-                .next("provost approval list")
-        })?;
+        let Some(shown) = waiting.iter().find(|approval| approval.id == id.0) else {
+            let because = match client.what_became(id.0).await? {
+                Some(what) => what,
+                None => "it was answered, has expired, or never existed".into(),
+            };
+            return Err(CliError::of(format!("no approval {id} waits"))
+                .because(out::one_line(&because, 800))
+                .next("provost approval list"));
+        };
         if !here.json {
             out::text_as_is(&in_full(shown))?;
         }

@@ -59,7 +59,7 @@ pub(super) fn diff(here: &RepoContext, asked: &Diff) -> Result<u8, CliError> {
     let (task, files) = wait_for(async {
         let client = here.daemon(None).await?;
         let task = meant(&client, &asked.id).await?;
-        let request = wire::OfTask { task: task.id.clone(), paths };
+        let request = wire::OfTask { task: task.id.clone(), paths, seen: None };
         let files = client.preview_task(&request).await?;
         Ok((task, files))
     })?;
@@ -83,6 +83,10 @@ pub(super) fn diff(here: &RepoContext, asked: &Diff) -> Result<u8, CliError> {
     for it in files.iter().filter(|it| it.action == "skip") {
         let why = it.reason.as_deref().unwrap_or("the file says that already");
         out::note(visible_name(&format!("skip {}: {why}", it.path), 800));
+        // It can be read, and a program that takes the patch does not get it.
+        if let Some(diff) = it.diff.as_deref().filter(|_| std::io::stdout().is_terminal() && !asked.stat) {
+            out::text_as_is(&diff_colours::drawn(diff))?;
+        }
     }
     for it in &task.changes_kept().left_out {
         out::note(visible_name(&format!("not kept: {it}"), 800));

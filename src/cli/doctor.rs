@@ -250,11 +250,19 @@ fn policy(here: &RepoContext, loaded: &Loaded, found: &mut Findings) {
 
 /// Rules whose requests cannot be answered, and the list that only root can change.
 fn passkeys(here: &RepoContext, rules: &str, name: &str, found: &mut Findings) {
+    let answer = wait_for(async { Ok(here.daemon(None).await?.passkeys().await?) });
+    if let Some(until) = answer.as_ref().ok().and_then(|all| all.waits_until.as_ref()) {
+        // To enrol one now would help with nothing until then.
+        let says = format!(
+            "all passkeys were given up, and what asks for one is answered by none until {until}, if the daemon runs until then; \
+             enrol one afterwards: provost passkey add"
+        );
+        return found.add("passkeys", Health::Note, says);
+    }
     if !super::passkeys::any_listed(here) {
         let missing = by_passkey_alone(rules, name);
         return missing.iter().for_each(|warning| found.add("policy", Health::Note, warning));
     }
-    let answer = wait_for(async { Ok(here.daemon(None).await?.passkeys().await?) });
     let Ok(all) = answer else { return };
     match all.problem {
         Some(problem) => found.add("passkeys", Health::Broken, problem),

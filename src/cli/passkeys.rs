@@ -98,6 +98,11 @@ fn add(here: &RepoContext, asked: &Add) -> Result<u8, CliError> {
         return Ok(DONE);
     }
     let letters: Vec<char> = made.code.chars().collect();
+    if let Some(until) = wait_for(async { Ok(here.daemon(None).await?.passkeys().await?) })?.waits_until {
+        out::note(format!(
+            "all passkeys were given up: no new one counts until {until}, if the daemon runs until then; make a code then"
+        ));
+    }
     let groups: Vec<String> = letters.chunks(4).map(|it| it.iter().collect()).collect();
     out::line(groups.join("-"))?;
     out::note(format!("the code is good once, for {} minutes", made.good_s / 60));

@@ -16,6 +16,16 @@ pub(super) enum Wait {
         after_help = "Examples:\n  provost wait list\n  provost wait list --kind lock\n  provost wait list --agent client:claude --json\n\nNo agent waits for a claim: one that another agent has is refused at once."
     )]
     List(List),
+    /// Have an agent wait no longer for a lock or a resource; it is refused what it has waited for
+    #[command(after_help = "Example:\n  provost wait end 12")]
+    End(End),
+}
+
+/// `provost wait end`.
+#[derive(Args, Debug)]
+pub(super) struct End {
+    /// The number of its place, as `provost wait list` shows it
+    ticket: u64,
 }
 
 /// `provost wait list`.
@@ -63,7 +73,17 @@ impl Kind {
 }
 
 pub(super) fn wait(here: &RepoContext, asked: &Wait) -> Result<u8, CliError> {
-    let Wait::List(asked) = asked;
+    let asked = match asked {
+        Wait::List(asked) => asked,
+        Wait::End(End { ticket }) => {
+            let asked = wire::EndWait { ticket: *ticket };
+            let done = wait_for(async { Ok(here.daemon(None).await?.end_wait(&asked).await?) })?;
+            if here.json {
+                return out::json(&done).map(|()| DONE);
+            }
+            return out::line(out::one_line(&done.message, 400)).map(|()| DONE);
+        }
+    };
     let mut found = wait_for(async { Ok(here.daemon(None).await?.waits().await?) })?;
     let is_of = |it: &wire::Wait| {
         let agent = asked.agent.as_ref();
@@ -101,6 +121,15 @@ pub(super) fn wait(here: &RepoContext, asked: &Wait) -> Result<u8, CliError> {
     Ok(DONE)
 }
 
+/// Its place in line, and the number by which `provost wait end` ends it.
+fn in_line(it: &wire::Wait) -> String {
+    match (it.place, it.ticket) {
+        (Some(place), Some(ticket)) => format!("{place} (number {ticket})"),
+        (Some(place), None) => place.to_string(),
+        (None, _) => "-".into(),
+    }
+}
+
 fn table(waits: &[wire::Wait]) -> String {
     let mut rows = vec![["AGENT", "WAITS FOR", "WHAT", "DEPENDS ON", "IN LINE", "SINCE"].map(String::from)];
     rows.extend(waits.iter().map(|it| {
@@ -110,7 +139,7 @@ fn table(waits: &[wire::Wait]) -> String {
             out::one_line(&it.kind, 12),
             out::one_line(&format!("{}{words}", it.wanted), 60),
             out::one_line(&it.by.join(", "), 40),
-            it.place.map_or("-".into(), |it| it.to_string()),
+            in_line(it),
             short_time(&it.since),
         ]
     }));

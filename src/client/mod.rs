@@ -9,6 +9,7 @@
 pub mod approvals;
 mod connect;
 pub mod daemons;
+pub mod events;
 mod idle_connections;
 pub mod keys;
 pub mod passkeys;

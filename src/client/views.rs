@@ -6,7 +6,8 @@ use super::{Client, ClientError};
 use provost_api::wire;
 use provost_auth::role;
 use provost_base::limits::{
-    WEB_EVENTS_LOOKED_AT, WEB_EVENTS_PAGE, WEB_FINISHED_PAGE, WEB_MESSAGES_PAGE, WEB_ROWS_MAX,
+    WEB_APPLIES_SHOWN, WEB_EVENTS_LOOKED_AT, WEB_EVENTS_PAGE, WEB_FINISHED_PAGE, WEB_MESSAGES_PAGE,
+    WEB_ROWS_MAX,
 };
 use provost_base::{Timestamp, visible};
 use provost_view::{self as view, Filter, NeedSources, Shown};
@@ -67,7 +68,15 @@ impl Client {
     /// [`ClientError`].
     pub async fn view_of_task(&self, id: &str) -> Result<Shown, ClientError> {
         let asked = wire::TaskQuery { id: id.to_owned(), ..wire::TaskQuery::default() };
-        Ok(view::task(&self.task(&asked).await?))
+        let task = self.task(&asked).await?;
+        let mut shown = view::task(&task);
+        if task.changes.is_some() {
+            let applies = self.applies().await?;
+            let own: Vec<&wire::Apply> =
+                applies.iter().filter(|it| it.task.as_ref() == Some(&task.id)).collect();
+            shown.blocks.extend((!own.is_empty()).then(|| view::applies(&own, WEB_APPLIES_SHOWN)));
+        }
+        Ok(shown)
     }
 
     /// Agents, with what they do at the moment.
@@ -164,6 +173,30 @@ impl Client {
             said.extend(page.events.iter().filter_map(|event| became(event, id, known)));
             if page.events.is_empty() || page.next >= head {
                 return Ok(view::gone(id, &said));
+            }
+            after = page.next;
+        }
+    }
+
+    /// What became of an approval that does not wait any more: who has answered it, when and how. `None` where no event
+    /// of the newest thousands is about it.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn what_became(&self, id: u64) -> Result<Option<String>, ClientError> {
+        let (about, known) = tokio::try_join!(self.about(), self.passkeys())?;
+        let head = about.journal_seq;
+        let (mut after, mut last) = (head.saturating_sub(WEB_EVENTS_LOOKED_AT), None);
+        loop {
+            let asked = wire::EventsQuery { after: Some(after), ..wire::EventsQuery::default() };
+            let page = self.events(&asked).await?;
+            let all = page.events.iter().filter_map(|event| became(event, id, Some(&known)));
+            for (at, who, what) in all.filter(|(_, _, what)| what != view::ASKED) {
+                let was = if what.contains("(proof: ") { "it was answered" } else { "it has gone" };
+                last.get_or_insert_with(|| format!("{was}: {what}, by {who}, at {at}"));
+            }
+            if page.events.is_empty() || page.next >= head {
+                return Ok(last);
             }
             after = page.next;
         }

@@ -457,14 +457,14 @@ impl State {
         out.put(Change::DropLock(lock.at.clone()));
     }
 
-    /// The caller waits no longer.
+    /// The caller waits no longer, or another agent, where the caller may operate.
     pub(super) fn leave_queue(
         &self,
         who: &Principal,
         verb: &LeaveQueue,
         out: &mut Outbox,
     ) -> Result<QueueLeft, Refusal> {
-        if self.owns_place(who.agent(), verb.ticket)
+        if (self.owns_place(who.agent(), verb.ticket) || who.may(Scope::Operate))
             && let Some(waiter) = self.locks.waiter(verb.ticket)
         {
             self.give_up(waiter, out);

@@ -83,6 +83,7 @@ pub(super) const PROOFS: &[(&str, Proof)] = &[
     ("desktop", Proof::Desktop),
     ("jailed", Proof::Jailed),
     ("token", Proof::Token),
+    ("passkey", Proof::Passkey),
 ];
 pub(super) const KINDS: &[(&str, WorkerKind)] = &[("cli", WorkerKind::Cli), ("polling", WorkerKind::Polling)];
 pub(super) const TIERS: &[(&str, Tier)] = &[("job", Tier::Job), ("ll", Tier::Ll), ("ns", Tier::Ns)];

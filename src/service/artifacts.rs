@@ -5,6 +5,7 @@
 //! alone, never lost; no file outside the workspace is read or written. Policy decides whether files may be written,
 //! and the journal records an apply file by file. An apply goes on when the asking client has disconnected. A6s 6.8.
 
+mod agreed;
 mod apply;
 mod apply_error;
 mod artifact_store;
@@ -26,12 +27,13 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Mutex as Turn, OwnedMutexGuard, RwLock as Together, Semaphore};
 
 use super::Provost;
+pub use agreed::{Agreed, WouldWrite};
 pub use apply_error::ApplyError;
 use artifact_store::ArtifactStore;
 pub use changes::Discarded;
 pub use held::Held;
 use provost_base::limits::{APPLIERS_MAX, ARTIFACT_BYTES_MAX, DIFF_BYTES_MAX, DIFF_MS_MAX, DIFFS_BYTES_MAX};
-use provost_base::{ApplyId, ApprovalId, Digest, RepoPath, WatchPatterns};
+use provost_base::{AgentId, ApplyId, ApprovalId, Digest, RepoPath, WatchPatterns};
 use provost_domain::command::ApplyFiles;
 use provost_domain::view::{InTheWay, WaitingOne};
 use provost_domain::{
@@ -226,7 +228,7 @@ impl Provost {
         artifacts: Vec<Artifact>,
     ) -> Result<Vec<Previewed>, ApplyError> {
         let mut asked = self.read_artifacts(artifacts);
-        let keepers = self.keepers(who, &asked).await?;
+        let keepers = self.keepers(who.agent(), &asked).await?;
         let provost = self.clone();
         let compared = move || {
             provost.withhold(&mut asked);
@@ -257,20 +259,26 @@ impl Provost {
         artifacts: Vec<Artifact>,
     ) -> Result<Answer<Applied>, ApplyError> {
         self.few_enough(&artifacts)?;
-        self.apply_all(who, artifacts).await
+        self.apply_all(who, artifacts, None).await
     }
 
     async fn apply_all(
         &self,
         who: &Principal,
         artifacts: Vec<Artifact>,
+        agreed: Option<Agreed>,
     ) -> Result<Answer<Applied>, ApplyError> {
+        // A caller whose artifacts cannot be applied is told so, and no approver is asked about them.
+        let sorted = self.sorted(who.agent(), artifacts).await?;
+        self.write(who, sorted, None, agreed).await
+    }
+
+    /// What of these artifacts an apply would write for this agent.
+    async fn sorted(&self, who: &AgentId, artifacts: Vec<Artifact>) -> Result<Sorted, ApplyError> {
         let asked = self.read_artifacts(artifacts);
         let keepers = self.keepers(who, &asked).await?;
         let provost = self.clone();
-        // A caller whose artifacts cannot be applied is told so, and no approver is asked about them.
-        let sorted = self.in_applying_turn(move || provost.sort(asked, keepers)).await?;
-        self.write(who, sorted, None).await
+        Ok(self.in_applying_turn(move || provost.sort(asked, keepers)).await?)
     }
 
     /// Waits until an approval is granted, is denied or has run out; `false` when `patience` was over first.
@@ -294,8 +302,13 @@ impl Provost {
         who: &Principal,
         sorted: Sorted,
         undoes: Option<ApplyId>,
+        agreed: Option<Agreed>,
     ) -> Result<Answer<Applied>, ApplyError> {
         let Sorted { orders, applied, shown, takes, settings } = sorted;
+        let diff = shown.done();
+        if agreed.is_some_and(|it| it != Agreed::to(&orders, undoes, &diff)) {
+            return Err(ApplyError::Changed);
+        }
         if orders.is_empty() {
             return Ok(Answer::Done(applied));
         }
@@ -310,7 +323,7 @@ impl Provost {
             digest: digest_of(&orders, undoes),
             files: files.collect(),
             later: later.map(|it| it.path.clone()).collect(),
-            diff: shown.done(),
+            diff,
             undoes,
             of,
             worker,
@@ -358,14 +371,10 @@ impl Provost {
     }
 
     /// Who keeps the asker from writing; one answer for each artifact.
-    async fn keepers(
-        &self,
-        who: &Principal,
-        asked: &[ApplyItem],
-    ) -> Result<Vec<Option<Reservation>>, Refusal> {
+    async fn keepers(&self, who: &AgentId, asked: &[ApplyItem]) -> Result<Vec<Option<Reservation>>, Refusal> {
         let files: Vec<RepoPath> =
             asked.iter().filter_map(|it| it.way.as_ref().ok()).map(|it| it.path.clone()).collect();
-        let mut keepers = self.view(InTheWay { who: who.agent().clone(), files }).await?.into_iter();
+        let mut keepers = self.view(InTheWay { who: who.clone(), files }).await?.into_iter();
         Ok(asked.iter().map(|it| it.way.as_ref().ok().and_then(|_| keepers.next().flatten())).collect())
     }
 
@@ -404,9 +413,7 @@ impl Provost {
             Err(Instead::Refused(why)) => return skip(asked.shown, Some(why)),
         };
         let path = order.path.to_string();
-        if let Some(stake) = keeper {
-            return skip(path, Some(kept_by(&stake)));
-        }
+        let kept = keeper.map(|stake| kept_by(&stake));
         if let Err(why) = store.complete(&mut order) {
             return skip(path, Some(why));
         }
@@ -427,7 +434,9 @@ impl Provost {
             Ok(Plan::Gone) => diff::difference(&path, mode, old, None, budget),
             Err(why) => return skip(path, Some(why)),
         };
-        Previewed { path, action, diff: Some(diff), reason: None, runs_later: order.runs_later }
+        // What another agent keeps from being written can be read all the same.
+        let action = if kept.is_some() { Action::Skip } else { action };
+        Previewed { path, action, diff: Some(diff), reason: kept, runs_later: order.runs_later }
     }
 
     /// Leaves what an apply would really do, and counts the rest.

@@ -38,8 +38,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 pub use artifacts::{
-    Action, Applied, ApplyError, ApplyRules, Applying, Difference, Discarded, Extent, Held, PastApply,
-    Previewed,
+    Action, Agreed, Applied, ApplyError, ApplyRules, Applying, Difference, Discarded, Extent, Held,
+    PastApply, Previewed, WouldWrite,
 };
 pub use checkouts::Checkouts;
 pub use code::{Base, Code, Content, Source};

@@ -81,7 +81,8 @@ pub(super) async fn ask(client: &Client, asked: &Asked, now: Timestamp) -> Resul
         Asked::Approval(id) => approval(client, *id).await?,
         Asked::Task(id) => Got::Shown(Box::new(client.view_of_task(id).await?)),
         Asked::Changes(task) => {
-            let found = client.preview_task(&wire::OfTask { task: task.clone(), paths: Vec::new() }).await?;
+            let found =
+                client.preview_task(&wire::OfTask { task: task.clone(), ..wire::OfTask::default() }).await?;
             Got::Changes(Box::new(coloured(vec![view::changes(&found)]).await.remove(0)))
         }
         Asked::Log { task, from } => log(client, task, *from).await?,

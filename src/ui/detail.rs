@@ -339,9 +339,9 @@ impl Lines {
                 let all: Vec<String> = facts.iter().map(count).collect();
                 self.paragraph(&format!("  {}", all.join("  ")), Style::new());
             }
-            Block::Words { title, text, .. } => {
+            Block::Words { title, text, by_person, .. } => {
                 self.line(one_line(title), self.look.heading());
-                self.words(text);
+                self.words(text, *by_person);
             }
             Block::List(rows) => self.list(rows),
             Block::Diff { title, files } => {
@@ -358,6 +358,8 @@ impl Lines {
             // A browser signs, and the screen answers by its keys; what a drawing shows, the list beside it says.
             Block::Answer(_)
             | Block::Enrol(_)
+            | Block::Delegate(_)
+            | Block::EventFilter { .. }
             | Block::Push(_)
             | Block::Vouch(_)
             | Block::Graph { .. }
@@ -381,8 +383,9 @@ impl Lines {
     }
 
     /// Words of an agent stand behind a bar, which no text can draw at the edge.
-    fn words(&mut self, text: &str) {
-        self.line("An agent has written this:", self.look.quiet());
+    fn words(&mut self, text: &str, by_person: bool) {
+        let whose = if by_person { "A person has written this:" } else { "An agent has written this:" };
+        self.line(whose, self.look.quiet());
         for piece in wrapped(&shown(text), self.columns.saturating_sub(2)) {
             let bar = Span::styled("│ ", self.look.tone(Tone::Waiting));
             self.out.push(Line::from(vec![bar, Span::raw(piece)]));

@@ -347,6 +347,13 @@ fn passkey_lines(model: &Model, repository: usize, approval: u64, area: Rect) ->
     };
     lines.push(Line::styled(one_line(&address), look.link()));
     let waits = Line::styled("Waiting for the answer …", look.tone(Tone::Waiting));
+    if is_of_this_machine(&address) {
+        // A phone that reads it off a picture would look for the page on itself.
+        let text = "This address is of this machine alone. What a phone needs: provost web setup";
+        lines.extend(wrapped(text, columns).into_iter().map(|it| Line::styled(it, look.quiet())));
+        lines.push(waits);
+        return lines;
+    }
     let picture = qr::lines(&address, !look.colour && look.light).unwrap_or_default();
     let room = usize::from(area.height).saturating_sub(lines.len() + 1);
     if picture.len() <= room {
@@ -362,6 +369,14 @@ fn passkey_lines(model: &Model, repository: usize, approval: u64, area: Rect) ->
     }
     lines.push(waits);
     lines
+}
+
+/// Whether a page's address leads to the machine of the browser that opens it.
+fn is_of_this_machine(address: &str) -> bool {
+    let authority = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let host = authority.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
+    host == "localhost" || host.ends_with(".localhost") || host.starts_with("127.") || host == "[::1]"
 }
 
 /// The line in which is typed, asked and said; where the cursor stands, if text is typed.

@@ -77,7 +77,10 @@ fn row(agent: &Agent, doing: &Doing<'_>) -> (u8, Row) {
             Cell::text(&agent.doors.join(", ")),
             Cell::time(agent.last_seen.as_deref()),
         ],
-        commands: release.into_iter().chain([revoke]).collect(),
+        commands: release
+            .into_iter()
+            .chain([revoke, super::messages::write("Message", &[&agent.id])])
+            .collect(),
     };
     (rank, row)
 }

@@ -5,6 +5,7 @@ use provost_base::limits::SIGNED_NOTE_BYTES_MAX;
 
 use super::block::Empty;
 use super::passkeys::signers;
+use super::word::is_a_person;
 use super::{Answering, Block, Cell, Command, Fact, Here, Line, Row, Shown, Tone, Word, diff_files, of_risk};
 
 /// The path of the view about an approval.
@@ -87,7 +88,12 @@ pub fn signed(
             has_difference = true;
             Block::Diff { title: "What it would change".into(), files: diff_files(&text) }
         }
-        false => Block::Words { title: sentence(says), text, folded: has_difference },
+        false => Block::Words {
+            title: sentence(says),
+            text,
+            folded: has_difference,
+            by_person: is_a_person(&approval.asked_by),
+        },
     }));
     let mut shown = Shown::new(format!("Approval {}", approval.id), blocks);
     shown.state = Some(of_risk(&approval.risk));

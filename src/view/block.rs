@@ -43,7 +43,7 @@ pub enum Block {
         /// In the order in which they are read.
         facts: Vec<Fact>,
     },
-    /// What an agent has written: marked, and never a fact.
+    /// What an agent, or a person, has written: marked, and never a fact.
     Words {
         /// The heading, which says whose words they are.
         title: String,
@@ -52,6 +52,9 @@ pub enum Block {
         /// Whether it is opened by its heading, where a page has room for that: what it says stands above it already.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         folded: bool,
+        /// Whether a person has written it.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        by_person: bool,
     },
     /// Numbers beside each other, each with its name.
     Counts {
@@ -90,6 +93,13 @@ pub enum Block {
     },
     /// Where a passkey answers an approval.
     Answer(Answering),
+    /// Where a person hands out work by signature.
+    Delegate(Delegating),
+    /// Where a person says which events are shown.
+    EventFilter {
+        /// The kinds that there are.
+        kinds: Vec<&'static str>,
+    },
     /// Where a passkey is enrolled.
     Enrol(Enrolling),
     /// Where the browser that shows this is told by its push service.
@@ -311,6 +321,13 @@ pub enum Here {
         /// The passkeys that may sign.
         signers: Vec<Signer>,
     },
+    /// An apply or an undo: what it would write is shown first, and signed for.
+    Write {
+        /// `apply-task` or `undo`.
+        verb: &'static str,
+        /// The body for it, but for what was seen.
+        arguments: serde_json::Value,
+    },
     /// A verb of the own API.
     Verb {
         /// The path of the own API, without the stroke.
@@ -334,6 +351,24 @@ impl Here {
     pub fn release(symbol: &str) -> Self {
         let arguments = serde_json::json!({ "symbol": symbol, "force": true });
         Self::Verb { verb: "unlock", arguments, asks_reason: true, asks_text: false }
+    }
+
+    /// Has an agent wait no longer, with a reason.
+    pub fn end_wait(ticket: u64) -> Self {
+        let arguments = serde_json::json!({ "ticket": ticket });
+        Self::Verb { verb: "end-wait", arguments, asks_reason: true, asks_text: false }
+    }
+
+    /// A message to these agents.
+    pub fn message(to: &[&str]) -> Self {
+        let arguments = serde_json::json!({ "to": to });
+        Self::Verb { verb: "message-agents", arguments, asks_reason: false, asks_text: true }
+    }
+
+    /// The answer to a question.
+    pub fn answer(question: u64) -> Self {
+        let arguments = serde_json::json!({ "question": question });
+        Self::Verb { verb: "answer-question", arguments, asks_reason: false, asks_text: true }
     }
 
     /// Words for the agent of a task.
@@ -369,6 +404,15 @@ pub struct Answering {
     pub signers: Vec<Signer>,
     /// Longest note, in bytes.
     pub note_bytes_max: usize,
+}
+
+/// Where a person hands out work by signature.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Delegating {
+    /// The workers that may do it, in which nothing hides.
+    pub workers: Vec<String>,
+    /// Longest goal, in bytes.
+    pub goal_bytes_max: usize,
 }
 
 /// Where a passkey is enrolled.

@@ -42,6 +42,11 @@ pub fn events(found: &[Value], filter: &Filter) -> Shown {
     shown
 }
 
+/// A moment in the form of RFC 3339, in milliseconds since 1970.
+pub fn moment(text: &str) -> Option<i64> {
+    chrono::DateTime::parse_from_rfc3339(text).ok().map(|it| it.timestamp_millis())
+}
+
 /// The kind of an event, and its particulars: a word alone, or one member with an object. Kinds of a group stand below its name.
 pub(crate) fn kind_of(event: &Value) -> (String, Option<&Value>) {
     match event.get("kind") {

@@ -87,8 +87,12 @@ fn meeting(it: &Meeting) -> Row {
         key.push_str(&format!(":{}:{}", side.agent, side.kind));
         cells.extend([Cell::code(&side.agent), has(side)]);
     }
-    let commands =
-        vec![Command::new("Look who holds it", format!("provost lock list --file {}", shell_word(&it.file)))];
+    let mut both: Vec<&str> = it.sides.iter().map(|side| side.agent.as_str()).collect();
+    both.dedup();
+    let commands = vec![
+        super::messages::write("Message both", &both),
+        Command::new("Look who holds it", format!("provost lock list --file {}", shell_word(&it.file))),
+    ];
     Row { key, to: None, cells, commands }
 }
 
@@ -113,7 +117,7 @@ fn overlap(it: &Overlap) -> Row {
             Cell::code(&it.agents[1]),
             side(),
         ],
-        commands: Vec::new(),
+        commands: vec![super::messages::write("Message both", &[&it.agents[0], &it.agents[1]])],
     }
 }
 

@@ -41,7 +41,7 @@ pub fn locks(found: &Locks, claims: &[HeldFile], filter: &Filter, most: usize, n
             Cell::time(Some(&it.since)),
             Cell::Until { at: it.until.clone() },
         ],
-        commands: Vec::new(),
+        commands: vec![super::waits::end(it.ticket), super::messages::write("Message", &[&it.agent])],
     });
     let claimed = claims.iter().filter(|it| filter.takes(&[&it.file, &it.holder])).map(|it| {
         let tone = if it.how == "conflicted" { Tone::Bad } else { Tone::Moving };
@@ -54,7 +54,7 @@ pub fn locks(found: &Locks, claims: &[HeldFile], filter: &Filter, most: usize, n
                 Cell::code(&it.holder),
                 Cell::time(it.since.as_deref()),
             ],
-            commands: Vec::new(),
+            commands: vec![super::messages::write("Message", &[&it.holder])],
         }
     });
     let (waiting, claimed): (Vec<Row>, Vec<Row>) = (waiting.collect(), claimed.collect());

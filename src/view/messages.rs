@@ -3,14 +3,29 @@
 use std::collections::BTreeMap;
 
 use provost_api::wire::{Post, Question};
-use provost_base::{visible, visible_name};
+use provost_base::{shell_word, visible, visible_name};
 
 use super::block::Empty;
-use super::{Block, Cell, Command, Filter, Row, Rows, Shown, Tone, Word};
+use super::{Block, Cell, Command, Filter, Here, Row, Rows, Shown, Tone, Word};
 
 /// The path of the view that begins with a message.
 pub(crate) fn path(n: u64) -> String {
     format!("/messages?before={}", n.saturating_add(1))
+}
+
+/// Writes to agents, as the person: at a terminal, by the command for the first of them.
+pub(crate) fn write(does: &str, to: &[&str]) -> Command {
+    let first = to.first().copied().unwrap_or_default();
+    let message = serde_json::json!({
+        "type": "agent.feedback", "agent_id": first, "payload": { "from": "user", "errors": ["TEXT"] },
+    });
+    let line = format!("provost broker publish {}", shell_word(&message.to_string()));
+    Command::new(does, line).or_here(Here::message(to))
+}
+
+/// Answers a question, as the person.
+pub(crate) fn answer(question: u64) -> Command {
+    Command::new("Answer", format!("provost answer {question} TEXT")).or_here(Here::answer(question))
 }
 
 /// Who writes to whom, by name; the second is empty where a message is for all.
@@ -85,7 +100,7 @@ fn question(it: &Question) -> Row {
             Cell::Said { text: visible(&it.text) },
             Cell::time(Some(&it.at)),
         ],
-        commands: vec![Command::new("Answer", format!("provost answer {} TEXT", it.seq))],
+        commands: vec![answer(it.seq)],
     }
 }
 
@@ -103,6 +118,14 @@ fn sender(post: &Post) -> Word {
     }
 }
 
+/// Where a person can write to the sender. People have no inbox here, nor has the daemon.
+fn replies(post: &Post) -> Vec<Command> {
+    match post.proof.as_deref() {
+        Some("terminal" | "desktop" | "passkey" | "internal") => Vec::new(),
+        _ => vec![write("Reply", &[&post.from])],
+    }
+}
+
 fn row(post: &Post) -> Row {
     Row {
         key: format!("message:{}", post.seq),
@@ -117,6 +140,6 @@ fn row(post: &Post) -> Row {
             Cell::Said { text: visible(&post.said) },
             Cell::time(Some(&post.at)),
         ],
-        commands: Vec::new(),
+        commands: replies(post),
     }
 }

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod agents;
+mod applies;
 mod approval;
 mod audit;
 mod block;
@@ -36,18 +37,20 @@ mod touches;
 mod waits;
 mod web_sessions;
 mod word;
+mod would;
 
 pub use agents::agents;
+pub use applies::applies;
 pub use approval::{ASKED, answering, approval, gone, no_terminal, signed, takes_a_person};
 pub use audit::{audit, request};
 pub use block::{
-    Answering, Block, Cell, Command, DiffFile, DiffLine, Empty, Enrolling, Fact, Here, Line, LineMarks, Row,
-    Rows, Shown, Signer, Subscribing, Vouching,
+    Answering, Block, Cell, Command, Delegating, DiffFile, DiffLine, Empty, Enrolling, Fact, Here, Line,
+    LineMarks, Row, Rows, Shown, Signer, Subscribing, Vouching,
 };
 pub use cost::costs;
 pub use diff::files as diff_files;
 pub use earlier::{Earlier, earlier};
-pub use events::events;
+pub use events::{events, moment};
 pub use filter::Filter;
 pub use graph::{Drawing, Edge, Placed, draw};
 pub use health::health;
@@ -66,11 +69,12 @@ pub use search::{no_search, search};
 pub use search_all::search_of_all;
 pub use states::{has_states, states};
 pub use task::{changes, task};
-pub use tasks::{task_page, tasks};
+pub use tasks::{delegating, task_page, tasks};
 pub use touches::touches;
 pub use waits::waits;
 pub use web_sessions::web_sessions;
 pub use word::{Tone, Word, of_risk, of_task};
+pub use would::would_write;
 
 /// A text as it stands in one part of a path or in the value of a query: everything but letters, digits and `-_.~` is a code.
 pub fn encoded(text: &str) -> String {

@@ -134,7 +134,7 @@ fn question_row(it: &Question) -> Row {
             Cell::said(&it.text),
             Cell::None,
         ],
-        commands: vec![Command::new("Answer", format!("provost answer {} TEXT", it.seq))],
+        commands: vec![super::messages::answer(it.seq)],
     }
 }
 
@@ -143,7 +143,7 @@ fn at_prompt_row(it: &RosterRow) -> Row {
         key: format!("prompt:{}", it.agent),
         to: None,
         cells: vec![Cell::code(&it.agent), Cell::time(Some(&it.last_seen))],
-        commands: Vec::new(),
+        commands: vec![super::messages::write("Message", &[&it.agent])],
     }
 }
 
@@ -197,7 +197,7 @@ fn waiter_row(it: &Waiter) -> Row {
         key: format!("wait:{}:{}", it.agent, it.symbol),
         to: None,
         cells: vec![Cell::code(&it.agent), Cell::code(&it.symbol), Cell::time(Some(&it.since))],
-        commands: Vec::new(),
+        commands: vec![super::waits::end(it.ticket), super::messages::write("Message", &[&it.agent])],
     }
 }
 
@@ -206,6 +206,6 @@ fn overlap_row(it: &Overlap) -> Row {
         key: format!("overlap:{}:{}", it.file, it.agents.join(":")),
         to: None,
         cells: vec![Cell::code(&it.file), Cell::code(&it.agents.join(" and "))],
-        commands: Vec::new(),
+        commands: vec![super::messages::write("Message both", &[&it.agents[0], &it.agents[1]])],
     }
 }

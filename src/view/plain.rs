@@ -19,7 +19,7 @@ pub fn asked(approval: &Approval) -> String {
         "QueueMerges" => merge(member("merge"), member("into")),
         "AskPermission" => tool(&approval.tool),
         "TakeScreenshot" => "picture of the screen".into(),
-        "GoOn" => "more money for what goes on".into(),
+        "GoOn" => "work beyond its budget".into(),
         other => visible(other),
     }
 }

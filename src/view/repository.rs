@@ -67,6 +67,8 @@ impl Lead {
             Block::Enrol(it) => self.command(&mut it.code),
             Block::Notice(_)
             | Block::Words { .. }
+            | Block::Delegate(_)
+            | Block::EventFilter { .. }
             | Block::Push(_)
             | Block::Vouch(_)
             | Block::Diff { .. }

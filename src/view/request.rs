@@ -7,6 +7,7 @@ use serde_json::Value;
 use provost_api::wire::Approval;
 use provost_base::visible;
 
+use super::word::is_a_person;
 use super::{DiffFile, plain};
 
 /// What the daemon knows, a name and a fact each; a fact without a name goes on with the one before. All of it can be seen.
@@ -55,7 +56,11 @@ fn asked_again(approval: &Approval) -> Option<String> {
 
 /// What the asker says: a heading and a text each, which are data. All of it can be seen: a person answers for all of it.
 pub fn words(approval: &Approval) -> Vec<(&'static str, String)> {
-    let goal = approval.goal.clone().map(|goal| ("in the agent's own words, unchecked:", goal));
+    let whose = match is_a_person(&approval.asked_by) {
+        true => "in the person's own words:",
+        false => "in the agent's own words, unchecked:",
+    };
+    let goal = approval.goal.clone().map(|goal| (whose, goal));
     let shown =
         approval.request.as_ref().map(|it| without_what_was_found(it, of_an_apply(approval).is_some()));
     let more = shown.as_ref().and_then(beyond_the_goal);

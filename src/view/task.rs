@@ -5,6 +5,7 @@ use provost_base::{task_command, visible};
 use serde_json::Value;
 
 use super::block::Empty;
+use super::word::is_a_person;
 use super::{
     Block, Cell, Command, DiffFile, Fact, Here, Line, Row, Rows, Shown, Tone, Word, diff_files, of_task,
 };
@@ -32,11 +33,12 @@ pub(crate) fn commands(it: &Task) -> Vec<Command> {
         return answer.into_iter().chain(say).chain(follow).collect();
     }
     let changes = it.changes.as_ref().filter(|it| it.wait());
+    let of = || serde_json::json!({ "task": it.id });
     match changes {
         Some(_) => vec![
             command("Show changes", "task diff", ""),
-            command("Take in", "apply", ""),
-            command("Discard", "discard", ""),
+            command("Take in", "apply", "").or_here(Here::Write { verb: "apply-task", arguments: of() }),
+            command("Discard", "discard", "").or_here(Here::verb("discard-task", of())),
         ],
         None => vec![command("Show", "task show", "")],
     }
@@ -55,6 +57,7 @@ pub fn task(it: &Task) -> Shown {
         title: "The task, in the asker's words".into(),
         text: visible(&it.goal),
         folded: false,
+        by_person: is_a_person(&it.asked_by),
     });
     blocks.push(Block::Facts { title: "What the daemon knows".into(), facts: facts(it) });
     blocks.push(Block::Commands { title: "At a terminal".into(), commands: commands(it) });

@@ -1,10 +1,12 @@
 //! Tasks: what waits and runs first, then what has ended.
 
-use provost_api::wire::{Task, TaskPage, Tasks};
+use provost_api::wire::{Task, TaskPage, Tasks, WorkerAt};
+use provost_base::limits::SIGNED_VERB_BYTES_MAX;
+use provost_base::visible;
 
 use super::block::Empty;
 use super::word::rank;
-use super::{Block, Cell, Fact, Filter, Row, Rows, Shown, Tone, Word, of_task, task};
+use super::{Block, Cell, Delegating, Fact, Filter, Row, Rows, Shown, Tone, Word, of_task, task};
 
 const COLUMNS: [&str; 6] = ["State", "Task", "Goal", "Worker", "Asked by", "Changed"];
 
@@ -84,6 +86,15 @@ pub fn task_page(found: &TaskPage, filter: &Filter, typed: &str, older: bool) ->
         format!("/tasks?after={}{typed}", super::encoded(next))
     });
     shown
+}
+
+/// Where a person hands out work, to one of these workers.
+pub fn delegating(workers: &[WorkerAt]) -> Block {
+    Block::Delegate(Delegating {
+        workers: workers.iter().map(|it| visible(&it.id)).collect(),
+        // The rest of what is signed is short.
+        goal_bytes_max: SIGNED_VERB_BYTES_MAX / 4 * 3,
+    })
 }
 
 fn empty(filter: &Filter, says: &str, command: Option<&str>) -> Empty {

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use provost_api::wire::{RefusedCircle, Wait, Waits};
-use provost_base::{shell_word, task_command, visible, visible_name};
+use provost_api::wire::{MESSAGED_AT_ONCE_MAX, RefusedCircle, Wait, Waits};
+use provost_base::{task_command, visible, visible_name};
 
 use super::block::Empty;
 use super::{
-    Block, Cell, Command, Fact, Filter, Row, Rows, Shown, Tone, Word, approval, graph, of_task, plain, task,
+    Block, Cell, Command, Fact, Filter, Here, Row, Rows, Shown, Tone, Word, approval, graph, of_task, plain, task,
 };
 
 /// How a person is named on whom a wait depends.
@@ -169,30 +169,51 @@ fn said(words: &str) -> String {
 
 /// What ends the wait, at a terminal.
 fn commands(it: &Wait) -> Vec<Command> {
+    let cancels = |command: Command| match &it.task {
+        Some(task) => command.or_here(Here::verb("cancel-task", serde_json::json!({ "task": task }))),
+        None => command,
+    };
     let task = |does: &str, words: &str, flags: &str| {
         it.task.iter().map(|task| Command::new(does, task_command(words, task, flags))).collect::<Vec<_>>()
     };
     match it.kind.as_str() {
         "lock" | "resource" => {
-            let release = format!("provost unlock {} --force", shell_word(&it.wanted));
-            let mut all = vec![Command::new("Release by force", release)];
-            all.extend(task("Cancel the waiting task", "task cancel", ""));
+            let both: Vec<&str> = std::iter::once(it.agent.as_str()).chain(held_by(it)).collect();
+            let says = if both.len() > 1 { "Message both" } else { "Message" };
+            let mut all = vec![super::locks::release(&it.wanted)];
+            all.extend(it.ticket.map(end));
+            all.extend(task("Cancel the waiting task", "task cancel", "").into_iter().map(cancels));
+            all.push(super::messages::write(says, &both));
             all
         }
         "approval" => approval::commands_for(&it.wanted, &it.by.join(", ")),
-        "answer" => vec![Command::new("Answer", format!("provost answer {} TEXT", shell_word(&it.wanted)))],
+        "answer" => it.wanted.parse().ok().map(super::messages::answer).into_iter().collect(),
         "task" => {
             let mut all = task("Follow", "task show", "--wait");
-            all.extend(task("Cancel", "task cancel", ""));
+            all.extend(task("Cancel", "task cancel", "").into_iter().map(cancels));
             all
         }
-        _ => Vec::new(),
+        _ => vec![super::messages::write("Message", &[&it.agent])],
     }
+}
+
+/// Those that have what is waited for, beside the one that waits.
+fn held_by(it: &Wait) -> impl Iterator<Item = &str> {
+    it.by.iter().map(String::as_str).filter(|by| *by != it.agent).take(NAMED_MAX)
+}
+
+/// Has an agent wait no longer.
+pub(crate) fn end(ticket: u64) -> Command {
+    Command::new("End the wait", format!("provost wait end {ticket}")).or_here(Here::end_wait(ticket))
 }
 
 fn circle(it: &RefusedCircle) -> Row {
     let first = it.members.first().into_iter();
     let names: Vec<&str> = it.members.iter().chain(first).map(String::as_str).collect();
+    let mut all: Vec<&str> = it.members.iter().map(String::as_str).collect();
+    all.sort_unstable();
+    all.dedup();
+    all.truncate(MESSAGED_AT_ONCE_MAX);
     Row {
         key: format!("{} {} {}", it.at, it.wanted, it.members.join(" ")),
         to: None,
@@ -202,6 +223,6 @@ fn circle(it: &RefusedCircle) -> Row {
             Cell::code(&names.join(" waits for ")),
             Cell::text(&it.times.to_string()),
         ],
-        commands: Vec::new(),
+        commands: vec![super::messages::write("Message all", &all)],
     }
 }

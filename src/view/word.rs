@@ -48,6 +48,11 @@ pub fn of_task(state: &str) -> Word {
     }
 }
 
+/// Whether an agent of this name is a person of this daemon: no other one may be called so.
+pub(crate) fn is_a_person(agent: &str) -> bool {
+    agent.starts_with("user:")
+}
+
 /// The order of states in a list: what needs someone first, then what goes on, then what has ended.
 pub(crate) fn rank(state: &str) -> u8 {
     match state {

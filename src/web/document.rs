@@ -175,7 +175,7 @@ fn document(path: &str, (name, title, filters): (&str, &str, bool), place: Place
                     button #scheme type="button" { "Light or dark" }
                     button #sign-out type="button" hidden { "Sign out" }
                 }
-                nav aria-label="Views" {
+                nav #views .views aria-label="Views" {
                     ul {
                         @for (view, to) in &views {
                             li {
@@ -188,6 +188,7 @@ fn document(path: &str, (name, title, filters): (&str, &str, bool), place: Place
                 }
                 main #main tabindex="-1" {
                     (heading(title, filters))
+                    p #outcome .notice .good role="status" hidden {}
                     p #news hidden { button #more-rows type="button" { "new" } }
                     div #blocks aria-busy="true" {
                         p.quiet { "Loading." }
@@ -195,6 +196,7 @@ fn document(path: &str, (name, title, filters): (&str, &str, bool), place: Place
                     p #next hidden { a { "Older" } }
                     noscript { p { "This page is made by its script. Without one, a terminal shows the same: provost" } }
                 }
+                (bar(&views, &here))
                 svg #picture .visually-hidden aria-hidden="true" {}
                 p #said .visually-hidden role="status" aria-live="polite" {}
                 (palette())
@@ -202,6 +204,49 @@ fn document(path: &str, (name, title, filters): (&str, &str, bool), place: Place
             }
         }
     }
+}
+
+/// How many views the bar at the bottom of a phone's screen leads to.
+const ON_THE_BAR: usize = 3;
+
+/// What a phone has at the bottom of its screen: the views that are used most, and the way to all.
+fn bar(views: &[(&'static Listed, String)], here: &str) -> Markup {
+    html! {
+        nav #bar aria-label="Used most" {
+            ul {
+                @for (view, to) in views.iter().take(ON_THE_BAR) {
+                    li { a href=(to) aria-current=[(to == here).then_some("page")] { (view.title) } }
+                }
+                li { button #all-views type="button" aria-expanded="false" aria-controls="views" { "More" } }
+            }
+        }
+    }
+}
+
+/// What a browser is shown where there is nothing.
+pub(super) fn nothing_there() -> String {
+    let made = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { "Nothing here · Provost" }
+                link rel="icon" type="image/svg+xml" href=(assets::path("mark.svg"));
+                link rel="stylesheet" href=(assets::path("page.css"));
+            }
+            body {
+                header.top { p.mark { "Provost" } }
+                main {
+                    h1 { "There is nothing at this address" }
+                    p { "An approval is at /a/ and its number, a task at /t/ and its id or the beginning of it." }
+                    p { a href="/" { "To what needs you" } }
+                }
+            }
+        }
+    };
+    made.into_string()
 }
 
 fn heading(title: &str, filters: bool) -> Markup {
@@ -250,6 +295,7 @@ fn keys(views: &[(&Listed, String)], place: Place<'_>) -> Markup {
                 div { dt { kbd { "j" } " " kbd { "k" } } dd { "Next and previous row" } }
                 div { dt { kbd { "Enter" } } dd { "Open the row" } }
                 div { dt { kbd { "a" } " " kbd { "d" } } dd { "Approve and deny, with a passkey" } }
+                div { dt { kbd { "s" } } dd { "Put the row off for an hour, in this browser" } }
                 div { dt { kbd { "." } } dd { "Commands of the row" } }
                 div { dt { kbd { "n" } } dd { "Show new rows" } }
                 div { dt { kbd { "/" } } dd { "Filter, or search" } }

@@ -11,6 +11,7 @@
 mod assets;
 mod beside;
 mod document;
+mod events;
 mod headers;
 pub mod hub;
 mod query;
@@ -183,6 +184,9 @@ impl Web {
         if let Some(page) = document::at(path) {
             return Ok(whole(StatusCode::OK, "text/html; charset=utf-8", page));
         }
+        if !is_for_scripts(path) && wants_document(&head.headers) {
+            return Ok(whole(StatusCode::NOT_FOUND, "text/html; charset=utf-8", document::nothing_there()));
+        }
         if path == session::PATH {
             return self.who_reads(&head, &caller, &at).await;
         }
@@ -221,6 +225,18 @@ impl Web {
         let who = caller.speaks_as(agent).map_err(taken)?;
         Ok((self.clients)(who, caller.token().map(|token| token.digest), process))
     }
+}
+
+/// Whether what is at a path is asked for by scripts.
+fn is_for_scripts(path: &str) -> bool {
+    matches!(path, session::PATH | stream::PATH) || session::is_about(path) || path.starts_with("/rows/")
+}
+
+/// Whether the window of a browser asks, which shows a document: an answer in JSON would be of no use to its reader.
+fn wants_document(headers: &HeaderMap) -> bool {
+    let text = |name: &str| headers.get(name).and_then(|it| it.to_str().ok());
+    // The page's worker asks for windows as well, and only what they accept tells that then.
+    text("sec-fetch-dest") == Some("document") || text("accept").is_some_and(|it| it.contains("text/html"))
 }
 
 /// What is said to a request that is not let in.

@@ -5,9 +5,11 @@ use serde::Serialize;
 
 use super::query::Query;
 use super::session::{Sees, not_for_the_invited};
-use super::{WebError, beside};
+use super::{WebError, beside, events};
 use provost_api::wire;
-use provost_base::limits::{WEB_COST_MS, WEB_DECISIONS_SHOWN};
+use provost_base::limits::{
+    STATUS_FINISHED_MAX, WEB_APPLIES_SHOWN, WEB_COST_MS, WEB_DECISIONS_SHOWN, WEB_ROWS_MAX,
+};
 use provost_base::{Timestamp, visible};
 use provost_client::{Client, ClientError};
 use provost_view::{self as view, Filter, Lead, Shown};
@@ -29,7 +31,13 @@ struct Answered {
     seq: u64,
     /// The repository, by the last part of its path, and the whole path.
     repository: (String, String),
+    /// The path of the one thing that the address means, where it has only the beginning of its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    moved: Option<String>,
 }
+
+/// The shortest beginning of a task's name that leads to it, in characters.
+const TASK_PREFIX_MIN: usize = 4;
 
 /// An approval as it is signed.
 #[derive(Serialize)]
@@ -56,13 +64,17 @@ pub(super) async fn answer(
     if sees == Sees::States && (!view::has_states(name) || query.text("q").is_some()) {
         return Err(not_for_the_invited());
     }
-    if name == "output" {
-        return output(client, query).await;
+    if let Some(said) = plain(client, name, query).await? {
+        return Ok(said);
     }
     // Before the rows: an event that comes between is shown twice, and never missed.
     let about = client.about().await?;
     let filter = Filter::parse(query.text("q").unwrap_or_default());
-    let (mut seen, mut marks, mut not_yet) = (None, Vec::new(), 0);
+    let (mut seen, mut marks, mut not_yet, mut moved) = (None, Vec::new(), 0, None);
+    let mut behind = |(shown, count): (Shown, u64)| {
+        not_yet = count;
+        shown
+    };
     let shown = match name {
         "needs-you" => client.view_of_needs(about.clone(), now).await?,
         "approval" => {
@@ -70,25 +82,21 @@ pub(super) async fn answer(
             (seen, marks) = (found.seen, found.marks);
             found.shown
         }
-        "tasks" => tasks(client, query, &filter).await?,
-        "task" => client.view_of_task(query.needed("id")?).await?,
+        "tasks" => tasks(client, query, &filter, &about).await?,
+        "task" => {
+            let (shown, whole) = task(client, query.needed("id")?).await?;
+            moved = whole;
+            shown
+        }
         "changes" => changes(client, query).await?,
         "agents" => client.view_of_agents(&filter).await?,
         "locks" => client.view_of_locks(&filter, now).await?,
         "waits" => client.view_of_waits(&filter).await?,
         "intents" => client.view_of_intents(&filter).await?,
         "messages" => client.view_of_messages(&filter, query.number("before")?).await?,
-        "search" => {
-            let (shown, behind) = search(client, query).await?;
-            not_yet = behind;
-            shown
-        }
-        "events" => client.view_of_events(&filter, query.number("before")?, about.journal_seq).await?,
-        "audit" => {
-            let (shown, behind) = audit(client, query, &about).await?;
-            not_yet = behind;
-            shown
-        }
+        "search" => behind(search(client, query).await?),
+        "events" => behind(events::shown(client, query, &filter, about.journal_seq).await?),
+        "audit" => behind(audit(client, query, &about).await?),
         "health" => health(client, &about).await?,
         "passkeys" => passkeys(client).await?,
         _ => return Err(WebError::not_there()),
@@ -106,7 +114,18 @@ pub(super) async fn answer(
     let whole = if sees == Sees::All { about.root.as_str() } else { last };
     let repository = (visible(called), visible(whole));
     let seq = about.journal_seq.saturating_sub(not_yet);
-    text(&Answered { shown, seen, marks, now: now.rfc3339(), seq, repository })
+    text(&Answered { shown, seen, marks, now: now.rfc3339(), seq, repository, moved })
+}
+
+/// What is no view of blocks, of this name.
+async fn plain(client: &Client, name: &str, query: &Query) -> Result<Option<String>, WebError> {
+    Ok(Some(match name {
+        "output" => output(client, query).await?,
+        "would-write" => would_write(client, query).await?,
+        "would-delegate" => would_delegate(client, query).await?,
+        "export" => events::lines(client, query).await?,
+        _ => return Ok(None),
+    }))
 }
 
 /// A view that is of no one repository.
@@ -115,7 +134,15 @@ pub(super) async fn answer(
 /// One that cannot be written.
 pub(super) fn over_all(shown: Shown, now: Timestamp) -> Result<String, WebError> {
     let repository = ("All repositories".to_owned(), String::new());
-    text(&Answered { shown, seen: None, marks: Vec::new(), now: now.rfc3339(), seq: 0, repository })
+    text(&Answered {
+        shown,
+        seen: None,
+        marks: Vec::new(),
+        now: now.rfc3339(),
+        seq: 0,
+        repository,
+        moved: None,
+    })
 }
 
 fn text(answered: &impl Serialize) -> Result<String, WebError> {
@@ -136,9 +163,14 @@ struct OneApproval {
 }
 
 async fn approval(client: &Client, query: &Query, head: u64) -> Result<OneApproval, WebError> {
-    let Some(id) = query.number("id")? else {
-        return Err(WebError::new(StatusCode::BAD_REQUEST, "bad_query", "`id` is missing"));
-    };
+    let named = query.needed("id")?;
+    let id = named.parse::<u64>().map_err(|_| {
+        let name = provost_base::visible_name(named, 60);
+        let message = format!(
+            "`id` is no number: there is no approval {name}; an approval goes by its number, as in /a/7"
+        );
+        WebError::new(StatusCode::BAD_REQUEST, "bad_query", message)
+    })?;
     let (waiting, known) = tokio::try_join!(client.approvals(), client.passkeys())?;
     if let Some(found) = waiting.iter().find(|it| it.id == id) {
         match client.approval(&wire::ApprovalQuery { id }).await {
@@ -161,16 +193,55 @@ async fn approval(client: &Client, query: &Query, head: u64) -> Result<OneApprov
     Ok(OneApproval { shown, seen: None, marks: Vec::new() })
 }
 
-async fn tasks(client: &Client, query: &Query, filter: &Filter) -> Result<Shown, WebError> {
+/// The task of a name; of the beginning of one name alone, the path with the whole of it; of several, their list.
+async fn task(client: &Client, id: &str) -> Result<(Shown, Option<String>), WebError> {
+    let missing = match client.view_of_task(id).await {
+        Ok(shown) => return Ok((shown, None)),
+        Err(err @ ClientError::Refused { status: 400 | 404, .. }) => err,
+        Err(err) => return Err(err.into()),
+    };
+    if id.chars().count() < TASK_PREFIX_MIN {
+        return Err(missing.into());
+    }
+    let asked = wire::TasksQuery { limit: Some(STATUS_FINISHED_MAX), ..wire::TasksQuery::default() };
+    let mut found = client.tasks(&asked).await?;
+    found.active.retain(|it| it.id.starts_with(id));
+    found.finished.retain(|it| it.id.starts_with(id));
+    let mut all = found.active.iter().chain(&found.finished);
+    match (all.next(), all.next()) {
+        (None, _) => Err(missing.into()),
+        (Some(one), None) => {
+            Ok((Shown::new("Task", Vec::new()), Some(format!("/t/{}", view::encoded(&one.id)))))
+        }
+        (Some(_), Some(_)) => {
+            found.truncated = false;
+            let mut shown = view::tasks(&found, &Filter::default(), WEB_ROWS_MAX, false);
+            shown.title = format!("Tasks whose names begin with {}", provost_base::visible_name(id, 80));
+            Ok((shown, None))
+        }
+    }
+}
+
+async fn tasks(
+    client: &Client,
+    query: &Query,
+    filter: &Filter,
+    about: &wire::About,
+) -> Result<Shown, WebError> {
     // Links of an earlier version name the task alone.
     let after = query.text("after").map(str::to_owned);
     let after = after.or_else(|| query.text("before").map(|id| format!("ended:{id}")));
-    Ok(client.view_of_tasks(filter, query.text("q").unwrap_or_default(), after).await?)
+    let first = after.is_none();
+    let mut shown = client.view_of_tasks(filter, query.text("q").unwrap_or_default(), after).await?;
+    if first {
+        shown.blocks.insert(0, view::delegating(&about.workers));
+    }
+    Ok(shown)
 }
 
 async fn changes(client: &Client, query: &Query) -> Result<Shown, WebError> {
     let task = query.needed("id")?.to_owned();
-    let found = client.preview_task(&wire::OfTask { task, paths: Vec::new() }).await?;
+    let found = client.preview_task(&wire::OfTask { task, ..wire::OfTask::default() }).await?;
     let paths = found.iter().map(|it| it.path.clone()).collect();
     Ok(Shown::new("Changes", vec![beside::marked(view::changes(&found), paths).await]))
 }
@@ -192,7 +263,11 @@ async fn search(client: &Client, query: &Query) -> Result<(Shown, u64), WebError
 
 async fn health(client: &Client, about: &wire::About) -> Result<Shown, WebError> {
     let mut shown = view::health(about);
-    shown.blocks.splice(0..0, view::numbers(&client.health().await?));
+    let health = client.health().await?;
+    // What is among what to look at is not said twice.
+    let is_told = |text: &str| health.findings.iter().any(|it| visible(&it.says) == text);
+    shown.blocks.retain(|it| !matches!(it, view::Block::Notice(line) if is_told(&line.text)));
+    shown.blocks.splice(0..0, view::numbers(&health));
     shown.blocks.extend(costs(client).await?);
     Ok(shown)
 }
@@ -249,7 +324,33 @@ async fn audit(client: &Client, query: &Query, about: &wire::About) -> Result<(S
     }
     decided.sort_by_key(|it| std::cmp::Reverse(it.seq));
     decided.truncate(WEB_DECISIONS_SHOWN);
-    Ok((view::audit(about, &rules, &decided, wrong.as_deref()), not_yet))
+    let mut shown = view::audit(about, &rules, &decided, wrong.as_deref());
+    let applies = client.applies().await?;
+    shown.blocks.push(view::applies(&applies.iter().collect::<Vec<_>>(), WEB_APPLIES_SHOWN));
+    Ok((shown, not_yet))
+}
+
+/// What an apply or an undo would write, as the text whose digest is signed.
+async fn would_write(client: &Client, query: &Query) -> Result<String, WebError> {
+    let asked = wire::ViewApply {
+        task: query.text("task").map(str::to_owned),
+        paths: Vec::new(),
+        apply: query.number("apply")?,
+        force: query.text("force") == Some("true"),
+    };
+    text(&client.view_apply(&asked).await?)
+}
+
+/// What the rules would say to work that the person hands out by signature.
+async fn would_delegate(client: &Client, query: &Query) -> Result<String, WebError> {
+    let asked = wire::RulesQuery {
+        worker: Some(query.needed("worker")?.to_owned()),
+        dir: query.text("dir").map(str::to_owned),
+        by_passkey: true,
+        ..wire::RulesQuery::default()
+    };
+    let wire::Rules { digest, outcome, .. } = client.rules(&asked).await?;
+    text(&serde_json::json!({ "digest": digest, "outcome": outcome }))
 }
 
 /// What a task's worker has written since a position; nothing hides in it but what colours it.

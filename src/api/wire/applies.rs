@@ -86,6 +86,9 @@ pub struct OfTask {
     pub task: String,
     /// Files and folders from the repository's root; without any, all changes are meant.
     pub paths: Vec<String>,
+    /// Only if what would be written is still what was shown: its `view_digest`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seen: Option<String>,
 }
 
 /// `POST /discard-task`.
@@ -116,6 +119,42 @@ pub struct Undo {
     pub apply: u64,
     /// Whether to bring back files that have changed since that apply, too.
     pub force: bool,
+    /// Only if what would be written is still what was shown: its `view_digest`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seen: Option<String>,
+}
+
+/// `POST /view-apply`: what taking in a task's changes would write, or what an undo would bring back, as a person is shown it. It is
+/// what the user of the daemon would write, whoever asks.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ViewApply {
+    /// The task whose changes are meant.
+    pub task: Option<String>,
+    /// Of a task's changes, those files and folders; without any, all.
+    pub paths: Vec<String>,
+    /// Instead of a task: the apply that would be undone.
+    pub apply: Option<u64>,
+    /// Of an undo: whether to bring back files that have changed since that apply, too.
+    pub force: bool,
+}
+
+/// Answer to [`ViewApply`].
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ApplyView {
+    /// Everything that a page shows of it, as one canonical JSON text: its title, and the blocks to draw.
+    pub view: String,
+    /// SHA-256 of that text, hexadecimal: `seen` of the apply or undo. A page computes it itself.
+    pub view_digest: String,
+    /// The difference, in git's form.
+    pub diff: String,
+    /// Files that would be written.
+    pub files: usize,
+    /// Files that need nothing.
+    pub skipped: u32,
+    /// Files that would not be written, each with the reason.
+    pub errors: Vec<String>,
 }
 
 /// A file of an apply.
@@ -140,6 +179,9 @@ pub struct Apply {
     pub undoes: Option<u64>,
     /// The last apply that has undone this one, if any.
     pub undone_by: Option<u64>,
+    /// The task whose changes it has written, or taken back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
     /// Files that it has written.
     pub files: Vec<AppliedFile>,
     /// How many it could not write.

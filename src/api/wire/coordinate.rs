@@ -143,6 +143,9 @@ pub struct Waiter {
     /// The task of the agent that waits; absent where the agent waits itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
+    /// The number of its place, which `POST /end-wait` takes.
+    #[serde(default)]
+    pub ticket: u64,
 }
 
 /// `POST /leave`: the caller's session ends, and its locks with it.

@@ -57,10 +57,12 @@ pub struct WordChallenge {
     /// The passkey that is to count no more, by its id.
     pub revoke: Option<String>,
     /// The verb, by the path of the own API: `cancel-task`, `say-to-task`, `unlock`, `revoke-tokens`, `switch-worker`, `end-web-session`,
-    /// `subscribe-push`, `remove-push`.
+    /// `subscribe-push`, `remove-push`, `apply-task`, `undo`, `discard-task`, `delegate`, `end-wait`, `message-agents`,
+    /// `answer-question`.
     pub verb: Option<String>,
-    /// Its arguments: the body of that path. `unlock` with `force` has a `reason` beside them. `subscribe-push` has no path of its
-    /// own: nothing but a signature has a browser told.
+    /// Its arguments: the body of that path. `unlock` with `force` has a `reason` beside them, and so has `end-wait`; `delegate` has
+    /// the rules' answer as it was shown as `rules`; `apply-task` and `undo` have `seen`. `subscribe-push`, `message-agents` and
+    /// `answer-question` have no path of their own: nothing but a signature has a browser told, or speaks for the person there.
     pub arguments: Option<Value>,
 }
 
@@ -127,6 +129,8 @@ pub struct WordDone {
     pub revoked: Option<String>,
     /// The verb that was carried out, if it was one.
     pub verb: Option<String>,
+    /// What came of the verb, in a sentence, where there is more to say than that it is done.
+    pub said: Option<String>,
 }
 
 /// Answer to `GET /passkeys`.

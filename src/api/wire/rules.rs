@@ -24,6 +24,8 @@ pub struct RulesQuery {
     pub command: Option<String>,
     /// The file that the tool would touch.
     pub path: Option<String>,
+    /// Whether the request is one of the person of this daemon that a passkey has signed: `client`, `door` and `proof` are theirs.
+    pub by_passkey: bool,
 }
 
 /// Answer to [`RulesQuery`].

@@ -41,6 +41,9 @@ pub struct Wait {
     pub task: Option<String>,
     /// The state of a task that is waited for.
     pub state: Option<String>,
+    /// Of a wait for a lock or a resource, the number of its place, which `POST /end-wait` takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ticket: Option<u64>,
 }
 
 /// A circle of agents who would have waited for each other.

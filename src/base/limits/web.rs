@@ -36,6 +36,12 @@ pub const WEB_MESSAGES_PAGE: usize = 200;
 /// Decisions that are shown: some screens of them.
 pub const WEB_DECISIONS_SHOWN: usize = 50;
 
+/// Applies that are listed for a person to undo: older ones are in `provost apply list`.
+pub const WEB_APPLIES_SHOWN: usize = 20;
+
+/// Events of one file that a browser saves: some megabytes. `provost journal export` writes all.
+pub const WEB_EXPORT_EVENTS_MAX: usize = 5_000;
+
 /// Changes that the page over all repositories keeps for readers that come back: those of some minutes at work.
 pub const HUB_CHANGES_MAX: usize = 4_096;
 

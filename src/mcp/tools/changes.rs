@@ -48,7 +48,7 @@ struct Which {
 
 impl From<Which> for wire::OfTask {
     fn from(it: Which) -> Self {
-        Self { task: it.task_id, paths: it.files }
+        Self { task: it.task_id, paths: it.files, seen: None }
     }
 }
 

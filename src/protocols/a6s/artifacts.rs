@@ -96,7 +96,10 @@ fn previewed(it: Compared) -> Previewed {
     };
     // Editors show the difference of a file, and nothing else that is said of it.
     let diff = it.diff.map(|it| it.text);
-    let diff = diff.or_else(|| it.reason.as_ref().map(|why| format!("{} is not written: {why}\n", it.path)));
+    let diff = match &it.reason {
+        Some(why) => Some(format!("{} is not written: {why}\n{}", it.path, diff.unwrap_or_default())),
+        None => diff,
+    };
     Previewed { path: it.path, action, diff, reason: it.reason }
 }
 

@@ -5,10 +5,14 @@ use hyper::StatusCode;
 use super::Own;
 use super::handle::{Answered, Call, Handles};
 use super::map::{self, OwnError};
+use super::words::text_of_view;
 use provost_api::{endpoints, wire};
-use provost_base::{ApplyId, Digest};
+use provost_base::{ApplyId, Digest, Json};
 use provost_domain::{Answer, Artifact, Seen};
-use provost_service::{Action, Applied, ApplyError, Difference, Discarded, Extent, PastApply, Previewed};
+use provost_service::{
+    Action, Agreed, Applied, ApplyError, Difference, Discarded, Extent, PastApply, Previewed, WouldWrite,
+};
+use provost_view::would_write;
 
 impl Handles<endpoints::PreviewArtifacts> for Own {
     async fn handle(&self, call: &Call, body: wire::Artifacts) -> Answered<Vec<wire::Previewed>> {
@@ -34,7 +38,14 @@ impl Handles<endpoints::PreviewTask> for Own {
 impl Handles<endpoints::ApplyTask> for Own {
     async fn handle(&self, call: &Call, body: wire::OfTask) -> Answered<wire::Applied> {
         let task = map::task_id(&body.task)?;
-        Ok(answer(self.0.provost.apply_task(&call.who, &task, &body.paths).await.map_err(fault)?))
+        let agreed = match body.seen {
+            None => None,
+            Some(seen) => {
+                let would = self.0.provost.would_apply(call.who.agent(), &task, &body.paths).await;
+                Some(agreed(&would.map_err(fault)?, &seen)?)
+            }
+        };
+        Ok(answer(self.0.provost.apply_task(&call.who, &task, &body.paths, agreed).await.map_err(fault)?))
     }
 }
 
@@ -49,8 +60,57 @@ impl Handles<endpoints::DiscardTask> for Own {
 
 impl Handles<endpoints::Undo> for Own {
     async fn handle(&self, call: &Call, body: wire::Undo) -> Answered<wire::Applied> {
-        let wire::Undo { apply, force } = body;
-        Ok(answer(self.0.provost.undo(&call.who, ApplyId(apply), force).await.map_err(fault)?))
+        let wire::Undo { apply, force, seen } = body;
+        let apply = ApplyId(apply);
+        let agreed = match seen {
+            None => None,
+            Some(seen) => {
+                Some(agreed(&self.0.provost.would_undo(apply, force).await.map_err(fault)?, &seen)?)
+            }
+        };
+        Ok(answer(self.0.provost.undo(&call.who, apply, force, agreed).await.map_err(fault)?))
+    }
+}
+
+impl Handles<endpoints::ViewApply> for Own {
+    async fn handle(&self, _call: &Call, body: wire::ViewApply) -> Answered<wire::ApplyView> {
+        let would = match body {
+            wire::ViewApply { task: Some(task), paths, apply: None, force: false } => {
+                // A person signs for it, and not the one who asks what it is.
+                self.0.provost.would_apply(&self.0.user, &map::task_id(&task)?, &paths).await
+            }
+            wire::ViewApply { task: None, paths, apply: Some(apply), force } if paths.is_empty() => {
+                self.0.provost.would_undo(ApplyId(apply), force).await
+            }
+            _ => {
+                return Err(OwnError::invalid(
+                    "say task, with paths or without, or apply, with force or without",
+                ));
+            }
+        };
+        let would = would.map_err(fault)?;
+        let view = view_of(&would);
+        Ok(wire::ApplyView {
+            view_digest: Digest::of(view.as_str().as_bytes()).to_string(),
+            view: view.as_str().to_owned(),
+            diff: would.diff.into(),
+            files: would.files,
+            skipped: would.skipped,
+            errors: would.errors,
+        })
+    }
+}
+
+/// The text that a page shows of it.
+fn view_of(would: &WouldWrite) -> Json {
+    text_of_view(would_write(&would.diff, would.skipped, &would.errors))
+}
+
+/// What the caller has agreed to, if that is still what would be written.
+fn agreed(would: &WouldWrite, seen: &str) -> Result<Agreed, OwnError> {
+    match Digest::of(view_of(would).as_str().as_bytes()).to_string() == seen {
+        true => Ok(would.agreed),
+        false => Err(fault(ApplyError::Changed)),
     }
 }
 
@@ -145,6 +205,7 @@ fn row(it: &PastApply) -> wire::Apply {
         at: it.at.rfc3339(),
         undoes: it.undoes.map(|it| it.0),
         undone_by: it.undone_by.map(|it| it.0),
+        task: it.task.as_ref().map(ToString::to_string),
         files: it.files.iter().map(file).collect(),
         errors: it.errors,
         state: state.into(),
@@ -166,6 +227,8 @@ fn fault(fault: ApplyError) -> OwnError {
             "a worker's changes are kept where it works in a private copy: `provost jail explain NAME` says which way it \
              works",
         ),
+        ApplyError::Changed => OwnError::new(StatusCode::CONFLICT, "apply_changed", text)
+            .hint("look at it again: nothing was written"),
         ApplyError::NotOver(_) => OwnError::new(StatusCode::CONFLICT, "apply_not_over", text),
         ApplyError::Unreadable(_) => OwnError::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", text),
     }

@@ -10,7 +10,7 @@ use super::map::{self, OwnError};
 use super::{DaemonCommand, Own};
 use provost_api::{endpoints, wire};
 use provost_auth::role;
-use provost_domain::view::{AllSwitches, KnownAgents, OwedNotices, TaskCounts, Waiting};
+use provost_domain::view::{AllPasskeys, AllSwitches, KnownAgents, OwedNotices, TaskCounts, Waiting};
 use provost_domain::{Principal, Switch};
 
 impl Handles<endpoints::About> for Own {
@@ -26,6 +26,7 @@ impl Handles<endpoints::About> for Own {
                 (row.owed, row.owed_since) = (owed.count, Some(owed.since.rfc3339()));
             }
         }
+        about.notes.extend(self.passkeys_given_up().await);
         for (id, switched) in switches.iter() {
             let worker = about.workers.iter_mut().find(|worker| worker.id == id.as_str());
             let says = format!("{} by {}", switched.to.as_str(), switched.by);
@@ -123,5 +124,19 @@ pub(super) async fn ask_daemon(own: &Own, order: DaemonCommand) -> Answered<wire
     match done.await.map_err(|_| gone())? {
         Ok(message) => Ok(wire::Done { message }),
         Err(message) => Err(OwnError::new(StatusCode::UNPROCESSABLE_ENTITY, "refused", message)),
+    }
+}
+
+impl Own {
+    /// What every list says while no passkey counts because all were given up.
+    async fn passkeys_given_up(&self) -> Option<String> {
+        let known = self.0.provost.view(AllPasskeys).await.ok()?;
+        known.waits_until?;
+        // In hours of its running, so that it says the same for an hour.
+        let hours = known.passkeys.standing().left_ms.div_ceil(3_600_000);
+        Some(format!(
+            "all passkeys were given up: until the daemon has run for {hours} more hours, none counts, and nothing that asks for one is \
+             answered; provost passkey list says more"
+        ))
     }
 }

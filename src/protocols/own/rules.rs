@@ -13,6 +13,17 @@ pub type TellRules =
 
 impl Handles<endpoints::Rules> for Own {
     async fn handle(&self, _call: &Call, query: wire::RulesQuery) -> Answered<wire::Rules> {
+        self.tell_rules(query).await
+    }
+}
+
+impl Own {
+    /// The rules in force, with what they say to a request that names a worker.
+    pub(super) async fn tell_rules(&self, mut query: wire::RulesQuery) -> Answered<wire::Rules> {
+        if query.by_passkey {
+            query.client = Some(self.0.user.to_string());
+            (query.door, query.proof) = (Some("own".into()), Some("passkey".into()));
+        }
         let setting = match query.worker.as_deref().filter(|it| !it.is_empty()) {
             None => None,
             Some(name) => {

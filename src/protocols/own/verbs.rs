@@ -3,14 +3,15 @@
 //! The word is put on record first, with its arguments and its signature, so that it counts once; then the verb is submitted as the
 //! person who has signed it, by the handler that it has for every caller.
 
+use hyper::StatusCode;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::Own;
 use super::handle::{Answered, Call, Handles};
-use super::map::OwnError;
-use super::push;
+use super::map::{self, OwnError};
 use super::ties::Tied;
+use super::{outcome, push, speaking};
 use provost_api::{endpoints, wire};
 use provost_auth::role;
 use provost_base::Json;
@@ -36,7 +37,18 @@ enum SignedVerb {
     EndWebSession(wire::EndWebSession),
     SubscribePush(wire::SubscribePush),
     RemovePush(wire::RemovePush),
+    ApplyTask(wire::OfTask),
+    Undo(wire::Undo),
+    DiscardTask(wire::Discard),
+    EndWait(wire::EndWait),
+    Delegate(Box<wire::Delegate>, wire::RulesSaid),
+    MessageAgents(wire::MessageAgents),
+    AnswerQuestion(wire::AnswerQuestion),
 }
+
+/// The verbs that a passkey signs, for who asks for another one.
+const SIGNED: &str = "verb: a passkey signs cancel-task, say-to-task, unlock, revoke-tokens, switch-worker, end-web-session, \
+    subscribe-push, remove-push, apply-task, undo, discard-task, end-wait, delegate, message-agents and answer-question";
 
 fn read<T: DeserializeOwned>(arguments: &Value) -> Answered<T> {
     T::deserialize(arguments).map_err(|err| OwnError::invalid(format!("arguments: {err}")))
@@ -57,12 +69,8 @@ impl Said {
             "say-to-task" => SignedVerb::SayToTask(read(arguments)?),
             "unlock" => {
                 let unlock: wire::Unlock = read(arguments)?;
-                let reason = arguments.get("reason").and_then(Value::as_str).unwrap_or_default().trim();
-                if unlock.force && (reason.is_empty() || reason.len() > SIGNED_NOTE_BYTES_MAX) {
-                    let why = format!(
-                        "reason: say in 1 to {SIGNED_NOTE_BYTES_MAX} bytes why the lock is taken away"
-                    );
-                    return Err(OwnError::invalid(why));
+                if unlock.force {
+                    has_reason(arguments, "the lock is taken away")?;
                 }
                 SignedVerb::Unlock(unlock)
             }
@@ -75,14 +83,59 @@ impl Said {
                 SignedVerb::SubscribePush(it)
             }
             "remove-push" => SignedVerb::RemovePush(read(arguments)?),
-            _ => {
-                let why = "verb: a passkey signs cancel-task, say-to-task, unlock, revoke-tokens, switch-worker, end-web-session, \
-                    subscribe-push and remove-push";
-                return Err(OwnError::invalid(why));
+            "apply-task" => {
+                let it: wire::OfTask = read(arguments)?;
+                is_seen(it.seen.as_deref())?;
+                SignedVerb::ApplyTask(it)
             }
+            "undo" => {
+                let it: wire::Undo = read(arguments)?;
+                is_seen(it.seen.as_deref())?;
+                SignedVerb::Undo(it)
+            }
+            "discard-task" => SignedVerb::DiscardTask(read(arguments)?),
+            "end-wait" => {
+                has_reason(arguments, "the agent is to wait no longer")?;
+                SignedVerb::EndWait(read(arguments)?)
+            }
+            "delegate" => {
+                let it: wire::Delegate = read(arguments)?;
+                let rules = arguments.get("rules").ok_or_else(|| {
+                    OwnError::invalid(
+                        "rules: name the rules' answer that was shown: digest, decision and rule",
+                    )
+                })?;
+                // What is no request is told before anything is signed.
+                map::delegate(it.clone())?;
+                SignedVerb::Delegate(Box::new(it), read(rules)?)
+            }
+            "message-agents" => {
+                let it: wire::MessageAgents = read(arguments)?;
+                speaking::check(&it)?;
+                SignedVerb::MessageAgents(it)
+            }
+            "answer-question" => SignedVerb::AnswerQuestion(read(arguments)?),
+            _ => return Err(OwnError::invalid(SIGNED)),
         };
         Ok(Self { verb, arguments: text })
     }
+}
+
+/// That a person says why.
+fn has_reason(arguments: &Value, what: &str) -> Answered<()> {
+    let reason = arguments.get("reason").and_then(Value::as_str).unwrap_or_default().trim();
+    match reason.is_empty() || reason.len() > SIGNED_NOTE_BYTES_MAX {
+        true => {
+            Err(OwnError::invalid(format!("reason: say in 1 to {SIGNED_NOTE_BYTES_MAX} bytes why {what}")))
+        }
+        false => Ok(()),
+    }
+}
+
+/// That a person has seen what would be written.
+fn is_seen(seen: Option<&str>) -> Answered<()> {
+    let missing = || OwnError::invalid("seen: a passkey signs for what was shown; `view-apply` shows it");
+    seen.filter(|it| !it.is_empty()).map(drop).ok_or_else(missing)
 }
 
 impl Own {
@@ -100,7 +153,28 @@ impl Own {
         let who = role::passkey_verb(self.0.user.clone(), asserted);
         self.submit(&who, SayWord { verb: verb.into(), arguments: said.arguments, signed }).await?;
         let call = Call { who, tied: Tied::of_session(None), peer: None, process: None };
+        let mut done = wire::WordDone { verb: Some(verb.to_owned()), ..wire::WordDone::default() };
         match said.verb {
+            SignedVerb::ApplyTask(it) => {
+                outcome::written(&mut done, Handles::<endpoints::ApplyTask>::handle(self, &call, it).await?);
+            }
+            SignedVerb::Undo(it) => {
+                outcome::written(&mut done, Handles::<endpoints::Undo>::handle(self, &call, it).await?);
+            }
+            SignedVerb::DiscardTask(it) => {
+                let it = Handles::<endpoints::DiscardTask>::handle(self, &call, it).await?;
+                done.said = Some(outcome::discarded(&it));
+            }
+            SignedVerb::EndWait(it) => {
+                done.said = Some(Handles::<endpoints::EndWait>::handle(self, &call, it).await?.message);
+            }
+            SignedVerb::Delegate(it, said) => {
+                self.rules_still_say(&it, &said).await?;
+                let it = Handles::<endpoints::Delegate>::handle(self, &call, *it).await?;
+                outcome::delegated(&mut done, it);
+            }
+            SignedVerb::MessageAgents(it) => done.said = Some(self.message_agents(&call.who, it).await?),
+            SignedVerb::AnswerQuestion(it) => done.said = Some(self.answer_question(&call.who, it).await?),
             SignedVerb::CancelTask(it) => {
                 Handles::<endpoints::Cancel>::handle(self, &call, it).await.map(drop)?;
             }
@@ -124,6 +198,29 @@ impl Own {
                 Handles::<endpoints::RemovePush>::handle(self, &call, it).await.map(drop)?;
             }
         }
-        Ok(wire::WordDone { verb: Some(verb.to_owned()), ..wire::WordDone::default() })
+        Ok(done)
+    }
+
+    /// That the rules say of a delegation what the person was shown before it was signed.
+    async fn rules_still_say(&self, it: &wire::Delegate, said: &wire::RulesSaid) -> Answered<()> {
+        let query = wire::RulesQuery {
+            worker: Some(it.worker.clone()),
+            dir: it.working_dir.clone(),
+            by_passkey: true,
+            ..wire::RulesQuery::default()
+        };
+        let rules = self.tell_rules(query).await?;
+        let now = rules.outcome.map(|now| wire::RulesSaid {
+            digest: rules.digest,
+            decision: now.decision,
+            rule: now.rule,
+        });
+        match now.as_ref() == Some(said) {
+            true => Ok(()),
+            false => {
+                let message = "the rules say something else now than what was shown; nothing was handed out";
+                Err(OwnError::new(StatusCode::CONFLICT, "rules_changed", message).hint("ask them again"))
+            }
+        }
     }
 }

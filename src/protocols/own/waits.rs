@@ -81,6 +81,7 @@ fn of_lock(it: &LockWait) -> wire::Wait {
         since: waiter.since.rfc3339(),
         until: Some(waiter.until.rfc3339()),
         task: waiter.run.as_ref().map(ToString::to_string),
+        ticket: Some(waiter.ticket.0),
         ..wire::Wait::default()
     }
 }
@@ -102,6 +103,7 @@ fn of_task(task: &Task, place: Option<usize>) -> wire::Wait {
         until: until.map(|it| it.rfc3339()),
         task: Some(task.id().to_string()),
         state: Some(map::state_word(&task.state).into()),
+        ticket: None,
     }
 }
 

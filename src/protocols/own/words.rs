@@ -22,7 +22,7 @@ use provost_passkey::{
     Word, asserted, bytes_of, text_of,
 };
 use provost_service::Touching;
-use provost_view::{facts, signed, words};
+use provost_view::{Shown, facts, signed, words};
 use serde::Deserialize as _;
 use serde_json::Value;
 
@@ -33,7 +33,11 @@ const ONCE: &str = "once";
 /// person signs what can be seen. Who signs has a passkey enrolled.
 pub(super) fn view_of(parked: &Parked) -> Json {
     let approval = map::approval(parked, true);
-    let shown = signed(&approval, facts(&approval, str::to_owned), words(&approval));
+    text_of_view(signed(&approval, facts(&approval, str::to_owned), words(&approval)))
+}
+
+/// A view as the text that a page draws and a passkey signs.
+pub(super) fn text_of_view(shown: Shown) -> Json {
     let value = serde_json::to_value(shown).expect("our own types always encode");
     Json::from_value(&all_visible(value))
 }

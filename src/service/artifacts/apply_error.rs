@@ -53,6 +53,9 @@ pub enum ApplyError {
     /// It goes on at this moment.
     #[error("apply {0} is not over yet")]
     NotOver(ApplyId),
+    /// Another apply than the one that a person was shown.
+    #[error("what would be written is not what was shown: a file, a lock or a rule has changed since")]
+    Changed,
     /// The daemon's own folder.
     #[error("the records of applies cannot be read: {0}")]
     Unreadable(Box<str>),

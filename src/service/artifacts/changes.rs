@@ -6,7 +6,8 @@
 use std::collections::BTreeSet;
 
 use super::{
-    Answer, Applied, ApplyError, Artifact, Previewed, Principal, Provost, Refusal, RepoPath, SHOWN_CHARS,
+    Agreed, Answer, Applied, ApplyError, Artifact, Previewed, Principal, Provost, Refusal, RepoPath,
+    SHOWN_CHARS,
 };
 use provost_base::{JobId, TaskId, is_absolute, nearest, shell_word, visible_name};
 use provost_domain::StoredChangeset;
@@ -43,7 +44,8 @@ impl Provost {
         self.compare_all(who, changes).await
     }
 
-    /// Writes a task's changes into the workspace; all of them, or those at these paths and below them.
+    /// Writes a task's changes into the workspace; all of them, or those at these paths and below them. Nothing is written where a
+    /// person has agreed to something else.
     ///
     /// # Errors
     /// [`ApplyError`]; then nothing has changed.
@@ -52,9 +54,10 @@ impl Provost {
         who: &Principal,
         task: &TaskId,
         paths: &[String],
+        agreed: Option<Agreed>,
     ) -> Result<Answer<Applied>, ApplyError> {
         let changes = self.changes_of(task, paths).await?;
-        self.apply_all(who, changes).await
+        self.apply_all(who, changes, agreed).await
     }
 
     /// Forgets a task's changes for good; of a job, those of all its runs.
@@ -108,7 +111,11 @@ impl Provost {
     }
 
     /// The changes of a task as they are kept, or a part of them.
-    async fn changes_of(&self, task: &TaskId, paths: &[String]) -> Result<Vec<Artifact>, ApplyError> {
+    pub(super) async fn changes_of(
+        &self,
+        task: &TaskId,
+        paths: &[String],
+    ) -> Result<Vec<Artifact>, ApplyError> {
         let runs = self.runs_of(task).await?;
         for run in runs.iter().rev() {
             if !self.has_ended(run).await? {

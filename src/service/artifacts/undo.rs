@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use super::{Applied, ApplyError, Provost, Sorted, places};
+use super::{Agreed, Applied, ApplyError, Provost, Sorted, places};
 use provost_base::limits::DIFF_MS_MAX;
-use provost_base::{AgentId, ApplyId, RepoPath, Timestamp};
+use provost_base::{AgentId, ApplyId, RepoPath, TaskId, Timestamp};
 use provost_domain::view::AppliesUnderWay;
 use provost_domain::{Answer, Principal, Seen, Taking};
 use provost_workspace::apply_record::{Record, Side, Step};
@@ -22,6 +22,8 @@ pub struct PastApply {
     pub at: Timestamp,
     /// The apply that this one has undone; `None` for one that is no undo.
     pub undoes: Option<ApplyId>,
+    /// The task whose changes it has written, or taken back; `None` where they are no task's.
+    pub task: Option<TaskId>,
     /// The last apply that has undone this one.
     pub undone_by: Option<ApplyId>,
     /// Files that it has written, and what became of them.
@@ -57,6 +59,7 @@ impl Provost {
             by: record.head.by.clone(),
             at: record.head.at,
             undoes: record.head.undoes,
+            task: record.head.takes.as_ref().map(|it| it.task.clone()),
             undone_by: undone.get(&record.head.apply).copied(),
             files: record.changed().iter().map(|(step, _)| (step.path.clone(), became(step))).collect(),
             errors: record.end.map_or(0, |it| it.errors),
@@ -76,7 +79,14 @@ impl Provost {
         who: &Principal,
         apply: ApplyId,
         force: bool,
+        agreed: Option<Agreed>,
     ) -> Result<Answer<Applied>, ApplyError> {
+        let sorted = self.sorted_back(apply, force).await?;
+        self.write(who, sorted, Some(apply), agreed).await
+    }
+
+    /// What an undo of this apply would bring back.
+    pub(super) async fn sorted_back(&self, apply: ApplyId, force: bool) -> Result<Sorted, ApplyError> {
         let (provost, under_way) = (self.clone(), self.view(AppliesUnderWay).await?);
         let sorted = move || {
             let record = provost.0.applying.records.read(apply)?.ok_or(ApplyError::NoSuchApply(apply))?;
@@ -85,8 +95,7 @@ impl Provost {
             }
             Ok(provost.sort_back(&record, force))
         };
-        let sorted = self.in_applying_turn(sorted).await??;
-        self.write(who, sorted, Some(apply)).await
+        self.in_applying_turn(sorted).await?
     }
 
     /// What is to be done, and what has become of the others.

@@ -73,6 +73,11 @@ impl HubDoor {
         if let Some(page) = document_at(path) {
             return Ok(whole(StatusCode::OK, "text/html; charset=utf-8", page));
         }
+        let below = of_one(path).map_or(path, |(_, _, asked)| asked);
+        if !super::is_for_scripts(below) && super::wants_document(&head.headers) {
+            let page = document::nothing_there();
+            return Ok(whole(StatusCode::NOT_FOUND, "text/html; charset=utf-8", page));
+        }
         let query = Query::of(head.uri.query().unwrap_or_default())?;
         if path == super::stream::PATH {
             return self.hub.stream(&head, &query);

@@ -3,7 +3,7 @@
 
 import { make, say as aloud } from './dom.js';
 import { base } from './place.js';
-import { canSign, canonical, digest, inWords, ofThisHost, say } from './sign.js';
+import { canSign, digest, inWords, ofThisHost, say } from './sign.js';
 
 /** Told to the document when a view is to be asked for again. */
 export const AGAIN = 'provost-again';
@@ -14,7 +14,8 @@ export const AGAIN = 'provost-again';
  */
 const read = new Map();
 
-const again = () => document.dispatchEvent(new Event(AGAIN));
+/** Has the view asked for again. */
+export const again = () => document.dispatchEvent(new Event(AGAIN));
 
 /** What the blocks of an approval say, as lines that can be compared. @param {any[]} blocks @returns {string[]} */
 function lines(blocks) {
@@ -111,10 +112,10 @@ export function notHere(signers, path) {
 }
 
 /**
- * A button that has a passkey sign, and the line that says how it went.
- * @param {{ text: string, does: string, work: () => Promise<string | null>, line: HTMLElement }} it
+ * A button that has a passkey sign, and the line that says how it went; with `keeps`, the work has written the line itself.
+ * @param {{ text: string, does: string, work: () => Promise<string | null>, line: HTMLElement, keeps?: boolean }} it
  */
-export function signing({ text, does, work, line }) {
+export function signing({ text, does, work, line, keeps }) {
   const button = make('button', { type: 'button', 'data-action': '', 'data-does': does }, text);
   button.onclick = async () => {
     // Not `disabled`, which would take the focus away, and which the state of the connection decides.
@@ -124,7 +125,8 @@ export function signing({ text, does, work, line }) {
     line.className = 'quiet';
     line.textContent = 'Your browser asks for your passkey.';
     try {
-      line.textContent = await work() ?? '';
+      const said = await work();
+      if (!keeps) line.textContent = said ?? '';
       line.className = 'notice good';
     } catch (err) {
       line.textContent = inWords(err);
@@ -190,52 +192,8 @@ export function answerNode(block, command) {
   return made;
 }
 
-/**
- * What does the same as a command, by signature; `whole` draws a block.
- * @param {any} here
- * @param {(block: any) => HTMLElement} whole
- * @param {string} at the path below which its repository is
- */
-export function hereNode(here, whole, at) {
-  switch (here.is) {
-    case 'revoke': return revokeNode(here, at);
-    case 'verb': return verbNode(here, at);
-    default: return inTheRow(here, whole, at);
-  }
-}
-
-let fields = 0;
-
-/** A verb of the own API, signed. @param {any} here @param {string} at */
-function verbNode(here, at) {
-  const line = make('p', { class: 'quiet', role: 'status' });
-  const name = `reason-${fields += 1}`;
-  const asks = here.asks_text ? 'text' : here.asks_reason ? 'reason' : '';
-  const reason = /** @type {HTMLInputElement} */ (make('input', { id: name, autocomplete: 'off', maxlength: here.asks_text ? '4000' : '400' }));
-  const work = async () => {
-    const why = reason.value.trim().toWellFormed();
-    if (asks && !why) {
-      reason.focus();
-      throw new Error(here.asks_text ? 'Write what its agent is to hear.' : 'Say why: it is put on record.');
-    }
-    const args = asks ? { ...here.arguments, [asks]: why } : here.arguments;
-    // Lists do not say which passkeys there are.
-    const answer = await fetch(`${at}/rows/passkeys`);
-    const known = (await answer.json()).blocks?.find((/** @type {any} */ it) => it.block === 'enrol');
-    if (!known || known.signers.length === 0) throw new Error('No passkey is enrolled: see Passkeys.');
-    if (ofThisHost(known.signers).length === 0) throw new Error(`Your passkeys are for pages at ${known.signers[0].rp_id}.`);
-    const word = { verb: here.verb, arguments: await digest(canonical(args)) };
-    await say({ verb: here.verb, arguments: args }, word, known.daemon, at);
-    again();
-    return 'Done.';
-  };
-  const button = signing({ text: 'Do it with a passkey', does: here.verb, work, line });
-  const label = make('label', { for: name }, here.asks_text ? 'Words' : 'Why');
-  return make('section', { class: 'here' }, ...(asks ? [label, ' ', reason, ' '] : []), button, line);
-}
-
-/** @param {any} here @param {string} at */
-function revokeNode(here, at) {
+/** The revocation of a passkey. @param {any} here @param {string} at */
+export function revokeNode(here, at) {
   const elsewhere = notHere(here.signers, `${at}/passkeys`);
   if (elsewhere) return elsewhere;
   const line = make('p', { class: 'quiet', role: 'status' });
@@ -256,7 +214,7 @@ function revokeNode(here, at) {
  * @param {(block: any) => HTMLElement} whole
  * @param {string} at
  */
-function inTheRow(here, whole, at) {
+export function inTheRow(here, whole, at) {
   const made = make('section', { class: 'here' });
   const attributes = { type: 'button', 'data-action': '', 'data-does': 'answer-here' };
   const button = make('button', attributes, 'Show the whole of it, and answer here');

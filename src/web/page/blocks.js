@@ -5,9 +5,13 @@ import { make, say } from './dom.js';
 import { base } from './place.js';
 import { moment } from './time.js';
 import { Log } from './log.js';
-import { answerNode, hereNode } from './answer.js';
+import { again, answerNode } from './answer.js';
+import { delegateNode, hereNode } from './act.js';
 import { enrolNode, vouchNode } from './enrol.js';
+import { boardNode } from './board.js';
 import { differenceNode } from './diff.js';
+import { eventFilterNode } from './events.js';
+import { bringBack, comeBack, isPutOff, putOff, putOffNode } from './snooze.js';
 import { graphNode, svg } from './graph.js';
 import { pushNode } from './push.js';
 
@@ -29,7 +33,7 @@ export function state(state) {
 function cellNode(cell) {
   switch (cell.is) {
     case 'text': return make('span', { class: unbroken(cell.text) }, cell.text);
-    case 'said': return make('q', { class: 'said', title: 'In an agent’s words' }, cell.text);
+    case 'said': return make('q', { class: 'said', title: 'In its author’s words' }, cell.text);
     case 'code': return make('code', { class: unbroken(cell.text) }, cell.text);
     case 'state': return state(cell);
     case 'time': return moment(cell.at, false);
@@ -78,6 +82,13 @@ function commandsNode(commands) {
   return make('ul', { class: 'commands' }, ...commands.map(commandNode));
 }
 
+/** What can be done about a row; where it needs its reader, it can be put off as well. @param {any} row */
+function actionsNode(row) {
+  const made = make('details', {}, make('summary', {}, 'Commands'), commandsNode(row.commands));
+  if (document.body.dataset.view === 'needs-you') made.append(putOffNode(() => { if (putOff(row)) again(); }));
+  return made;
+}
+
 /**
  * @param {any} row
  * @param {string[]} columns
@@ -102,10 +113,14 @@ function fill(made, row, columns) {
     return make('td', { 'data-label': columns[n] ?? '' }, inner);
   });
   const last = make('td', { 'data-label': 'Commands', class: 'actions' });
-  if (row.commands.length) {
-    last.append(make('details', {}, make('summary', {}, 'Commands'), commandsNode(row.commands)));
-  }
+  if (row.commands.length) last.append(actionsNode(row));
   made.replaceChildren(...cells, last);
+}
+
+/** Whether something is half written in a row. @param {HTMLElement} node */
+function isWritten(node) {
+  const fields = [...node.querySelectorAll('input, textarea')];
+  return fields.some((it) => /** @type {HTMLInputElement} */ (it).value !== '');
 }
 
 /** A list, which keeps its rows. */
@@ -116,8 +131,9 @@ class List {
     this.title = make('h2');
     this.more = make('p', { class: 'quiet' });
     this.empty = make('p', { class: 'empty' });
+    this.later = make('p', { class: 'quiet', hidden: '' });
     this.table = make('table', {}, make('thead', {}, this.head), this.body);
-    this.element = make('section', { class: 'block' }, this.title, this.table, this.more, this.empty);
+    this.element = make('section', { class: 'block' }, this.title, this.table, this.more, this.later, this.empty);
     /** @type {any[]} */
     this.held = [];
     this.drawn = false;
@@ -129,6 +145,9 @@ class List {
    * @param {boolean} now
    */
   draw(block, now) {
+    const off = document.body.dataset.view === 'needs-you' ? block.rows.filter(isPutOff) : [];
+    if (off.length) block = { ...block, rows: block.rows.filter((/** @type {any} */ it) => !off.includes(it)) };
+    this.putOff(off);
     this.block = block;
     this.title.textContent = block.title;
     const heads = [...block.columns, 'Commands'];
@@ -150,7 +169,7 @@ class List {
       let node = there.get(row.key);
       const differs = node?.dataset.is !== JSON.stringify(row);
       // A reader who has opened the commands of a row keeps them.
-      const kept = node?.contains(document.activeElement) && node.querySelector('details[open]');
+      const kept = node?.querySelector('details[open]') && (node.contains(document.activeElement) || isWritten(node));
       if (!node) node = rowNode(row, block.columns);
       else if (differs && !kept) this.refill(node, row);
       /** @type {Element | null} */
@@ -164,11 +183,24 @@ class List {
     this.table.classList.toggle('bare', block.rows.every((/** @type {any} */ it) => it.commands.length === 0));
     this.more.hidden = block.more === 0;
     this.more.textContent = `${block.more} more; the filter finds them.`;
-    this.empty.hidden = block.rows.length > 0;
+    this.empty.hidden = block.rows.length > 0 || off.length > 0;
     if (!this.empty.hidden) {
       this.empty.replaceChildren(block.empty.says);
       if (block.empty.command) this.empty.append(' ', make('code', {}, block.empty.command));
     }
+  }
+
+  /** Says how many rows their reader has put off. @param {any[]} rows */
+  putOff(rows) {
+    this.later.hidden = rows.length === 0;
+    if (!rows.length) return;
+    const button = make('button', { type: 'button', 'data-does': 'bring-back' }, 'Show them');
+    button.onclick = () => {
+      bringBack();
+      again();
+    };
+    this.later.replaceChildren(`${rows.length} put off in this browser. `, button);
+    comeBack(rows);
   }
 
   /**
@@ -207,7 +239,7 @@ function whole(block) {
     }
     case 'words': {
       const text = make('pre', { class: 'words', tabindex: '0', role: 'region', 'aria-label': block.title }, block.text);
-      const parts = [make('p', { class: 'mark-words' }, 'An agent has written this. It is data, and no fact.'), text];
+      const parts = [make('p', { class: 'mark-words' }, `${block.by_person ? 'A person' : 'An agent'} has written this. It is data, and no fact.`), text];
       if (!block.folded) return make('section', { class: 'block words' }, title(), ...parts);
       const lines = block.text.split('\n').length;
       const opens = make('summary', {}, block.title, ' ', make('span', { class: 'count' }, `${lines} lines`));
@@ -221,11 +253,14 @@ function whole(block) {
       return list.element;
     }
     case 'answer': return answerNode(block, commandNode);
+    case 'delegate': return delegateNode(block);
+    case 'event_filter': return eventFilterNode(block);
     case 'enrol': return enrolNode(block, commandNode);
     case 'push': return pushNode(block);
     case 'vouch': return vouchNode(block);
     case 'graph':
       return make('section', { class: 'block' }, title(), ...graphNode(block.title, block.drawing));
+    case 'board': return boardNode(block, cellNode, actionsNode);
     case 'commands':
       return make('section', { class: 'block' }, title(), commandsNode(block.commands));
     default:
@@ -311,8 +346,15 @@ export class Blocks {
       return element;
     }
     if (known && known.text === text) return known.element;
+    // What is half written on a card is not lost to what changes beside it.
+    if (known && block.block === 'board' && isWritten(known.element)) return known.element;
+    const had = known?.element.contains(document.activeElement) ? document.activeElement?.closest('[data-key]') : null;
     const element = whole(block);
     if (known) known.element.replaceWith(element);
+    if (had instanceof HTMLElement) {
+      const same = [...element.querySelectorAll('[data-key]')].find((it) => it instanceof HTMLElement && it.dataset.key === had.dataset.key);
+      if (same instanceof HTMLElement) setTimeout(() => same.focus());
+    }
     this.parts.set(key, { element, text });
     return element;
   }

@@ -35,6 +35,16 @@ export function say(text) {
 }
 
 /**
+ * Says above the view what came of something, for those who see and those who listen.
+ * @param {string} text
+ */
+export function told(text) {
+  const line = byId('outcome');
+  line.hidden = false;
+  line.textContent = text;
+}
+
+/**
  * Whether an element takes what is typed.
  * @param {EventTarget | null} target
  */

@@ -8,6 +8,9 @@ const OFF = 'provost-keys-off';
 /** How long after `g` the next letter counts, in milliseconds. */
 const SEQUENCE = 1500;
 
+/** A row of a list, or a card of a board. */
+const ROW = 'tr[data-key], article[data-key]';
+
 /** @param {{ news: () => void, search: () => void, switchTo?: () => void }} to */
 export function listen(to) {
   const dialog = /** @type {HTMLDialogElement} */ (byId('keys'));
@@ -29,7 +32,7 @@ export function listen(to) {
     if (off.checked) return;
     if (Date.now() - gone < SEQUENCE) {
       gone = 0;
-      const links = [...document.querySelectorAll('nav a')];
+      const links = [...document.querySelectorAll('nav.views a')];
       const link = links.find((it) => it instanceof HTMLElement && it.dataset.key === event.key);
       if (link instanceof HTMLAnchorElement) location.assign(link.href);
       return;
@@ -41,6 +44,7 @@ export function listen(to) {
       o: () => { if (row?.dataset.to) location.assign(row.dataset.to); },
       n: to.news,
       r: to.switchTo,
+      s: () => { if (row?.querySelector('button[data-does="put-off"]')) press('put-off', row); },
       a: () => press('approve', row),
       d: () => press('deny', row),
       '.': () => commands(row),
@@ -58,11 +62,11 @@ export function listen(to) {
 }
 
 /** @returns {HTMLElement[]} */
-const rows = () => [...document.querySelectorAll('tr[data-key]')].filter((it) => it instanceof HTMLElement);
+const rows = () => [...document.querySelectorAll(ROW)].filter((it) => it instanceof HTMLElement);
 
 /** The row that has the focus. */
 function current() {
-  const it = document.activeElement?.closest('tr[data-key]');
+  const it = document.activeElement?.closest(ROW);
   return it instanceof HTMLElement ? it : null;
 }
 
@@ -84,6 +88,7 @@ function press(does, row) {
   const button = (row ?? document).querySelector(`button[data-does="${does}"]`);
   if (button instanceof HTMLButtonElement) {
     button.scrollIntoView({ block: 'nearest' });
+    // One in a part that is folded cannot have it.
     button.focus();
     button.click();
   } else if (row?.dataset.to?.match(/(^|\/)a\/\d+$/)) {

@@ -2,6 +2,7 @@
 // What a worker writes, as it comes: colours are kept, everything else that a terminal would act upon is left out.
 
 import { make } from './dom.js';
+import { findNode } from './find.js';
 import { base } from './place.js';
 
 /** Lines of one chunk, and chunks that are kept; older ones are left out. */
@@ -96,8 +97,10 @@ export class Log {
     this.more = make('button', { type: 'button', class: 'more', hidden: '' });
     const none = live ? 'Nothing was written yet.' : 'Nothing that the worker has written is kept here.';
     this.note = make('p', { class: 'quiet' }, none);
-    this.element = make('section', { class: 'block' }, make('h2', {}, 'Log'), this.note, this.pre, this.more);
+    this.find = findNode(task, this.pre, () => { this.follows = false; });
+    this.element = make('section', { class: 'block' }, make('h2', {}, 'Log'), this.note, this.find, this.pre, this.more);
     this.pre.hidden = true;
+    this.find.hidden = true;
     this.pre.onscroll = () => {
       const end = this.pre.scrollHeight - this.pre.scrollTop - this.pre.clientHeight < 8;
       this.follows = end;
@@ -155,6 +158,7 @@ export class Log {
     if (!lines.length) return;
     this.note.hidden = true;
     this.pre.hidden = false;
+    this.find.hidden = false;
     // What would be left out again at once is not made.
     const from = Math.max(0, lines.length - CHUNK * CHUNKS_MAX);
     if (from) this.leave(this.pre.childElementCount);

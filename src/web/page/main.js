@@ -8,7 +8,9 @@ import { Pace } from './pace.js';
 import { Live } from './live.js';
 import { AGAIN, unfold } from './answer.js';
 import { Blocks, commandNode, state as stateNode } from './blocks.js';
+import { arranged, boardSwitch } from './board.js';
 import { badge, install } from './install.js';
+import { keepFilters } from './kept.js';
 import { listen } from './keys.js';
 import { listen as listenForSearch, open as search, switchTo } from './palette.js';
 import { redeem, show as showReader, signInNode, who } from './session.js';
@@ -31,15 +33,26 @@ let asking = false;
 /** The number of the event that the shown rows have to include; `Infinity` asks in any case, 0 for nothing. */
 let wanted = 0;
 
+/** What a view about one thing is about, by its address. */
+function about() {
+  const text = path.slice(3);
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    // What is no text in codes is the name of nothing.
+    return text;
+  }
+}
+
 /** The path of the view's blocks, by the address of the document. */
 function source() {
   const query = new URLSearchParams();
   const here = new URLSearchParams(location.search);
-  for (const name of ['q', 'before', 'after']) {
+  for (const name of ['q', 'before', 'after', 'kinds', 'agent', 'resource', 'at']) {
     const value = here.get(name);
     if (value) query.set(name, value);
   }
-  if (view === 'approval' || view === 'task') query.set('id', decodeURIComponent(path.slice(3)));
+  if (view === 'approval' || view === 'task') query.set('id', about());
   return `${base}/rows/${view}?${query}`;
 }
 
@@ -48,7 +61,7 @@ function concerns(change) {
   if (repository && change.repository !== repository) return false;
   // What was found in all repositories would be looked for in each of them again.
   if (overAll && !repository && view === 'search') return false;
-  const id = view === 'approval' || view === 'task' ? decodeURIComponent(path.slice(3)) : '';
+  const id = view === 'approval' || view === 'task' ? about() : '';
   if (view === 'approval') return change.approval === null ? change.task !== null : String(change.approval) === id;
   if (view === 'task') return change.task === null || change.task === id;
   return true;
@@ -78,6 +91,8 @@ async function ask() {
     // It was shown before its daemon's last start.
     if (said.error === 'own_page_only') blocks.draw([]);
     if (!answer.ok) throw new Error([said.message ?? said.error, said.hint].filter(Boolean).join('; try: '));
+    // The address has the beginning of a name, which leads to one thing.
+    if (said.moved) return location.replace(base + said.moved);
     draw(await unfold(said));
     byId('fault').hidden = true;
     // What changed while it was on its way may be in it, and what it was asked for may not be.
@@ -98,6 +113,8 @@ function fault(text) {
   box.hidden = document.body.dataset.live !== 'live' && blocks.shown.length > 0;
   const line = box.querySelector('p');
   if (line) line.textContent = text;
+  // What is not there is not loading.
+  if (!box.hidden && blocks.shown.length === 0) byId('blocks').replaceChildren();
 }
 
 /** @param {any} said */
@@ -117,7 +134,7 @@ function draw(said) {
     const text = `The daemon’s clock differs from this one by ${differs} s; times go by the daemon’s.`;
     shown.unshift({ block: 'notice', tone: 'waiting', text });
   }
-  blocks.draw(shown);
+  blocks.draw(arranged(view, shown));
   const next = byId('next');
   next.hidden = !said.next;
   next.querySelector('a')?.setAttribute('href', said.next ?? '');
@@ -211,6 +228,8 @@ function filter() {
   if (!form || !field) return;
   field.value = new URLSearchParams(location.search).get('q') ?? '';
   form.onsubmit = (event) => event.preventDefault();
+  if (view === 'tasks') form.append(boardSwitch(() => again()));
+  if (view !== 'search') keepFilters(view, form, field);
   field.oninput = () => {
     const query = new URLSearchParams(location.search);
     if (field.value) query.set('q', field.value);
@@ -274,6 +293,14 @@ const live = new Live({
 byId('title').textContent = title.replace(/ · Provost$/, '');
 byId('retry').onclick = () => ask();
 byId('more-rows').onclick = release;
+byId('all-views').onclick = () => {
+  const open = byId('views').classList.toggle('open');
+  byId('all-views').setAttribute('aria-expanded', String(open));
+  if (open) {
+    byId('views').scrollIntoView({ block: 'start' });
+    byId('views').querySelector('a')?.focus();
+  }
+};
 byId('scheme').onclick = () => {
   const at = SCHEMES.indexOf(localStorage.getItem('provost-scheme') ?? '');
   localStorage.setItem('provost-scheme', SCHEMES[(at + 1) % SCHEMES.length]);
@@ -286,7 +313,7 @@ filter();
 listen({ news: release, search, ...(overAll ? { switchTo } : {}) });
 listenForSearch();
 // On a phone the views are in one line, and the one that is shown may be beyond its end.
-document.querySelector('nav [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
+document.querySelector('nav.views [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
 begin();
 // A worker is of one page, and the page over all repositories is none that a browser keeps.
 if (!overAll) install();

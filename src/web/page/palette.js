@@ -27,7 +27,7 @@ const dialog = () => /** @type {HTMLDialogElement} */ (byId('palette'));
 /** Views whose name has what is typed. @param {string} text @returns {Way[]} */
 function views(text) {
   const low = text.toLowerCase();
-  const links = [...document.querySelectorAll('nav a')].filter((it) => it instanceof HTMLAnchorElement);
+  const links = [...document.querySelectorAll('nav.views a')].filter((it) => it instanceof HTMLAnchorElement);
   const named = links.map((it) => ({ name: (it.textContent ?? '').trim(), what: 'view', to: it.pathname }));
   return named.filter((it) => it.name.toLowerCase().includes(low));
 }

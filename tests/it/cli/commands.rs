@@ -21,7 +21,7 @@ const NOT_RUNNING: i32 = 3;
 const REFUSED: i32 = 4;
 
 /// Every command, with enough to ask for its help.
-const COMMANDS: [&str; 161] = [
+const COMMANDS: [&str; 162] = [
     "acp",
     "worktree",
     "worktree list",
@@ -105,6 +105,7 @@ const COMMANDS: [&str; 161] = [
     "lock list",
     "wait",
     "wait list",
+    "wait end",
     "intent",
     "intent declare",
     "intent conflicts",

@@ -79,7 +79,7 @@ fn a_wrong_file_is_refused_with_line_and_key_and_what_to_do() {
         ),
         (
             allow("when.proof = \"ownkey\""),
-            "p.toml:7: `when.proof`: `ownkey` is not one of shared_key, own_key, peer_uid, person, desktop, jailed, token; did you mean `own_key`?",
+            "p.toml:7: `when.proof`: `ownkey` is not one of shared_key, own_key, peer_uid, person, desktop, jailed, token, passkey; did you mean `own_key`?",
         ),
         (
             allow("when.network = \"all\""),

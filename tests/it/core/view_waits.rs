@@ -144,8 +144,15 @@ fn the_list_alone_says_who_waits_for_what_behind_whom_and_how_to_end_it() {
     }
     assert!(!text.contains('\u{202e}') && text.contains("\\\\u{202e}"), "what hides is made visible: {text}");
     let commands = |n: usize| lists[0].rows[n].commands.iter().map(|it| it.line.as_str()).collect::<Vec<_>>();
-    assert_eq!(commands(0), ["provost unlock src/auth.rs:login --force"]);
-    assert_eq!(commands(1), ["provost unlock @db:test --force", "provost task cancel t1"]);
+    assert_eq!(commands(0)[0], "provost unlock src/auth.rs:login --force");
+    assert_eq!(commands(1)[..2], ["provost unlock @db:test --force", "provost task cancel t1"]);
+    for (n, names) in [(0, 2), (1, 2)] {
+        let last = lists[0].rows[n].commands.last().unwrap();
+        let Some(view::Here::Verb { verb: "message-agents", arguments, .. }) = &last.here else {
+            panic!("{last:?}")
+        };
+        assert_eq!(arguments["to"].as_array().unwrap().len(), names, "{arguments}");
+    }
     assert_eq!(commands(2), ["provost deny 7 --reason WHY", "provost approve 7"]);
     assert_eq!(commands(4), ["provost answer 12 TEXT"]);
     let to: Vec<Option<&str>> = lists[0].rows.iter().map(|it| it.to.as_deref()).collect();

@@ -236,6 +236,7 @@ pub(in super::super) fn waiter(it: &Waiter) -> wire::Waiter {
         since: it.since.rfc3339(),
         until: it.until.rfc3339(),
         task: it.run.as_ref().map(ToString::to_string),
+        ticket: it.ticket.0,
     }
 }
 

@@ -123,13 +123,19 @@ fn an_approval_beside_the_list_or_instead_of_it() {
 #[test]
 fn a_passkey_is_asked_for_by_an_address_and_its_picture() {
     let by = approval(7, "high", "passkey", &json!({}));
-    for (size, page) in [((80, 24), None), ((120, 40), Some("http://provost.localhost:4720/".to_owned()))] {
+    // A phone finds nothing at an address of this machine, so that only the other one is drawn as a picture.
+    let pages = [
+        ("passkey", (80, 24), None),
+        ("passkey", (120, 40), Some("http://provost.localhost:4720/".to_owned())),
+        ("passkey-public", (120, 40), Some("https://box.example.ts.net".to_owned())),
+    ];
+    for (kept, size, page) in pages {
         let mut desk = Desk::new(size, &["shop"]);
         desk.news(News::Live { repository: 0, page });
         desk.list(0, Screen::Needs, "", needs(vec![by.clone()], vec![], vec![]));
         desk.keys("a");
         desk.approval(0, &by);
-        is_as_kept(&desk, &name("passkey", size));
+        is_as_kept(&desk, &name(kept, size));
     }
 }
 

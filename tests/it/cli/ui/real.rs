@@ -325,7 +325,7 @@ fn a_rule_that_wants_a_passkey_is_not_answered_here_and_its_address_is_shown() {
     terminal.shows("provost web");
     terminal.keys(&["o"]);
     terminal.shows("/a/1");
-    terminal.shows("▀");
+    terminal.shows("of this machine alone");
     terminal.shows("Waiting for the answer");
     terminal.keys(&["Escape"]);
     terminal.shows_no_more("Waiting for the answer");

@@ -190,6 +190,15 @@ fn a_reset_gives_all_up_and_waits_for_a_day() {
     assert!(reset["waits_until"].is_string(), "{reset}");
     assert_eq!(names(&world), Vec::<String>::new());
     assert_eq!(answer(&world, &mut key, approval, true).0, 403);
+    // Every list says so, and what to do about it is right in this time.
+    for said in [&["doctor"][..], &["status"], &["-C", world.repo().to_str().unwrap()]] {
+        let output = world.command(said).output().unwrap();
+        let text = format!("{output:?}");
+        assert!(text.contains("all passkeys were given up"), "{said:?}: {text}");
+    }
+    assert!(get(&world, "/about")["notes"].to_string().contains("all passkeys were given up"));
+    let told = at_the_terminal(&world, "passkey add --even-so").stdout;
+    assert!(String::from_utf8_lossy(&told).contains("no new one counts until"), "{told:?}");
     // A new one comes into the list, and does not count yet; a person is no substitute meanwhile.
     let mut second = Authenticator::new(Kind::Es256);
     let (status, added) = enrol(&world, &mut second, "new", None);

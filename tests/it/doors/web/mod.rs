@@ -1,9 +1,12 @@
 //! The page for people: who is let in to it, and what a browser shows of it.
 
+mod acts;
+mod acts_signed;
 mod answers;
 mod app;
 mod diffs;
 mod elsewhere;
+mod finding;
 mod gate;
 mod hub;
 mod hub_apart;

@@ -1,0 +1,68 @@
+//! What an apply or an undo would write, as a person is shown it before it is begun, and that exactly this is written.
+
+use super::{ApplyError, Provost, Sorted, digest_of};
+use provost_base::{AgentId, ApplyId, Digest, TaskId};
+use provost_workspace::change_plan::FileWrite;
+
+/// What would be written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WouldWrite {
+    /// The difference, in git's form, as much of it as an approver is shown.
+    pub diff: Box<str>,
+    /// Files that would be written.
+    pub files: usize,
+    /// Files that need nothing.
+    pub skipped: u32,
+    /// Files that would not be written, each with the reason.
+    pub errors: Vec<String>,
+    /// What a person agrees to with it.
+    pub agreed: Agreed,
+}
+
+/// What a person has agreed to: these contents in these files, and the difference that was shown of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Agreed {
+    orders: Digest,
+    diff: Digest,
+}
+
+impl Agreed {
+    pub(super) fn to(orders: &[FileWrite], undoes: Option<ApplyId>, diff: &str) -> Self {
+        Self { orders: digest_of(orders, undoes), diff: Digest::of(diff.as_bytes()) }
+    }
+}
+
+impl Sorted {
+    /// The same for a person who has yet to agree.
+    fn would_write(self, undoes: Option<ApplyId>) -> WouldWrite {
+        let Self { orders, applied, shown, .. } = self;
+        let diff = shown.done();
+        let agreed = Agreed::to(&orders, undoes, &diff);
+        WouldWrite { diff, files: orders.len(), skipped: applied.skipped, errors: applied.errors, agreed }
+    }
+}
+
+impl Provost {
+    /// What taking in a task's changes would write at this moment, if this agent asked for it: all of them, or those at these
+    /// paths and below them. Changes nothing.
+    ///
+    /// # Errors
+    /// [`ApplyError`].
+    pub async fn would_apply(
+        &self,
+        who: &AgentId,
+        task: &TaskId,
+        paths: &[String],
+    ) -> Result<WouldWrite, ApplyError> {
+        let changes = self.changes_of(task, paths).await?;
+        Ok(self.sorted(who, changes).await?.would_write(None))
+    }
+
+    /// What an undo would bring back at this moment. Changes nothing.
+    ///
+    /// # Errors
+    /// [`ApplyError`].
+    pub async fn would_undo(&self, apply: ApplyId, force: bool) -> Result<WouldWrite, ApplyError> {
+        Ok(self.sorted_back(apply, force).await?.would_write(Some(apply)))
+    }
+}
