@@ -9,6 +9,7 @@
 mod afterwards;
 mod call;
 mod file;
+mod hard_links;
 mod host;
 mod inbox;
 mod index;
@@ -25,6 +26,7 @@ mod shell;
 mod shown;
 mod trees;
 mod trust;
+mod waits;
 mod wide;
 mod writes;
 

@@ -20,6 +20,7 @@ fn write(symbols: &[&str], seen: &[u64]) -> HoldPlaces {
         seen: seen.iter().map(|it| Fence(*it)).collect(),
         tree: "/r".into(),
         commit: Some("one".into()),
+        nested: Vec::new(),
         part: None,
         process: None,
     }
