@@ -22,6 +22,10 @@ impl Advised {
 
     /// Notes what a refusal names.
     pub(super) fn note(&self, agent: &AgentId, guarded: &Guarded) {
+        // Who looks in no agent's name waits for nothing.
+        if *agent == provost_domain::unknown() {
+            return;
+        }
         let mut all = self.all();
         for it in &guarded.blocked {
             let Obstacle::Lock(lock) = &it.by else { continue };
