@@ -29,7 +29,9 @@ pub(super) struct Appoint {
 pub(super) fn crew(here: &RepoContext, asked: Crew) -> Result<u8, CliError> {
     let Crew::Appoint(asked) = asked;
     let request = wire::AppointLead { agent: asked.agent };
-    let done = wait_for(async { Ok(here.daemon(IdentityArgs::named(here, None)?).await?.appoint_lead(&request).await?) })?;
+    let done = wait_for(async {
+        Ok(here.daemon(IdentityArgs::named(here, None)?).await?.appoint_lead(&request).await?)
+    })?;
     if here.json {
         return out::json(&done).map(|()| DONE);
     }

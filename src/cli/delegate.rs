@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum, ValueHint};
 
 use super::cli_error::{DONE, FAILED};
-use super::identity::IdentityArgs;
 use super::follow::{self, Follow};
+use super::identity::IdentityArgs;
 use super::repo_context::wait_for;
 use super::{CliError, RepoContext, args, out, tasks, up};
 use provost_api::wire;

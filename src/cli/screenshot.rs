@@ -3,8 +3,8 @@
 use clap::{Args, Subcommand};
 
 use super::cli_error::{DONE, FAILED};
-use super::identity::IdentityArgs;
 use super::follow::{self, Follow};
+use super::identity::IdentityArgs;
 use super::repo_context::wait_for;
 use super::{CliError, RepoContext, out, up};
 use provost_api::wire;

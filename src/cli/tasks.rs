@@ -4,8 +4,8 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::Value;
 
 use super::cli_error::{DONE, USAGE};
-use super::identity::IdentityArgs;
 use super::follow::Follow;
+use super::identity::IdentityArgs;
 use super::repo_context::wait_for;
 use super::{CliError, RepoContext, applies, changes, delegate, out, say};
 use provost_api::wire;

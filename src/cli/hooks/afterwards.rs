@@ -49,7 +49,8 @@ async fn held_by_others(here: &RepoContext, client: &Client) -> Result<HeldFiles
     let me = client.who_am_i().await?.agent;
     let ours = &here.places.worktree;
     let is_elsewhere = |it: &wire::Lock| it.written_in.as_deref().is_some_and(|it| Path::new(it) != ours);
-    let tops = if locks.iter().any(is_elsewhere) { here.places.worktrees(WIT_WORKTREES_MAX) } else { Vec::new() };
+    let tops =
+        if locks.iter().any(is_elsewhere) { here.places.worktrees(WIT_WORKTREES_MAX) } else { Vec::new() };
     let tree_of = |it: &wire::Lock| match it.written_in.as_deref().map(Path::new) {
         Some(tree) if tree != ours => tops.iter().find(|it| *it == tree).cloned(),
         _ => Some(ours.clone()),

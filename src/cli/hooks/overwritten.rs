@@ -20,7 +20,8 @@ use serde_json::Value;
 use crate::RepoContext;
 use provost_api::wire;
 use provost_base::limits::{
-    HOOK_ASIDE_AGE_MS_MAX, HOOK_ASIDE_BYTES_MAX, HOOK_ASIDE_FILES_MAX, HOOK_CALLS_TOLD_MAX, HOOK_ASIDE_KEPT_MAX, HOOK_CALLS_ASIDE_MAX, HOOK_NOTES_BYTES_MAX, SOURCE_BYTES_MAX,
+    HOOK_ASIDE_AGE_MS_MAX, HOOK_ASIDE_BYTES_MAX, HOOK_ASIDE_FILES_MAX, HOOK_ASIDE_KEPT_MAX,
+    HOOK_CALLS_ASIDE_MAX, HOOK_CALLS_TOLD_MAX, HOOK_NOTES_BYTES_MAX, SOURCE_BYTES_MAX,
 };
 use provost_base::{AgentId, Digest};
 use provost_config::Places;
@@ -98,7 +99,9 @@ impl Changed {
             match version {
                 Version::Absent => return Ok(format!("{word}: {none}")),
                 Version::Text(text) => write(&at, text)?,
-                Version::Large(Some(copy)) => fs::rename(copy, &at).or_else(|_| fs::copy(copy, &at).map(drop))?,
+                Version::Large(Some(copy)) => {
+                    fs::rename(copy, &at).or_else(|_| fs::copy(copy, &at).map(drop))?
+                }
                 Version::Large(None) => return Ok(format!("{word}: it is too large to be kept")),
                 Version::LargeInPlace => {
                     let size = open(&self.place)?.map(|it| copied(it, &at, HOOK_ASIDE_BYTES_MAX));
@@ -248,7 +251,8 @@ impl Call {
             Version::Absent => {}
             Version::Text(text) => write(&self.copy(number), text).ok()?,
             Version::Large(_) | Version::LargeInPlace => {
-                let size = open(place).ok().flatten().and_then(|it| copied(it, &self.copy(number), *room).ok());
+                let size =
+                    open(place).ok().flatten().and_then(|it| copied(it, &self.copy(number), *room).ok());
                 match size {
                     Some(size) => *room -= size,
                     // What is half a copy is none.

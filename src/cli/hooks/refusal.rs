@@ -88,9 +88,9 @@ pub(super) fn refusal(host: Host, guarded: &wire::Guarded) -> String {
     // From the sandbox of Codex no command reaches the daemon.
     let or = if host == Host::Codex { "" } else { " (in a shell: `provost lock SYMBOL --wait 2m`)" };
     format!(
-        "Not written: another agent works on it, and you are {you}.\n{lines}\nDo not write it in another way. Work on something else \
-         first; or wait for it: call the tool lock_acquire with {wait}{or}, and what you get so is given back when you commit the \
-         file; or write to the holder: call the tool message_send with {write}.{}",
+        "Not written: another agent works on it, and you are {you}.\n{lines}\nDo not write it in another way. Work on something \
+         else first; or wait for it: call the tool lock_acquire with {wait}{or}, and what you get so is given back when you commit \
+         the file; or write to the holder: call the tool message_send with {write}.{}",
         match holders.len() {
             0 | 1 => String::new(),
             _ => format!(" The holders are {}.", out::one_line(&holders.join(", "), 600)),

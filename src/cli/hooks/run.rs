@@ -32,9 +32,7 @@ use crate::identity::IdentityArgs;
 use crate::session::{self, Session};
 use crate::{CliError, RepoContext, out};
 use provost_api::wire;
-use provost_base::limits::{
-    HOOK_ASK_MS, HOOK_MS_MAX, HOOK_WORK_MS_MAX, PERMISSION_BYTES_MAX,
-};
+use provost_base::limits::{HOOK_ASK_MS, HOOK_MS_MAX, HOOK_WORK_MS_MAX, PERMISSION_BYTES_MAX};
 use provost_base::{AgentId, Resource, Ttl, shortened};
 use provost_client::{Client, ClientError};
 use provost_config::WhenDown;

@@ -81,7 +81,10 @@ pub(super) fn unless_stopped<T>(
 }
 
 /// What comes of work on a thread of its own; `None` if it does not end in time, or in no good way. It ends with this program.
-pub(super) fn apart<T: Send + 'static>(until: Instant, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+pub(super) fn apart<T: Send + 'static>(
+    until: Instant,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
     let (give, take) = mpsc::channel();
     let works = std::thread::Builder::new().stack_size(HOOK_STACK_BYTES).spawn(move || give.send(work()));
     works.ok()?;

@@ -173,7 +173,8 @@ fn time_added(said: &[u8], file: &[u8]) -> Option<(i64, i64)> {
     let begin = [file, b"\0  ctime: "].concat();
     let at = said.windows(begin.len()).position(|it| it == begin)?;
     let is_name = at == 0 || said.get(at - 1) == Some(&b'\n');
-    let text = String::from_utf8_lossy(said.get(at..)?.get(..said.len().min(at + begin.len() + 200) - at)?).into_owned();
+    let text = String::from_utf8_lossy(said.get(at..)?.get(..said.len().min(at + begin.len() + 200) - at)?)
+        .into_owned();
     let time = text.split("mtime: ").nth(1)?.lines().next()?.to_owned();
     let (seconds, rest) = time.split_once(':')?;
     is_name.then_some((seconds.parse().ok()?, rest.parse().ok()?))
@@ -245,7 +246,8 @@ fn git(tree: &WorkTree) -> Command {
     let main = trees.and_then(|it| it.parent()?.parent()).unwrap_or(&tree.top);
     // A repository may lie in another one.
     let around = tree.top.ancestors().skip(1).filter(|it| it.join(".git").symlink_metadata().is_ok());
-    let inside: Vec<&Path> = [tree.top.as_path(), tree.git_dir.as_path(), main].into_iter().chain(around).collect();
+    let inside: Vec<&Path> =
+        [tree.top.as_path(), tree.git_dir.as_path(), main].into_iter().chain(around).collect();
     let mut git = Command::new(
         system::find_program_outside("git", &inside).unwrap_or_else(|| "/nonexistent/git".into()),
     );

@@ -95,7 +95,12 @@ fn calls_of_broken(broken: (&str, &SideFacts), calls: (&str, &SideFacts)) -> Vec
         let is_at_top = |(_, it): &(&String, &CallsAtTop)| {
             it.imports.contains(file.as_str()) && it.names.contains(class(symbol))
         };
-        let at_top = calls.1.at_top.iter().filter(is_at_top).map(|(caller, _)| format!("{caller}, outside of functions"));
+        let at_top = calls
+            .1
+            .at_top
+            .iter()
+            .filter(is_at_top)
+            .map(|(caller, _)| format!("{caller}, outside of functions"));
         for caller in callers.chain(at_top) {
             let did = match how {
                 Broken::Gone => "has removed or renamed".to_owned(),

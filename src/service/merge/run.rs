@@ -166,7 +166,10 @@ impl Provost {
     /// Which of some checks is the first that waits for no approval any more.
     async fn first_answered(&self, waiting: &[AskedCheck]) -> Result<usize, Refusal> {
         let answered = waiting.iter().map(|it| {
-            Box::pin(async move { while waits(&*self.task_after(&it.task, waits, FOR_LONG).await?) {} Ok(()) })
+            Box::pin(async move {
+                while waits(&*self.task_after(&it.task, waits, FOR_LONG).await?) {}
+                Ok(())
+            })
         });
         let (answered, at, _) = select_all(answered).await;
         answered.map(|()| at)

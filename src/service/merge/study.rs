@@ -89,7 +89,10 @@ impl<'a> Study<'a> {
             if touched.remove("")
                 && let Some((_, reading)) = new
             {
-                facts.at_top.insert(it.path.clone(), CallsAtTop { names: called_at_top(reading), ..CallsAtTop::default() });
+                facts.at_top.insert(
+                    it.path.clone(),
+                    CallsAtTop { names: called_at_top(reading), ..CallsAtTop::default() },
+                );
             }
             broken_in(&it.path, old.as_ref(), new.as_ref(), &mut facts.broken);
             if !touched.is_empty() {

@@ -11,7 +11,11 @@ use crate::git_process::{self, GitError};
 impl Follower<'_> {
     /// Has git look at the files that change, also where the user has told it to take them for unchanged; says which these are, so
     /// that they are marked so again. Marks of other files stay as they are.
-    pub(super) fn without_assumptions(&self, index: &Path, changes: &[TreeChange]) -> Result<Vec<String>, CannotFollow> {
+    pub(super) fn without_assumptions(
+        &self,
+        index: &Path,
+        changes: &[TreeChange],
+    ) -> Result<Vec<String>, CannotFollow> {
         let said = self.git(index, &["ls-files", "-v", "-z"])?.good("ls-files")?;
         let said = String::from_utf8_lossy(&said).into_owned();
         let changed: BTreeSet<&str> = changes.iter().map(|it| it.path.as_str()).collect();

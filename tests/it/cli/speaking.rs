@@ -55,7 +55,11 @@ fn what_only_a_person_may_do_is_refused_in_a_hosts_shell() {
     world.done("ada", &["lock", "@db:test"]);
     let (code, text) = said(&world, &[("CLAUDE_CODE_SESSION_ID", SESSION)], &["crew", "appoint", "ada"]);
     assert_eq!(code, 4, "{text}");
-    for command in [&["task", "report", "none", "completed"][..], &["task", "say", "none", "hello"], &["task", "diff", "none"]] {
+    for command in [
+        &["task", "report", "none", "completed"][..],
+        &["task", "say", "none", "hello"],
+        &["task", "diff", "none"],
+    ] {
         let (code, text) = said(&world, &[("PROVOST_AGENT", "not an agent")], command);
         assert!(code == 2 && text.contains("PROVOST_AGENT"), "{command:?}: {text}");
     }

@@ -133,8 +133,10 @@ fn in_a_repository_within_the_repository_its_own_commit_counts() {
     let mut s = Script::new();
     let ada = client("ada");
     let nested = vec![(path("part"), Some("in".into())), (path("part/deep"), None)];
-    let write = HoldPlaces { nested, ..write(&["a.ts:f", "part/a.ts:f", "part/deep/a.ts:f", "parts.ts:f"], &[]) };
-    let commits: Vec<_> = granted(s.say(&ada, write)).iter().map(|it| it.writing.clone().unwrap().commit).collect();
+    let write =
+        HoldPlaces { nested, ..write(&["a.ts:f", "part/a.ts:f", "part/deep/a.ts:f", "parts.ts:f"], &[]) };
+    let commits: Vec<_> =
+        granted(s.say(&ada, write)).iter().map(|it| it.writing.clone().unwrap().commit).collect();
     assert_eq!(commits, [Some("one".into()), Some("in".into()), None, Some("one".into())]);
 }
 

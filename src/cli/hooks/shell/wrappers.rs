@@ -217,9 +217,9 @@ pub(super) fn filled_in(line: &str, given: &[Word]) -> String {
         |at: usize| given.get(at).and_then(quoted).map(|it| it.trim_start().to_owned()).unwrap_or_default();
     // Without marks around it, a shell makes words of what stands there.
     let words = |word: &Word| match word {
-        Word::Plain(text) => {
-            Some(text.split_whitespace().filter_map(|it| quoted(&Word::Plain(it.to_owned()))).collect::<String>())
-        }
+        Word::Plain(text) => Some(
+            text.split_whitespace().filter_map(|it| quoted(&Word::Plain(it.to_owned()))).collect::<String>(),
+        ),
         word => quoted(word),
     };
     let several = |at: usize| given.get(at).and_then(words).unwrap_or_default().trim_start().to_owned();

@@ -55,7 +55,10 @@ fn what_was_waited_for_after_a_refusal_is_given_back_with_the_commit_and_what_wa
     world.done(CODEX, &["lock", "kept.ts:login"]);
     let told = world.call("codex", "UserPromptSubmit", &recorded(&world, "codex/user_prompt_submit"));
     let told = String::from_utf8_lossy(&told.stdout).into_owned();
-    assert!(told.contains("src/auth.ts:login (until it is committed)") && told.contains("kept.ts:login."), "{told}");
+    assert!(
+        told.contains("src/auth.ts:login (until it is committed)") && told.contains("kept.ts:login."),
+        "{told}"
+    );
     // Neither another file's commit ends it, nor a commit of what it was before.
     world.write("more.ts", "x\n");
     commit(&repo, "two");

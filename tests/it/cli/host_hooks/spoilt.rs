@@ -156,11 +156,13 @@ fn a_link_into_another_work_tree_is_the_file_there_and_not_one_of_its_own_name()
     edit["tool_input"]["file_path"] = json!(repo.join("link.ts"));
     world.goes_on("claude", &edit);
     let locks = world.done("x", &["lock", "list"])["locks"].clone();
-    let place = |it: &Value| format!("{} {}", it["symbol"].as_str().unwrap(), it["written_in"].as_str().unwrap());
+    let place =
+        |it: &Value| format!("{} {}", it["symbol"].as_str().unwrap(), it["written_in"].as_str().unwrap());
     let mut places: Vec<String> = locks.as_array().unwrap().iter().map(place).collect();
     places.sort();
     let top = fs::canonicalize(&repo).unwrap();
-    let wanted = [format!("link.ts:login {}", top.display()), format!("src/auth.ts:login {}", tree.display())];
+    let wanted =
+        [format!("link.ts:login {}", top.display()), format!("src/auth.ts:login {}", tree.display())];
     assert_eq!(places, wanted);
 }
 

@@ -10,7 +10,8 @@ use crate::support::{World, eventually};
 /// The approval for which an entry waits.
 fn approval(world: &World, name: &str) -> Option<String> {
     let what = entry(world, name)["what"].as_str()?.to_owned();
-    let number = what.split("provost approve ").nth(1)?.split(|c: char| !c.is_ascii_digit()).next()?.to_owned();
+    let number =
+        what.split("provost approve ").nth(1)?.split(|c: char| !c.is_ascii_digit()).next()?.to_owned();
     Some(number)
 }
 
@@ -34,7 +35,9 @@ fn one_check_that_waits_for_an_approval_holds_up_no_entry_behind_it() {
     eventually("the one behind it", || entry(&world, "fast")["state"] == "merged");
     let first = approval(&world, "slow").unwrap();
     // The same check of another branch is asked about when this one is over, and not twice.
-    eventually("it says so", || entry(&world, "last")["what"].as_str().is_some_and(|it| it.contains("behind entry")));
+    eventually("it says so", || {
+        entry(&world, "last")["what"].as_str().is_some_and(|it| it.contains("behind entry"))
+    });
     // What was asked about is not what would be merged now: it is asked again.
     person(&world, &format!("approve {first}"), 0);
     eventually("it is asked again", || approval(&world, "slow").is_some_and(|it| it != first));
