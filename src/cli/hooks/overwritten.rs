@@ -342,9 +342,9 @@ pub(super) fn take_changed(here: &RepoContext, agent: &AgentId, call: &Value) ->
 /// will leave, where that is known.
 fn put_aside_for_others(places: &Places, agent: &AgentId, place: &Place, next: Option<&[u8]>) {
     let ours = calls_of(agent);
-    let entries = fs::read_dir(aside(places)).into_iter().flatten().flatten();
-    let is_other = |name: &[u8]| name.starts_with(b"call-") && !name.starts_with(ours.as_bytes());
-    for entry in entries.filter(|it| is_other(it.file_name().as_encoded_bytes())).take(HOOK_CALLS_TOLD_MAX) {
+    let others = calls(places, "call-").into_iter();
+    let is_other = |it: &fs::DirEntry| !it.file_name().as_encoded_bytes().starts_with(ours.as_bytes());
+    for entry in others.filter(is_other).take(HOOK_CALLS_TOLD_MAX) {
         let call = Call(entry.path());
         let mut list = call.list();
         let known = list.iter().position(|it| it.tree == place.0 && it.path == place.1);
@@ -405,10 +405,15 @@ pub(super) fn note(places: &Places, agent: &AgentId, place: &Place, content: Opt
     let _unheard = file.and_then(|mut it| it.write_all(line.as_bytes()));
 }
 
+/// The folders of calls whose names begin so.
+fn calls(places: &Places, begin: &str) -> Vec<fs::DirEntry> {
+    let entries = fs::read_dir(aside(places)).into_iter().flatten().flatten();
+    entries.filter(|it| it.file_name().as_encoded_bytes().starts_with(begin.as_bytes())).collect()
+}
+
 /// Forgets the calls of sessions that have ended without a word.
 fn forget_old(places: &Places) {
-    let entries = fs::read_dir(aside(places)).into_iter().flatten().flatten();
-    for entry in entries.filter(|it| it.file_name().as_encoded_bytes().starts_with(b"call-")) {
+    for entry in calls(places, "call-") {
         let at = entry.metadata().and_then(|it| it.modified()).ok();
         let age = at.and_then(|it| SystemTime::now().duration_since(it).ok());
         if age.is_some_and(|it| it.as_millis() > u128::from(HOOK_ASIDE_AGE_MS_MAX)) {
@@ -425,9 +430,7 @@ pub(super) fn forget_calls(places: &Places, agent: &AgentId) {
 /// Forgets what was put aside for the oldest calls of an agent beyond a number. Of a command that was
 /// refused or left behind, hosts do not say that it has ended.
 fn forget_oldest(places: &Places, agent: &AgentId, most: usize) {
-    let ours = calls_of(agent);
-    let entries = fs::read_dir(aside(places)).into_iter().flatten().flatten();
-    let entries = entries.filter(|it| it.file_name().as_encoded_bytes().starts_with(ours.as_bytes()));
+    let entries = calls(places, &calls_of(agent)).into_iter();
     let put_at = |it: &fs::DirEntry| it.metadata().and_then(|it| it.modified()).ok();
     let mut calls: Vec<_> = entries.map(|it| (put_at(&it), it.path())).collect();
     calls.sort();

@@ -89,8 +89,8 @@ pub(super) fn refusal(host: Host, guarded: &wire::Guarded) -> String {
     let or = if host == Host::Codex { "" } else { " (in a shell: `provost lock SYMBOL --wait 2m`)" };
     format!(
         "Not written: another agent works on it, and you are {you}.\n{lines}\nDo not write it in another way. Work on something \
-         else first; or wait for it: call the tool lock_acquire with {wait}{or}, and what you get so is given back when you commit \
-         the file; or write to the holder: call the tool message_send with {write}.{}",
+         else first; or wait for it: call the tool lock_acquire with {wait}{or}; or write to the holder: call the tool \
+         message_send with {write}.{}",
         match holders.len() {
             0 | 1 => String::new(),
             _ => format!(" The holders are {}.", out::one_line(&holders.join(", "), 600)),

@@ -56,7 +56,7 @@ fn what_only_a_person_may_do_is_refused_in_a_hosts_shell() {
     let (code, text) = said(&world, &[("CLAUDE_CODE_SESSION_ID", SESSION)], &["crew", "appoint", "ada"]);
     assert_eq!(code, 4, "{text}");
     for command in [
-        &["task", "report", "none", "completed"][..],
+        &["task", "report", "none", "--status", "completed"][..],
         &["task", "say", "none", "hello"],
         &["task", "diff", "none"],
     ] {

@@ -48,11 +48,12 @@ fn what_was_waited_for_after_a_refusal_is_given_back_with_the_commit_and_what_wa
     commit(&repo, "one");
     let _daemon = world.start();
     world.goes_on("claude", &recorded(&world, "claude/edit"));
-    let why = world.is_refused("codex", &recorded(&world, "codex/apply_patch"));
-    assert!(why.contains("is given back when you commit the file"), "{why}");
+    world.is_refused("codex", &recorded(&world, "codex/apply_patch"));
     world.done(CLAUDE, &["unlock", "src/auth.ts:login"]);
-    world.done(CODEX, &["lock", "src/auth.ts:login", "--wait", "2m"]);
-    world.done(CODEX, &["lock", "kept.ts:login"]);
+    let taken = world.done(CODEX, &["lock", "src/auth.ts:login", "--wait", "2m"]);
+    assert_eq!(taken["lock"]["until_commit"], true, "{taken}");
+    let taken = world.done(CODEX, &["lock", "kept.ts:login"]);
+    assert_eq!(taken["lock"]["until_commit"], Value::Null, "{taken}");
     let told = world.call("codex", "UserPromptSubmit", &recorded(&world, "codex/user_prompt_submit"));
     let told = String::from_utf8_lossy(&told.stdout).into_owned();
     assert!(
@@ -62,7 +63,12 @@ fn what_was_waited_for_after_a_refusal_is_given_back_with_the_commit_and_what_wa
     // Neither another file's commit ends it, nor a commit of what it was before.
     world.write("more.ts", "x\n");
     commit(&repo, "two");
-    world.goes_on("codex", &recorded(&world, "codex/apply_patch"));
+    let mut patch = recorded(&world, "codex/apply_patch");
+    patch["tool_input"]["command"] = json!(
+        "*** Begin Patch\n*** Update File: src/auth.ts\n@@\n-export function login(a: string): string { return a }\n\
+         +export function login(a: string): string { return a + 1 }\n*** End Patch"
+    );
+    world.goes_on("codex", &patch);
     world.write("src/auth.ts", &CODE.replace("return a", "return a + 1"));
     world.write("kept.ts", &CODE.replace("return a", "return a + 1"));
     assert_eq!(world.locked(), ["src/auth.ts:login", "kept.ts:login"]);
@@ -110,6 +116,8 @@ fn files_that_a_filter_writes_are_given_back_with_their_commit_and_no_filter_is_
     let clean = format!("sh -c 'test -z \"$BY_HAND\" && touch {}; tr a-z A-Z'", ran.display());
     well(&repo, &["config", "filter.big.clean", &clean]);
     well(&repo, &["config", "filter.big.smudge", "tr A-Z a-z"]);
+    well(&repo, &["config", "user.name", "Pat"]);
+    well(&repo, &["config", "user.email", "pat@example.invalid"]);
     let by_hand = |args: &[&str]| {
         let done = Command::new("git").args(args).current_dir(&repo).env("BY_HAND", "1").status().unwrap();
         assert!(done.success());
