@@ -60,7 +60,7 @@ fn what_only_a_person_may_do_is_refused_in_a_hosts_shell() {
         &["task", "say", "none", "hello"],
         &["task", "diff", "none"],
     ] {
-        let (code, text) = said(&world, &[("PROVOST_AGENT", "not an agent")], command);
+        let (code, text) = said(&world, &[("PROVOST_AGENT", "no\u{1}agent")], command);
         assert!(code == 2 && text.contains("PROVOST_AGENT"), "{command:?}: {text}");
     }
 }

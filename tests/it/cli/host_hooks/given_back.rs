@@ -131,7 +131,9 @@ fn files_that_a_filter_writes_are_given_back_with_their_commit_and_no_filter_is_
     by_hand(&["commit", "-qam", "two"]);
     eventually("it is free", || world.locked().is_empty());
     // What is changed and not committed stays.
-    world.goes_on("claude", &write(&world, "a.txt"));
+    let mut again = write(&world, "a.txt");
+    again["tool_input"]["content"] = json!("changed\n");
+    world.goes_on("claude", &again);
     world.goes_on("claude", &write(&world, "b.md"));
     world.write("a.txt", "changed\n");
     world.write("b.md", "other\n");
