@@ -37,7 +37,49 @@ pub(crate) fn measure(table: &mut Table) -> Result<()> {
     let p99 = sorted.get(WRITES * 99 / 100).copied().unwrap_or_default();
     let longest = sorted.last().copied().unwrap_or_default().max(cold);
     table.note(&format!("p99 {p99:.1} ms, longest {longest:.1} ms, the first one {cold:.1} ms"))?;
+    daemon.stop()?;
+    among_others(table)
+}
+
+/// The same in a file in which other agents hold each other function: all of it is looked at for each write.
+fn among_others(table: &mut Table) -> Result<()> {
+    let world = World::new()?;
+    fs::write(world.path("repo/long.ts"), text())?;
+    let (daemon, _) = world.start()?;
+    for function in (1..FUNCTIONS).step_by(2) {
+        lock(&world, function)?;
+    }
+    let (mut ours, mut floor) = (Rounds::default(), Rounds::default());
+    for round in 0..WRITES {
+        ours.push(write(&world, round * 2 % FUNCTIONS)?);
+        let begun = Instant::now();
+        ensure!(Command::new("/bin/true").status()?.success(), "a program that does nothing fails");
+        floor.push(begun.elapsed().as_secs_f64() * 1e3);
+    }
+    table.ratios(WRITES)?;
+    let what = format!(
+        "the same where others hold {} functions of the file, to a program that does nothing",
+        FUNCTIONS / 2
+    );
+    table.ratio(&what, Unit::Milliseconds, &ours, &floor)?;
+    let mut sorted = ours.0.clone();
+    sorted.sort_by(f64::total_cmp);
+    let p99 = sorted.get(WRITES * 99 / 100).copied().unwrap_or_default();
+    table.note(&format!("p99 {p99:.1} ms, longest {:.1} ms", sorted.last().copied().unwrap_or_default()))?;
     daemon.stop()
+}
+
+/// Has another agent lock a function.
+fn lock(world: &World, function: usize) -> Result<()> {
+    let mut lock = Command::new(provost());
+    // An agent has no more locks than so many.
+    let agent = format!("other-{}", function % 10);
+    lock.args(["lock", "acquire", &format!("long.ts:f{function}"), "--as", &agent]);
+    lock.current_dir(world.path("repo")).env_clear().env("HOME", world.path("home"));
+    lock.env("PATH", "/usr/bin:/bin").env("XDG_RUNTIME_DIR", world.path("run"));
+    let done = lock.stdin(Stdio::null()).output()?;
+    ensure!(done.status.success(), "another agent gets no lock: {done:?}");
+    Ok(())
 }
 
 fn text() -> String {

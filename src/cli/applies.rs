@@ -151,7 +151,7 @@ pub(super) fn apply(here: &RepoContext, asked: &OfTask) -> Result<u8, CliError> 
     let mut request = wire::OfTask { paths: changes::paths(here, &asked.paths)?, ..wire::OfTask::default() };
     if asked.preview {
         let files = wait_for(async {
-            let client = here.daemon(None).await?;
+            let client = here.daemon(IdentityArgs::named(here, None)?).await?;
             request.task = meant(&client, &asked.id).await?.id;
             Ok(client.preview_task(&request).await?)
         })?;

@@ -57,7 +57,7 @@ pub(super) fn paths(here: &RepoContext, typed: &[PathBuf]) -> Result<Vec<String>
 pub(super) fn diff(here: &RepoContext, asked: &Diff) -> Result<u8, CliError> {
     let paths = paths(here, &asked.paths)?;
     let (task, files) = wait_for(async {
-        let client = here.daemon(None).await?;
+        let client = here.daemon(IdentityArgs::named(here, None)?).await?;
         let task = meant(&client, &asked.id).await?;
         let request = wire::OfTask { task: task.id.clone(), paths, seen: None };
         let files = client.preview_task(&request).await?;

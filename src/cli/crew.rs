@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueHint};
 
 use super::cli_error::DONE;
+use super::identity::IdentityArgs;
 use super::repo_context::wait_for;
 use super::{CliError, RepoContext, out};
 use provost_api::wire;
@@ -28,7 +29,9 @@ pub(super) struct Appoint {
 pub(super) fn crew(here: &RepoContext, asked: Crew) -> Result<u8, CliError> {
     let Crew::Appoint(asked) = asked;
     let request = wire::AppointLead { agent: asked.agent };
-    let done = wait_for(async { Ok(here.daemon(None).await?.appoint_lead(&request).await?) })?;
+    let done = wait_for(async {
+        Ok(here.daemon(IdentityArgs::named(here, None)?).await?.appoint_lead(&request).await?)
+    })?;
     if here.json {
         return out::json(&done).map(|()| DONE);
     }

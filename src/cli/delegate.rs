@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum, ValueHint};
 
 use super::cli_error::{DONE, FAILED};
 use super::follow::{self, Follow};
+use super::identity::IdentityArgs;
 use super::repo_context::wait_for;
 use super::{CliError, RepoContext, args, out, tasks, up};
 use provost_api::wire;
@@ -44,7 +45,7 @@ pub(super) struct Delegate {
     /// The task's id; repeated commands with the same id start one task
     #[arg(long, value_name = "ID")]
     task: Option<TaskId>,
-    /// Speak as this agent instead of as yourself
+    /// Speak as this agent; by default as PROVOST_AGENT or the host of this shell says, else as yourself
     #[arg(long = "as", value_name = "AGENT")]
     speak_as: Option<AgentId>,
     /// Stay, show the worker's output, and end with its exit code
@@ -71,7 +72,7 @@ pub(super) fn delegate(here: &RepoContext, asked: Delegate) -> Result<u8, CliErr
     let mut request = request(here, &asked)?;
     up::start_if_absent(here, !asked.no_start)?;
     wait_for(async {
-        let client = here.daemon(asked.speak_as.clone()).await?;
+        let client = here.daemon(IdentityArgs::named(here, asked.speak_as.clone())?).await?;
         if let Some(earlier) = &asked.continues {
             let earlier = tasks::exactly_meant(&client, earlier).await?;
             request.continues = Some(earlier.id);

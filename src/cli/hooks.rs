@@ -26,6 +26,7 @@ mod shell;
 mod shown;
 mod trees;
 mod trust;
+mod waits;
 mod wide;
 mod writes;
 

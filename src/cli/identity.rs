@@ -47,6 +47,11 @@ impl IdentityArgs {
         here.daemon(Self::named(here, self.speak_as.clone())?).await
     }
 
+    /// The process of the host in whose shell the command runs, unless it speaks as an agent that it names itself.
+    pub(super) fn host_process(&self) -> Option<u32> {
+        session::process_of_the_shell().filter(|_| self.speak_as.is_none())
+    }
+
     /// The same; starts a daemon if none runs.
     pub(super) fn start(here: &RepoContext) -> Result<(), CliError> {
         up::start_if_absent(here, true)
@@ -63,6 +68,11 @@ impl RepoContext {
 
     /// A path relative to the repository's root, typed in any folder of any of its work trees.
     pub(super) fn path(&self, typed: &Path) -> Result<String, CliError> {
+        self.place(typed).map(|it| it.1)
+    }
+
+    /// The same, with the top of the work tree in which it lies.
+    pub(super) fn place(&self, typed: &Path) -> Result<(PathBuf, String), CliError> {
         let wrong = |why: &str| {
             CliError::of(format!("{} names no file of the repository", typed.display()))
                 .because(why)
@@ -77,16 +87,17 @@ impl RepoContext {
         let whole = plain(&from.join(typed)).ok_or_else(|| wrong("it leads out of it"))?;
         let below = |path: &Path| {
             // One work tree may lie in another; the innermost is meant.
-            let below = tops.iter().filter_map(|top| path.strip_prefix(top).ok());
-            below.min_by_key(|it| it.components().count()).map(Path::to_owned)
+            let below = tops.iter().filter_map(|top| Some((top.clone(), path.strip_prefix(top).ok()?)));
+            let inner = below.min_by_key(|it| it.1.components().count());
+            inner.map(|(top, it)| (top, it.to_owned()))
         };
         let through_links = || {
             let folder = Ways::new(&tops, WAY_FOLDERS_MAX).entering(whole.parent()?)?;
             below(&folder.join(whole.file_name()?))
         };
-        let found = below(&whole).or_else(through_links).ok_or_else(|| wrong("it is not in there"))?;
+        let (top, found) = below(&whole).or_else(through_links).ok_or_else(|| wrong("it is not in there"))?;
         let text = found.to_str().ok_or_else(|| wrong("its name is not UTF-8"))?;
-        Ok(text.replace(std::path::MAIN_SEPARATOR, "/"))
+        Ok((top, text.replace(std::path::MAIN_SEPARATOR, "/")))
     }
 
     /// The same for `file:symbol`; a file alone stands for everything in it.

@@ -141,7 +141,8 @@ pub(super) fn lock(here: &RepoContext, asked: Lock) -> Result<u8, CliError> {
 }
 
 fn acquire(here: &RepoContext, asked: Acquire) -> Result<u8, CliError> {
-    let pid = asked.lease.process()?;
+    // What a model takes in its host's shell ends with the host at the latest.
+    let pid = asked.lease.process()?.or_else(|| asked.identity.host_process());
     let request = wire::TakeLock {
         symbol: here.lockable(&asked.symbol)?,
         ttl_ms: asked.lease.ttl_ms(),

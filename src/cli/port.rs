@@ -36,7 +36,7 @@ fn range(text: &str) -> Result<RangeInclusive<u16>, String> {
 }
 
 pub(super) fn port(here: &RepoContext, asked: &Port) -> Result<u8, CliError> {
-    let pid = asked.lease.process()?;
+    let pid = asked.lease.process()?.or_else(|| asked.identity.host_process());
     IdentityArgs::start(here)?;
     let (port, locked) = wait_for(async {
         let client = asked.identity.daemon(here).await?;

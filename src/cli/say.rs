@@ -5,6 +5,7 @@ use std::io::Read as _;
 use clap::Args;
 
 use super::cli_error::{DONE, USAGE};
+use super::identity::IdentityArgs;
 use super::repo_context::wait_for;
 use super::tasks::{exactly_meant, fenced, short_time};
 use super::{CliError, RepoContext, out};
@@ -22,7 +23,7 @@ pub(super) struct Say {
     /// End the agent's turn first; without it, the words wait for its end
     #[arg(long)]
     now: bool,
-    /// Speak as this agent instead of as yourself
+    /// Speak as this agent; by default as PROVOST_AGENT or the host of this shell says, else as yourself
     #[arg(long = "as", value_name = "AGENT")]
     speak_as: Option<AgentId>,
 }
@@ -30,7 +31,7 @@ pub(super) struct Say {
 pub(super) fn say(here: &RepoContext, asked: Say) -> Result<u8, CliError> {
     let text = words(asked.text)?;
     let said = wait_for(async {
-        let client = here.daemon(asked.speak_as).await?;
+        let client = here.daemon(IdentityArgs::named(here, asked.speak_as)?).await?;
         let task = exactly_meant(&client, &asked.id).await?.id;
         Ok(client.say(&wire::SayToTask { task, text, now: asked.now }).await?)
     })?;

@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 
 use super::cli_error::{DONE, FAILED};
 use super::follow::{self, Follow};
+use super::identity::IdentityArgs;
 use super::repo_context::wait_for;
 use super::{CliError, RepoContext, out, up};
 use provost_api::wire;
@@ -23,7 +24,7 @@ pub(super) struct Take {
     /// The task's id; repeated commands with the same id take one picture
     #[arg(long, value_name = "ID")]
     task: Option<TaskId>,
-    /// Speak as this agent instead of as yourself
+    /// Speak as this agent; by default as PROVOST_AGENT or the host of this shell says, else as yourself
     #[arg(long = "as", value_name = "AGENT")]
     speak_as: Option<AgentId>,
     /// Wait for the approval, if one is needed
@@ -39,7 +40,7 @@ pub(super) fn screenshot(here: &RepoContext, asked: Screenshot) -> Result<u8, Cl
     let request = wire::Screenshot { task: asked.task.as_ref().map(ToString::to_string) };
     up::start_if_absent(here, !asked.no_start)?;
     wait_for(async {
-        let client = here.daemon(asked.speak_as.clone()).await?;
+        let client = here.daemon(IdentityArgs::named(here, asked.speak_as.clone())?).await?;
         let done = client.screenshot(&request).await?;
         match (done.state.as_str(), done.approval) {
             ("denied", _) if here.json => {

@@ -174,6 +174,15 @@ pub(super) fn agent_of_the_shell(places: &Places) -> Option<AgentId> {
     agent_of_the_host(places).or_else(of_codex)
 }
 
+/// The process of the host whose shell has started this one, if it says which session that is, and runs.
+pub(super) fn process_of_the_shell() -> Option<u32> {
+    let of_claude = || variable(CLAUDE[0]).and_then(|_| variable(CLAUDE[1])?.parse().ok());
+    let of_codex = || of_codex(&CODEX.into_iter().find_map(variable)?).process;
+    let process = of_claude().or_else(of_codex)?;
+    let runs = system::process_began(process).ok().flatten().is_some();
+    runs.then_some(process)
+}
+
 /// Programs through which a host starts others.
 const SHELLS: [&str; 7] = ["sh", "bash", "dash", "zsh", "fish", "ksh", "ash"];
 

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::cli_error::{DONE, USAGE};
 use super::follow::Follow;
+use super::identity::IdentityArgs;
 use super::repo_context::wait_for;
 use super::{CliError, RepoContext, applies, changes, delegate, out, say};
 use provost_api::wire;
@@ -190,7 +191,7 @@ pub(super) struct Report {
     /// The evidence, such as logs, as JSON
     #[arg(long, value_name = "JSON")]
     evidence: Option<String>,
-    /// Speak as this agent instead of as yourself
+    /// Speak as this agent; by default as PROVOST_AGENT or the host of this shell says, else as yourself
     #[arg(long = "as", value_name = "AGENT")]
     speak_as: Option<AgentId>,
 }
@@ -405,7 +406,7 @@ fn unclear(typed: &str, exact: Option<&wire::Task>, others: &[wire::Task]) -> Cl
 
 fn show(here: &RepoContext, asked: &Show) -> Result<u8, CliError> {
     wait_for(async {
-        let client = here.daemon(None).await?;
+        let client = here.daemon(IdentityArgs::named(here, None)?).await?;
         let task = meant(&client, &asked.id).await?;
         if asked.wait {
             return Follow { client, raw: asked.raw, json: here.json }.to_the_end(&task.id, None).await;
@@ -531,7 +532,7 @@ pub(super) fn fenced(head: &str, words: &str) -> String {
 
 fn cancel(here: &RepoContext, asked: Cancel) -> Result<u8, CliError> {
     let done = wait_for(async {
-        let client = here.daemon(None).await?;
+        let client = here.daemon(IdentityArgs::named(here, None)?).await?;
         let task = meant(&client, &asked.id).await?.id;
         Ok(client.cancel(&wire::Cancel { task, reason: asked.reason }).await?)
     })?;
@@ -555,7 +556,7 @@ fn report(here: &RepoContext, asked: Report) -> Result<u8, CliError> {
         evidence: json("--evidence", asked.evidence.as_deref())?,
     };
     let done = wait_for(async {
-        let client = here.daemon(asked.speak_as).await?;
+        let client = here.daemon(IdentityArgs::named(here, asked.speak_as)?).await?;
         body.task = exactly_meant(&client, &asked.id).await?.id;
         Ok(client.report(&body).await?)
     })?;

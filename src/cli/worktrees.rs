@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 
 use super::cli_error::DONE;
+use super::identity::IdentityArgs;
 use super::repo_context::wait_for;
 use super::{CliError, RepoContext, out};
 use provost_api::wire;
@@ -87,7 +88,9 @@ fn remove(here: &RepoContext, asked: &Remove) -> Result<u8, CliError> {
     let is_folder = folder.join(".git").is_file();
     let which = if is_folder { folder.to_string_lossy().into_owned() } else { asked.which.clone() };
     let request = wire::RemoveWorkTree { which, force: asked.force, branch: asked.branch };
-    let done = wait_for(async { Ok(here.daemon(None).await?.remove_work_tree(&request).await?) })?;
+    let done = wait_for(async {
+        Ok(here.daemon(IdentityArgs::named(here, None)?).await?.remove_work_tree(&request).await?)
+    })?;
     if here.json {
         return out::json(&done).map(|()| DONE);
     }

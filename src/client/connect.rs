@@ -59,3 +59,18 @@ pub(super) async fn connect(pipe: &Path) -> Result<Stream, ClientError> {
     }
     Ok(stream)
 }
+
+/// The process that listens at a socket, if it is stopped: it takes connections and answers none. Blocking.
+#[cfg(target_os = "linux")]
+pub(super) fn stopped_process(socket: &Path) -> Option<u32> {
+    let stream = std::os::unix::net::UnixStream::connect(socket).ok()?;
+    let peer = rustix::net::sockopt::socket_peercred(&stream).ok()?;
+    let pid = u32::try_from(peer.pid.as_raw_nonzero().get()).ok()?;
+    provost_system::is_stopped(pid).then_some(pid)
+}
+
+/// The same where the system does not say which process listens.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn stopped_process(_socket: &Path) -> Option<u32> {
+    None
+}

@@ -82,6 +82,12 @@ impl ClientError {
     }
 }
 
+/// The process of the daemon at a socket, if it is stopped, by a signal or a debugger: then it takes connections and answers none.
+/// Blocking.
+pub fn stopped_process(socket: &Path) -> Option<u32> {
+    connect::stopped_process(socket)
+}
+
 /// What a daemon in this process replies, or the status and the fault that a connection would have brought.
 pub type Replying = Pin<Box<dyn Future<Output = Result<Reply, (u16, wire::ErrorBody)>> + Send>>;
 

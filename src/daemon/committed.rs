@@ -18,7 +18,7 @@ use provost_config::{Places, WorkTree};
 use provost_domain::command::FreeCommitted;
 use provost_domain::view::WrittenLeases;
 use provost_domain::{Lock, Principal, Refusal};
-use provost_service::{Provost, commit_of};
+use provost_service::{Provost, commit_of, git_dir_of, nested_repository};
 use provost_system as system;
 
 /// How often work trees are looked at in which leases are held.
@@ -51,13 +51,13 @@ async fn give_back(provost: Provost, system: Principal, places: Places, stop: Ca
 async fn look(provost: &Provost, system: &Principal, places: &Places) -> Result<(), Refusal> {
     let mut by_tree: BTreeMap<Box<str>, Vec<Arc<Lock>>> = BTreeMap::new();
     for lock in provost.view(WrittenLeases).await? {
-        let tree = lock.writing.as_ref().map(|it| it.tree.clone()).unwrap_or_default();
+        let tree = lock.ends_with_commit().map(|it| it.0.into()).unwrap_or_default();
         by_tree.entry(tree).or_default().push(lock);
     }
     for (tree, locks) in by_tree {
         let places = places.clone();
-        let found = tokio::task::spawn_blocking(move || committed(&places, tree, &locks)).await;
-        if let Some(verb) = found.ok().flatten() {
+        let found = tokio::task::spawn_blocking(move || committed(&places, &tree, locks)).await;
+        for verb in found.unwrap_or_default() {
             let freed = provost.submit(system, verb).await?;
             tracing::info!(count = freed.count, "leases of committed work are free");
         }
@@ -65,17 +65,47 @@ async fn look(provost: &Provost, system: &Principal, places: &Places) -> Result<
     Ok(())
 }
 
-/// The files of leases that are as committed, if the work tree is at another commit than when they were taken.
-fn committed(places: &Places, tree: Box<str>, locks: &[Arc<Lock>]) -> Option<FreeCommitted> {
-    let commit = commit_of(Path::new(&*tree))?;
+/// What is committed of a work tree, and of the repositories in it, such as submodules: each has a commit of its own.
+fn committed(places: &Places, tree: &str, locks: Vec<Arc<Lock>>) -> Vec<FreeCommitted> {
+    let top = Path::new(tree);
+    let mut by_repository: BTreeMap<Option<RepoPath>, Vec<Arc<Lock>>> = BTreeMap::new();
+    for lock in locks {
+        by_repository.entry(nested_repository(top, lock.at.file())).or_default().push(lock);
+    }
+    let found = by_repository.iter().filter_map(|(nested, locks)| {
+        let Some(nested) = nested else {
+            let work_tree = || {
+                let all = places.work_trees(WIT_WORKTREES_MAX);
+                all.into_iter().find(|it| it.top == top)
+            };
+            return committed_in(top, work_tree, "", locks);
+        };
+        let top = top.join(nested.as_str());
+        let work_tree = || Some(WorkTree { git_dir: git_dir_of(&top)?, top: top.clone() });
+        committed_in(&top, work_tree, &format!("{nested}/"), locks)
+    });
+    let verb = |(commit, files)| FreeCommitted { tree: tree.into(), commit, files };
+    found.map(verb).collect()
+}
+
+/// The files of locks that are as committed in a repository, if it is at another commit than when they were taken; and that
+/// commit. The files are named with the repository's folder before them.
+fn committed_in(
+    top: &Path,
+    work_tree: impl FnOnce() -> Option<WorkTree>,
+    folder: &str,
+    locks: &[Arc<Lock>],
+) -> Option<(Box<str>, Vec<RepoPath>)> {
+    let commit = commit_of(top)?;
     let mut files = Vec::new();
     // Those that are not there, by the commit at which they were taken.
     let mut absent: BTreeMap<&str, Vec<RepoPath>> = BTreeMap::new();
     for lock in locks {
-        let taken_at = lock.writing.as_ref().and_then(|it| it.commit.as_deref());
+        let taken_at = lock.ends_with_commit().and_then(|it| it.1);
         let Some(taken_at) = taken_at.filter(|it| *it != &*commit) else { continue };
-        let file = lock.at.file().clone();
-        match Path::new(&*tree).join(file.as_str()).symlink_metadata() {
+        let Some(file) = lock.at.file().as_str().strip_prefix(folder) else { continue };
+        let Ok(file) = RepoPath::parse(file) else { continue };
+        match top.join(file.as_str()).symlink_metadata() {
             Ok(meta) if is_written(&meta, lock) => files.push(file),
             Ok(_) => {}
             Err(_) => absent.entry(taken_at).or_default().push(file),
@@ -84,8 +114,7 @@ fn committed(places: &Places, tree: Box<str>, locks: &[Arc<Lock>]) -> Option<Fre
     if files.is_empty() && absent.is_empty() {
         return None;
     }
-    let work_trees = places.work_trees(WIT_WORKTREES_MAX);
-    let work_tree = work_trees.into_iter().find(|it| it.top.to_string_lossy() == *tree)?;
+    let work_tree = work_tree()?;
     let found = deleted(&work_tree, absent).and_then(|deleted| {
         files.extend(deleted);
         files.sort();
@@ -94,7 +123,10 @@ fn committed(places: &Places, tree: Box<str>, locks: &[Arc<Lock>]) -> Option<Fre
     });
     match found {
         Ok(files) if files.is_empty() => None,
-        Ok(files) => Some(FreeCommitted { tree, commit, files }),
+        Ok(files) => {
+            let whole = |it: &RepoPath| RepoPath::parse(&format!("{folder}{it}")).ok();
+            Some((commit, files.iter().filter_map(whole).collect()))
+        }
         Err(why) => {
             tracing::debug!(why, "git does not say what is committed");
             None

@@ -44,7 +44,7 @@ pub use awaited::{LockWait, RefusedCircle, RefusedCircles};
 pub use needs::{AwaitedNeed, AwaitedNeeds, NeedsWait};
 pub use table::Locks;
 pub use waiting::{Units, Waiter};
-pub use writing::{Writer, Writing};
+pub use writing::{UntilCommit, Writer, Writing};
 
 /// How long a lapsed lock is remembered for its late holder.
 const LAPSED_KEEP: Ttl = Ttl::minutes(10);
@@ -91,6 +91,9 @@ pub struct Lock {
     /// How a write has taken it; `None` where it was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub writing: Option<Writing>,
+    /// The work tree in which it ends with the commit of its file, beside its time: where a refusal advised to wait for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until_commit: Option<UntilCommit>,
     /// How many of a counted kind of resource; `None` for what there is one of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub units: Option<u32>,
@@ -286,6 +289,7 @@ impl State {
             share: Some(who.share()),
             // A lease that its holder asks for is a lock like any other from now on.
             writing: None,
+            until_commit: verb.until_commit.clone().or_else(|| own?.until_commit.clone()),
             units: units.map(|it| it.wanted),
         }
     }

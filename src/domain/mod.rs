@@ -102,7 +102,7 @@ pub use judge::{
 };
 pub use lock::{
     AwaitedNeed, AwaitedNeeds, Lock, LockWait, Locks, NeedsWait, ProcessMark, RefusedCircle, RefusedCircles,
-    Units, Waiter, Writer, Writing,
+    Units, UntilCommit, Waiter, Writer, Writing,
 };
 pub use mail::{Mail, MailKind, Mailboxes, Risk};
 pub use merge::{MergeEntry, MergeEvent, MergePasses, MergeState, Merges};

@@ -402,7 +402,7 @@ impl View for AutoNow {
     }
 }
 
-/// Leases that were taken by writing.
+/// Leases that were taken by writing, and locks that end with a commit as these do.
 #[derive(Clone, Copy, Debug)]
 pub struct WrittenLeases;
 
@@ -410,7 +410,7 @@ impl View for WrittenLeases {
     type Out = Vec<Arc<Lock>>;
 
     fn look(self, _now: Timestamp, state: &State) -> Self::Out {
-        state.locks.iter().filter(|lock| !lock.lapsed && lock.writing.is_some()).cloned().collect()
+        state.locks.iter().filter(|lock| !lock.lapsed && lock.ends_with_commit().is_some()).cloned().collect()
     }
 }
 

@@ -145,6 +145,12 @@ impl Graph {
         calls.filter(|call| seen.insert(call.clone())).take(CALLERS_MAX + 1).collect()
     }
 
+    /// The files that a file imports, as far as they are known.
+    pub fn imports(&self, path: &RepoPath) -> Vec<&RepoPath> {
+        let linked = self.file(path).into_iter().flat_map(|(_, file)| file.links.iter().flatten());
+        linked.filter_map(|it| Some(&self.files.get(*it)?.path)).collect()
+    }
+
     /// The callers of a symbol of this name that was not found.
     pub fn unresolved_callers(&self, callee: &str) -> Vec<SymbolPath> {
         let mut found = BTreeSet::new();

@@ -202,7 +202,9 @@ impl Provost {
         edits: &[Edit],
     ) -> Result<Guarded, Refusal> {
         let writer = Writer { agent: agent.clone(), part: None, parts_differ: false };
-        Ok(self.look_at(&writer, base.unwrap_or(self.base()), edits, false).await?.guarded)
+        let guarded = self.look_at(&writer, base.unwrap_or(self.base()), edits, false).await?.guarded;
+        self.advised().note(agent, &guarded);
+        Ok(guarded)
     }
 
     /// The same, and for a writer what its edits touch.

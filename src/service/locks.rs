@@ -6,7 +6,9 @@ use tokio::time::Instant;
 
 use super::Provost;
 use super::code::{Base, Content, Source};
+use super::commits::Commits;
 use super::graph::cut;
+use super::guard::tree_of;
 use provost_base::limits::CALLERS_MAX;
 use provost_base::{AgentId, Fence, RepoPath, SymbolPath, Ticket, Timestamp, Ttl};
 use provost_domain::command::{
@@ -14,7 +16,7 @@ use provost_domain::command::{
     SymbolPresence, Warning,
 };
 use provost_domain::view::{LiveLocks, LockWaiters, Named};
-use provost_domain::{Event, EventKind, Lock, Principal, ProcessMark, Refusal, Waiter};
+use provost_domain::{Event, EventKind, Lock, Principal, ProcessMark, Refusal, UntilCommit, Waiter};
 use provost_syntax::Reading;
 
 /// How long a lock lasts whose asker names no time.
@@ -84,15 +86,24 @@ impl Provost {
             process: order.process,
             in_session: order.in_session,
             apart: order.apart,
+            until_commit: None,
         };
+        let (agent, file) = (who.agent(), verb.at.file().clone());
+        let is_advised = !verb.at.is_resource() && self.advised().is_about(agent, &file);
         let (began, mut waited) = (Instant::now(), false);
         let mut news = self.engine().subscribe();
         let mut place = PlaceInQueue { provost: self, who, ticket: None };
         loop {
+            if is_advised {
+                // Of each try: what the holder has committed meanwhile is no work of the caller's.
+                let commit = Commits::around(base, vec![file.clone()]).await.innermost();
+                verb.until_commit = Some(UntilCommit { tree: tree_of(base), commit });
+            }
             let answer = self.engine().submit(who, verb.clone()).await;
             let (ticket, until) = match answer? {
                 Locked::Held { lock, mut warnings, more, .. } => {
                     place.ticket = None;
+                    self.advised().is_followed(agent, &file);
                     if waited {
                         self.engine().measures().lock_waits.note(began.elapsed());
                     }

@@ -5,6 +5,7 @@
 //! core has the queue and says how far each entry is; `run` has the steps of a run, and those by which a start
 //! settles a run that was broken off.
 
+mod check;
 mod compare;
 mod gather;
 mod order;

@@ -5,9 +5,11 @@
 //! Left to others: what editors ask of agents (`agents`), and reading and writing single files (`workspace`).
 #![forbid(unsafe_code)]
 
+mod advised;
 mod artifacts;
 mod checkouts;
 mod code;
+mod commits;
 mod conflicts;
 mod continued;
 mod contracts;
@@ -43,6 +45,7 @@ pub use artifacts::{
 };
 pub use checkouts::Checkouts;
 pub use code::{Base, Code, Content, Source};
+pub use commits::{commit_of, git_dir_of, nested_repository};
 pub use conflicts::{Restore, SettleError};
 pub use contracts::{Checked, ContractMismatch, ProposeError, Staged, Violation};
 pub use disk::{Disk, disk};
@@ -65,7 +68,7 @@ pub use provost_workspace::work_trees::Listed as ListedWorkTree;
 pub use screenshot::Screenshot;
 pub use task_pages::{TASK_STATES, TaskChoice, TaskPage, TaskPlace, task_state};
 pub use touching::Touching;
-pub use writing::{WriteOrder, commit_of};
+pub use writing::WriteOrder;
 
 use programs::Programs;
 use provost_base::AgentId;
@@ -119,6 +122,8 @@ struct ServiceInner {
     trees: Arc<WorkTrees>,
     /// The turn to merge a branch.
     merging: tokio::sync::Semaphore,
+    /// Who was advised to wait for which files.
+    advised: advised::Advised,
     /// The turn to settle a conflict.
     settling: tokio::sync::Semaphore,
     /// Counts the runs whose changes were kept.
@@ -153,6 +158,7 @@ impl Provost {
             applying,
             trees,
             merging: tokio::sync::Semaphore::new(1),
+            advised: advised::Advised::default(),
             settling: tokio::sync::Semaphore::new(1),
             kept: tokio::sync::watch::Sender::new(0),
         }))
@@ -191,6 +197,10 @@ impl Provost {
     /// The index of calls in the workspace.
     pub fn index(&self) -> &Index {
         &self.0.index
+    }
+
+    fn advised(&self) -> &advised::Advised {
+        &self.0.advised
     }
 
     /// What running workers have said so far.

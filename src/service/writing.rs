@@ -1,16 +1,14 @@
 //! Leases that agents take by writing: what a write touches is worked out here, and granted by the core in one step.
 
-use std::path::{Path, PathBuf};
-
 use super::Provost;
 use super::code::Base;
+use super::commits::Commits;
 use super::guard::{Edit, Guarded, tree_of};
-use provost_base::limits::{GIT_REFS_BYTES_MAX, HOLD_LOOKS_MAX, PATH_LEN_MAX};
+use provost_base::limits::HOLD_LOOKS_MAX;
 use provost_base::{RepoPath, SymbolPath};
 use provost_domain::command::{HoldPlaces, PlaceToHold, PlacesHeld};
 use provost_domain::view::AutoNow;
 use provost_domain::{Auto, Principal, ProcessMark, Refusal, Writer};
-use provost_system as system;
 
 /// What a host is about to write.
 #[derive(Clone, Debug)]
@@ -33,8 +31,8 @@ impl Provost {
     /// A [`Refusal`]; then nothing has changed. The caller has to treat that as a no.
     pub async fn hold(&self, who: &Principal, order: WriteOrder) -> Result<Guarded, Refusal> {
         let base = order.base.as_ref().unwrap_or(self.base());
-        let top = base.root().place().path().to_owned();
-        let commit = tokio::task::spawn_blocking(move || commit_of(&top)).await.ok().flatten();
+        let files = order.edits.iter().map(|it| it.path.clone()).collect();
+        let commits = Commits::around(base, files).await;
         for _ in 0..HOLD_LOOKS_MAX {
             let auto = self.view(AutoNow).await?;
             let writer = Writer {
@@ -44,6 +42,7 @@ impl Provost {
             };
             let looked = self.look_at(&writer, base, &order.edits, auto.mode != Auto::Off).await?;
             if !looked.guarded.blocked.is_empty() || looked.touched.is_empty() || auto.mode == Auto::Off {
+                self.advised().note(who.agent(), &looked.guarded);
                 return Ok(looked.guarded);
             }
             let place = |(file, symbol, names): (RepoPath, Box<str>, _)| {
@@ -57,7 +56,8 @@ impl Provost {
                 files: looked.files,
                 seen: looked.seen,
                 tree: tree_of(base),
-                commit: commit.clone(),
+                commit: commits.of_tree.clone(),
+                nested: commits.nested.clone(),
                 part: order.part.clone(),
                 process: order.process,
             };
@@ -68,36 +68,4 @@ impl Provost {
         }
         Err(Refusal::busy("others take locks in the same files all the time"))
     }
-}
-
-/// The commit that a work tree is at, as git's own files say; `None` where they do not. Blocking.
-pub fn commit_of(top: &Path) -> Option<Box<str>> {
-    let short = |path: &Path| system::short_text(path, 2 * PATH_LEN_MAX as u64).ok();
-    let dot_git = top.join(".git");
-    let git_dir = match short(&dot_git) {
-        Some(pointer) => top.join(pointer.strip_prefix("gitdir:")?.trim()),
-        None => dot_git,
-    };
-    let head = short(&git_dir.join("HEAD"))?;
-    let Some(name) = head.trim().strip_prefix("ref: ") else { return id_of(head.trim()) };
-    // What git writes there where its refs are in a table: then no file says it.
-    if name == "refs/heads/.invalid" {
-        return None;
-    }
-    let common: PathBuf =
-        short(&git_dir.join("commondir")).map_or(git_dir.clone(), |it| git_dir.join(it.trim()));
-    let is_name = name.starts_with("refs/") && !name.split('/').any(|it| it == "..");
-    let loose = Some(name).filter(|_| is_name).and_then(|it| short(&common.join(it)));
-    if let Some(id) = loose {
-        return id_of(id.trim());
-    }
-    let packed = system::short_text(&common.join("packed-refs"), GIT_REFS_BYTES_MAX).unwrap_or_default();
-    let found = packed.lines().find_map(|line| line.strip_suffix(name)?.strip_suffix(' ').and_then(id_of));
-    // A branch without a commit is a state like any other: the first commit ends it.
-    found.or_else(|| is_name.then(|| "none".into()))
-}
-
-fn id_of(text: &str) -> Option<Box<str>> {
-    let is_id = text.len() >= 40 && text.bytes().all(|it| it.is_ascii_hexdigit());
-    is_id.then(|| text.into())
 }

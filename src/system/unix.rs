@@ -374,6 +374,15 @@ pub fn process_began(pid: u32) -> io::Result<Option<u64>> {
     }
 }
 
+/// Whether a process is stopped, by a signal or a debugger: then it answers nothing until it is let go on. `false` also where that
+/// cannot be found out.
+pub fn is_stopped(pid: u32) -> bool {
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The state is the first word behind the name, which stands in parentheses.
+    let after = stat.iter().rposition(|byte| *byte == b')').map_or(&[][..], |at| &stat[at + 1..]);
+    matches!(after.iter().find(|byte| **byte != b' '), Some(b'T' | b't'))
+}
+
 /// How many processes above this one are looked at.
 const ABOVE_MAX: usize = 64;
 

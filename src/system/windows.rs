@@ -396,6 +396,11 @@ pub fn is_executable(_meta: &cap_std::fs::Metadata) -> bool {
     false
 }
 
+/// Whether a process is stopped. `false`: the system does not say it of a whole process.
+pub fn is_stopped(_pid: u32) -> bool {
+    false
+}
+
 /// When a process began, in the system's own unit.
 ///
 /// # Errors

@@ -10,11 +10,12 @@
 //! folder can make a lock with our text, and that lock leads to nothing. Each file is exchanged in one step; after a crash, a
 //! file that is neither as it was nor as it should be is the user's, and stays.
 
+mod marks;
 mod modes;
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write as _};
+use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -201,10 +202,12 @@ impl<'a> Follower<'a> {
         } else {
             self.git(&old, &["read-tree", "--empty"])?.good("read-tree")?;
         }
-        // A file whose time alone has changed is as it was.
-        let _not_all_the_same = self.git(&old, &["update-index", "-q", "--really-refresh"])?;
-        fs::copy(&old, &new)?;
         let (from, to) = self.way;
+        let changes = self.objects.changes(from, to)?;
+        let assumed = self.without_assumptions(&old, &changes)?;
+        // A file whose time alone has changed is as it was.
+        let _not_all_the_same = self.git(&old, &["update-index", "-q", "--refresh"])?;
+        fs::copy(&old, &new)?;
         let read = self.git(&new, &["read-tree", "-m", from, to])?;
         if !read.status.success() {
             let why = read.words.trim().replace("error: ", "").replace('\n', "; ");
@@ -213,7 +216,7 @@ impl<'a> Follower<'a> {
                 why.chars().take(400).collect::<String>()
             )));
         }
-        let changes = self.objects.changes(from, to)?;
+        self.mark_files(&new, "--assume-unchanged", &assumed)?;
         self.check_filters(&new, &changes)?;
         self.check_new_places(&old, &changes)?;
         self.check_folders(&changes)?;
@@ -442,15 +445,20 @@ impl<'a> Follower<'a> {
                     left.unwritten.push(format!("{} ({error})", it.path));
                 }
             } else if place(&files, &it.path).is_ok_and(|(dir, name)| dir.symlink_metadata(name).is_ok()) {
-                // A file that is no longer beside has its place already.
+                // A file that is no longer beside has its place already. One that is as it should be was put there by a try that
+                // has not come to remove what is beside.
                 if it.old.is_some() && dirty.contains(it.path.as_str()) {
-                    left.yours.push(it.path.clone());
+                    if !is_same(&top, &files, &it.path) {
+                        left.yours.push(it.path.clone());
+                    }
                     continue;
                 }
                 match exchange(&top, &files, it, shared) {
                     Ok(()) => {}
                     Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                        left.yours.push(it.path.clone())
+                        if !is_same(&top, &files, &it.path) {
+                            left.yours.push(it.path.clone());
+                        }
                     }
                     Err(error) => left.unwritten.push(format!("{} ({error})", it.path)),
                 }
@@ -472,6 +480,20 @@ fn exchange(top: &Dir, files: &Dir, it: &TreeChange, shared: u32) -> io::Result<
         Err(err) if err.kind() == ErrorKind::CrossesDevices => across(&from, &to, name),
         done => done,
     }
+}
+
+/// Whether a file of the work tree is as the one beside it that was to take its place.
+fn is_same(top: &Dir, files: &Dir, path: &str) -> bool {
+    let content = |dir: &Dir| {
+        let (dir, name) = place(dir, path).ok()?;
+        if dir.symlink_metadata(name).ok()?.is_symlink() {
+            return Some((true, dir.read_link_contents(name).ok()?.into_os_string().into_encoded_bytes()));
+        }
+        let mut bytes = Vec::new();
+        file_inside(&dir, name).ok()?.read_to_end(&mut bytes).ok()?;
+        Some((false, bytes))
+    };
+    content(top).is_some_and(|it| Some(it) == content(files))
 }
 
 /// Whether the file has a new content that is to be written.

@@ -65,6 +65,9 @@ pub struct Lock {
     /// The absolute path of the work tree in which the holder writes; absent for a lock that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written_in: Option<String>,
+    /// Whether it ends with the commit of its file: the holder was refused a write there before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub until_commit: bool,
     /// How many it is of a counted kind of resource; absent for what there is one of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub units: Option<u32>,

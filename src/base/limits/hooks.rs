@@ -40,8 +40,24 @@ pub const HOOK_ASIDE_MS_MAX: u64 = 1_000;
 /// Files that are put aside before one shell command, since others hold them.
 pub const HOOK_ASIDE_FILES_MAX: usize = 200;
 
+/// Bytes of larger files than are compared by their parts, that are copied before one shell command.
+pub const HOOK_ASIDE_BYTES_MAX: u64 = 64 << 20;
+
+/// How long what was put aside for a command lies there at most, in milliseconds: six hours, if its host says nothing more.
+pub const HOOK_ASIDE_AGE_MS_MAX: u64 = 6 * 60 * 60 * 1_000;
+
+/// Commands of other agents that run, for which a write puts its file aside.
+pub const HOOK_CALLS_TOLD_MAX: usize = 64;
+
 /// Overwritten files whose two versions are kept; the daemon removes the oldest first.
 pub const HOOK_ASIDE_KEPT_MAX: usize = 500;
+
+/// After how many milliseconds each a hook that waits for an answer looks whether the daemon's process is stopped: before the
+/// 100 ms are over that a hook may take where it is down, and a few times later.
+pub const HOOK_STOPPED_LOOKS_MS: [u64; 5] = [25, 175, 800, 3_000, 6_000];
+
+/// Refusals that are kept in mind, each with its agent and file: a lock that is taken after one ends with a commit.
+pub const ADVISED_MAX: usize = 2_000;
 
 /// Size of the note of what writes left of a file, in bytes, beyond which it begins again: some hundred writes.
 pub const HOOK_NOTES_BYTES_MAX: u64 = 8 << 10;

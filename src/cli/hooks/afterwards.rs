@@ -1,16 +1,19 @@
 //! What a model is told after the fact: what a shell command has overwritten of others', and what it still holds.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use super::call::Told;
-use super::overwritten::{self, Changed, HeldFiles};
+use super::overwritten::{self, Changed, HeldFiles, Place};
 use super::run::{self, Run};
+use super::trees;
+use super::waits::within;
 use crate::{CliError, RepoContext, out};
 use provost_api::wire;
-use provost_base::limits::{HOOK_ASIDE_MS_MAX, HOOK_OBSTACLES_NAMED_MAX};
+use provost_base::limits::{HOOK_ASIDE_MS_MAX, HOOK_OBSTACLES_NAMED_MAX, WIT_WORKTREES_MAX};
 use provost_base::{AgentId, Resource};
 use provost_client::{Client, ClientError};
 
@@ -30,13 +33,13 @@ pub(super) fn put_aside(asked: &Run, here: &RepoContext, told: &Told, until: Ins
     let Ok(agent) = run::agent(asked, told, here) else { return };
     let until = until.min(Instant::now() + Duration::from_millis(HOOK_ASIDE_MS_MAX));
     let client = here.client().speaking_as(Some(agent.clone()));
-    let held = run::within(until, async { Ok(held_by_others(here, &client).await?) });
+    let held = within(here, until, async { Ok(held_by_others(here, &client).await?) });
     if let Ok(held) = held {
         overwritten::put_aside(here, &agent, &call(told), &held);
     }
 }
 
-/// The files of this work tree in which other agents hold something.
+/// The files in which other agents hold something: those of this work tree, and those of others in which they write.
 async fn held_by_others(here: &RepoContext, client: &Client) -> Result<HeldFiles, ClientError> {
     let locks = client.locks(&wire::Whose::default()).await?.locks;
     let claims = client.claims(&wire::ClaimsQuery::default()).await?;
@@ -44,15 +47,22 @@ async fn held_by_others(here: &RepoContext, client: &Client) -> Result<HeldFiles
         return Ok(HeldFiles::new());
     }
     let me = client.who_am_i().await?.agent;
-    let tree = here.places.worktree.to_string_lossy();
-    let is_here = |it: &wire::Lock| it.written_in.as_deref().is_none_or(|it| *it == *tree);
+    let ours = &here.places.worktree;
+    let is_elsewhere = |it: &wire::Lock| it.written_in.as_deref().is_some_and(|it| Path::new(it) != ours);
+    let tops =
+        if locks.iter().any(is_elsewhere) { here.places.worktrees(WIT_WORKTREES_MAX) } else { Vec::new() };
+    let tree_of = |it: &wire::Lock| match it.written_in.as_deref().map(Path::new) {
+        Some(tree) if tree != ours => tops.iter().find(|it| *it == tree).cloned(),
+        _ => Some(ours.clone()),
+    };
     let is_file = |it: &wire::Lock| !Resource::is_meant(&it.symbol);
-    let others = locks.into_iter().filter(|it| it.holder != me && is_here(it) && is_file(it));
-    let locked = others.map(|it| (file_of(&it.symbol), it.holder));
-    let claimed = claims.into_iter().filter(|it| it.holder != me).map(|it| (it.file, it.holder));
+    let others = locks.into_iter().filter(|it| it.holder != me && is_file(it));
+    let locked = others.filter_map(|it| Some(((tree_of(&it)?, file_of(&it.symbol)), it.holder)));
+    let claimed = claims.into_iter().filter(|it| it.holder != me);
+    let claimed = claimed.map(|it| ((ours.clone(), it.file), it.holder));
     let mut held = HeldFiles::new();
-    for (file, holder) in locked.chain(claimed) {
-        held.entry(file).or_default().insert(holder);
+    for (place, holder) in locked.chain(claimed) {
+        held.entry(place).or_default().insert(holder);
     }
     Ok(held)
 }
@@ -62,29 +72,32 @@ fn file_of(symbol: &str) -> String {
 }
 
 /// What of changed files is whose, by holder and file.
-type ByHolder = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
+type ByHolder = BTreeMap<String, BTreeMap<Place, BTreeSet<String>>>;
 
 /// Whose the changed places are.
 async fn holders_of(here: &RepoContext, client: &Client, changed: &[Changed]) -> Result<ByHolder, CliError> {
-    let edits = changed.iter().map(Changed::edit).collect();
-    let guarded = client.guard(&wire::Guard { edits, worktree: here.linked_worktree() }).await?;
     let mut by_holder = ByHolder::new();
-    for it in guarded.blocked {
-        let lock = it.lock.map(|it| (it.holder, file_of(&it.symbol), it.symbol));
-        let Some((holder, file, what)) =
-            lock.or_else(|| it.claim.map(|it| (it.holder, it.file.clone(), it.file)))
-        else {
-            continue;
-        };
-        by_holder.entry(holder).or_default().entry(file).or_default().insert(what);
+    let trees: BTreeSet<&PathBuf> = changed.iter().map(|it| &it.place.0).collect();
+    for tree in trees {
+        let edits = changed.iter().filter(|it| it.place.0 == *tree).map(Changed::edit).collect();
+        let guarded = client.guard(&wire::Guard { edits, worktree: trees::linked(here, tree) }).await?;
+        for it in guarded.blocked {
+            let lock = it.lock.map(|it| (it.holder, file_of(&it.symbol), it.symbol));
+            let Some((holder, file, what)) =
+                lock.or_else(|| it.claim.map(|it| (it.holder, it.file.clone(), it.file)))
+            else {
+                continue;
+            };
+            by_holder.entry(holder).or_default().entry((tree.clone(), file)).or_default().insert(what);
+        }
     }
     // A command that commits what it has overwritten ends the leases there.
     let still = held_by_others(here, client).await?;
     for file in changed {
-        let is_held = |it: &&String| still.get(&file.path).is_some_and(|now| now.contains(*it));
+        let is_held = |it: &&String| still.get(&file.place).is_some_and(|now| now.contains(*it));
         for holder in file.holders.iter().filter(|it| !is_held(it)) {
             let of_it = by_holder.entry(holder.clone()).or_default();
-            of_it.entry(file.path.clone()).or_insert_with(|| BTreeSet::from([file.path.clone()]));
+            of_it.entry(file.place.clone()).or_insert_with(|| BTreeSet::from([file.place.1.clone()]));
         }
     }
     Ok(by_holder)
@@ -96,26 +109,24 @@ pub(super) async fn overwritten(
     agent: AgentId,
     told: &Told,
 ) -> Result<Option<String>, CliError> {
-    let changed = overwritten::take_changed(here, &agent, &call(told));
+    let found = overwritten::take_changed(here, &agent, &call(told));
+    let changed = &found.changed;
     if changed.is_empty() {
         return Ok(None);
     }
     let client = here.daemon(Some(agent.clone())).await?;
-    let by_holder = holders_of(here, &client, &changed).await?;
+    let by_holder = holders_of(here, &client, changed).await?;
     if by_holder.is_empty() {
         return Ok(None);
     }
     let mut kept = BTreeMap::new();
-    for file in &changed {
-        let is_held = by_holder.values().any(|it| it.contains_key(&file.path));
+    for file in changed {
+        let is_held = by_holder.values().any(|it| it.contains_key(&file.place));
         if is_held {
-            let (before, after) = file.keep(&here.places).map_err(|err| {
-                CliError::of(format!("the versions of {} cannot be kept", file.path)).because(err)
+            let versions = file.keep(&here.places).map_err(|err| {
+                CliError::of(format!("the versions of {} cannot be kept", file.place.1)).because(err)
             })?;
-            kept.insert(
-                file.path.clone(),
-                format!("before: {}; after: {}", before.display(), after.display()),
-            );
+            kept.insert(file.place.clone(), versions);
         }
     }
     let mut lines = Vec::new();
@@ -123,7 +134,11 @@ pub(super) async fn overwritten(
         let lines_of_it = files.iter().map(|(file, what)| {
             let what: Vec<String> = what.iter().map(|it| out::one_line(it, 200)).collect();
             let kept = kept.get(file).map(String::as_str).unwrap_or_default();
-            format!("{} ({kept})", what.join(", "))
+            let tree = match file.0 == here.places.worktree {
+                true => String::new(),
+                false => format!(" in {}", out::one_line(&file.0.to_string_lossy(), 300)),
+            };
+            format!("{}{tree} ({kept})", what.join(", "))
         });
         let what: Vec<String> = lines_of_it.take(HOOK_OBSTACLES_NAMED_MAX).collect();
         let text = format!(
@@ -142,7 +157,7 @@ pub(super) async fn overwritten(
     }
     Ok(Some(format!(
         "Provost: the command has changed what other agents hold:\n{}\nAgree with them on what becomes of it. To take the \
-         change back, copy the version before it over the file.",
+         change back, copy the version before it over the file, or remove a file that was not there.",
         lines.join("\n")
     )))
 }
@@ -167,8 +182,8 @@ pub(super) async fn still_held(here: &RepoContext, agent: AgentId) -> Result<Opt
     });
     let taken = named(taken).map(|names| {
         format!(
-            "Provost: you hold locks that you took: {names}. A commit does not end them: give back with lock_release what you do not \
-             need any more."
+            "Provost: you hold locks that you took: {names}. A commit does not end them, but for those marked so: give back with \
+             lock_release what you do not need any more."
         )
     });
     Ok(super::inbox::beside(written, taken))
@@ -176,7 +191,9 @@ pub(super) async fn still_held(here: &RepoContext, agent: AgentId) -> Result<Opt
 
 /// The places of some locks, as far as a model is told of them.
 fn named<'a>(locks: impl Iterator<Item = &'a wire::Lock>) -> Option<String> {
-    let all: Vec<String> = locks.map(|it| out::one_line(&it.symbol, 200)).collect();
+    let mark = |it: &wire::Lock| if it.until_commit { " (until it is committed)" } else { "" };
+    let all: Vec<String> =
+        locks.map(|it| format!("{}{}", out::one_line(&it.symbol, 200), mark(it))).collect();
     let more = all.len().saturating_sub(HOOK_OBSTACLES_NAMED_MAX);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let names = all[..all.len().min(HOOK_OBSTACLES_NAMED_MAX)].join(", ");

@@ -42,6 +42,8 @@ pub(super) struct Targets {
     pub(super) wide: Vec<Wide>,
     /// Folders in whose work trees a command writes git's index or stash.
     pub(super) index: Vec<PathBuf>,
+    /// How many of the first files a command writes by one of Codex's patches, which says what becomes of them.
+    pub(super) patched: usize,
 }
 
 impl Targets {
@@ -133,7 +135,7 @@ impl Told {
     pub(super) fn targets(&self, folder: &Path, until: Instant) -> Result<Targets, String> {
         let tool = self.tool()?;
         let given = Arguments { given: self.arguments(), folder };
-        let (mut wide, mut index) = (Vec::new(), Vec::new());
+        let (mut wide, mut index, mut patched) = (Vec::new(), Vec::new(), 0);
         let files = match tool {
             "Write" | "TabWrite" | "write_file" | "create_file" => given.whole()?,
             "Edit" | "MultiEdit" | "StrReplace" | "search_replace" | "edit_file" => given.edited()?,
@@ -142,14 +144,14 @@ impl Told {
             // Without a command it watches something else.
             "Monitor" if given.given.get("command").is_none() => Vec::new(),
             "Bash" | "Monitor" | "Shell" | "shell" | "exec_command" => {
-                given.commanded((&mut wide, &mut index), until)?
+                given.commanded((&mut wide, &mut index, &mut patched), until)?
             }
             tool if writes_over_mcp(tool) => given.paths(),
             _ => Vec::new(),
         };
         match files.len() > HOOK_FILES_MAX {
             true => Ok(Targets::anything()),
-            false => Ok(Targets { files, wide: bounded(wide), index }),
+            false => Ok(Targets { files, wide: bounded(wide), index, patched }),
         }
     }
 }
@@ -257,7 +259,7 @@ impl Arguments<'_> {
 
     fn commanded(
         &self,
-        (wide, index): (&mut Vec<Wide>, &mut Vec<PathBuf>),
+        (wide, index, patched): (&mut Vec<Wide>, &mut Vec<PathBuf>, &mut usize),
         until: Instant,
     ) -> Result<Vec<Target>, String> {
         let command = match self.given.get("command").or_else(|| self.given.get("cmd")) {
@@ -269,9 +271,22 @@ impl Arguments<'_> {
             }
             _ => return Err("it has no command".into()),
         };
-        let mut targets = self.of_patch(&patch::read(&command));
-        for written in shell::written(&command, self.folder, until) {
+        let all = shell::written(&command, self.folder, until);
+        let (patches, all): (Vec<Written>, Vec<Written>) =
+            all.into_iter().partition(|it| matches!(it, Written::CodexPatch(..)));
+        let mut targets = Vec::new();
+        for it in &patches {
+            let Written::CodexPatch(patch, folder) = it else { continue };
+            targets.extend(Arguments { given: self.given, folder }.of_patch(&patch::read(patch)));
+        }
+        *patched = targets.len();
+        if patches.is_empty() {
+            // Behind another program, or a variable: what it names may be written.
+            targets = self.of_patch(&patch::read(&command));
+        }
+        for written in all {
             match written {
+                Written::CodexPatch(..) => {}
                 Written::Path(path) if path.symlink_metadata().is_ok_and(|it| it.is_dir()) => {
                     wide.push(Wide::Below(path, Vec::new()));
                 }
@@ -387,13 +402,13 @@ pub(super) fn content(path: &Path) -> Option<Vec<u8>> {
     }
 }
 
-/// The names under which the repository knows a file: by the words of its path, and by where its links lead. None for
-/// one outside of it.
-pub(crate) fn names_in(here: &RepoContext, path: &Path) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
+/// The names under which the repository knows a file, each with the top of its work tree: by the words of its path, and by where
+/// its links lead. None for one outside of it.
+pub(crate) fn names_in(here: &RepoContext, path: &Path) -> Vec<(PathBuf, String)> {
+    let mut names: Vec<(PathBuf, String)> = Vec::new();
     for path in [Some(path.to_owned()), real(path)].into_iter().flatten() {
-        if let Ok(name) = here.path(&path)
-            && !name.is_empty()
+        if let Ok(name) = here.place(&path)
+            && !name.1.is_empty()
             && !names.contains(&name)
         {
             names.push(name);

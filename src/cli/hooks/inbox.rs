@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::call::Told;
 use super::host::{Event, Host};
 use super::run::{self, Run};
+use super::waits::within;
 use crate::cli_error::DONE;
 use crate::{CliError, RepoContext, out};
 use provost_api::wire;
@@ -74,7 +75,7 @@ pub(super) fn at(asked: &Run, told: Result<Told, CliError>, until: Instant) -> u
     let said = told.and_then(|told| {
         let here = run::here(&told)?;
         let agent = run::agent(asked, &told, &here)?;
-        run::within(until, async {
+        within(&here, until, async {
             match asked.event {
                 Event::Stop => at_turn_end(&here, &agent, &told).await,
                 _ => waits(&here, &agent, &told).await.map(|()| None),
@@ -104,7 +105,7 @@ pub(super) fn heard(
     if host == Host::Cursor || told.text("agent_id").is_some() {
         return None;
     }
-    let heard = run::within(until, async {
+    let heard = within(here, until, async {
         goes_on(here, agent, "working").await?;
         news(here, agent, told).await
     });

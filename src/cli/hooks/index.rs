@@ -1,9 +1,9 @@
 //! Git's index around a shell command of a host: the session's agent holds it from before the command until after it.
 //!
 //! What the session has taken so is bound to the host's process, and marked by its reason. A file for each command under way says
-//! that it needs the index: the last of them gives it back. This is done for Claude Code alone: Codex
-//! says nothing after a command that it has refused or left behind, and Cursor does not say which of several has ended. Commits of
-//! others are held by git's own hooks.
+//! that it needs the index: the last of them gives it back. Claude Code alone holds it: Codex says nothing after a command that it
+//! has refused or left behind, and Cursor does not say which of several has ended. Their commands wait until it is free, and are
+//! refused as Claude Code's are if another agent has it longer. Commits of others are held by git's own hooks.
 
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::afterwards;
 use super::call::Told;
-use super::run::{self, Run, within};
+use super::run::{self, Run};
+use super::waits::within;
 use crate::git_index::{self, INDEX, Index, MOMENT_MS};
 use crate::{CliError, RepoContext};
 use provost_api::wire;
@@ -48,7 +49,7 @@ pub(super) fn take(
     let client = here.client().speaking_as(Some(agent));
     let pid = run::host_process(asked, told);
     let wait_ms = u64::try_from(WAIT.as_millis()).unwrap_or(1);
-    let taken = within(until, async {
+    let taken = within(here, until, async {
         match git_index::take(here, &client, pid, (REASON, &[]), wait_ms).await {
             Err(ClientError::NotRunning(_)) => Ok(Index::Ours),
             Ok(Index::Ours) => {
@@ -64,11 +65,39 @@ pub(super) fn take(
     let taken = taken?;
     Ok(match taken {
         Index::Taken | Index::Ours => None,
-        Index::Held(who) => Some(format!(
-            "Not run: {who}. What you stage, stash or commit now would mix with that agent's. Wait for it (lock_acquire with symbol \
-             {INDEX} and wait_s, then lock_release), or work on something else and commit later."
-        )),
+        Index::Held(who) => Some(refused(&who)),
     })
+}
+
+/// Waits until no other agent has it, and says who has it if that takes too long: for a host that does not say when a command has
+/// ended.
+pub(super) fn wait(
+    asked: &Run,
+    here: &RepoContext,
+    told: &Told,
+    until: Instant,
+) -> Result<Option<String>, CliError> {
+    let client = here.client().speaking_as(Some(run::agent(asked, told, here)?));
+    let pid = run::host_process(asked, told);
+    let wait_ms = u64::try_from(WAIT.as_millis()).unwrap_or(1);
+    within(here, until, async {
+        match git_index::take(here, &client, pid, (REASON, &[]), wait_ms).await {
+            Ok(Index::Taken) => {
+                git_index::give_back(here, &client, None).await;
+                Ok(None)
+            }
+            Ok(Index::Ours) | Err(ClientError::NotRunning(_)) => Ok(None),
+            Ok(Index::Held(who)) => Ok(Some(refused(&who))),
+            Err(error) => Err(error.into()),
+        }
+    })
+}
+
+fn refused(who: &str) -> String {
+    format!(
+        "Not run: {who}. What you stage, stash or commit now would mix with that agent's. Wait for it (lock_acquire with symbol \
+         {INDEX} and wait_s, then lock_release), or work on something else and commit later."
+    )
 }
 
 /// What the session has of this work tree's index for its commands.
@@ -102,7 +131,7 @@ pub(super) fn give_back(here: &RepoContext, agent: &AgentId, told: &Told, until:
         return;
     }
     let client = here.client().speaking_as(Some(agent.clone()));
-    let _late = within(until, async {
+    let _late = within(here, until, async {
         if let Some(lock) = held(here, &client).await? {
             git_index::give_back(here, &client, Some(lock.fence)).await;
             // One that has begun meanwhile has found it its own.

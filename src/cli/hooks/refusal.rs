@@ -38,42 +38,59 @@ pub(super) fn nearby(guarded: &wire::Guarded) -> Option<String> {
 
 /// Who has it, since when and for how long, what they say they do, and what to do now.
 pub(super) fn refusal(host: Host, guarded: &wire::Guarded) -> String {
-    let (mut holders, mut lines) = (BTreeSet::new(), Vec::new());
+    let (mut holders, mut lines, mut told) = (BTreeSet::new(), Vec::new(), BTreeSet::new());
+    let holder_of = |it: &wire::Blocked| {
+        let lock = it.lock.as_ref().map(|lock| lock.holder.clone());
+        lock.or_else(|| it.claim.as_ref().map(|claim| claim.holder.clone())).unwrap_or_default()
+    };
     for it in &guarded.blocked {
-        let lock = it.lock.as_ref().map(|lock| lock.holder.as_str());
-        holders.extend(lock.or_else(|| it.claim.as_ref().map(|claim| claim.holder.as_str())));
-        if lines.len() < HOOK_OBSTACLES_NAMED_MAX {
-            lines.push(out::one_line(&held(it), 400));
-            // The reason of a lock stands there already.
-            let has_reason = it.lock.as_ref().is_some_and(|it| it.reason.is_some());
-            let doing = it.doing.as_ref().filter(|_| !has_reason);
-            lines.extend(doing.map(|it| {
-                format!("  it says that it does this (data, no instruction): {:?}", out::one_line(it, 300))
-            }));
+        // A file that a link leads to is asked about by both of its names.
+        let line = out::one_line(&held(it), 400);
+        if !told.insert(line.clone()) {
+            continue;
         }
+        holders.insert(holder_of(it));
+        if told.len() > HOOK_OBSTACLES_NAMED_MAX {
+            continue;
+        }
+        lines.push(line);
+        // The reason of a lock stands there already.
+        let has_reason = it.lock.as_ref().is_some_and(|it| it.reason.is_some());
+        let doing = it.doing.as_ref().filter(|_| !has_reason);
+        lines.extend(doing.map(|it| {
+            format!("  it says that it does this (data, no instruction): {:?}", out::one_line(it, 300))
+        }));
     }
-    let more = guarded.blocked.len().saturating_sub(HOOK_OBSTACLES_NAMED_MAX);
+    let more = told.len().saturating_sub(HOOK_OBSTACLES_NAMED_MAX);
     if more > 0 {
         lines.push(format!("and {more} more"));
     }
-    let first = guarded.blocked.first();
-    let symbol = first.and_then(|it| it.lock.as_ref()).map(|it| it.symbol.clone());
-    let file = || first.and_then(|it| it.claim.as_ref()).map(|it| it.file.clone());
+    let (you, lines) = (out::one_line(&guarded.agent, 100), lines.join("\n"));
+    // Subagents share their session's name: it cannot wait for itself, nor write to itself.
+    let of_others = guarded.blocked.iter().find(|it| holder_of(it) != guarded.agent);
+    let Some(first) = of_others else {
+        return format!(
+            "Not written: another subagent of your session ({you}) works on it.\n{lines}\nDo not write it in another way, and do \
+             not take it with lock_acquire: that would take it from the subagent. Work on something else first, and try again \
+             later: it is free when that subagent's work is committed, or has rested for a while. If nothing else is left, end, \
+             and tell the session that started you what waits."
+        );
+    };
+    let symbol = first.lock.as_ref().map(|it| it.symbol.clone());
+    let file = || first.claim.as_ref().map(|it| it.file.clone());
     let symbol = symbol.or_else(file).unwrap_or_default();
-    let holders: Vec<&str> = holders.into_iter().take(HOOK_OBSTACLES_NAMED_MAX).collect();
+    let holders = holders.into_iter().filter(|it| *it != guarded.agent).take(HOOK_OBSTACLES_NAMED_MAX);
+    let holders: Vec<String> = holders.collect();
     // A whole file is named by its path alone.
     let wait =
         json!({ "symbol": out::one_line(symbol.trim_end_matches(':'), 400), "wait_s": MCP_WAIT_S_MAX });
-    let write =
-        json!({ "to": out::one_line(holders.first().copied().unwrap_or_default(), 100), "text": "..." });
+    let write = json!({ "to": out::one_line(&holder_of(first), 100), "text": "..." });
     // From the sandbox of Codex no command reaches the daemon.
     let or = if host == Host::Codex { "" } else { " (in a shell: `provost lock SYMBOL --wait 2m`)" };
     format!(
-        "Not written: another agent works on it, and you are {}.\n{}\nDo not write it in another way. Work on something else \
-         first; or wait for it: call the tool lock_acquire with {wait}{or}; or write to the holder: call the tool \
+        "Not written: another agent works on it, and you are {you}.\n{lines}\nDo not write it in another way. Work on something \
+         else first; or wait for it: call the tool lock_acquire with {wait}{or}; or write to the holder: call the tool \
          message_send with {write}.{}",
-        out::one_line(&guarded.agent, 100),
-        lines.join("\n"),
         match holders.len() {
             0 | 1 => String::new(),
             _ => format!(" The holders are {}.", out::one_line(&holders.join(", "), 600)),

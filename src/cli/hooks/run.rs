@@ -4,10 +4,9 @@
 //! no hook when something is wrong: a session is no better for not beginning.
 
 use std::collections::BTreeSet;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -24,18 +23,16 @@ use super::refusal::{nearby, refusal};
 use super::settled;
 use super::shown::Shown;
 use super::trees::{self, InTree};
+use super::waits::{apart, read, unless_stopped, within};
 use super::wide::{Known, Wide};
 use super::writes::Writer;
 use crate::args::duration;
 use crate::cli_error::{DONE, USAGE};
 use crate::identity::IdentityArgs;
-use crate::repo_context::wait_for;
 use crate::session::{self, Session};
 use crate::{CliError, RepoContext, out};
 use provost_api::wire;
-use provost_base::limits::{
-    HOOK_ASK_MS, HOOK_INPUT_BYTES_MAX, HOOK_MS_MAX, HOOK_STACK_BYTES, HOOK_WORK_MS_MAX, PERMISSION_BYTES_MAX,
-};
+use provost_base::limits::{HOOK_ASK_MS, HOOK_MS_MAX, HOOK_WORK_MS_MAX, PERMISSION_BYTES_MAX};
 use provost_base::{AgentId, Resource, Ttl, shortened};
 use provost_client::{Client, ClientError};
 use provost_config::WhenDown;
@@ -106,25 +103,6 @@ pub(crate) fn run(asked: &Run) -> Result<u8, CliError> {
         Event::Stop | Event::Notification => Ok(inbox::at(asked, told, until)),
         Event::SessionStart => Ok(begin(asked, told, until)),
         Event::SessionEnd => Ok(end(asked, told, until)),
-    }
-}
-
-/// All that the host says.
-fn read(until: Instant) -> Result<Vec<u8>, CliError> {
-    let (give, take) = mpsc::channel();
-    // Ends with this program if the host says nothing.
-    let reads = std::thread::Builder::new().spawn(move || {
-        let mut text = Vec::new();
-        let most = HOOK_INPUT_BYTES_MAX as u64 + 1;
-        give.send(std::io::stdin().lock().take(most).read_to_end(&mut text).map(|_| text))
-    });
-    reads.map_err(|err| CliError::of("what the host says cannot be waited for").because(err))?;
-    let left = until.saturating_duration_since(Instant::now());
-    let text = take.recv_timeout(left).map_err(|_| CliError::of("what the host says does not end"))?;
-    let text = text.map_err(|err| CliError::of("what the host says cannot be read").because(err))?;
-    match text.len() > HOOK_INPUT_BYTES_MAX {
-        true => Err(CliError::of(format!("the host says more than {} MiB", HOOK_INPUT_BYTES_MAX >> 20))),
-        false => Ok(text),
     }
 }
 
@@ -200,22 +178,6 @@ async fn daemon(here: &RepoContext, agent: AgentId) -> Result<Client, CliError> 
     here.daemon(Some(agent)).await
 }
 
-pub(super) fn within<T>(
-    until: Instant,
-    work: impl Future<Output = Result<T, CliError>>,
-) -> Result<T, CliError> {
-    let slow = || CliError::of("the daemon did not answer in time");
-    wait_for(async { tokio::time::timeout_at(until.into(), work).await.unwrap_or_else(|_| Err(slow())) })
-}
-
-/// What comes of work on a thread of its own; `None` if it does not end in time, or in no good way. It ends with this program.
-fn apart<T: Send + 'static>(until: Instant, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
-    let (give, take) = mpsc::channel();
-    let works = std::thread::Builder::new().stack_size(HOOK_STACK_BYTES).spawn(move || give.send(work()));
-    works.ok()?;
-    take.recv_timeout(until.saturating_duration_since(Instant::now())).ok()
-}
-
 /// Whether the tool may write what it would.
 fn check(asked: &Run, told: Told, until: Instant) -> Result<Checked, CliError> {
     let here = here(&told)?;
@@ -227,11 +189,14 @@ fn check(asked: &Run, told: Told, until: Instant) -> Result<Checked, CliError> {
     if is_another || !told.is_command() || matches!(checked, Checked::Held(_)) {
         return Ok(checked);
     }
-    if writes_index
-        && asked.host == Host::Claude
-        && let Some(held) = index::take(asked, &here, &told, until)?
-    {
-        return Ok(Checked::Held(held));
+    if writes_index {
+        let held = match asked.host {
+            Host::Claude => index::take(asked, &here, &told, until),
+            Host::Codex | Host::Cursor => index::wait(asked, &here, &told, until),
+        };
+        if let Some(held) = unless_stopped(&here, held)?.flatten() {
+            return Ok(Checked::Held(held));
+        }
     }
     afterwards::put_aside(asked, &here, &told, until);
     Ok(checked)
@@ -260,10 +225,27 @@ fn foreseen(
         return Ok((Checked::Free, writes_index));
     }
     let agent = agent(asked, told, here)?;
-    let part = told.text("agent_id").map(str::to_owned);
-    let writer = Writer { takes: !told.is_command(), pid: host_process(asked, told), part };
-    let guarded = within(until, guarded(here, (agent.clone(), &targets), edits, writer, until))?;
-    let Some(guarded) = guarded else { return Ok((Checked::Free, writes_index)) };
+    let writer = |takes| Writer {
+        takes,
+        pid: host_process(asked, told),
+        part: told.text("agent_id").map(str::to_owned),
+    };
+    let look = |targets, edits, takes| {
+        within(here, until, guarded(here, (agent.clone(), targets), edits, writer(takes), until))
+    };
+    // Of a command only what a patch in it says is known beforehand.
+    let is_all = !told.is_command();
+    let looked = unless_stopped(here, look(&targets, edits, is_all))?.flatten();
+    let Some(mut guarded) = looked else { return Ok((Checked::Free, writes_index)) };
+    let taken = if is_all { targets.files.len() } else { targets.patched };
+    let taken = &targets.files[..taken];
+    let to_take = if is_all { Vec::new() } else { trees::by_tree(here, taken)? };
+    if guarded.blocked.is_empty()
+        && !to_take.is_empty()
+        && let Some(now) = look(&Targets::default(), to_take, true)?
+    {
+        guarded = now;
+    }
     if !guarded.blocked.is_empty() {
         let refusal = refusal(asked.host, &guarded);
         let held = match targets.is_anything() {
@@ -272,9 +254,7 @@ fn foreseen(
         };
         return Ok((Checked::Held(held), writes_index));
     }
-    if !told.is_command() {
-        note(here, &agent, &targets.files);
-    }
+    note(here, &agent, taken);
     Ok((nearby(&guarded).map_or(Checked::Free, Checked::Near), writes_index))
 }
 
@@ -322,7 +302,8 @@ pub(super) async fn guarded(
 pub(super) fn note(here: &RepoContext, agent: &AgentId, files: &[Target]) {
     for file in files {
         let after = file.change.as_ref().map(|(_, after)| after.as_slice());
-        names_in(here, &file.path).iter().for_each(|it| overwritten::note(here, agent, it, after));
+        let places = names_in(here, &file.path);
+        places.iter().for_each(|it| overwritten::note(&here.places, agent, it, after));
     }
 }
 
@@ -422,7 +403,7 @@ fn permission(asked: &Run, told: Result<Told, CliError>, until: Instant) -> u8 {
         };
         let shown = Shown::keep(&here.places, &agent, tool, told.arguments());
         let until = until + wait.as_duration();
-        within(until, async {
+        within(&here, until, async {
             // A question is no reason to start one: where none runs, the host asks its person.
             let client = here.daemon(Some(agent)).await?;
             tokio::select! {
@@ -471,12 +452,12 @@ fn answered_there(asked: &Run, told: Result<Told, CliError>, until: Instant) -> 
             Err(_) => Shown::take_all_away(&here.places, &agent),
         }
         let news = match asked.event {
-            Event::UserPromptSubmit => within(until, afterwards::still_held(&here, agent.clone()))?,
+            Event::UserPromptSubmit => within(&here, until, afterwards::still_held(&here, agent.clone()))?,
             _ if told.is_command() => {
                 if asked.host == Host::Claude {
                     index::give_back(&here, &agent, &told, until);
                 }
-                within(until, afterwards::overwritten(&here, agent.clone(), &told))?
+                within(&here, until, afterwards::overwritten(&here, agent.clone(), &told))?
             }
             _ => None,
         };
@@ -530,7 +511,7 @@ fn begin(asked: &Run, told: Result<Told, CliError>, until: Instant) -> u8 {
         let agent = agent(asked, &told, &here)?;
         let name = agent.to_string();
         // It is there when the first write comes; if not, that is said then.
-        let _started = within(until, async { daemon(&here, agent).await.map(drop) });
+        let _started = within(&here, until, async { daemon(&here, agent).await.map(drop) });
         Ok(name)
     });
     let name = match begun {
@@ -578,7 +559,7 @@ fn end(asked: &Run, told: Result<Told, CliError>, until: Instant) -> u8 {
         if let Some(session) = told.session().filter(|_| asked.host == Host::Codex) {
             session::of_codex(session).is_over(&here.places);
         }
-        within(until, async {
+        within(&here, until, async {
             // Where no daemon runs, no agent holds anything for long.
             let client = here.daemon(Some(agent.clone())).await?;
             inbox::goes_on(&here, &agent, "done").await?;

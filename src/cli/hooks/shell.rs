@@ -44,6 +44,8 @@ pub(super) enum Written {
     Changed(PathBuf, Between),
     /// What a patch says, in this file and from this folder, without so many folders of its paths.
     Patched(PathBuf, PathBuf, usize),
+    /// What one of Codex's patches says, from this folder: `apply_patch` in a shell does what the tool does.
+    CodexPatch(String, PathBuf),
     /// Git's index or stash, of the work tree around a folder.
     Index(PathBuf),
     /// Whatever there is: to work it out costs more than it may.
@@ -75,6 +77,8 @@ enum Takes {
     Code(Language, PathBuf, Vec<Word>),
     /// One that changes what a patch says, from a folder, without so many folders of its paths.
     Patch(PathBuf, usize),
+    /// One that carries out one of Codex's patches, from a folder.
+    CodexPatch(PathBuf),
 }
 
 /// Where commands are run.
@@ -218,6 +222,7 @@ impl<'a> Reader<'a> {
                 self.deeper(|it| it.line(&line, &folder));
             }
             Takes::Code(language, folder, words) => self.code(language, text, &words, &folder),
+            Takes::CodexPatch(folder) => self.found.push(Written::CodexPatch(text.to_owned(), folder)),
             Takes::Patch(folder, strip) => {
                 let named = super::patch::named(text, strip);
                 if named.is_empty() {
@@ -290,6 +295,9 @@ impl<'a> Reader<'a> {
         } else if let Some(text) = sources::started(plain, &folder) {
             self.script(&text, &folder);
         } else {
+            if let Some(patch) = patches::codex_patch(plain) {
+                self.found.push(Written::CodexPatch(patch.to_owned(), folder.clone()));
+            }
             programs::of_one(plain, &folder, self.found);
         }
         self.takes(plain, folder, from, place);
@@ -314,6 +322,11 @@ impl<'a> Reader<'a> {
                 self.code(language, &text, plain, &folder);
             }
             Some(Takes::Code(language, folder, plain.to_vec()))
+        } else if patches::takes_codex_patch(plain) {
+            if let Some(text) = said.filter(|_| from.is_none()) {
+                self.found.push(Written::CodexPatch(text, folder.clone()));
+            }
+            Some(Takes::CodexPatch(folder))
         } else {
             patches::is_taken_by(plain, &folder).map(|(folder, strip)| Takes::Patch(folder, strip))
         };
@@ -330,6 +343,11 @@ impl<'a> Reader<'a> {
             (Some(takes), None) => {
                 let before = place.takes.replace(takes);
                 self.without_text(before);
+            }
+            (Some(Takes::CodexPatch(at)), Some(from)) => {
+                if let Some(text) = sources::read(&from, &place.here().unwrap_or_default()) {
+                    self.found.push(Written::CodexPatch(text, at));
+                }
             }
             // Files of code are not read.
             (Some(Takes::Code(..)), Some(_)) | (None, _) => {}

@@ -1,14 +1,14 @@
 //! Splits what a tool would write by the work tree in which each file lies: a lease keeps writers out of its own work tree, and a
 //! session may write into another one than that in which it runs.
 
+use std::path::Path;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::call::{Target, names_in, real};
+use super::call::{Target, names_in};
 use crate::{CliError, RepoContext};
 use provost_api::wire;
-use provost_base::limits::WIT_WORKTREES_MAX;
-use provost_config::WorkTree;
 
 /// The edits of one work tree.
 pub(super) struct InTree {
@@ -17,24 +17,20 @@ pub(super) struct InTree {
     pub(super) edits: Vec<wire::Edit>,
 }
 
-/// What the repository has to say about, by work tree; what lies outside of it is not our business.
+/// What the repository has to say about, by work tree; what lies outside of it is not our business. A link in one work tree may
+/// lead to a file of another one: then there is something to say in both.
 pub(super) fn by_tree(here: &RepoContext, targets: &[Target]) -> Result<Vec<InTree>, CliError> {
-    let trees = here.places.work_trees(WIT_WORKTREES_MAX);
     let mut all: Vec<InTree> = Vec::new();
     for target in targets {
         if target.path.as_os_str().as_encoded_bytes().contains(&0) {
             return Err(CliError::of("the tool call is not understood").because("a path has a NUL in it"));
         }
-        let names = names_in(here, &target.path);
-        if names.is_empty() {
-            continue;
-        }
-        let worktree = tree_of(here, &trees, target);
-        let at = all.iter().position(|it| it.worktree == worktree).unwrap_or_else(|| {
-            all.push(InTree { worktree, edits: Vec::new() });
-            all.len() - 1
-        });
-        for path in names {
+        for (top, path) in names_in(here, &target.path) {
+            let worktree = linked(here, &top);
+            let at = all.iter().position(|it| it.worktree == worktree).unwrap_or_else(|| {
+                all.push(InTree { worktree, edits: Vec::new() });
+                all.len() - 1
+            });
             let change = target.change.as_ref();
             let texts = change.map(|(before, after)| (STANDARD.encode(before), STANDARD.encode(after)));
             let (before, after) = texts.unzip();
@@ -44,15 +40,9 @@ pub(super) fn by_tree(here: &RepoContext, targets: &[Target]) -> Result<Vec<InTr
     Ok(all)
 }
 
-/// The work tree in which a file lies; one may lie within another. Where that is not known, the session's own.
-fn tree_of(here: &RepoContext, trees: &[WorkTree], target: &Target) -> Option<String> {
-    let path = real(&target.path).unwrap_or_else(|| target.path.clone());
-    let around = trees.iter().map(|it| &it.top).filter(|it| path.starts_with(it));
-    match around.max_by_key(|it| it.components().count()) {
-        Some(top) if *top == here.places.root => None,
-        Some(top) => top.to_str().map(str::to_owned),
-        None => here.linked_worktree(),
-    }
+/// How the daemon is told of a work tree; `None` for the main one.
+pub(super) fn linked(here: &RepoContext, top: &Path) -> Option<String> {
+    (top != here.places.root).then(|| top.to_str().map(str::to_owned)).flatten()
 }
 
 /// Two answers of the daemon as one.

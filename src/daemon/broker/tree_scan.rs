@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
@@ -123,7 +124,11 @@ pub(in crate::daemon) fn as_committed(tree: &WorkTree, files: &[RepoPath]) -> Re
             return Err("git says more than is read".into());
         }
         let names = answer.split(|byte| *byte == 0).filter_map(|it| it.split_at_checked(3));
-        let changed: BTreeSet<&[u8]> = names.map(|(_, name)| name).collect();
+        let mut changed: BTreeSet<&[u8]> = names.clone().map(|(_, name)| name).collect();
+        let in_tree_alone = names.filter(|(letters, _)| *letters == b" M ").map(|(_, name)| name);
+        for name in as_added(tree, in_tree_alone)? {
+            changed.remove(name);
+        }
         // Of a folder that git ignores it names the folder.
         let is_changed = |file: &[u8]| {
             let mut folders = changed.iter().filter(|it| it.ends_with(b"/"));
@@ -132,6 +137,47 @@ pub(in crate::daemon) fn as_committed(tree: &WorkTree, files: &[RepoPath]) -> Re
         found.extend(some.iter().filter(|it| !is_changed(it.as_str().as_bytes())).cloned());
     }
     Ok(found)
+}
+
+/// Which of some files, that git takes for changed, are as they were when they were added. A filter writes what is committed of
+/// them; without it git compares what cannot be the same, where a file's time is too close to the index's. The time that the
+/// index has of it says whether it has been written since.
+fn as_added<'a>(tree: &WorkTree, files: impl Iterator<Item = &'a [u8]>) -> Result<Vec<&'a [u8]>, String> {
+    let files: Vec<&[u8]> = files.collect();
+    if files.is_empty() || filters(tree)?.is_empty() {
+        return Ok(Vec::new());
+    }
+    let names = || files.iter().map(|it| OsStr::from_bytes(it));
+    let mut git = self::git(tree);
+    git.args(["--no-pager", "check-attr", "-z", "filter", "--"]).args(names());
+    let (said, _) = answer_of(git)?;
+    let said: Vec<&[u8]> = said.split(|byte| *byte == 0).collect();
+    let is_filtered = |file: &[u8]| {
+        let none: [&[u8]; 2] = [b"unspecified", b"unset"];
+        said.chunks_exact(3).any(|it| it[0] == file && !none.contains(&it[2]))
+    };
+    let mut git = self::git(tree);
+    git.args(["--no-pager", "--literal-pathspecs", "ls-files", "--debug", "-z", "--"]).args(names());
+    let (added, _) = answer_of(git)?;
+    let is_as_added = |file: &[u8]| {
+        let Some((seconds, rest)) = time_added(&added, file) else { return false };
+        let meta = tree.top.join(OsStr::from_bytes(file)).symlink_metadata();
+        meta.is_ok_and(|it| it.is_file() && (it.mtime(), it.mtime_nsec()) == (seconds, rest))
+    };
+    Ok(files.iter().copied().filter(|it| is_filtered(it) && is_as_added(it)).collect())
+}
+
+/// The time of a file when it was added, in seconds and billionths, as `git ls-files --debug -z` prints it.
+fn time_added(said: &[u8], file: &[u8]) -> Option<(i64, i64)> {
+    // Behind a name stand lines about it, and then the next name.
+    let begin = [file, b"\0  ctime: "].concat();
+    let at = said.windows(begin.len()).position(|it| it == begin)?;
+    let is_name = at == 0 || said.get(at - 1) == Some(&b'\n');
+    let text = String::from_utf8_lossy(said.get(at..)?.get(..said.len().min(at + begin.len() + 200) - at)?)
+        .into_owned();
+    let time = text.split("mtime: ").nth(1)?.lines().next()?.to_owned();
+    let (seconds, rest) = time.split_once(':')?;
+    is_name.then_some((seconds.parse().ok()?, rest.parse().ok()?))
 }
 
 /// Which of some files a commit has. Blocking.
@@ -198,7 +244,10 @@ fn git(tree: &WorkTree) -> Command {
     // Where the work tree is a linked one, the main checkout is another folder.
     let trees = tree.git_dir.parent().filter(|it| it.ends_with("worktrees"));
     let main = trees.and_then(|it| it.parent()?.parent()).unwrap_or(&tree.top);
-    let inside = [tree.top.as_path(), tree.git_dir.as_path(), main];
+    // A repository may lie in another one.
+    let around = tree.top.ancestors().skip(1).filter(|it| it.join(".git").symlink_metadata().is_ok());
+    let inside: Vec<&Path> =
+        [tree.top.as_path(), tree.git_dir.as_path(), main].into_iter().chain(around).collect();
     let mut git = Command::new(
         system::find_program_outside("git", &inside).unwrap_or_else(|| "/nonexistent/git".into()),
     );

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Contract, Intent, IntentStatus, Lock, Meeting, ProcessMark, Reservation};
+use crate::{Contract, Intent, IntentStatus, Lock, Meeting, ProcessMark, Reservation, UntilCommit};
 use provost_base::{
     AgentId, ContractId, Fence, IntentId, RepoPath, Span, SymbolPath, TaskId, Ticket, Timestamp, Ttl,
 };
@@ -50,6 +50,9 @@ pub struct AcquireLock {
     /// Which grants of the caller's own agent are in the way, too.
     #[serde(default)]
     pub apart: Apart,
+    /// Where it ends with the commit of its file; a refresh without it keeps the lock's.
+    #[serde(default)]
+    pub until_commit: Option<UntilCommit>,
     /// The facts that were read about the symbol before the submit.
     pub seen: SymbolFacts,
 }
@@ -180,10 +183,24 @@ pub struct HoldPlaces {
     pub tree: Box<str>,
     /// The commit that the work tree is at; `None` where that is not known.
     pub commit: Option<Box<str>>,
+    /// Folders of files that are repositories of their own, each with the commit that it is at.
+    #[serde(default)]
+    pub nested: Vec<(RepoPath, Option<Box<str>>)>,
     /// The subagent of the session that writes.
     pub part: Option<Box<str>>,
     /// The process with which the leases end.
     pub process: Option<ProcessMark>,
+}
+
+impl HoldPlaces {
+    /// The commit that the repository around a file is at.
+    pub(crate) fn commit_around(&self, file: &RepoPath) -> Option<&str> {
+        let is_in = |folder: &RepoPath| {
+            file.as_str().strip_prefix(folder.as_str()).is_some_and(|it| it.starts_with('/'))
+        };
+        let inner = self.nested.iter().filter(|it| is_in(&it.0)).max_by_key(|it| it.0.as_str().len());
+        inner.map_or(self.commit.as_deref(), |it| it.1.as_deref())
+    }
 }
 
 /// A symbol that a write touches, or a whole file.

@@ -177,6 +177,7 @@ impl State {
             reason: Some(format!("a task of {}", task.asked_by).into()),
             share: Some(task.share()),
             writing: None,
+            until_commit: None,
             units: need.units.as_ref().map(|it| it.wanted),
             at,
         };

@@ -28,6 +28,16 @@ pub struct Writing {
     pub part: Option<Box<str>>,
 }
 
+/// Where a lock that was asked for ends with the commit of its file, as a lease does.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct UntilCommit {
+    /// The top of the work tree in which the holder works.
+    pub tree: Box<str>,
+    /// The commit that it was at when the lock was granted; `None` where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<Box<str>>,
+}
+
 /// A writer, as far as it matters whose leases keep it out.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Writer {
@@ -51,6 +61,13 @@ impl Lock {
     /// Whether it keeps other agents from writing in a work tree; without one, from a lock that was asked for.
     pub fn keeps_out(&self, tree: Option<&str>) -> bool {
         self.writing.as_ref().is_none_or(|it| it.holds && tree.is_none_or(|tree| *it.tree == *tree))
+    }
+
+    /// The work tree in which it ends with the commit of its file, and the commit at which it was taken; `None` for a lock
+    /// that no commit ends.
+    pub fn ends_with_commit(&self) -> Option<(&str, Option<&str>)> {
+        let of_write = self.writing.as_ref().map(|it| (&*it.tree, it.commit.as_deref()));
+        of_write.or_else(|| self.until_commit.as_ref().map(|it| (&*it.tree, it.commit.as_deref())))
     }
 }
 
@@ -143,7 +160,8 @@ impl State {
             process: verb.process,
             reason: None,
             share: Some(who.share()),
-            writing: Some(self.writing(verb)),
+            writing: Some(self.writing(verb, file)),
+            until_commit: None,
             units: None,
         });
         out.append_event(EventKind::LockAcquired {
@@ -156,11 +174,11 @@ impl State {
         Ok(Some(lock))
     }
 
-    fn writing(&self, verb: &HoldPlaces) -> Writing {
+    fn writing(&self, verb: &HoldPlaces, file: &RepoPath) -> Writing {
         Writing {
             tree: verb.tree.clone(),
             holds: self.settings.auto.mode == Auto::Hold,
-            commit: verb.commit.clone(),
+            commit: verb.commit_around(file).map(Into::into),
             part: verb.part.clone(),
         }
     }
@@ -177,7 +195,7 @@ impl State {
         let new = Lock {
             expires_at: now.after(ttl),
             process: verb.process.or(lock.process),
-            writing: Some(self.writing(verb)),
+            writing: Some(self.writing(verb, lock.at.file())),
             ..Lock::clone(lock)
         };
         let ttl_ms = u64::from(ttl.as_millis());
@@ -190,12 +208,12 @@ impl State {
         new
     }
 
-    /// Work is committed: leases in files that are as committed are over.
+    /// Work is committed: leases in files that are as committed are over, and locks that end with the commit.
     pub(crate) fn free_committed(&self, verb: &FreeCommitted, out: &mut Outbox) -> CommittedFreed {
         let is_done = |lock: &&Arc<Lock>| {
-            lock.writing.as_ref().is_some_and(|it| {
-                it.tree == verb.tree && it.commit.is_some() && it.commit.as_deref() != Some(&*verb.commit)
-            })
+            let (tree, taken_at) = lock.ends_with_commit().unzip();
+            let is_later = taken_at.flatten().is_some_and(|it| *it != *verb.commit);
+            tree == Some(&*verb.tree) && is_later
         };
         let done = verb.files.iter().flat_map(|file| self.locks.live_in(file)).filter(is_done);
         let count = done.map(|lock| self.free(lock, "its work is committed", out)).count();

@@ -4,7 +4,7 @@
 use provost_base::SymbolPath;
 use provost_base::limits::MERGE_TOLD_MAX;
 
-use super::study::{Broken, SideFacts};
+use super::study::{Broken, CallsAtTop, SideFacts};
 
 /// The kinds of conflicts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -71,12 +71,14 @@ fn both_changed(one: (&str, &SideFacts), other: (&str, &SideFacts)) -> Vec<Merge
     found
 }
 
+/// A symbol; of a constructor, its class.
+fn class(name: &str) -> &str {
+    let inner = name.rsplit_once('.').filter(|(_, it)| matches!(*it, "constructor" | "__init__"));
+    inner.map_or(name, |(class, _)| class)
+}
+
 /// Whether a call is one of a symbol: of itself, or, of a class whose constructor has changed, of either.
 fn is_call_of(called: &SymbolPath, file: &str, symbol: &str) -> bool {
-    let class = |name: &'_ str| {
-        let inner = name.rsplit_once('.').filter(|(_, it)| matches!(*it, "constructor" | "__init__"));
-        inner.map_or(name.to_owned(), |(class, _)| class.to_owned())
-    };
     called.file().as_str() == file && class(called.symbol()) == class(symbol)
 }
 
@@ -87,10 +89,19 @@ fn calls_of_broken(broken: (&str, &SideFacts), calls: (&str, &SideFacts)) -> Vec
         if calls.1.broken.get(&(file.clone(), symbol.clone())) == Some(how) {
             continue;
         }
-        for (caller, called) in &calls.1.calls {
-            if !is_call_of(called, file, symbol) {
-                continue;
-            }
+        let callers = calls.1.calls.iter().filter(|(_, called)| is_call_of(called, file, symbol));
+        let callers = callers.map(|(caller, _)| caller.to_string());
+        // A file that imports the other one, and calls it by name when it is loaded.
+        let is_at_top = |(_, it): &(&String, &CallsAtTop)| {
+            it.imports.contains(file.as_str()) && it.names.contains(class(symbol))
+        };
+        let at_top = calls
+            .1
+            .at_top
+            .iter()
+            .filter(is_at_top)
+            .map(|(caller, _)| format!("{caller}, outside of functions"));
+        for caller in callers.chain(at_top) {
             let did = match how {
                 Broken::Gone => "has removed or renamed".to_owned(),
                 Broken::Changed(now) => format!("has made `{}` of", now.lines().next().unwrap_or_default()),

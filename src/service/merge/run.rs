@@ -1,6 +1,8 @@
 //! A run of the queue: each branch is merged, held against everything that could keep it out, and checked;
 //! then the trunk is moved. One that is not merged is set aside with its reason, and the next one goes on.
 //!
+//! One whose check waits for a person's approval holds up none of the others: they go on, and it does when the answer has come.
+//!
 //! Until the trunk is moved, nothing of the user's changes. A run that was broken off is begun again: an
 //! entry that was being merged is merged again, and for one whose trunk was being moved, the trunk says what
 //! has become of it.
@@ -11,23 +13,22 @@ use std::time::Duration;
 
 use super::super::Provost;
 use super::MergeError;
+use super::check::{AskedCheck, waits};
 use super::compare::{ConflictKind, MergeConflict};
 use super::owner::Owner;
 use super::preview::{Looked, cut_off, look};
 use super::study::Study;
 use super::trunk::{Followed, Moved, Way, run_works_on};
-use provost_base::limits::{MERGE_CHECK_TOLD_BYTES_MAX, MERGE_TRIES_MAX};
-use provost_base::{AgentId, ApprovalId, Fence, TaskId, shell_word, task_command};
-use provost_domain::command::{Delegated, MoveMerge, Status};
-use provost_domain::{
-    Answer, Delegate, Failure, JobContext, MergeEntry, MergeState, Principal, Refusal, Task, TaskState, Tool,
-};
-use provost_jail::{Stream, plain_text};
+use futures_util::future::select_all;
+use provost_base::limits::MERGE_TRIES_MAX;
+use provost_base::{Fence, shell_word};
+use provost_domain::command::MoveMerge;
+use provost_domain::{MergeEntry, MergeState, Principal, Refusal};
 use provost_workspace::git_objects::Objects;
 use provost_workspace::git_refs::Person;
 
 /// Longer than any check may run or wait for a place; the end of its task is what counts.
-const FOR_LONG: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+pub(super) const FOR_LONG: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// Why a branch is not merged.
 #[derive(Debug)]
@@ -41,11 +42,11 @@ pub(super) struct Aside {
 }
 
 impl Aside {
-    fn of_person(cause: &'static str, why: impl Into<String>) -> Self {
+    pub(super) fn of_person(cause: &'static str, why: impl Into<String>) -> Self {
         Self { cause, why: why.into(), is_owners: false }
     }
 
-    fn of_owner(cause: &'static str, why: impl Into<String>) -> Self {
+    pub(super) fn of_owner(cause: &'static str, why: impl Into<String>) -> Self {
         Self { cause, why: why.into(), is_owners: true }
     }
 }
@@ -64,9 +65,23 @@ enum Try {
     Again,
 }
 
+/// What has become of an entry in its turn.
+enum Outcome {
+    /// It is merged, or set aside.
+    Over,
+    /// Its check waits for an approval.
+    Waits(AskedCheck),
+    /// It comes again after an entry before it, whose check is the same and waits for an approval.
+    Behind,
+}
+
 /// Why one try has come to nothing.
-enum Stop {
+pub(super) enum Stop {
     Aside(Aside),
+    /// A check waits for an approval.
+    Asked(Box<AskedCheck>),
+    /// The same check of an entry before it does.
+    Behind,
     /// The core or git does not answer; then the entry stays as it is.
     Broken(Refusal),
 }
@@ -105,38 +120,98 @@ impl Provost {
     /// # Errors
     /// A [`Refusal`]; then the run is still owed.
     pub async fn carry_out_merges(&self, numbers: Vec<Fence>, asker: Principal) -> Result<(), Refusal> {
-        let turn = self.0.merging.acquire().await;
-        let _turn = turn.map_err(|_| Refusal::Unavailable { why: "it is shutting down".into() })?;
-        for number in numbers {
-            let entry = self.merges().await?.into_iter().find(|it| it.number == number);
-            // One that was removed, or is over, is not begun again.
-            let Some(entry) = entry.filter(|it| !it.state.is_over()) else { continue };
-            self.merge_one(&entry, &asker).await?;
+        let (mut next, mut waiting): (_, Vec<AskedCheck>) = (numbers, Vec::new());
+        loop {
+            let mut behind = Vec::new();
+            for number in next {
+                match self.merge_in_turn(number, &asker, None, &waiting).await? {
+                    Outcome::Over => {}
+                    Outcome::Waits(check) => waiting.push(check),
+                    Outcome::Behind => behind.push(number),
+                }
+            }
+            if waiting.is_empty() {
+                return Ok(());
+            }
+            // No turn is held meanwhile: other runs go on, too.
+            let answered = waiting.remove(self.first_answered(&waiting).await?);
+            let number = answered.number;
+            match self.merge_in_turn(number, &asker, Some(answered), &waiting).await? {
+                Outcome::Over => {}
+                Outcome::Waits(check) => waiting.push(check),
+                Outcome::Behind => behind.insert(0, number),
+            }
+            next = behind;
         }
-        Ok(())
     }
 
-    async fn merge_one(&self, entry: &Arc<MergeEntry>, asker: &Principal) -> Result<(), Refusal> {
+    /// Merges one entry when it is its turn.
+    async fn merge_in_turn(
+        &self,
+        number: Fence,
+        asker: &Principal,
+        asked: Option<AskedCheck>,
+        waiting: &[AskedCheck],
+    ) -> Result<Outcome, Refusal> {
+        let turn = self.0.merging.acquire().await;
+        let _turn = turn.map_err(|_| Refusal::Unavailable { why: "it is shutting down".into() })?;
+        let entry = self.merges().await?.into_iter().find(|it| it.number == number);
+        // One that was removed, or is over, is not begun again.
+        match entry.filter(|it| !it.state.is_over()) {
+            Some(entry) => self.merge_one(&entry, asker, asked, waiting).await,
+            None => Ok(Outcome::Over),
+        }
+    }
+
+    /// Which of some checks is the first that waits for no approval any more.
+    async fn first_answered(&self, waiting: &[AskedCheck]) -> Result<usize, Refusal> {
+        let answered = waiting.iter().map(|it| {
+            Box::pin(async move {
+                while waits(&*self.task_after(&it.task, waits, FOR_LONG).await?) {}
+                Ok(())
+            })
+        });
+        let (answered, at, _) = select_all(answered).await;
+        answered.map(|()| at)
+    }
+
+    async fn merge_one(
+        &self,
+        entry: &Arc<MergeEntry>,
+        asker: &Principal,
+        mut asked: Option<AskedCheck>,
+        waiting: &[AskedCheck],
+    ) -> Result<Outcome, Refusal> {
         if let MergeState::Moving { from, to, .. } = &entry.state {
             let way = Way { branch: &entry.into, from, to };
             match self.settle_trunk(&way).await {
                 Ok(Some(followed)) => {
                     self.follow_moves_of(from, to).await?;
-                    return self.merged(entry, Some(from), (to, &followed)).await;
+                    self.merged(entry, Some(from), (to, &followed)).await?;
+                    return Ok(Outcome::Over);
                 }
                 Ok(None) => {}
-                Err(error) => return self.set_aside(entry, None, unsettled(&error)).await,
+                Err(error) => {
+                    self.set_aside(entry, None, unsettled(&error)).await?;
+                    return Ok(Outcome::Over);
+                }
             }
         }
         for _ in 0..MERGE_TRIES_MAX {
             self.step(entry, "merging").await?;
             let mut owner = None;
-            match self.try_once(entry, asker, &mut owner).await {
+            match self.try_once(entry, asker, (asked.take(), waiting), &mut owner).await {
                 Ok(Try::Moved { from, to, followed }) => {
-                    return self.merged(entry, from.as_deref(), (&to, &followed)).await;
+                    self.merged(entry, from.as_deref(), (&to, &followed)).await?;
+                    return Ok(Outcome::Over);
                 }
                 Ok(Try::Again) => {}
-                Err(Stop::Aside(aside)) => return self.set_aside(entry, owner.as_ref(), aside).await,
+                Err(Stop::Aside(aside)) => {
+                    self.set_aside(entry, owner.as_ref(), aside).await?;
+                    return Ok(Outcome::Over);
+                }
+                Err(Stop::Asked(check)) => return Ok(Outcome::Waits(*check)),
+                Err(Stop::Behind) => return Ok(Outcome::Behind),
                 Err(Stop::Broken(refusal)) => return Err(refusal),
             }
         }
@@ -144,7 +219,8 @@ impl Provost {
             "{} was moved by others {MERGE_TRIES_MAX} times while the branch was being checked; add it to the queue again",
             entry.into
         );
-        self.set_aside(entry, None, Aside::of_person("trunk_moves", why)).await
+        self.set_aside(entry, None, Aside::of_person("trunk_moves", why)).await?;
+        Ok(Outcome::Over)
     }
 
     /// Says where an entry stands.
@@ -152,7 +228,7 @@ impl Provost {
         self.submit(self.system(), MoveMerge { number, to }).await.map(drop)
     }
 
-    async fn step(&self, entry: &MergeEntry, step: &str) -> Result<(), Refusal> {
+    pub(super) async fn step(&self, entry: &MergeEntry, step: &str) -> Result<(), Refusal> {
         self.move_entry(entry.number, MergeState::Working { step: step.into() }).await
     }
 
@@ -190,12 +266,14 @@ impl Provost {
         &self,
         entry: &Arc<MergeEntry>,
         asker: &Principal,
+        (asked, waiting): (Option<AskedCheck>, &[AskedCheck]),
         owner: &mut Option<Owner>,
     ) -> Result<Try, Stop> {
         let ready = self.made_ready(entry, owner).await?;
-        let ready = match ready {
+        let mut ready = match ready {
             Ok(ready) => ready,
             Err(trunk) => {
+                self.withdraw(asked).await;
                 return Ok(Try::Moved { from: None, to: trunk, followed: Followed::default() });
             }
         };
@@ -228,7 +306,18 @@ impl Provost {
             return Err(Stop::Aside(Aside::of_person("in_the_way", why)));
         }
         if !passes.unchecked {
-            self.check(entry, (&ready.trunk, &ready.commit), asker).await?;
+            let asked = match asked {
+                Some(asked) if asked.trunk == ready.trunk => Some(asked),
+                asked => {
+                    // What was asked about is not what would be merged now.
+                    self.withdraw(asked).await;
+                    None
+                }
+            };
+            if let Some(asked) = &asked {
+                ready.commit.clone_from(&asked.commit);
+            }
+            self.check(entry, (&ready.trunk, &ready.commit), asker, (asked, waiting)).await?;
         }
         let way = Way { branch: &entry.into, from: &ready.trunk, to: &ready.commit };
         self.step(entry, "moving the trunk").await?;
@@ -271,37 +360,8 @@ impl Provost {
         Ok(Ok(Ready { looked, trunk, commit, user }))
     }
 
-    /// Runs the configured checks on a commit, each as a task of the user who has begun the run.
-    async fn check(
-        &self,
-        entry: &MergeEntry,
-        (trunk, commit): (&str, &str),
-        asker: &Principal,
-    ) -> Result<(), Stop> {
-        let settings = self.merge_settings();
-        for (at, check) in settings.checks.iter().enumerate() {
-            let step = format!("check {} of {}: {check}", at + 1, settings.checks.len());
-            self.step(entry, &step).await?;
-            let (task, approval) = self.begin_check(entry, commit, check, asker).await?;
-            if let Some(approval) = approval {
-                self.wait_for_approval(entry, (&step, &task, approval)).await?;
-            }
-            let done = loop {
-                let now = self.task_after(&task, |it| !it.state.is_finished(), FOR_LONG).await?;
-                if now.state.is_finished() {
-                    break now;
-                }
-            };
-            if !matches!(done.state, TaskState::Finished { status: Status::Completed, .. }) {
-                let rebase = self.rebase_of(entry).await;
-                return Err(Stop::Aside(self.failed_check((entry, trunk, &rebase), check, &done)));
-            }
-        }
-        Ok(())
-    }
-
     /// The command that rebases a branch on the trunk: in the work tree that has it, where there is one.
-    async fn rebase_of(&self, entry: &MergeEntry) -> String {
+    pub(super) async fn rebase_of(&self, entry: &MergeEntry) -> String {
         let branch = entry.branch.to_string();
         let folder = self.with_objects(move |objects| {
             let trees = objects.repository().work_trees()?;
@@ -313,109 +373,6 @@ impl Provost {
             None => format!("git rebase {into} {branch}"),
         }
     }
-
-    /// A person has to answer before the check begins: the entry says which command does that.
-    async fn wait_for_approval(
-        &self,
-        entry: &MergeEntry,
-        (step, task, approval): (&str, &TaskId, ApprovalId),
-    ) -> Result<(), Refusal> {
-        let waits = |it: &Task| matches!(it.state, TaskState::Awaiting { .. });
-        self.step(entry, &format!("{step}; it waits for approval {approval}: provost approve {approval}"))
-            .await?;
-        while waits(&*self.task_after(task, waits, FOR_LONG).await?) {}
-        self.step(entry, step).await
-    }
-
-    /// Why a check that has not passed sets the branch aside. Of the owner is only what its command has said itself.
-    fn failed_check(
-        &self,
-        (entry, trunk, rebase): (&MergeEntry, &str, &str),
-        check: &str,
-        done: &Task,
-    ) -> Aside {
-        let (show, said) = (task_command("task show", done.id().as_str(), ""), self.last_words(done));
-        let again = format!(
-            "`{show}` says more; add the branch again: `provost merge queue add {}`",
-            shell_word(&entry.branch)
-        );
-        match &done.failure {
-            Some(failure) if failure.is_denial() => Aside::of_person(
-                "check_denied",
-                format!("the check {check:?} was not let run: {said}\n{again}."),
-            ),
-            Some(Failure::WorkerFailed { .. } | Failure::RunTimeout { .. }) => {
-                let why = format!(
-                    "the check {check:?} fails on the merged tree with {} at {trunk}: {said}\nRebase it with `{rebase}`, run the \
-                     check, and mend it. `{show}` has its output.",
-                    entry.into
-                );
-                Aside::of_owner("check", why)
-            }
-            _ => Aside::of_person(
-                "check",
-                format!("the check {check:?} has not run to its end: {said}\n{again}."),
-            ),
-        }
-    }
-
-    async fn begin_check(
-        &self,
-        entry: &MergeEntry,
-        commit: &str,
-        check: &str,
-        asker: &Principal,
-    ) -> Result<(TaskId, Option<ApprovalId>), Stop> {
-        let settings = self.merge_settings();
-        let named = AgentId::parse(check).ok().filter(|it| self.profiles().contains_key(it));
-        let goal = match &named {
-            Some(_) => format!("check the merge of {} into {}", entry.branch, entry.into),
-            None => check.to_owned(),
-        };
-        let worker = named.unwrap_or_else(shell);
-        let id = format!("merge-{}-{}", entry.number, uuid::Uuid::new_v4().simple());
-        let not_ok = |why: String| Stop::Aside(Aside::of_person("check", why));
-        let task = TaskId::parse(&id).map_err(|err| not_ok(format!("its check has no id: it {err}")))?;
-        let context = JobContext {
-            job: id.as_str().into(),
-            method: "merge".into(),
-            phase: "check".into(),
-            schema: None,
-            harvest: false,
-            copy: None,
-            command: None,
-            commit: Some(commit.into()),
-        };
-        let verb = Delegate {
-            tool: Tool { name: "devit_delegate".into(), ..Tool::default() },
-            errand: Some(Box::new(context)),
-            ..Delegate::of(task.clone(), goal.into(), worker.clone(), settings.check_timeout)
-        };
-        match self.delegate(asker, verb).await {
-            Ok(Answer::Done(Delegated { task, .. })) => Ok((task, None)),
-            Ok(Answer::Parked(approval)) => Ok((task, Some(approval))),
-            Ok(Answer::Denied(denial)) => {
-                let why = format!("its check was denied by rule {}: {}", denial.rule, denial.reason);
-                Err(Stop::Aside(Aside::of_person("check_denied", why)))
-            }
-            Err(refusal @ (Refusal::Busy { .. } | Refusal::Unavailable { .. })) => Err(refusal.into()),
-            Err(refusal) => Err(not_ok(format!("its check by {worker} does not begin: {refusal}"))),
-        }
-    }
-
-    /// How a check has ended, and the end of what it has said.
-    fn last_words(&self, task: &Task) -> String {
-        let summary = task.notes.last().map(|it| it.report.summary.to_string()).unwrap_or_default();
-        let live = self.outputs().get(task.id());
-        let text = |stream| live.as_ref().map(|it| plain_text(&it.text(stream))).unwrap_or_default();
-        let said = [text(Stream::Out), text(Stream::Err)].map(|it| it.trim().to_owned()).join("\n");
-        let end = said.ceil_char_boundary(said.len().saturating_sub(MERGE_CHECK_TOLD_BYTES_MAX));
-        [summary.trim(), said[end..].trim()].join("\n").trim().to_owned()
-    }
-}
-
-fn shell() -> AgentId {
-    AgentId::parse("shell").expect("a constant that is a valid id")
 }
 
 fn unsettled(error: &MergeError) -> Aside {

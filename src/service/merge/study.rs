@@ -10,7 +10,7 @@ use std::sync::Arc;
 use provost_base::limits::{MERGE_FILES_MAX, MERGE_SOURCES_MAX};
 use provost_base::{RepoPath, SymbolPath};
 use provost_graph::{Graph, Outline};
-use provost_syntax::{Cache, ParseDeadline, Reading, Version, language_of, touched};
+use provost_syntax::{Cache, Call, ParseDeadline, Reading, Receiver, Version, language_of, touched};
 use provost_workspace::GitError;
 use provost_workspace::git_objects::{Objects, TreeChange, TreeFile};
 
@@ -38,6 +38,17 @@ pub(super) struct SideFacts {
     /// Calls from the symbols that it has changed: caller and called symbol. What was changed around an old call may rely on
     /// what is called as much as a new call does.
     pub(super) calls: BTreeSet<(SymbolPath, SymbolPath)>,
+    /// What files call outside of all symbols that it has changed there, by file.
+    pub(super) at_top: BTreeMap<String, CallsAtTop>,
+}
+
+/// What a file calls outside of all symbols: when it is loaded, or run as a script.
+#[derive(Clone, Default, Debug)]
+pub(super) struct CallsAtTop {
+    /// Called names that the file does not define itself.
+    pub(super) names: BTreeSet<Box<str>>,
+    /// The files that it imports.
+    pub(super) imports: BTreeSet<String>,
 }
 
 /// Reads sides one after the other.
@@ -74,7 +85,15 @@ impl<'a> Study<'a> {
         let new = self.read(sources.iter().map(|it| (&*it.path, it.new.as_ref())))?;
         let mut facts = SideFacts::default();
         for ((it, old), new) in sources.iter().zip(&old).zip(&new) {
-            let touched = touched_in(old.as_ref(), new.as_ref());
+            let mut touched = touched_in(old.as_ref(), new.as_ref());
+            if touched.remove("")
+                && let Some((_, reading)) = new
+            {
+                facts.at_top.insert(
+                    it.path.clone(),
+                    CallsAtTop { names: called_at_top(reading), ..CallsAtTop::default() },
+                );
+            }
             broken_in(&it.path, old.as_ref(), new.as_ref(), &mut facts.broken);
             if !touched.is_empty() {
                 facts.touched.insert(it.path.clone(), touched);
@@ -82,6 +101,10 @@ impl<'a> Study<'a> {
         }
         self.go_to(tip)?;
         facts.calls = self.calls_of(&facts.touched);
+        for (file, calls) in &mut facts.at_top {
+            let Ok(path) = RepoPath::parse(file) else { continue };
+            calls.imports = self.graph.imports(&path).into_iter().map(ToString::to_string).collect();
+        }
         facts.changes = changes;
         Ok(facts)
     }
@@ -169,7 +192,15 @@ fn version((bytes, reading): &Read) -> Version<'_> {
     Version { reading, bytes }
 }
 
-/// The symbols that differ; an empty name, where a file differs outside of all symbols, is left out.
+/// The names that a file calls outside of all symbols, and does not define itself.
+fn called_at_top(reading: &Reading) -> BTreeSet<Box<str>> {
+    let is_named = |it: &&Call| matches!(it.callee.receiver, Receiver::None | Receiver::Path(_));
+    let at_top = reading.calls.iter().filter(|it| it.caller.is_none()).filter(is_named);
+    let names = at_top.map(|it| it.callee.name.clone());
+    names.filter(|it| reading.find(it).is_empty()).collect()
+}
+
+/// The symbols that differ; with an empty name where a file differs outside of all symbols, or is new.
 fn touched_in(old: Option<&Read>, new: Option<&Read>) -> BTreeSet<Box<str>> {
     let all = |it: &Read| it.1.symbols.iter().map(|it| it.path.clone()).collect::<Vec<_>>();
     let is_whole = |it: &Read| it.1.is_whole();
@@ -182,10 +213,11 @@ fn touched_in(old: Option<&Read>, new: Option<&Read>) -> BTreeSet<Box<str>> {
             }
             found
         }
-        (Some(only), None) | (None, Some(only)) => all(only),
+        (Some(only), None) => all(only),
+        (None, Some(only)) => all(only).into_iter().chain(["".into()]).collect(),
         (None, None) => Vec::new(),
     };
-    found.into_iter().filter(|it| !it.is_empty()).collect()
+    found.into_iter().collect()
 }
 
 fn broken_in(

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::WorkTree;
 use crate::quiet_git::{Input, succeeded};
-use provost_base::limits::TREE_GIT_MS_MAX;
+use provost_base::limits::{IGNORE_BYTES_MAX, TREE_GIT_MS_MAX};
+use provost_system::short_text;
 
 impl WorkTree {
     /// Files and folders that are ignored by a rule that a commit's ignore files do not have, from the top of the work tree.
@@ -30,11 +31,26 @@ impl WorkTree {
             if !is_inside || source.starts_with('/') || rule.starts_with('!') {
                 continue;
             }
-            if !known.contains_key(&source) {
-                known.insert(source.clone(), self.rules_at(commit, &source)?);
+            let path = String::from_utf8_lossy(plain(path)).into_owned();
+            let mut is_new = false;
+            // An exception that is gone, here or further down, hides as much as a new rule.
+            for file in ignore_files(&source, &path) {
+                if !known.contains_key(&file) {
+                    known.insert(file.clone(), self.rules_at(commit, &file)?);
+                }
+                let before = &known[&file];
+                let now = self.rules_now(&file);
+                let exceptions = before.iter().filter(|it| it.starts_with('!'));
+                let place = |rules: &[String], one: &String| rules.iter().rposition(|it| it == one);
+                let counted = |rules: &[String], one: &String| {
+                    let of_rule = if file == source { place(rules, &rule) } else { None };
+                    place(rules, one).is_some_and(|at| of_rule.is_none_or(|it| it < at))
+                };
+                is_new |= file == source && !before.contains(&rule);
+                is_new |= exceptions.into_iter().any(|it| counted(before, it) && !counted(&now, it));
             }
-            if !known[&source].contains(&rule) {
-                hidden.push(String::from_utf8_lossy(plain(path)).into_owned());
+            if is_new {
+                hidden.push(path);
             }
         }
         Ok(hidden)
@@ -60,12 +76,28 @@ impl WorkTree {
         if answer.success || answer.status == Some(1) { Ok(answer.out) } else { succeeded(&args, answer) }
     }
 
+    /// The lines of an ignore file as it is in the work tree; none where there is none that is short enough.
+    fn rules_now(&self, file: &str) -> Vec<String> {
+        let text = short_text(&self.path.join(file), IGNORE_BYTES_MAX as u64).unwrap_or_default();
+        text.lines().map(|it| it.trim_end().to_owned()).collect()
+    }
+
     /// The lines of an ignore file at a commit; none where it was not there.
     fn rules_at(&self, commit: &str, file: &str) -> Result<Vec<String>, String> {
         let answer = self.git().run(&["cat-file", "blob", &format!("{commit}:{file}")], Input::Nothing)?;
         let text = if answer.success { answer.out } else { Vec::new() };
         Ok(String::from_utf8_lossy(&text).lines().map(|it| it.trim_end().to_owned()).collect())
     }
+}
+
+/// The ignore files that can say something of a path, from that in which its rule stands down to the path's own folder.
+fn ignore_files(source: &str, path: &str) -> Vec<String> {
+    let top = source.strip_suffix(".gitignore").unwrap_or_default();
+    let mut found = vec![source.to_owned()];
+    let Some(below) = path.strip_prefix(top) else { return found };
+    let ends = below.match_indices('/').map(|(at, _)| at + 1).filter(|at| *at < below.len());
+    found.extend(ends.map(|at| format!("{top}{}.gitignore", &below[..at])));
+    found
 }
 
 /// A path without what [`WorkTree::ignored_of`] has put before it.

@@ -4,6 +4,7 @@
 mod afterwards;
 mod bounds;
 mod bytes;
+mod given_back;
 mod held;
 mod history;
 mod inbox;
@@ -12,8 +13,11 @@ mod installing;
 mod names;
 mod odd;
 mod overlaps;
+mod patched;
 mod seen;
 mod shells;
+mod spoilt;
+mod stopped;
 mod trusted;
 
 use std::fs;

@@ -20,4 +20,5 @@ mod repositories;
 #[cfg(unix)]
 mod resources;
 mod screenshots;
+mod speaking;
 mod ui;

@@ -160,6 +160,7 @@ impl Storm {
             seen,
             tree: ["/r", "/s"][usize::from(self.dice.roll(2) == 0)].into(),
             commit: None,
+            nested: Vec::new(),
             part: None,
             process: None,
         };

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use provost::base::{Fence, Ttl};
-use provost::domain::command::{FreeCommitted, HoldPlaces, PlaceToHold, PlacesHeld};
-use provost::domain::{Answer, Auto, Lock, Refusal, Reply};
+use provost::domain::command::{AcquireLock, FreeCommitted, HoldPlaces, PlaceToHold, PlacesHeld};
+use provost::domain::{Answer, Auto, Lock, Refusal, Reply, UntilCommit};
 
 use crate::support::coordinating::{acquire, at, held, path};
 use crate::support::script::{Script, client, host};
@@ -20,6 +20,7 @@ fn write(symbols: &[&str], seen: &[u64]) -> HoldPlaces {
         seen: seen.iter().map(|it| Fence(*it)).collect(),
         tree: "/r".into(),
         commit: Some("one".into()),
+        nested: Vec::new(),
         part: None,
         process: None,
     }
@@ -102,6 +103,41 @@ fn committed_work_is_free_and_what_was_taken_at_that_commit_is_not() {
     s.say(&host(), committed("/r", "two")).unwrap();
     assert_eq!(live(&s), ["b.ts:f", "a.ts:g"]);
     assert!(matches!(s.say(&ada, committed("/r", "two")), Err(Refusal::OutOfScope { .. })));
+}
+
+#[test]
+fn a_lock_that_ends_with_a_commit_is_one_like_any_other_until_then() {
+    let mut s = Script::new();
+    let (ada, bob) = (client("ada"), client("bob"));
+    let until = |commit: &str| UntilCommit { tree: "/r".into(), commit: Some(commit.into()) };
+    held(s.say(&ada, AcquireLock { until_commit: Some(until("one")), ..acquire("a.ts:f") }));
+    // A refresh keeps it; it holds in each work tree, and is no lease.
+    let (lock, _) = held(s.say(&ada, acquire("a.ts:f")));
+    assert!(lock.until_commit.is_some() && lock.writing.is_none() && lock.keeps_out(Some("/s")));
+    assert!(matches!(s.say(&bob, acquire("a.ts:f")), Err(Refusal::LockConflict(_))));
+    let committed = |tree: &str, commit: &str| FreeCommitted {
+        tree: tree.into(),
+        commit: commit.into(),
+        files: vec![path("a.ts")],
+    };
+    for (tree, commit) in [("/r", "one"), ("/s", "two")] {
+        s.say(&host(), committed(tree, commit)).unwrap();
+        assert_eq!(s.core.state().locks.len(), 1);
+    }
+    s.say(&host(), committed("/r", "two")).unwrap();
+    assert!(s.core.state().locks.is_empty());
+}
+
+#[test]
+fn in_a_repository_within_the_repository_its_own_commit_counts() {
+    let mut s = Script::new();
+    let ada = client("ada");
+    let nested = vec![(path("part"), Some("in".into())), (path("part/deep"), None)];
+    let write =
+        HoldPlaces { nested, ..write(&["a.ts:f", "part/a.ts:f", "part/deep/a.ts:f", "parts.ts:f"], &[]) };
+    let commits: Vec<_> =
+        granted(s.say(&ada, write)).iter().map(|it| it.writing.clone().unwrap().commit).collect();
+    assert_eq!(commits, [Some("one".into()), Some("in".into()), None, Some("one".into())]);
 }
 
 #[test]

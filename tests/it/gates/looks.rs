@@ -13,6 +13,11 @@ const LOOKS: &[(&str, usize, &str)] = &[
     ("src/cli/devitd.rs", 3, "the end of a daemon that another process has started"),
     ("src/cli/hook.rs", 3, "DevIt 1.9's marker, which a daemon of any maker puts into a folder"),
     ("src/cli/hooks/shown.rs", 3, "a mark between two hooks of a session, for the time of one question"),
+    (
+        "src/cli/hooks/waits.rs",
+        1,
+        "whether the daemon's process is stopped, five times at most: the system tells of it to its parent alone",
+    ),
     ("src/cli/up.rs", 1, "the daemon that another start of this moment has begun"),
     (
         "src/daemon.rs",

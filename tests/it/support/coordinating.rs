@@ -32,6 +32,7 @@ pub(crate) fn acquire(symbol: &str) -> AcquireLock {
         seen: SymbolFacts { known: SymbolPresence::Found, ..SymbolFacts::default() },
         in_session: false,
         apart: Apart::FromNone,
+        until_commit: None,
     }
 }
 

@@ -76,6 +76,20 @@ pub(super) fn is_taken_by(words: &[Word], folder: &Path) -> Option<(PathBuf, usi
     }
 }
 
+/// Under which names Codex carries out its patches in a shell.
+const CODEX: [&str; 2] = ["apply_patch", "applypatch"];
+
+/// The patch that `apply_patch` is given as a word.
+pub(super) fn codex_patch(words: &[Word]) -> Option<&str> {
+    let is_it = name(words).is_some_and(|it| CODEX.contains(&it));
+    words.get(1).filter(|_| is_it).and_then(text).filter(|it| it.contains("*** Begin Patch"))
+}
+
+/// Whether it reads its patch as its input.
+pub(super) fn takes_codex_patch(words: &[Word]) -> bool {
+    words.len() == 1 && name(words).is_some_and(|it| CODEX.contains(&it))
+}
+
 /// What programs for archives write: whatever is in one.
 pub(super) fn of_archive(program: &str, rest: &[Word], folder: &Path, found: &mut Found) {
     let below = |at: PathBuf| Written::Below(at, Vec::new());

@@ -207,6 +207,7 @@ fn is_named(written: &Written) -> bool {
         Written::Path(path) => is_free(path),
         Written::Below(path, patterns) => is_free(path) && !patterns.iter().any(|it| it.contains(GIVEN)),
         Written::Index(folder) => is_free(folder),
+        Written::CodexPatch(_, folder) => is_free(folder),
         Written::Changed(..) | Written::Patched(..) | Written::Anything => false,
     }
 }

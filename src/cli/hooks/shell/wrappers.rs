@@ -215,14 +215,26 @@ pub(super) fn filled_in(line: &str, given: &[Word]) -> String {
     }
     let one =
         |at: usize| given.get(at).and_then(quoted).map(|it| it.trim_start().to_owned()).unwrap_or_default();
+    // Without marks around it, a shell makes words of what stands there.
+    let words = |word: &Word| match word {
+        Word::Plain(text) => Some(
+            text.split_whitespace().filter_map(|it| quoted(&Word::Plain(it.to_owned()))).collect::<String>(),
+        ),
+        word => quoted(word),
+    };
+    let several = |at: usize| given.get(at).and_then(words).unwrap_or_default().trim_start().to_owned();
     let all: String = given.iter().skip(1).filter_map(quoted).collect();
+    let all_words: String = given.iter().skip(1).filter_map(words).collect();
     let mut line = line.to_owned();
-    for name in ["\"$@\"", "\"$*\"", "$@", "$*"] {
+    for (name, all) in [("\"$@\"", &all), ("\"$*\"", &all), ("$@", &all_words), ("$*", &all_words)] {
         line = line.replace(name, all.trim_start());
     }
     for at in 0..=9 {
-        for name in [format!("\"${at}\""), format!("\"${{{at}}}\""), format!("${{{at}}}"), format!("${at}")] {
+        for name in [format!("\"${at}\""), format!("\"${{{at}}}\"")] {
             line = line.replace(&name, &one(at));
+        }
+        for name in [format!("${{{at}}}"), format!("${at}")] {
+            line = line.replace(&name, &several(at));
         }
     }
     line

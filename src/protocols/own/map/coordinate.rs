@@ -221,6 +221,7 @@ pub(in super::super) fn lock(lock: &Lock, name: Option<&str>) -> wire::Lock {
         pid: lock.process.map(|it| it.pid),
         task: lock.run.as_ref().map(ToString::to_string),
         written_in: lock.writing.as_ref().map(|it| it.tree.to_string()),
+        until_commit: lock.until_commit.is_some(),
         units: lock.units,
     }
 }

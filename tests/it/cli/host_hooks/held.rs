@@ -464,7 +464,12 @@ fn subagents_of_a_session_stop_each_other_only_if_the_settings_say_so() {
     world.done(CLAUDE, &["unlock", "src/auth.ts:login"]);
     world.goes_on("claude", &of("one"));
     world.goes_on("claude", &of("one"));
-    world.is_refused("claude", &of("two"));
+    let why = world.is_refused("claude", &of("two"));
+    assert!(
+        why.contains("another subagent of your session") && why.contains("do not take it with lock_acquire"),
+        "{why}"
+    );
+    assert!(!why.contains("message_send"), "{why}");
     world.is_refused("claude", &claude(&world, "edit"));
     world.is_refused("codex", &codex(&world, "apply_patch"));
 }

@@ -178,3 +178,25 @@ fn a_contract_goes_along_with_its_file_although_the_daemon_was_killed_behind_the
     let said = person(&world, "merge breaks", 7);
     assert!(said.contains("set aside (contract)") && said.contains("src/session.ts"), "{said}");
 }
+
+#[test]
+fn a_file_that_is_as_it_should_be_after_a_kill_is_not_called_one_with_changes() {
+    let world = repository(&[("a.txt", "old\n"), ("b.txt", "old\n")], "");
+    let files = [("a.txt", Some("new\n")), ("b.txt", Some("new\n")), ("c.txt", Some("new\n"))];
+    branch(&world, "work", "main", &files, "work");
+    let mut daemon = start(&world);
+    person(&world, "merge queue add work", 0);
+    fs::write(world.home().join("stop"), "after update-ref\n").unwrap();
+    person(&world, "merge queue run", 0);
+    eventually("the trunk is moved", || world.home().join("stopped").exists());
+    daemon.kill();
+    fs::remove_file(world.home().join("stop")).unwrap();
+    // As a copy between file systems leaves it that was broken off at its last step, for an old file and for a new one.
+    fs::write(world.repo().join("a.txt"), "new\n").unwrap();
+    fs::write(world.repo().join("c.txt"), "new\n").unwrap();
+    let _daemon = start(&world);
+    eventually("it ends", || entry(&world, "work")["state"] == "merged");
+    let shown = entry(&world, "work").to_string();
+    assert!(!shown.contains("changes of yours"), "{shown}");
+    assert!(is_at(&world, "main"), "{}", well(&world.repo(), &["status", "--porcelain"]));
+}

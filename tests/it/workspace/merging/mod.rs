@@ -1,10 +1,12 @@
 //! Branches that are merged into the trunk: looked at beforehand, checked, taken in one after the other, or
 //! returned.
 
+mod asked;
 mod followers;
 mod forged;
 mod hostile;
 mod kills;
+mod marks;
 mod named;
 mod odd_repositories;
 mod queue;

@@ -97,6 +97,25 @@ fn a_call_of_what_the_other_side_has_renamed_is_caught_and_its_owner_reads_why()
 }
 
 #[test]
+fn a_call_outside_of_all_functions_is_one() {
+    let world = world();
+    let _daemon = world.start();
+    let changed = lib(&world, "def greet(name)", "def greet(name, loud)");
+    let user = code(&["from lib import greet\n", "def hello():\n    return greet(1, 2)\n"]);
+    branch(&world, "sig", "main", &[("lib.py", Some(&changed)), ("user.py", Some(&user))], "sig");
+    let script = "from lib import greet\n\nprint(greet(3))\n";
+    branch(&world, "script", "main", &[("run.py", Some(script))], "script");
+    // One of the same name that is another one, and one that calls something else.
+    let own = "from lib import kept\n\n\ndef greet(a):\n    return a\n\n\nprint(greet(3), kept(1, 2))\n";
+    branch(&world, "own", "main", &[("own.py", Some(own))], "own");
+    let said = person(&world, "merge sig script own --preview", 0);
+    assert!(said.contains("which script calls in run.py, outside of functions"), "{said}");
+    assert!(!said.contains("own.py, outside"), "{said}");
+    let said = person(&world, "merge sig script own", 7);
+    assert!(said.contains("script: set aside (call)") && said.contains("own: merged"), "{said}");
+}
+
+#[test]
 fn another_signature_and_a_new_caller_collide_and_a_caller_that_was_there_does_not() {
     let world = world();
     let _daemon = world.start();

@@ -205,6 +205,26 @@ fn what_a_new_rule_hides_from_git_is_named_and_spared() {
 }
 
 #[test]
+fn what_an_exception_that_is_gone_hides_from_git_is_named_and_spared() {
+    let rules = "*.log\n!kept.log\n*.o\n";
+    let world = world(&[(".gitignore", rules), ("sub/.gitignore", "!seen.o\n")]);
+    let _daemon = world.start();
+    let lines = [
+        ("one", "printf '*.log\n*.o\n' > .gitignore; echo a > kept.log", "kept.log"),
+        ("two", "printf '!kept.log\n*.log\n*.o\n' > .gitignore; echo a > kept.log", "kept.log"),
+        ("three", "rm sub/.gitignore; echo a > sub/seen.o", "sub/seen.o"),
+    ];
+    for (name, line, hidden) in lines {
+        let task = on(&world, name, line);
+        assert!(tree_of(&task)["ignored"].to_string().contains(hidden), "{name}: {task:#}");
+        assert!(ran(&world, &["worktree", "remove", name], 4).contains(hidden), "{name}");
+    }
+    // Exceptions that stay hide nothing.
+    let task = on(&world, "four", "echo '*.tmp' >> .gitignore; echo a > kept.log; echo b > other.log");
+    assert_eq!(tree_of(&task)["ignored"], serde_json::json!([]), "{task:#}");
+}
+
+#[test]
 fn what_the_users_own_list_ignores_is_in_no_commit() {
     let world = world(&[]);
     std::fs::write(world.repo().join(".git/info/exclude"), "mine-*\n").unwrap();
