@@ -155,10 +155,50 @@ const PYTHON: &[&str] = &[
     "zfill",
 ];
 
+/// Of options, results, iterators, collections, strings, cells, locks and numbers, and of the traits that most types have.
+const RUST: &[&str] = &[
+    "all", "and_then", "any", "append", "as_bytes", "as_deref", "as_mut", "as_path", "as_ref", "as_slice", "as_str",
+    "borrow", "borrow_mut", "bytes", "chain", "chars", "checked_add", "checked_sub", "chunks", "clear", "clone", "cloned",
+    "cmp", "collect", "contains", "contains_key", "copied", "count", "dedup", "drain", "elapsed", "ends_with", "entry",
+    "enumerate", "eq", "err", "expect", "extend", "extend_from_slice", "filter", "filter_map", "find", "find_map",
+    "first", "flat_map", "flatten", "flush", "fmt", "fold", "for_each", "from", "get", "get_mut", "get_or_init",
+    "get_or_insert_with", "hash", "insert", "insert_str", "into", "into_iter", "is_empty", "is_err", "is_none",
+    "is_none_or", "is_ok", "is_some", "is_some_and", "iter", "iter_mut", "join", "keys", "last", "len", "lines", "load",
+    "lock", "map", "map_err", "map_or", "map_or_else", "max", "max_by_key", "min", "min_by_key", "next", "nth", "ok",
+    "ok_or", "ok_or_else", "or_default", "or_else", "or_insert", "or_insert_with", "parse", "partition", "peek", "pop",
+    "pop_front", "position", "push", "push_back", "push_front", "push_str", "range", "read", "read_exact", "read_to_end",
+    "read_to_string", "recv", "remove", "repeat", "replace", "resize", "retain", "rev", "rfind", "rsplit",
+    "rsplit_once", "saturating_add", "saturating_sub", "send", "skip", "skip_while", "sort", "sort_by", "sort_by_key",
+    "sort_unstable", "split", "split_at", "split_first", "split_last", "split_off", "split_once", "split_whitespace",
+    "starts_with", "step_by", "store", "strip_prefix", "strip_suffix", "sum", "swap", "take", "take_while", "then",
+    "then_some", "to_ascii_lowercase", "to_lowercase", "to_owned", "to_str", "to_string", "to_uppercase", "to_vec",
+    "trim", "trim_end", "trim_start", "truncate", "try_from", "try_into", "unwrap", "unwrap_or", "unwrap_or_default",
+    "unwrap_or_else", "unzip", "values", "windows", "with", "wrapping_add", "write", "write_all", "write_str", "zip",
+];
+
+/// Of errors, buffers, locks, contexts, readers, writers and tests, which nearly every package has.
+const GO: &[&str] = &[
+    "Add", "Bytes", "Close", "Context", "Deadline", "Done", "Err", "Error", "Errorf", "Fatal", "Fatalf", "Flush",
+    "Get", "Helper", "Int", "Len", "Less", "Load", "Lock", "Log", "Logf", "Name", "Next", "Now", "Parse", "Print",
+    "Printf", "Println", "RLock", "RUnlock", "Read", "Reset", "Run", "Scan", "Set", "Skip", "Sprintf", "Stop", "Store",
+    "String", "Sub", "Swap", "Text", "Unix", "Unlock", "Unwrap", "Value", "Wait", "Write", "WriteByte", "WriteRune",
+    "WriteString",
+];
+
 impl Language {
     /// Whether types of the language itself have a member of this name.
     pub fn has_built_in(self, member: &str) -> bool {
-        let names = if self == Self::Python { PYTHON } else { ECMA };
+        let names = match self {
+            Self::TypeScript | Self::Tsx | Self::JavaScript => ECMA,
+            Self::Python => PYTHON,
+            Self::Rust => RUST,
+            Self::Go => GO,
+        };
         names.contains(&member)
+    }
+
+    /// Whether each field, parameter and result has a type that is written.
+    pub fn has_typed_members(self) -> bool {
+        matches!(self, Self::Rust | Self::Go)
     }
 }

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use tree_sitter::Parser;
 
 use super::canon::Role;
-use super::lang::{Dialect, ecma, python};
+use super::lang::{Dialect, ecma, go, python, rust};
 
 /// A language that we read.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -19,6 +19,10 @@ pub enum Language {
     JavaScript,
     /// Python 3, stubs included.
     Python,
+    /// Rust.
+    Rust,
+    /// Go.
+    Go,
 }
 
 /// The row of a language: its suffixes, its grammar and its dialect.
@@ -55,6 +59,18 @@ const LANGUAGES: &[Row] = &[
         grammar: || tree_sitter_python::LANGUAGE.into(),
         dialect: &python::DIALECT,
     },
+    Row {
+        language: Language::Rust,
+        suffixes: &[".rs"],
+        grammar: || tree_sitter_rust::LANGUAGE.into(),
+        dialect: &rust::DIALECT,
+    },
+    Row {
+        language: Language::Go,
+        suffixes: &[".go"],
+        grammar: || tree_sitter_go::LANGUAGE.into(),
+        dialect: &go::DIALECT,
+    },
 ];
 
 /// The language of a file, by the end of its name; upper and lower case are the same (`A.TS` is TypeScript).
@@ -81,7 +97,14 @@ impl Language {
             Self::Tsx => "TSX",
             Self::JavaScript => "JavaScript",
             Self::Python => "Python",
+            Self::Rust => "Rust",
+            Self::Go => "Go",
         }
+    }
+
+    /// The ends of its files' names.
+    pub fn suffixes(self) -> &'static [&'static str] {
+        self.row().suffixes
     }
 
     /// The version of the interface between its grammar and tree-sitter.

@@ -129,6 +129,7 @@ const COMMANDS: [&str; 161] = [
     "graph callers",
     "graph callees",
     "graph status",
+    "graph languages",
     "crew",
     "crew appoint",
     "agent-protocol",
