@@ -413,7 +413,11 @@ impl Graph {
             .map(|spec| {
                 let tries = (rules.tries)(file.outline.word(*spec), path, &self.files, &self.settings);
                 keys.extend(tries.keys);
-                tries.paths.iter().find_map(|path| self.files.at(path)).filter(|found| *found != number || rules.names_itself)
+                tries
+                    .paths
+                    .iter()
+                    .find_map(|path| self.files.at(path))
+                    .filter(|found| *found != number || rules.names_itself)
             })
             .collect();
         let keys: Vec<Arc<str>> = keys.iter().map(|key| self.key(key)).collect();

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::interned_names::{InternedNames, NameId, Writer};
 use super::lang::{Rules, rules};
 use provost_syntax::{
-    Call, Callee, ELSEWHERE, Export, Exported, Form, Import, Imported, Kind, Language, Reading, Receiver, Unread,
+    Call, Callee, ELSEWHERE, Export, Exported, Form, Import, Imported, Kind, Language, Reading, Receiver,
+    Unread,
 };
 
 /// A file, as far as others can call what is in it and it calls what is in others. Made of a [`Reading`], without the

@@ -139,7 +139,8 @@ impl<'g> Resolver<'g> {
             CalleeKind::Instance(class) => {
                 let class = self.outline.word(class);
                 let class = self.class(self.at, self.outline, Some(one.caller), class, 0);
-                if self.outline.language.has_typed_members() && class.is_some_and(|it| self.gives_unknown(it)) {
+                if self.outline.language.has_typed_members() && class.is_some_and(|it| self.gives_unknown(it))
+                {
                     return self.guess_of(one, class, None);
                 }
                 let found = class.and_then(|class| self.member(class, name, 0));
@@ -373,7 +374,8 @@ impl<'g> Resolver<'g> {
                 let it = &outline.nodes[node as usize];
                 // What is within a function is no member of what it gives back.
                 let gives = it.kind.is_callable() && it.instance.is_some();
-                if let Some(node) = outline.node(&format!("{}.{name}", outline.path(node))).filter(|_| !gives) {
+                if let Some(node) = outline.node(&format!("{}.{name}", outline.path(node))).filter(|_| !gives)
+                {
                     return Some(Value::Symbol { file, node });
                 }
                 if let Some(class) = self.instance(of) {
@@ -481,7 +483,11 @@ impl<'g> Resolver<'g> {
     ) -> Option<Value> {
         let began = around;
         while let Some(node) = around {
-            if let Some(node) = outline.node(&format!("{}.{name}", outline.path(node))) {
+            // A type that is written is none of the fields beside it.
+            let it = &outline.nodes[node as usize];
+            let beside = it.kind.has_members() && it.kind != Kind::Namespace;
+            let opens = !(beside && outline.language.has_typed_members());
+            if let Some(node) = outline.node(&format!("{}.{name}", outline.path(node))).filter(|_| opens) {
                 return Some(Value::Symbol { file, node });
             }
             if let Some(binding) = outline.binding_within(node, name)

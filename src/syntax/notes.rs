@@ -48,7 +48,8 @@ impl Walk<'_> {
     pub(super) fn attribute(&mut self, node: Node<'_>, counts: bool) {
         let depth = self.above.len();
         let (start, end) = (node.start_byte(), node.end_byte());
-        let goes_on = self.decorators.as_ref().is_some_and(|it| it.depth == depth && self.is_blank(it.end, start));
+        let goes_on =
+            self.decorators.as_ref().is_some_and(|it| it.depth == depth && self.is_blank(it.end, start));
         match &mut self.decorators {
             Some(known) if goes_on => known.end = end,
             _ if counts => {

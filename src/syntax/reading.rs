@@ -86,7 +86,7 @@ pub fn read(language: Language, bytes: &[u8], patience: &ParseDeadline<'_>) -> R
         facts.trouble.push(Trouble::TooLarge { bytes: bytes.len() as u64 });
         return Reading::of(language, facts);
     }
-    if is_generated(language, bytes) {
+    if is_generated(language.says_generated(), bytes) {
         facts.trouble.push(Trouble::Generated);
         return Reading::of(language, facts);
     }

@@ -47,7 +47,9 @@ impl Settings {
     pub(super) fn set(&mut self, path: &str, text: Option<&str>) -> bool {
         let named = text.and_then(|text| {
             let mut lines = text.lines().map(|line| line.split("//").next().unwrap_or_default().trim());
-            lines.find_map(|line| line.strip_prefix("module")).map(|name| name.trim().trim_matches('"').into())
+            lines
+                .find_map(|line| line.strip_prefix("module"))
+                .map(|name| name.trim().trim_matches('"').into())
         });
         let folder = folder_of(path);
         let differs = self.modules.get(folder) != named.as_ref();

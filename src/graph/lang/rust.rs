@@ -51,7 +51,11 @@ fn is_of_folder(path: &str) -> bool {
 
 /// The folder of the modules below a file.
 fn inner_folder(path: &str) -> String {
-    if is_of_folder(path) { folder_of(path).to_owned() } else { path.strip_suffix(END).unwrap_or(path).to_owned() }
+    if is_of_folder(path) {
+        folder_of(path).to_owned()
+    } else {
+        path.strip_suffix(END).unwrap_or(path).to_owned()
+    }
 }
 
 /// The files that may be the module around a file.
@@ -61,7 +65,8 @@ fn parents(path: &str) -> Vec<String> {
     if stem_of(path) == "mod" && folder.is_empty() {
         return Vec::new();
     }
-    let mut found: Vec<String> = ["mod.rs", "lib.rs", "main.rs"].iter().map(|name| beside(around, name)).collect();
+    let mut found: Vec<String> =
+        ["mod.rs", "lib.rs", "main.rs"].iter().map(|name| beside(around, name)).collect();
     if !around.is_empty() {
         found.insert(1, format!("{around}{END}"));
     }
@@ -196,7 +201,8 @@ fn export<'g>(
         }
         // A module goes before a function of its name where something is behind it.
         _ if !rest.is_empty() => {
-            let module = if outline.node(first).is_none() { below(resolver.files, file, first) } else { None };
+            let module =
+                if outline.node(first).is_none() { below(resolver.files, file, first) } else { None };
             module.or_else(|| item(resolver, file, outline, first, depth))
         }
         _ => item(resolver, file, outline, first, depth).or_else(|| below(resolver.files, file, first)),
@@ -208,7 +214,13 @@ fn export<'g>(
     Some(value)
 }
 
-fn item<'g>(resolver: &mut Resolver<'g>, file: u32, outline: &'g Outline, name: &str, depth: u32) -> Option<Value> {
+fn item<'g>(
+    resolver: &mut Resolver<'g>,
+    file: u32,
+    outline: &'g Outline,
+    name: &str,
+    depth: u32,
+) -> Option<Value> {
     if outline.knows(name) {
         return resolver.at_top(file, outline, name, depth);
     }

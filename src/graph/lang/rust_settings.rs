@@ -51,7 +51,8 @@ impl Package {
         let mut renamed = BTreeMap::new();
         for kind in ["dependencies", "dev-dependencies", "build-dependencies"] {
             let all = table.get(kind).and_then(Value::as_table).into_iter().flatten();
-            let other = |(name, it): (&String, &Value)| Some((in_code(name), in_code(text(Some(it), "package")?)));
+            let other =
+                |(name, it): (&String, &Value)| Some((in_code(name), in_code(text(Some(it), "package")?)));
             renamed.extend(all.take(SETTINGS_ROWS_MAX).filter_map(other));
         }
         Some(Self {

@@ -8,9 +8,7 @@ use super::super::canon::Role;
 use super::super::locals::Seen;
 use super::super::reading::offset;
 use super::super::walk::{Broken, Found, Walk};
-use super::super::{
-    Form, Import, ImportForm, Imported, ImportedName, Kind as Sort, Receiver, Signature,
-};
+use super::super::{Form, Import, ImportForm, Imported, ImportedName, Kind as Sort, Receiver, Signature};
 use super::go_types as types;
 use super::{Dialect, kinds, names};
 
@@ -135,10 +133,7 @@ fn enter(walk: &mut Walk<'_>, node: Node<'_>, kind: u8) -> bool {
         Kind::Method => method(walk, node),
         Kind::TypeSpec | Kind::TypeAlias => type_spec(walk, node, kind),
         Kind::FieldDeclaration => fields(walk, node),
-        Kind::MethodElem => {
-            interface_method(walk, node);
-            return false;
-        }
+        Kind::MethodElem => interface_method(walk, node),
         Kind::ConstSpec | Kind::VarSpec => values(walk, node),
         Kind::Call => call(walk, node),
         Kind::Literal => {
@@ -182,10 +177,14 @@ fn import(walk: &mut Walk<'_>, node: Node<'_>) {
 fn package_name(path: &str) -> &str {
     let mut parts = path.rsplit('/');
     let last = parts.next().unwrap_or(path);
-    let is_version = |it: &str| it.len() > 1 && it.starts_with('v') && it[1..].bytes().all(|it| it.is_ascii_digit());
+    let is_version =
+        |it: &str| it.len() > 1 && it.starts_with('v') && it[1..].bytes().all(|it| it.is_ascii_digit());
     let name = if is_version(last) { parts.next().unwrap_or(last) } else { last };
     // `gopkg.in/yaml.v3`, `go-redis`
-    let name = name.rsplit_once(".v").filter(|(_, it)| it.bytes().all(|it| it.is_ascii_digit())).map_or(name, |it| it.0);
+    let name = name
+        .rsplit_once(".v")
+        .filter(|(_, it)| it.bytes().all(|it| it.is_ascii_digit()))
+        .map_or(name, |it| it.0);
     let name = name.strip_prefix("go-").unwrap_or(name);
     name.strip_suffix("-go").unwrap_or(name)
 }
@@ -199,7 +198,8 @@ fn name_of(walk: &Walk<'_>, node: Node<'_>) -> Option<String> {
 fn function(walk: &mut Walk<'_>, node: Node<'_>) {
     let Some(name) = name_of(walk, node) else { return };
     let (signature, seen) = (signature_of(walk, node), types::of_result(walk, node));
-    let found = Found { signature, seen, typed: true, ..Found::new(&name, Sort::Function, node.byte_range()) };
+    let found =
+        Found { signature, seen, typed: true, ..Found::new(&name, Sort::Function, node.byte_range()) };
     let at = walk.symbol(found);
     types::type_parameters(walk, node);
     types::parameters(walk, node, node);
@@ -207,7 +207,9 @@ fn function(walk: &mut Walk<'_>, node: Node<'_>) {
 }
 
 fn method(walk: &mut Walk<'_>, node: Node<'_>) {
-    let (Some(name), Some(receiver)) = (name_of(walk, node), walk.field(node, Field::Receiver as u8)) else { return };
+    let (Some(name), Some(receiver)) = (name_of(walk, node), walk.field(node, Field::Receiver as u8)) else {
+        return;
+    };
     let mut cursor = receiver.walk();
     let of = receiver.named_children(&mut cursor).find(|it| Kind::at(walk, *it) == Some(Kind::Parameter));
     let of = of.and_then(|of| walk.field(of, Field::Type as u8)).and_then(|of| types::path_of(walk, of));
@@ -272,7 +274,11 @@ fn type_spec(walk: &mut Walk<'_>, node: Node<'_>, kind: Kind) {
 
 /// The range of a declaration, with the word before it where it is not one of a group.
 fn alone(walk: &Walk<'_>, node: Node<'_>, declaration: Kind) -> std::ops::Range<usize> {
-    let above = walk.above.last().filter(|above| Kind::of(above.kind) == Some(declaration)).map(super::super::walk::Above::range);
+    let above = walk
+        .above
+        .last()
+        .filter(|above| Kind::of(above.kind) == Some(declaration))
+        .map(super::super::walk::Above::range);
     let Some(above) = above else { return node.byte_range() };
     let (start, end) = (above.start as usize, above.end as usize);
     let between = walk.source.get(start..node.start_byte()).unwrap_or_default();
@@ -287,7 +293,8 @@ fn fields(walk: &mut Walk<'_>, node: Node<'_>) {
         return;
     }
     let mut cursor = node.walk();
-    let names = node.named_children(&mut cursor).filter(|it| Kind::at(walk, *it) == Some(Kind::FieldIdentifier));
+    let names =
+        node.named_children(&mut cursor).filter(|it| Kind::at(walk, *it) == Some(Kind::FieldIdentifier));
     let mut names: Vec<String> = names.map(|name| walk.text(name).into_owned()).collect();
     if names.is_empty() {
         let path = types::path_of(walk, typed);
@@ -299,7 +306,8 @@ fn fields(walk: &mut Walk<'_>, node: Node<'_>) {
         let signature = walk.sign(typed.byte_range().len(), |scribe| {
             scribe.node(typed);
         });
-        let found = Found { signature, seen, typed: true, ..Found::new(name, Sort::Field, node.byte_range()) };
+        let found =
+            Found { signature, seen, typed: true, ..Found::new(name, Sort::Field, node.byte_range()) };
         last = walk.symbol(found).or(last);
     }
     // The fields of a struct without a name are none of the type around.
@@ -313,7 +321,13 @@ fn interface_method(walk: &mut Walk<'_>, node: Node<'_>) {
     }
     let (signature, seen) = (signature_of(walk, node), types::of_result(walk, node));
     let declared = true;
-    walk.symbol(Found { signature, declared, seen, typed: true, ..Found::new(&name, Sort::Method, node.byte_range()) });
+    walk.symbol(Found {
+        signature,
+        declared,
+        seen,
+        typed: true,
+        ..Found::new(&name, Sort::Method, node.byte_range())
+    });
 }
 
 /// `a, b T = …` outside of functions, alone or in a group.
@@ -327,7 +341,8 @@ fn values(walk: &mut Walk<'_>, node: Node<'_>) {
     let mut cursor = node.walk();
     let names = node.children_by_field_name("name", &mut cursor);
     let names: Vec<Node<'_>> = names.filter(|it| Kind::at(walk, *it) == Some(Kind::Identifier)).collect();
-    let declaration = walk.above.last().and_then(|above| Kind::of(above.kind)).unwrap_or(Kind::VarDeclaration);
+    let declaration =
+        walk.above.last().and_then(|above| Kind::of(above.kind)).unwrap_or(Kind::VarDeclaration);
     let whole = alone(walk, node, declaration);
     let mut last = None;
     for name in &names {

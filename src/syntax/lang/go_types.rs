@@ -15,14 +15,33 @@ const NESTED_MAX: usize = 16;
 
 /// Types that the language brings; `error` has one method.
 const BUILT_IN: &[&str] = &[
-    "any", "bool", "byte", "complex128", "complex64", "error", "float32", "float64", "int", "int16", "int32", "int64",
-    "int8", "rune", "string", "uint", "uint16", "uint32", "uint64", "uint8", "uintptr",
+    "any",
+    "bool",
+    "byte",
+    "complex128",
+    "complex64",
+    "error",
+    "float32",
+    "float64",
+    "int",
+    "int16",
+    "int32",
+    "int64",
+    "int8",
+    "rune",
+    "string",
+    "uint",
+    "uint16",
+    "uint32",
+    "uint64",
+    "uint8",
+    "uintptr",
 ];
 
 /// Functions that the language brings; a conversion to one of its types looks like a call, too.
 const FUNCTIONS: &[&str] = &[
-    "append", "cap", "clear", "close", "complex", "copy", "delete", "imag", "len", "make", "max", "min", "new", "panic",
-    "print", "println", "real", "recover",
+    "append", "cap", "clear", "close", "complex", "copy", "delete", "imag", "len", "make", "max", "min",
+    "new", "panic", "print", "println", "real", "recover",
 ];
 
 pub(super) fn is_built_in_function(name: &str) -> bool {
@@ -92,7 +111,8 @@ pub(super) fn embedded(walk: &Walk<'_>, typed: Node<'_>, sort: Sort) -> Vec<Box<
         }
         Some(Kind::InterfaceType) => {
             let mut cursor = typed.walk();
-            let elements = typed.named_children(&mut cursor).filter(|it| Kind::at(walk, *it) == Some(Kind::TypeElem));
+            let elements =
+                typed.named_children(&mut cursor).filter(|it| Kind::at(walk, *it) == Some(Kind::TypeElem));
             let alone = elements.filter(|it| it.named_child_count() == 1);
             found.extend(alone.filter_map(|it| path_of(walk, it)).map(Into::into));
         }
@@ -136,7 +156,15 @@ pub(super) fn of_value(walk: &Walk<'_>, value: Node<'_>) -> Seen {
                 return typed.map_or(Seen::Unknown, |typed| of_type(walk, typed));
             }
             Some(Kind::Call) => return called(walk, value),
-            Some(Kind::String | Kind::RawString | Kind::Rune | Kind::Int | Kind::Float | Kind::True | Kind::False) => {
+            Some(
+                Kind::String
+                | Kind::RawString
+                | Kind::Rune
+                | Kind::Int
+                | Kind::Float
+                | Kind::True
+                | Kind::False,
+            ) => {
                 return Seen::BuiltIn;
             }
             Some(Kind::Nil) => return Seen::Unset,
@@ -306,7 +334,8 @@ fn give(walk: &mut Walk<'_>, left: Node<'_>, right: Option<Node<'_>>, scope: &Ra
         if Kind::at(walk, *name) != Some(Kind::Identifier) {
             continue;
         }
-        let value = if values.len() == names.len() { values.get(at) } else { values.first().filter(|_| at == 0) };
+        let value =
+            if values.len() == names.len() { values.get(at) } else { values.first().filter(|_| at == 0) };
         let seen = value.map_or(Seen::Unknown, |value| of_value(walk, *value));
         let text = walk.text(*name);
         walk.local(&text, scope.clone(), seen, false);

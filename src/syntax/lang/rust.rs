@@ -228,6 +228,7 @@ fn function_signature(walk: &mut Walk<'_>, node: Node<'_>) -> Option<Result<Sign
     let [generic, parameters, result] = [Field::TypeParameters, Field::Parameters, Field::ReturnType]
         .map(|field| walk.field(node, field as u8));
     let parts = [modifiers, generic, parameters, result, clause];
+    let clauses = clauses(clause);
     walk.sign(length(&parts), |scribe| {
         if let Some(modifiers) = modifiers {
             scribe.node(modifiers).word(" ");
@@ -236,12 +237,26 @@ fn function_signature(walk: &mut Walk<'_>, node: Node<'_>) -> Option<Result<Sign
             scribe.node(part);
         }
         after(scribe, " -> ", result);
-        after(scribe, " ", clause);
+        bounds_of(scribe, &clauses);
     })
 }
 
 fn length(parts: &[Option<Node<'_>>]) -> usize {
     parts.iter().flatten().map(|part| part.byte_range().len()).sum()
+}
+
+/// The bounds in a `where`, with the same commas however they are written.
+fn bounds_of(scribe: &mut Scribe<'_>, clauses: &[Node<'_>]) {
+    for (at, bound) in clauses.iter().enumerate() {
+        scribe.word(if at == 0 { " where " } else { ", " }).node(*bound);
+    }
+}
+
+fn clauses<'t>(clause: Option<Node<'t>>) -> Vec<Node<'t>> {
+    let Some(clause) = clause else { return Vec::new() };
+    let mut cursor = clause.walk();
+    let is_bound = |it: &Node<'_>| !it.kind().ends_with("comment");
+    clause.named_children(&mut cursor).filter(is_bound).collect()
 }
 
 fn after(scribe: &mut Scribe<'_>, word: &str, node: Option<Node<'_>>) {
@@ -278,6 +293,7 @@ fn data(walk: &mut Walk<'_>, node: Node<'_>, kind: Kind) {
     let (body, clause) = (walk.field(node, Field::Body as u8), child_of(walk, node, Kind::Where));
     // What only its own module can see is none of its callers' business.
     let shown = body.map(|body| shown_fields(walk, body));
+    let clauses = clauses(clause);
     let signature = walk.sign(length(&[generic, body, clause]), |scribe| {
         scribe.word(word);
         if let Some(generic) = generic {
@@ -293,7 +309,7 @@ fn data(walk: &mut Walk<'_>, node: Node<'_>, kind: Kind) {
             }
             (body, _) => after(scribe, " ", body),
         }
-        after(scribe, " ", clause);
+        bounds_of(scribe, &clauses);
     });
     walk.attributes_end(node.start_byte());
     let at = walk.symbol(Found { signature, ..Found::new(&name, sort, node.byte_range()) });
@@ -343,18 +359,20 @@ fn of_trait(walk: &mut Walk<'_>, node: Node<'_>) {
     let [generic, bounds, body] =
         [Field::TypeParameters, Field::Bounds, Field::Body].map(|field| walk.field(node, field as u8));
     let clause = child_of(walk, node, Kind::Where);
-    let is_owed =
-        |it: &Node<'_>| matches!(Kind::at(walk, *it), Some(Kind::Signature | Kind::AssociatedType | Kind::Const));
+    let is_owed = |it: &Node<'_>| {
+        matches!(Kind::at(walk, *it), Some(Kind::Signature | Kind::AssociatedType | Kind::Const))
+    };
     let owed: Vec<Node<'_>> = body.map_or(Vec::new(), |body| {
         let mut cursor = body.walk();
         body.named_children(&mut cursor).filter(is_owed).collect()
     });
+    let clauses = clauses(clause);
     let signature = walk.sign(length(&[generic, bounds, body, clause]), |scribe| {
         scribe.word("trait");
         for part in [generic, bounds].into_iter().flatten() {
             scribe.node(part);
         }
-        after(scribe, " ", clause);
+        bounds_of(scribe, &clauses);
         owed.iter().for_each(|it| after(scribe, " ", Some(*it)));
     });
     walk.attributes_end(node.start_byte());

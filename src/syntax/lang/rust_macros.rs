@@ -53,7 +53,9 @@ const CHAIN_MAX: usize = 16;
 
 pub(super) fn invocation(walk: &mut Walk<'_>, node: Node<'_>) {
     walk.attributes_end(node.start_byte());
-    let Some(path) = walk.field(node, Field::Macro as u8).and_then(|it| types::path_of(walk, it)) else { return };
+    let Some(path) = walk.field(node, Field::Macro as u8).and_then(|it| types::path_of(walk, it)) else {
+        return;
+    };
     if !BUILT_IN.contains(&path.as_str()) {
         along(walk, node, &path);
     }
@@ -96,6 +98,10 @@ fn call(walk: &mut Walk<'_>, before: &[Node<'_>]) {
         return;
     }
     if Kind::at(walk, *name) != Some(Kind::Identifier) {
+        return;
+    }
+    // The cases of an enumeration are as often compared with there as they are made.
+    if walk.text(*name).starts_with(char::is_uppercase) {
         return;
     }
     let mark = rest.last().map_or("", |it| it.kind());

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use tree_sitter::Node;
 
-use super::super::reading::offset;
 use super::super::notes::{ELSEWHERE, Implementation};
+use super::super::reading::offset;
 use super::super::walk::Walk;
 use super::super::{Import, ImportForm, Imported, ImportedName, Kind as Sort, Receiver};
 use super::rust::{Field, Kind, name_of};
@@ -82,7 +82,15 @@ fn parted(walk: &Walk<'_>, names: &[String]) -> (String, Vec<String>) {
 
 fn import_of(at: Node<'_>, from: &str, names: Vec<ImportedName>) -> Import {
     let at = offset(at.start_byte());
-    Import { from: from.into(), form: ImportForm::Static, names, types_only: false, within: None, either: false, at }
+    Import {
+        from: from.into(),
+        form: ImportForm::Static,
+        names,
+        types_only: false,
+        within: None,
+        either: false,
+        at,
+    }
 }
 
 fn named(rest: &[String], local: &str) -> ImportedName {
@@ -131,7 +139,9 @@ pub(super) fn import(walk: &mut Walk<'_>, node: Node<'_>) {
         match Kind::at(walk, it) {
             Some(Kind::ScopedUseList) => {
                 let mut names = before;
-                names.extend(walk.field(it, Field::Path as u8).map(|path| names_of(walk, path)).unwrap_or_default());
+                names.extend(
+                    walk.field(it, Field::Path as u8).map(|path| names_of(walk, path)).unwrap_or_default(),
+                );
                 waiting.extend(walk.field(it, Field::List as u8).map(|list| (list, names)));
             }
             Some(Kind::UseList) => {
@@ -147,7 +157,9 @@ pub(super) fn import(walk: &mut Walk<'_>, node: Node<'_>) {
             }
             Some(Kind::UseAs) => {
                 let mut names = before;
-                names.extend(walk.field(it, Field::Path as u8).map(|path| names_of(walk, path)).unwrap_or_default());
+                names.extend(
+                    walk.field(it, Field::Path as u8).map(|path| names_of(walk, path)).unwrap_or_default(),
+                );
                 let alias = walk.field(it, Field::Alias as u8).map(|alias| walk.text(alias).into_owned());
                 one(walk, it, names, alias);
             }
@@ -198,7 +210,8 @@ fn star(walk: &mut Walk<'_>, at: Node<'_>, names: &[String]) {
 /// Ties together what stands apart: paths and the modules that they begin with, types and what is implemented for them.
 pub(super) fn finish(walk: &mut Walk<'_>) {
     let symbols = walk.facts.symbols.iter();
-    let tops: BTreeSet<Box<str>> = symbols.filter(|it| it.parent.is_none()).map(|it| it.path.clone()).collect();
+    let tops: BTreeSet<Box<str>> =
+        symbols.filter(|it| it.parent.is_none()).map(|it| it.path.clone()).collect();
     let locals: BTreeSet<Box<str>> = imported(walk).into_keys().collect();
     for import in &mut walk.facts.imports {
         let from = import.from.clone();
@@ -225,7 +238,8 @@ pub(super) fn finish(walk: &mut Walk<'_>) {
 /// Imported names at the top, with the numbers of their imports.
 fn imported(walk: &Walk<'_>) -> BTreeMap<Box<str>, usize> {
     let at_top = walk.facts.imports.iter().enumerate().filter(|(_, import)| import.within.is_none());
-    let names = at_top.flat_map(|(at, import)| import.names.iter().filter_map(move |it| Some((it.local.clone()?, at))));
+    let names = at_top
+        .flat_map(|(at, import)| import.names.iter().filter_map(move |it| Some((it.local.clone()?, at))));
     names.collect()
 }
 
@@ -298,19 +312,23 @@ fn bind_elsewhere(walk: &mut Walk<'_>, types: &BTreeSet<Box<str>>) {
         .facts
         .imports
         .iter()
-        .filter(|import| import.within.is_none() && import.names.iter().any(|it| it.imported == Imported::Everything))
+        .filter(|import| {
+            import.within.is_none() && import.names.iter().any(|it| it.imported == Imported::Everything)
+        })
         .map(|import| import.from.clone())
         .collect();
     for name in types {
         let local: Box<str> = format!("{ELSEWHERE}{name}").into();
         if let Some(at) = known.get(name) {
             let import = &mut walk.facts.imports[*at];
-            let taken = import.names.iter().find(|it| it.local.as_ref() == Some(name)).map(|it| it.imported.clone());
+            let taken =
+                import.names.iter().find(|it| it.local.as_ref() == Some(name)).map(|it| it.imported.clone());
             import.names.extend(taken.map(|imported| ImportedName { imported, local: Some(local) }));
             continue;
         }
         for star in &stars {
-            let names = vec![ImportedName { imported: Imported::Name(name.clone()), local: Some(local.clone()) }];
+            let names =
+                vec![ImportedName { imported: Imported::Name(name.clone()), local: Some(local.clone()) }];
             let (form, at) = (ImportForm::Static, 0);
             let import =
                 Import { from: star.clone(), form, names, types_only: true, within: None, either: false, at };

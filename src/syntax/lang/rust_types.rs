@@ -14,10 +14,12 @@ use super::rust::{Field, Kind};
 const NESTED_MAX: usize = 16;
 
 /// Types through which the methods of what they hold are called.
-const SEEN_THROUGH: &[&str] = &["Arc", "Box", "Cow", "MutexGuard", "Pin", "Rc", "RwLockReadGuard", "RwLockWriteGuard"];
+const SEEN_THROUGH: &[&str] =
+    &["Arc", "Box", "Cow", "MutexGuard", "Pin", "Rc", "RwLockReadGuard", "RwLockWriteGuard"];
 
 /// Types whose methods are those of the standard library.
-const BUILT_IN: &[&str] = &["HashMap", "HashSet", "BTreeMap", "BTreeSet", "Option", "Result", "String", "Vec", "VecDeque"];
+const BUILT_IN: &[&str] =
+    &["HashMap", "HashSet", "BTreeMap", "BTreeSet", "Option", "Result", "String", "Vec", "VecDeque"];
 
 fn range(node: Node<'_>) -> Range<u32> {
     offset(node.start_byte())..offset(node.end_byte())
@@ -371,9 +373,10 @@ pub(super) fn bound(walk: &mut Walk<'_>, node: Node<'_>, kind: Kind) {
         all.map(|all| offset(node.end_byte()).min(all.end)..all.end)
     };
     let (pattern, scope) = match kind {
-        Kind::Let => {
-            (walk.field(node, Field::Pattern as u8), around(walk, &[Kind::Block, Kind::Closure, Kind::Function]))
-        }
+        Kind::Let => (
+            walk.field(node, Field::Pattern as u8),
+            around(walk, &[Kind::Block, Kind::Closure, Kind::Function]),
+        ),
         Kind::LetCondition => {
             let scope = around(walk, &[Kind::If, Kind::While, Kind::MatchArm, Kind::Block]);
             (walk.field(node, Field::Pattern as u8), scope)
@@ -419,7 +422,10 @@ fn pattern_names(walk: &mut Walk<'_>, pattern: Node<'_>, scope: &Range<u32>, see
             Some(Kind::Call | Kind::Block | Kind::StringLiteral) => {}
             _ if depth < NESTED_MAX => {
                 // `mut x` and `ref x` have the value too; parts of it have not.
-                if !matches!(node.kind(), "mut_pattern" | "ref_pattern" | "match_pattern" | "closure_parameters") {
+                if !matches!(
+                    node.kind(),
+                    "mut_pattern" | "ref_pattern" | "match_pattern" | "closure_parameters"
+                ) {
                     alone = None;
                 }
                 let condition = node.child_by_field_name("condition");

@@ -4,8 +4,10 @@ mod cache;
 mod calls;
 mod canon;
 mod fixture;
+mod go;
 mod hostile;
 mod modules;
+mod rust;
 mod vectors;
 
 use std::fs;
