@@ -21,6 +21,9 @@ pub(super) enum Graph {
     /// Show how much of the repository is indexed
     #[command(after_help = "Example:\n  provost graph status")]
     Status,
+    /// Show what is known of each language: what is exact, what is guessed, what is not known
+    #[command(after_help = "Examples:\n  provost graph languages\n  provost graph languages --json")]
+    Languages,
 }
 
 /// A symbol.
@@ -43,7 +46,25 @@ pub(super) fn graph(here: &RepoContext, it: Graph) -> Result<u8, CliError> {
             tell(here, &calls, "it calls nothing")
         }
         Graph::Status => status(here),
+        Graph::Languages => languages(here),
     }
+}
+
+fn languages(here: &RepoContext) -> Result<u8, CliError> {
+    let all = provost_view::languages();
+    if here.json {
+        out::json(&all)?;
+        return Ok(DONE);
+    }
+    for it in &all.languages {
+        out::line(format!("{} ({})", it.name, it.suffixes.join(" ")))?;
+        for (word, says) in [("exact", it.exact), ("guessed", it.guessed), ("not known", it.unknown)] {
+            out::line(format!("  {word:<10} {says}"))?;
+        }
+    }
+    out::line(all.others)?;
+    out::line(all.index)?;
+    Ok(DONE)
 }
 
 fn tell(here: &RepoContext, calls: &wire::Calls, none: &str) -> Result<u8, CliError> {
@@ -52,7 +73,8 @@ fn tell(here: &RepoContext, calls: &wire::Calls, none: &str) -> Result<u8, CliEr
         return Ok(DONE);
     }
     for symbol in &calls.symbols {
-        out::line(out::plain(symbol))?;
+        let mark = if calls.guessed.contains(symbol) { "  (guess)" } else { "" };
+        out::line(format!("{}{mark}", out::plain(symbol)))?;
     }
     if calls.symbols.is_empty() {
         out::note(none);

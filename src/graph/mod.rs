@@ -3,7 +3,7 @@
 //! The caller adds files as [`Outline`]s, one at a time and in any order. The graph follows imports from file to
 //! file; a call that it cannot follow is `?:name`, as in wit. Promises: the same files give the same graph in any
 //! order; the cost of a change depends on its dependants, never on the whole; the graph opens no file.
-//! A guess (the one method of its name) is an edge like any other, since a superfluous warning costs less than a
+//! A guess (the one method of its name) is an edge that says so ([`FoundBy`]) and counts like any other, since a superfluous warning costs less than a
 //! missing one. `index` reads the files, and notices their changes.
 #![forbid(unsafe_code)]
 
@@ -25,7 +25,7 @@ pub use outline::Outline;
 use provost_base::RepoPath;
 use provost_base::limits::{GRAPH_BYTES_MAX, GRAPH_FILES_MAX};
 pub use queries::{LookupResult, Size};
-use resolve::Resolver;
+use resolve::{Resolved, Resolver};
 pub use scip::{Document, Index as ScipIndex, NoIndex, Occurrence, Unit, read as read_scip};
 
 /// The call graph of a repository.
@@ -37,6 +37,8 @@ pub struct Graph {
     waiting: BTreeMap<Arc<str>, BTreeSet<u32>>,
     /// Files whose edges depend on what another file shows.
     dependants: BTreeMap<u32, BTreeSet<u32>>,
+    /// Files whose edges depend on which files define or add something, by its key.
+    asking: BTreeMap<Box<str>, BTreeSet<u32>>,
     /// Files whose imports have to be followed again, and those whose calls have to be.
     unlinked: BTreeSet<u32>,
     unresolved: BTreeSet<u32>,
@@ -56,6 +58,11 @@ struct Files {
     slots: Vec<Option<File>>,
     free: Vec<u32>,
     by_path: BTreeMap<RepoPath, u32>,
+    /// Those of languages in which a folder is one module, by folder.
+    by_folder: BTreeMap<Box<str>, BTreeSet<u32>>,
+    /// Those that add to a type that another file defines, by the name of the type; where a folder is one module, those that
+    /// define a name, by folder and name.
+    adding: BTreeMap<Box<str>, BTreeSet<u32>>,
 }
 
 #[derive(Debug)]
@@ -67,6 +74,8 @@ struct File {
     keys: Vec<Arc<str>>,
     edges: Vec<Edge>,
     deps: Vec<u32>,
+    /// Keys under which it was asked what other files define or add.
+    asked: Vec<Box<str>>,
 }
 
 /// A call of one symbol by another.
@@ -74,8 +83,18 @@ struct File {
 struct Edge {
     caller: u32,
     target: Target,
-    /// Whether the target was found by its name alone.
-    guess: bool,
+    found: FoundBy,
+}
+
+/// How the target of a call was found. Of two ways the surer one goes first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum FoundBy {
+    /// By the language's own rules for scopes, imports and written types.
+    Rules,
+    /// By a `.scip` index.
+    Index,
+    /// By its name alone, or as one of several that it may be.
+    Guess,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -130,10 +149,49 @@ impl Files {
             self.slots.push(None);
             u32::try_from(self.slots.len() - 1).expect("there are fewer files than limits allow")
         });
+        if let Some(folder) = folder_as_module(&path) {
+            self.by_folder.entry(folder.into()).or_default().insert(number);
+        }
         self.slots[number as usize] = Some(file);
         self.by_path.insert(path, number);
         number
     }
+
+    /// The files of a folder, in the order of their names, where folders are modules.
+    fn in_folder(&self, folder: &str) -> Vec<u32> {
+        let mut found: Vec<u32> = self.by_folder.get(folder).into_iter().flatten().copied().collect();
+        found.sort_by_key(|file| self.path(*file));
+        found
+    }
+
+    /// Notes, or forgets, under which keys a file defines or adds something.
+    fn adds(&mut self, number: u32, keys: &BTreeSet<Box<str>>, is_there: bool) {
+        for name in keys {
+            let all = self.adding.entry(name.clone()).or_default();
+            if is_there {
+                all.insert(number);
+            } else {
+                all.remove(&number);
+                if all.is_empty() {
+                    self.adding.remove(name);
+                }
+            }
+        }
+    }
+}
+
+/// Under which keys a file defines or adds something for others.
+fn added_keys(path: &RepoPath, outline: &Outline) -> BTreeSet<Box<str>> {
+    match folder_as_module(path) {
+        Some(folder) => outline.tops().map(|name| modules::key_of(folder, name).into()).collect(),
+        None => outline.adds(),
+    }
+}
+
+/// The folder of a file, where it is one module with the others there.
+fn folder_as_module(path: &RepoPath) -> Option<&str> {
+    let rules = rules_at(path.as_str())?;
+    rules.folder_is_module.then(|| modules::folder_of(path.as_str()))
 }
 
 impl Graph {
@@ -169,14 +227,25 @@ impl Graph {
 
     fn add(&mut self, path: &RepoPath, outline: Arc<Outline>) {
         let links = vec![None; outline.specs.len()].into();
-        let (keys, edges, deps) = (Vec::new(), Vec::new(), Vec::new());
-        let number = self.files.add(File { path: path.clone(), outline, links, keys, edges, deps });
+        let (keys, edges, deps, asked) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let adds = added_keys(path, &outline);
+        let number = self.files.add(File { path: path.clone(), outline, links, keys, edges, deps, asked });
         self.unlinked.insert(number);
+        self.files.adds(number, &adds, true);
+        self.look_again_at(&adds);
         self.wake(path.as_str());
+    }
+
+    /// Files that have asked for these keys look again.
+    fn look_again_at<'k>(&mut self, keys: impl IntoIterator<Item = &'k Box<str>>) {
+        for name in keys {
+            self.unresolved.extend(self.asking.get(name).into_iter().flatten());
+        }
     }
 
     fn replace(&mut self, number: u32, outline: Arc<Outline>) {
         let Some(file) = self.files.get_mut(number) else { return };
+        let adds = [added_keys(&file.path, &file.outline), added_keys(&file.path, &outline)];
         let same = file.outline.shows_the_same(&outline);
         if *file.outline == *outline {
             return;
@@ -193,6 +262,10 @@ impl Graph {
         } else {
             self.unlinked.insert(number);
             self.forget_edges_into(number);
+            let [before, now] = adds;
+            self.files.adds(number, &before, false);
+            self.files.adds(number, &now, true);
+            self.look_again_at(before.symmetric_difference(&now));
         }
     }
 
@@ -208,6 +281,15 @@ impl Graph {
             self.unsubscribe(key, number);
         }
         self.let_go(number, &file.deps);
+        self.ask_no_more(number, &file.asked);
+        if let Some(folder) = folder_as_module(path)
+            && let Some(all) = self.files.by_folder.get_mut(folder)
+        {
+            all.remove(&number);
+        }
+        let adds = added_keys(path, &file.outline);
+        self.files.adds(number, &adds, false);
+        self.look_again_at(&adds);
         self.dependants.remove(&number);
         self.unlinked.remove(&number);
         self.unresolved.remove(&number);
@@ -290,6 +372,17 @@ impl Graph {
         }
     }
 
+    fn ask_no_more(&mut self, number: u32, asked: &[Box<str>]) {
+        for name in asked {
+            if let Some(all) = self.asking.get_mut(name) {
+                all.remove(&number);
+                if all.is_empty() {
+                    self.asking.remove(name);
+                }
+            }
+        }
+    }
+
     /// Whether everything that came in has been followed.
     pub fn is_settled(&self) -> bool {
         self.unlinked.is_empty() && self.unresolved.is_empty()
@@ -320,7 +413,11 @@ impl Graph {
             .map(|spec| {
                 let tries = (rules.tries)(file.outline.word(*spec), path, &self.files, &self.settings);
                 keys.extend(tries.keys);
-                tries.paths.iter().find_map(|path| self.files.at(path)).filter(|found| *found != number)
+                tries
+                    .paths
+                    .iter()
+                    .find_map(|path| self.files.at(path))
+                    .filter(|found| *found != number || rules.names_itself)
             })
             .collect();
         let keys: Vec<Arc<str>> = keys.iter().map(|key| self.key(key)).collect();
@@ -348,7 +445,7 @@ impl Graph {
 
     fn resolve(&mut self, number: u32) {
         let Some(file) = self.files.get(number) else { return };
-        let (mut edges, mut deps) = Resolver::new(&self.files, number, &file.outline).run();
+        let Resolved { mut edges, mut deps, asked } = Resolver::new(&self.files, number, &file.outline).run();
         if let Some(told) = self.told.get(&file.path) {
             self.add_told(number, told, &mut edges, &mut deps);
         }
@@ -356,9 +453,14 @@ impl Graph {
         self.edges = self.edges - file.edges.len() + edges.len();
         edges.shrink_to_fit();
         file.edges = edges;
+        let asked_before = std::mem::replace(&mut file.asked, asked.clone());
         let before = std::mem::replace(&mut file.deps, deps.clone());
         let gone: Vec<u32> = before.into_iter().filter(|dep| deps.binary_search(dep).is_err()).collect();
         self.let_go(number, &gone);
+        self.ask_no_more(number, &asked_before);
+        for name in asked {
+            self.asking.entry(name).or_default().insert(number);
+        }
         for dep in deps {
             self.dependants.entry(dep).or_default().insert(number);
         }
@@ -386,12 +488,12 @@ impl Graph {
                         .outline(file)
                         .is_some_and(|it| it.word(it.nodes[node as usize].name) == name),
                 };
-                let weaker = edge.guess || matches!(edge.target, Target::Unknown(_));
+                let weaker = edge.found == FoundBy::Guess || matches!(edge.target, Target::Unknown(_));
                 !(edge.caller == caller && weaker && same_name)
             });
             let target = Target::Symbol { file, node };
             if !edges.iter().any(|edge| (edge.caller, edge.target) == (caller, target)) {
-                edges.push(Edge { caller, target, guess: false });
+                edges.push(Edge { caller, target, found: FoundBy::Index });
             }
         }
     }

@@ -16,6 +16,9 @@ pub(super) struct Tries {
 /// The keys of a file.
 pub(super) fn keys_of(path: &str) -> Vec<String> {
     let Some(rules) = rules_at(path) else { return vec![path.to_owned()] };
+    if rules.folder_is_module {
+        return vec![folder_of(path).to_owned()];
+    }
     let stem = rules.stem(path);
     let mut keys = vec![stem.to_owned()];
     let (folder, name) = stem.rsplit_once('/').unwrap_or(("", stem));
@@ -23,6 +26,11 @@ pub(super) fn keys_of(path: &str) -> Vec<String> {
         keys.push(folder.to_owned());
     }
     keys
+}
+
+/// Under which the files of a folder that is one module are known to define a name: no path has the colon.
+pub(super) fn key_of(folder: &str, name: &str) -> String {
+    format!("{folder}:{name}")
 }
 
 /// The folder that a path is in.

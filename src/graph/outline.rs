@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::interned_names::{InternedNames, NameId, Writer};
 use super::lang::{Rules, rules};
 use provost_syntax::{
-    Call, Callee, Export, Exported, Form, Import, Imported, Kind, Language, Reading, Receiver, Unread,
+    Call, Callee, ELSEWHERE, Export, Exported, Form, Import, Imported, Kind, Language, Reading, Receiver,
+    Unread,
 };
 
 /// A file, as far as others can call what is in it and it calls what is in others. Made of a [`Reading`], without the
@@ -197,6 +198,43 @@ impl Outline {
         let from = self.nodes.partition_point(|it| *self.word(it.path) < *before);
         let many = self.nodes[from..].iter().take_while(|it| self.word(it.path).starts_with(&before)).count();
         (from..from + many).map(number)
+    }
+
+    /// The types of other files to which this one adds members, by name, where its language allows that.
+    pub(super) fn adds(&self) -> BTreeSet<Box<str>> {
+        if self.rules().added.is_none() {
+            return BTreeSet::new();
+        }
+        let mut found: BTreeSet<&str> = BTreeSet::new();
+        for node in &*self.nodes {
+            let path = self.word(node.path);
+            let first = path.split('.').next().unwrap_or(path);
+            let from_elsewhere = |of: u32| {
+                self.nodes[of as usize].bases.iter().any(|base| self.word(*base).starts_with(ELSEWHERE))
+            };
+            if first != path && self.node(first).is_none_or(from_elsewhere) {
+                found.insert(first);
+            }
+        }
+        found.into_iter().map(Into::into).collect()
+    }
+
+    /// The paths of what is in no other symbol.
+    pub(super) fn tops(&self) -> impl Iterator<Item = &str> {
+        self.nodes.iter().filter(|node| node.parent.is_none()).map(|node| self.word(node.path))
+    }
+
+    /// A member that a type has in this file: its own, or one that something it implements brings.
+    pub(super) fn member_of_type(&self, of: &str, name: &str) -> Option<u32> {
+        let whole = format!("{of}.{name}");
+        if let Some(node) = self.node(&whole) {
+            return Some(node);
+        }
+        let before = format!("{of}.");
+        let from = self.nodes.partition_point(|it| *self.word(it.path) < *before);
+        let mut inside = self.nodes[from..].iter().take_while(|it| self.word(it.path).starts_with(&before));
+        let is_it = |it: &Node| self.word(it.name) == name && it.kind.is_callable();
+        inside.position(is_it).map(|at| number(from + at))
     }
 
     /// What a name stands for when people use it: a whole path, else the end of one, where code goes before
@@ -439,6 +477,11 @@ impl<'a> Maker<'a> {
                 (None, Some(of)) => CalleeKind::Above(of),
             },
             Receiver::Path(path) => self.way_along(call, path, found),
+            Receiver::Within(path) => match found.filter(|found| !self.is_imported(*found)) {
+                Some(found) => CalleeKind::Here(found),
+                None if path.is_empty() => CalleeKind::Bare,
+                None => CalleeKind::Path { path: self.words.word(path), guess: None },
+            },
             Receiver::Instance(class) => CalleeKind::Instance(self.words.word(class)),
             Receiver::BuiltIn | Receiver::Several | Receiver::Local => CalleeKind::Nowhere,
             Receiver::Other => CalleeKind::Other { guess: found },

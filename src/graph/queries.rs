@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::outline::Gap;
-use super::{Edge, File, Graph, Target};
+use super::{Edge, File, FoundBy, Graph, Target};
 use provost_base::limits::{CALLERS_MAX, GRAPH_CANDIDATES_MAX};
 use provost_base::{RepoPath, SymbolPath};
 
@@ -80,8 +80,14 @@ impl Graph {
     /// that make instances. The file `?` stands for what was not found: who calls something of that name. One
     /// more than [`CALLERS_MAX`] at most, which shows that there are more.
     pub fn callers(&self, of: &SymbolPath) -> Vec<SymbolPath> {
+        self.callers_found(of).into_iter().map(|(caller, _)| caller).collect()
+    }
+
+    /// The same, each with how it was found that it calls the symbol.
+    pub fn callers_found(&self, of: &SymbolPath) -> Vec<(SymbolPath, FoundBy)> {
         if of.file().as_str() == UNKNOWN {
-            return self.unresolved_callers(of.symbol());
+            let found = self.unresolved_callers(of.symbol());
+            return found.into_iter().map(|caller| (caller, FoundBy::Rules)).collect();
         }
         let Some((number, file)) = self.file(of.file()) else { return Vec::new() };
         let (asked, mut inside) = self.meant(file, of.symbol());
@@ -94,7 +100,7 @@ impl Graph {
         }
         let is_inner =
             |from: u32, caller: u32| from == number && inside.contains(&caller) && !asked.contains(&caller);
-        let mut found = BTreeSet::new();
+        let mut found: BTreeMap<SymbolPath, FoundBy> = BTreeMap::new();
         let dependants = self.dependants.get(&number).into_iter().flatten().copied();
         for from in dependants.chain([number]) {
             let Some(file) = self.files.get(from) else { continue };
@@ -102,7 +108,10 @@ impl Graph {
                 let meets = matches!(edge.target, Target::Symbol { file, node }
                     if file == number && (asked.contains(&node) || inside.contains(&node)));
                 if meets && !is_inner(from, edge.caller) {
-                    found.extend(name(file, edge.caller));
+                    if let Some(caller) = name(file, edge.caller) {
+                        let known = found.entry(caller).or_insert(edge.found);
+                        *known = edge.found.min(*known);
+                    }
                 }
             }
         }
@@ -112,13 +121,29 @@ impl Graph {
     /// The symbols that a symbol, or one inside of it, calls, in the order of first calls. What was
     /// not found is `?:name`.
     pub fn callees(&self, of: &SymbolPath) -> Vec<SymbolPath> {
+        self.callees_found(of).into_iter().map(|(callee, _)| callee).collect()
+    }
+
+    /// The same, each with how it was found.
+    pub fn callees_found(&self, of: &SymbolPath) -> Vec<(SymbolPath, FoundBy)> {
         let Some((_, file)) = self.file(of.file()) else { return Vec::new() };
         let (asked, inside) = self.meant(file, of.symbol());
-        let mut seen = BTreeSet::new();
+        let mut places: BTreeMap<SymbolPath, usize> = BTreeMap::new();
+        let mut found: Vec<(SymbolPath, FoundBy)> = Vec::new();
         let of_them =
             file.edges.iter().filter(|it| asked.contains(&it.caller) || inside.contains(&it.caller));
-        let called = of_them.filter_map(|edge| self.target(file, edge.target));
-        called.filter(|callee| seen.insert(callee.clone())).take(CALLERS_MAX + 1).collect()
+        for edge in of_them {
+            let Some(callee) = self.target(file, edge.target) else { continue };
+            match places.get(&callee) {
+                Some(at) => found[*at].1 = edge.found.min(found[*at].1),
+                None if found.len() > CALLERS_MAX => break,
+                None => {
+                    places.insert(callee.clone(), found.len());
+                    found.push((callee, edge.found));
+                }
+            }
+        }
+        found
     }
 
     /// The symbols that some symbols of a file, or ones inside of them, call, in the order of first calls.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::outline::{Binding, CalleeKind, Offered, Outline, Take, Use};
-use super::{Edge, Files, Target};
+use super::{Edge, Files, FoundBy, Target};
 use provost_base::limits::{RESOLVE_DEPTH_MAX, RESOLVE_STEPS_MAX};
 use provost_syntax::Kind;
 
@@ -28,6 +28,15 @@ enum Along {
     Unknown,
 }
 
+/// The calls of one file, and that on which they depend.
+pub(super) struct Resolved {
+    pub(super) edges: Vec<Edge>,
+    /// Other files that were looked at.
+    pub(super) deps: Vec<u32>,
+    /// Keys under which it was asked what other files define or add.
+    pub(super) asked: Vec<Box<str>>,
+}
+
 /// Finds out about the calls of one file.
 pub(super) struct Resolver<'g> {
     pub(super) files: &'g Files,
@@ -42,29 +51,43 @@ pub(super) struct Resolver<'g> {
     alternatives: usize,
     /// Modules whose stars were gone through for one name, with the names that were looked for in each.
     pub(super) open: BTreeSet<(u32, String)>,
+    /// Keys under which it was asked what other files define or add.
+    asked: BTreeSet<Box<str>>,
     /// Members of imported classes by name, where only one has the name. Made when first asked for.
     imported: Option<BTreeMap<&'g str, Option<(u32, u32)>>>,
 }
 
 impl<'g> Resolver<'g> {
     pub(super) fn new(files: &'g Files, at: u32, outline: &'g Outline) -> Self {
-        let (deps, open) = (BTreeSet::new(), BTreeSet::new());
-        Self { files, at, outline, deps, steps_left: 0, which: 0, alternatives: 1, open, imported: None }
+        let (deps, open, asked) = Default::default();
+        Self {
+            files,
+            at,
+            outline,
+            deps,
+            steps_left: 0,
+            which: 0,
+            alternatives: 1,
+            open,
+            asked,
+            imported: None,
+        }
     }
 
-    /// All edges of the file, and the other files on which they depend.
-    pub(super) fn run(mut self) -> (Vec<Edge>, Vec<u32>) {
+    /// All edges of the file, and that on which they depend.
+    pub(super) fn run(mut self) -> Resolved {
         let mut seen = BTreeSet::new();
         let mut edges = Vec::new();
         for one in &*self.outline.uses {
             for (target, guess) in self.targets(one) {
                 if seen.insert((one.caller, target)) {
-                    edges.push(Edge { caller: one.caller, target, guess });
+                    let found = if guess { FoundBy::Guess } else { FoundBy::Rules };
+                    edges.push(Edge { caller: one.caller, target, found });
                 }
             }
         }
         self.deps.remove(&self.at);
-        (edges, self.deps.into_iter().collect())
+        Resolved { edges, deps: self.deps.into_iter().collect(), asked: self.asked.into_iter().collect() }
     }
 
     /// The targets of a call; where one of several imports counts, the target by each of them, as guesses.
@@ -116,6 +139,10 @@ impl<'g> Resolver<'g> {
             CalleeKind::Instance(class) => {
                 let class = self.outline.word(class);
                 let class = self.class(self.at, self.outline, Some(one.caller), class, 0);
+                if self.outline.language.has_typed_members() && class.is_some_and(|it| self.gives_unknown(it))
+                {
+                    return self.guess_of(one, class, None);
+                }
                 let found = class.and_then(|class| self.member(class, name, 0));
                 let is_open = match found.or(class) {
                     // What an interface declares, some class has the code of.
@@ -219,11 +246,29 @@ impl<'g> Resolver<'g> {
             }
             match path[..end].rfind('.') {
                 Some(dot) => end = dot,
-                None => return Along::Unknown,
+                None => return self.along_stars(path),
             }
         };
         let Some(mut value) = self.bound(self.at, binding, 0) else { return Along::Outside };
         for name in rest.split('.').filter(|name| !name.is_empty()) {
+            match self.member(value, name, 0) {
+                Some(inner) => value = inner,
+                None => return Along::Instance(value),
+            }
+        }
+        Along::Found(value)
+    }
+
+    /// A path whose first name no import has, and maybe a star.
+    fn along_stars(&mut self, path: &str) -> Along {
+        let mut names = path.split('.');
+        let first = names.next().unwrap_or(path);
+        let rules = self.outline.rules();
+        if !(rules.stars_bind && rules.folder_is_module) {
+            return Along::Unknown;
+        }
+        let Some(mut value) = self.through_stars(self.at, first, 0) else { return Along::Unknown };
+        for name in names {
             match self.member(value, name, 0) {
                 Some(inner) => value = inner,
                 None => return Along::Instance(value),
@@ -247,7 +292,7 @@ impl<'g> Resolver<'g> {
     }
 
     /// The thing that an import of a file stands for.
-    fn bound(&mut self, file: u32, binding: &Binding, depth: u32) -> Option<Value> {
+    pub(super) fn bound(&mut self, file: u32, binding: &Binding, depth: u32) -> Option<Value> {
         let depth = self.step(depth)?;
         let outline = self.files.outline(file)?;
         let module = self.files.link(file, binding.spec);
@@ -326,7 +371,11 @@ impl<'g> Resolver<'g> {
             Value::Module(file) => self.export(file, name, depth),
             Value::Symbol { file, node } => {
                 let outline = self.outline_of(file)?;
-                if let Some(node) = outline.node(&format!("{}.{name}", outline.path(node))) {
+                let it = &outline.nodes[node as usize];
+                // What is within a function is no member of what it gives back.
+                let gives = it.kind.is_callable() && it.instance.is_some();
+                if let Some(node) = outline.node(&format!("{}.{name}", outline.path(node))).filter(|_| !gives)
+                {
                     return Some(Value::Symbol { file, node });
                 }
                 if let Some(class) = self.instance(of) {
@@ -334,9 +383,41 @@ impl<'g> Resolver<'g> {
                     let class = self.class(file, outline, around, class, depth)?;
                     return if class == of { None } else { self.member(class, name, depth) };
                 }
-                self.above(file, node, name, depth)
+                self.above(file, node, name, depth).or_else(|| self.added(file, node, name, depth))
             }
         }
+    }
+
+    /// A member that another file adds to a type.
+    fn added(&mut self, file: u32, node: u32, name: &str, depth: u32) -> Option<Value> {
+        let outline = self.files.outline(file)?;
+        let (added, it) = (outline.rules().added?, &outline.nodes[node as usize]);
+        let may_be = it.parent.is_none() && it.kind.has_members();
+        if may_be { added(self, (file, node), name, depth) } else { None }
+    }
+
+    /// The files that define something, or add to it, under a key.
+    pub(super) fn adding(&mut self, key: &str) -> Vec<u32> {
+        self.asked.insert(key.into());
+        self.files.adding.get(key).into_iter().flatten().copied().collect()
+    }
+
+    /// One of several things that a name may stand for: each of them counts, as a guess.
+    pub(super) fn one_of(&mut self, all: &[(u32, u32)]) -> Option<Value> {
+        self.alternatives = self.alternatives.max(all.len());
+        let (file, node) = *all.get(self.which).or(all.last())?;
+        self.deps.insert(file);
+        Some(Value::Symbol { file, node })
+    }
+
+    /// The file from which calls are looked at.
+    pub(super) fn asking(&self) -> u32 {
+        self.at
+    }
+
+    /// Notes that edges depend on a file.
+    pub(super) fn depends_on(&mut self, file: u32) {
+        self.deps.insert(file);
     }
 
     /// The name of the class whose instance a value is; empty for types of the language's own.
@@ -358,6 +439,14 @@ impl<'g> Resolver<'g> {
         let mut names = name.split('.');
         let first = self.in_file(file, outline, around, names.next()?, depth)?;
         names.try_fold(first, |of, name| self.member(of, name, depth))
+    }
+
+    /// Whether a value is that of a function that does not say what it gives back.
+    fn gives_unknown(&self, value: Value) -> bool {
+        let Value::Symbol { file, node } = value else { return false };
+        let Some(outline) = self.files.outline(file) else { return true };
+        let node = &outline.nodes[node as usize];
+        node.kind.is_callable() && node.instance.is_none()
     }
 
     /// Whether the member of an instance may be another one than what its type shows: that of an interface, or of
@@ -394,7 +483,11 @@ impl<'g> Resolver<'g> {
     ) -> Option<Value> {
         let began = around;
         while let Some(node) = around {
-            if let Some(node) = outline.node(&format!("{}.{name}", outline.path(node))) {
+            // A type that is written is none of the fields beside it.
+            let it = &outline.nodes[node as usize];
+            let beside = it.kind.has_members() && it.kind != Kind::Namespace;
+            let opens = !(beside && outline.language.has_typed_members());
+            if let Some(node) = outline.node(&format!("{}.{name}", outline.path(node))).filter(|_| opens) {
                 return Some(Value::Symbol { file, node });
             }
             if let Some(binding) = outline.binding_within(node, name)

@@ -30,7 +30,7 @@ use indexed_files::{Found, IndexedFiles, Put};
 use keeper::Keeper;
 use provost_base::limits::{GRAPH_SETTLE_MAX, INDEX_NEWS_MAX};
 use provost_base::{RepoPath, SymbolPath};
-use provost_graph::{Graph, LookupResult, Size};
+use provost_graph::{FoundBy, Graph, LookupResult, Size};
 use provost_syntax::{Cache, Reading};
 use provost_system::folder_watch::FolderWatcher;
 use watch::Bell;
@@ -181,6 +181,16 @@ impl Index {
     /// What a symbol calls, one step away; `?:name` is what was not found.
     pub fn callees(&self, of: &SymbolPath) -> Vec<SymbolPath> {
         self.ask(|graph| graph.callees(of))
+    }
+
+    /// [`Graph::callers_found`].
+    pub fn callers_found(&self, of: &SymbolPath) -> Vec<(SymbolPath, FoundBy)> {
+        self.ask(|graph| graph.callers_found(of))
+    }
+
+    /// [`Graph::callees_found`].
+    pub fn callees_found(&self, of: &SymbolPath) -> Vec<(SymbolPath, FoundBy)> {
+        self.ask(|graph| graph.callees_found(of))
     }
 
     /// What some symbols of a file call, each asked for by its full path and a number.

@@ -244,6 +244,7 @@ fn unreadable(path: RepoPath, why: &str) -> Source {
 fn judged(path: RepoPath, reading: Arc<Reading>) -> Source {
     let why = reading.trouble.iter().find_map(|trouble| match trouble {
         Trouble::TooLarge { .. } => Some("it is larger than files are read"),
+        Trouble::Generated => Some("it says that a program has written it; change what it is written from"),
         Trouble::TooHard => Some("it takes more work than a file of its size may"),
         Trouble::TooSlow => Some("it takes too long to read; ask again in a moment"),
         _ => None,

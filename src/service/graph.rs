@@ -8,7 +8,7 @@ use super::Provost;
 use super::code::{Base, Source};
 use provost_base::limits::{CALLERS_MAX, GRAPH_CANDIDATES_MAX};
 use provost_base::{RepoPath, SymbolPath};
-use provost_graph::LookupResult;
+use provost_graph::{FoundBy, LookupResult};
 use provost_index::{Index, State};
 use provost_syntax::{Edge, Reading, Target, language_of};
 
@@ -46,6 +46,8 @@ pub struct Calls {
     pub of: Vec<SymbolPath>,
     /// The other ends of its calls.
     pub symbols: Vec<SymbolPath>,
+    /// Those among them that were found by their names alone.
+    pub guessed: Vec<SymbolPath>,
     /// How complete the index is at this moment.
     pub state: State,
 }
@@ -177,19 +179,23 @@ impl Provost {
 
 fn calls(index: &Index, symbol: &str, way: CallDirection) -> Result<Calls, GraphError> {
     let of = meant(index, symbol)?;
-    let mut symbols: Vec<SymbolPath> = Vec::new();
+    let mut found: Vec<(SymbolPath, FoundBy)> = Vec::new();
     for one in &of {
-        symbols.extend(match way {
-            CallDirection::Callers => index.callers(one),
-            CallDirection::Callees => index.callees(one),
+        found.extend(match way {
+            CallDirection::Callers => index.callers_found(one),
+            CallDirection::Callees => index.callees_found(one),
         });
     }
+    let is_sure = |(symbol, by): &(SymbolPath, FoundBy)| (*by != FoundBy::Guess).then(|| symbol.clone());
+    let sure: BTreeSet<SymbolPath> = found.iter().filter_map(is_sure).collect();
+    let mut symbols: Vec<SymbolPath> = found.into_iter().map(|(symbol, _)| symbol).collect();
     if of.len() > 1 {
         let mut seen = BTreeSet::new();
         symbols.retain(|it| seen.insert(it.clone()));
     }
     symbols.truncate(CALLERS_MAX);
-    Ok(Calls { of, symbols, state: index.state() })
+    let guessed = symbols.iter().filter(|it| !sure.contains(*it)).cloned().collect();
+    Ok(Calls { of, symbols, guessed, state: index.state() })
 }
 
 fn meant(index: &Index, symbol: &str) -> Result<Vec<SymbolPath>, GraphError> {

@@ -39,6 +39,9 @@ pub enum Receiver {
     Super,
     /// Names: `a` of `a.f()`, `a.b` of `a.b.f()`.
     Path(Box<str>),
+    /// Names that begin at the top of the file, whatever they mean where they are called: `a` of `self::a::f()`; empty for
+    /// the file itself.
+    Within(Box<str>),
     /// An instance of the class of this name, as far as the file shows: `s.f()` after `s = new S()`.
     Instance(Box<str>),
     /// A value of a type that the language brings: `[].f()`.
@@ -141,11 +144,13 @@ impl Reading {
                 }
                 .or_else(|| self.only_member(call.caller, name))
             }
+            Receiver::Within(path) if path.is_empty() => self.at_path(name).next(),
+            Receiver::Within(path) => self.member_of(self.at_path(path).next()?, name),
             Receiver::Instance(class) => {
                 let mut names = class.split('.');
                 let first = self.in_scope(call.caller, names.next()?)?;
-                let class = names.try_fold(first, |of, name| self.member_of(of, name))?;
-                self.member_of(class, name)
+                let class = names.try_fold(first, |of, name| self.member_of(self.value_of(of)?, name))?;
+                self.member_of(self.value_of(class)?, name)
             }
             Receiver::BuiltIn | Receiver::Several | Receiver::Local => None,
             Receiver::Other => self.only_member(call.caller, name),
@@ -223,6 +228,19 @@ impl Reading {
             waiting.extend(self.bases_here(of));
         }
         None
+    }
+
+    /// The type of what a symbol gives: of a field its type, of a function what it gives back; of a type itself.
+    fn value_of(&self, of: u32) -> Option<u32> {
+        let symbol = &self.symbols[of as usize];
+        if !self.language.has_typed_members() {
+            return Some(of);
+        }
+        match &symbol.instance {
+            Some(Receiver::Instance(class)) if !class.contains('.') => self.in_scope(symbol.parent, class),
+            Some(_) => None,
+            None => (!symbol.kind.is_callable()).then_some(of),
+        }
     }
 
     fn bases_here(&self, class: u32) -> Vec<u32> {

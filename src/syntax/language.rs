@@ -6,7 +6,10 @@ use std::sync::OnceLock;
 use tree_sitter::Parser;
 
 use super::canon::Role;
-use super::lang::{Dialect, ecma, python};
+use super::generated::Says;
+use super::known::Knowledge;
+use super::lang::{Dialect, ecma, go, python, rust};
+use super::{built_in, generated, known};
 
 /// A language that we read.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -19,14 +22,24 @@ pub enum Language {
     JavaScript,
     /// Python 3, stubs included.
     Python,
+    /// Rust.
+    Rust,
+    /// Go.
+    Go,
 }
 
-/// The row of a language: its suffixes, its grammar and its dialect.
+/// The row of a language: its suffixes, its grammar, its dialect, and what is peculiar to it.
 struct Row {
     language: Language,
     suffixes: &'static [&'static str],
     grammar: fn() -> tree_sitter::Language,
     dialect: &'static Dialect,
+    /// Members that its own types have, about whose callers nothing is guessed.
+    built_in: &'static [&'static str],
+    /// Whether each field, parameter and result has a type that is written.
+    typed: bool,
+    says_generated: Says,
+    known: Knowledge,
 }
 
 /// Every language, in the order of [`Language`].
@@ -36,24 +49,60 @@ const LANGUAGES: &[Row] = &[
         suffixes: &[".ts", ".mts", ".cts"],
         grammar: || tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into(),
         dialect: &ecma::DIALECT,
+        built_in: built_in::ECMA,
+        typed: false,
+        says_generated: generated::nothing,
+        known: known::ECMA,
     },
     Row {
         language: Language::Tsx,
         suffixes: &[".tsx"],
         grammar: || tree_sitter_typescript::LANGUAGE_TSX.into(),
         dialect: &ecma::DIALECT,
+        built_in: built_in::ECMA,
+        typed: false,
+        says_generated: generated::nothing,
+        known: known::ECMA,
     },
     Row {
         language: Language::JavaScript,
         suffixes: &[".js", ".jsx", ".mjs", ".cjs"],
         grammar: || tree_sitter_javascript::LANGUAGE.into(),
         dialect: &ecma::DIALECT,
+        built_in: built_in::ECMA,
+        typed: false,
+        says_generated: generated::nothing,
+        known: known::ECMA,
     },
     Row {
         language: Language::Python,
         suffixes: &[".py", ".pyi"],
         grammar: || tree_sitter_python::LANGUAGE.into(),
         dialect: &python::DIALECT,
+        built_in: built_in::PYTHON,
+        typed: false,
+        says_generated: generated::nothing,
+        known: known::PYTHON,
+    },
+    Row {
+        language: Language::Rust,
+        suffixes: &[".rs"],
+        grammar: || tree_sitter_rust::LANGUAGE.into(),
+        dialect: &rust::DIALECT,
+        built_in: built_in::RUST,
+        typed: true,
+        says_generated: generated::by_mark,
+        known: known::RUST,
+    },
+    Row {
+        language: Language::Go,
+        suffixes: &[".go"],
+        grammar: || tree_sitter_go::LANGUAGE.into(),
+        dialect: &go::DIALECT,
+        built_in: built_in::GO,
+        typed: true,
+        says_generated: generated::as_go_has_it,
+        known: known::GO,
     },
 ];
 
@@ -81,12 +130,39 @@ impl Language {
             Self::Tsx => "TSX",
             Self::JavaScript => "JavaScript",
             Self::Python => "Python",
+            Self::Rust => "Rust",
+            Self::Go => "Go",
         }
+    }
+
+    /// The ends of its files' names.
+    pub fn suffixes(self) -> &'static [&'static str] {
+        self.row().suffixes
     }
 
     /// The version of the interface between its grammar and tree-sitter.
     pub fn abi(self) -> usize {
         (self.row().grammar)().abi_version()
+    }
+
+    /// Whether types of the language itself have a member of this name.
+    pub fn has_built_in(self, member: &str) -> bool {
+        self.row().built_in.contains(&member)
+    }
+
+    /// Whether each field, parameter and result has a type that is written.
+    pub fn has_typed_members(self) -> bool {
+        self.row().typed
+    }
+
+    /// What is known of it.
+    pub fn knowledge(self) -> Knowledge {
+        self.row().known
+    }
+
+    /// How its files say that a program has written them.
+    pub(super) fn says_generated(self) -> Says {
+        self.row().says_generated
     }
 
     fn row(self) -> &'static Row {

@@ -268,7 +268,13 @@ fn settled(reading: &Reading, locals: &Sorted, call: &Call) -> Option<Receiver> 
         Receiver::None => local(reading, locals, call, &call.callee.name).map(|_| Receiver::Local),
         Receiver::Path(path) => match path.split_once('.') {
             Some(("this", field)) => Some(of_field(reading, locals, call, path, field)),
-            Some((first, _)) => local(reading, locals, call, first).map(|_| Receiver::Other),
+            Some((first, rest)) => local(reading, locals, call, first).map(|local| match &local.known.seen {
+                // The types of fields are written where they are.
+                Seen::Of(class) if reading.language.has_typed_members() => {
+                    Receiver::Instance(format!("{class}.{rest}").into())
+                }
+                _ => Receiver::Other,
+            }),
             None => match local(reading, locals, call, path) {
                 Some(local) => Some(local.known.seen.clone().receiver().unwrap_or(Receiver::Other)),
                 None => {

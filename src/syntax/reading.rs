@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use tree_sitter::{ParseOptions, ParseState, Parser, Tree};
 
+use super::generated::is_generated;
 use super::locals::{self, Locals};
 use super::walk::Walk;
 use super::{
@@ -83,6 +84,10 @@ pub fn read(language: Language, bytes: &[u8], patience: &ParseDeadline<'_>) -> R
     let mut facts = Facts::default();
     if bytes.len() > SOURCE_BYTES_MAX {
         facts.trouble.push(Trouble::TooLarge { bytes: bytes.len() as u64 });
+        return Reading::of(language, facts);
+    }
+    if is_generated(language.says_generated(), bytes) {
+        facts.trouble.push(Trouble::Generated);
         return Reading::of(language, facts);
     }
     let limit = Limit::new(patience);
@@ -272,6 +277,8 @@ impl Reading {
             self.trouble.iter().all(|it| matches!(it, Trouble::ParseErrors { .. } | Trouble::NotUtf8 { .. }));
         match &self.lost {
             _ if self.trouble.is_empty() => Unread::Nothing,
+            // It was left out on purpose, and is no gap in what people write.
+            _ if self.trouble == [Trouble::Generated] => Unread::Nothing,
             Some(names) if beside_errors => Unread::Beside(names),
             _ => Unread::Anything,
         }
@@ -300,7 +307,7 @@ impl Reading {
         });
         let calls = self.calls.iter().map(|call| {
             let before = match &call.callee.receiver {
-                Receiver::Path(path) | Receiver::Instance(path) => text(path),
+                Receiver::Path(path) | Receiver::Within(path) | Receiver::Instance(path) => text(path),
                 _ => 0,
             };
             text(&call.callee.name) + before

@@ -73,7 +73,8 @@ pub struct Symbol {
     /// Classes that a class extends, as they are written, without arguments: `Base`, `ns.Base`.
     pub bases: Box<[Box<str>]>,
     /// The receiver that a variable or a field is in a call of its members: an instance of a class, or a
-    /// value of a type that the language brings. None where the file does not show it.
+    /// value of a type that the language brings; where types are written, also what a function gives back. None
+    /// where the file does not show it.
     pub instance: Option<Receiver>,
 }
 

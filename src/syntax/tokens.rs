@@ -89,8 +89,9 @@ fn kind_of(cursor: &TreeCursor<'_>, node: Node<'_>, parent: &str, text: &str) ->
     }
     // In these, parts have names of their own: a type `number` has a leaf of that kind.
     match kind {
-        "regex" | "string_content" => return Some(TokenKind::Text),
-        "type_identifier" | "predefined_type" => return Some(TokenKind::Type),
+        "regex" | "string_content" | "char_literal" | "rune_literal" => return Some(TokenKind::Text),
+        "interpreted_string_literal_content" | "raw_string_literal_content" => return Some(TokenKind::Text),
+        "type_identifier" | "predefined_type" | "primitive_type" => return Some(TokenKind::Type),
         _ => {}
     }
     if node.child_count() > 0 {
@@ -100,7 +101,10 @@ fn kind_of(cursor: &TreeCursor<'_>, node: Node<'_>, parent: &str, text: &str) ->
         "string_start" | "string_end" | "string_fragment" | "escape_sequence" => Some(TokenKind::Text),
         "`" | "\"" | "'" => Some(TokenKind::Text),
         "number" | "integer" | "float" => Some(TokenKind::Number),
-        "this" | "super" | "true" | "false" | "null" | "undefined" | "none" => Some(TokenKind::Word),
+        "integer_literal" | "float_literal" | "int_literal" | "imaginary_literal" => Some(TokenKind::Number),
+        "this" | "self" | "crate" | "nil" | "super" | "true" | "false" | "null" | "undefined" | "none" => {
+            Some(TokenKind::Word)
+        }
         _ if node.is_named() => is_a_name(cursor, parent).then_some(TokenKind::Name),
         _ => {
             let written = text.get(node.byte_range()).unwrap_or_default();

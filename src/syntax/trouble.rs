@@ -11,6 +11,8 @@ pub enum Trouble {
         /// The length of the file, in bytes.
         bytes: u64,
     },
+    /// Says of itself that a program has written it; nothing was read.
+    Generated,
     /// Took longer than [`SOURCE_READ_MS_MAX`](provost_base::limits::SOURCE_READ_MS_MAX); what was found
     /// until then is kept.
     TooHard,

@@ -12,6 +12,7 @@ use tree_sitter::{Node, Tree};
 use super::canon::Scribe;
 use super::language::Table;
 use super::locals::Seen;
+use super::notes::Notes;
 use super::reading::{Facts, Limit, offset};
 use super::{
     Call, Callee, Export, Exported, Form, Import, Kind, Language, Receiver, Signature, Symbol, Trouble,
@@ -53,11 +54,13 @@ impl Above {
 }
 
 /// Decorators that were met and wait for what they decorate.
-struct Decorators {
-    depth: usize,
-    start: usize,
-    first_call: usize,
-    note: Note,
+pub(super) struct Decorators {
+    pub(super) depth: usize,
+    pub(super) start: usize,
+    /// Where the last of them ends.
+    pub(super) end: usize,
+    pub(super) first_call: usize,
+    pub(super) note: Note,
 }
 
 /// The effect of decorators on a function.
@@ -115,7 +118,8 @@ pub(super) struct Walk<'a> {
     scopes: Vec<(usize, Scope)>,
     /// Functions, classes and calls that were recorded together with the name whose value they are.
     claimed: HashSet<usize>,
-    decorators: Option<Decorators>,
+    pub(super) decorators: Option<Decorators>,
+    pub(super) notes: Notes,
     /// Symbols that belong to another one by name, wherever they are: `X.prototype.f = …`.
     adopted: Vec<(u32, Box<str>)>,
     errors: Option<(u32, u32)>,
@@ -139,6 +143,7 @@ impl<'a> Walk<'a> {
             scopes: Vec::new(),
             claimed: HashSet::new(),
             decorators: None,
+            notes: Notes::default(),
             adopted: Vec::new(),
             errors: None,
             error_end: 0,
@@ -337,7 +342,7 @@ impl<'a> Walk<'a> {
             bases: Box::default(),
             instance: None,
         });
-        if matches!(found.kind, Kind::Variable | Kind::Field) {
+        if found.typed || matches!(found.kind, Kind::Variable | Kind::Field) {
             self.facts.locals.value(at, found.seen, found.typed);
         }
         // Outside functions nothing calls a decorator but what it decorates.
@@ -460,6 +465,7 @@ impl<'a> Walk<'a> {
                 self.decorators = Some(Decorators {
                     depth,
                     start: node.start_byte(),
+                    end: node.end_byte(),
                     first_call: self.facts.calls.len(),
                     note,
                 });

@@ -17,6 +17,9 @@ pub struct Calls {
     pub of: Vec<String>,
     /// Its callers, or what it calls; `?:name` was not found in the repository.
     pub symbols: Vec<String>,
+    /// Those among them that are guesses: found by their names alone, or one of several that it may be.
+    #[serde(default)]
+    pub guessed: Vec<String>,
     /// Whether all files are known.
     pub complete: bool,
     /// Why not, a sentence for each cause; empty when `complete`.

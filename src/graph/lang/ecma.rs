@@ -20,6 +20,9 @@ pub(super) const RULES: Rules = Rules {
     through_stars,
     is_in_star: |_, _| true,
     stars_bind: false,
+    folder_is_module: false,
+    names_itself: false,
+    added: None,
     whole: Some(WHOLE),
     default: Some(DEFAULT),
     // A call of `super` runs a constructor that a class without one of its own has nevertheless.

@@ -4,7 +4,10 @@
 
 mod ecma;
 mod ecma_settings;
+mod go;
 mod python;
+mod rust;
+mod rust_settings;
 
 use super::Files;
 use super::modules::Tries;
@@ -34,6 +37,12 @@ pub(super) struct Rules {
     pub(super) is_in_star: fn(&Outline, &str) -> bool,
     /// Whether a star makes names known in the file where it stands; otherwise it only passes them on.
     pub(super) stars_bind: bool,
+    /// Whether all files of a folder are one module, and each sees what the others define.
+    pub(super) folder_is_module: bool,
+    /// Whether a file can name itself in an import.
+    pub(super) names_itself: bool,
+    /// A member that another file adds to a type; none where files add to their own types alone.
+    pub(super) added: Option<Added>,
     /// The name under which a module exports itself as a whole.
     pub(super) whole: Option<&'static str>,
     /// The name under which a module exports its value without a name.
@@ -45,11 +54,17 @@ pub(super) struct Rules {
 /// Looks a name up in a file; the last number is the depth so far.
 type Lookup = for<'g> fn(&mut Resolver<'g>, u32, &'g Outline, &str, u32) -> Option<Value>;
 
+/// Looks for a member that other files add to a type: its file, its number there and the member; the last number is the depth so
+/// far.
+type Added = for<'g> fn(&mut Resolver<'g>, (u32, u32), &str, u32) -> Option<Value>;
+
 /// The rules of a language. Exhaustive, so that a language without rules does not compile.
 pub(super) fn rules(language: Language) -> &'static Rules {
     match language {
         Language::TypeScript | Language::Tsx | Language::JavaScript => &ecma::RULES,
         Language::Python => &python::RULES,
+        Language::Rust => &rust::RULES,
+        Language::Go => &go::RULES,
     }
 }
 
@@ -67,12 +82,19 @@ pub fn is_settings(path: &str) -> bool {
 #[derive(Default, Debug)]
 pub(super) struct Settings {
     ecma: ecma_settings::Settings,
+    rust: rust_settings::Settings,
+    go: go::Settings,
 }
 
 impl Settings {
     /// Takes a file's text in, or notes that it is gone; says whether that makes a difference.
     pub(super) fn set(&mut self, path: &str, text: Option<&str>) -> bool {
-        ecma_settings::is_settings(path) && self.ecma.set(path, text)
+        match () {
+            () if ecma_settings::is_settings(path) => self.ecma.set(path, text),
+            () if rust_settings::is_settings(path) => self.rust.set(path, text),
+            () if go::is_settings(path) => self.go.set(path, text),
+            () => false,
+        }
     }
 }
 

@@ -17,6 +17,9 @@ pub(super) const RULES: Rules = Rules {
     through_stars,
     is_in_star,
     stars_bind: true,
+    folder_is_module: false,
+    names_itself: false,
+    added: None,
     // A module of Python cannot be called, and `__init__` is looked up like any other method.
     whole: None,
     default: None,

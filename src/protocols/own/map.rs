@@ -539,6 +539,7 @@ pub(super) fn calls(it: &Calls) -> wire::Calls {
     wire::Calls {
         of: names(&it.of),
         symbols: names(&it.symbols),
+        guessed: names(&it.guessed),
         complete: it.state.complete,
         missing: it.state.missing.clone(),
         scip: it.state.scip.as_ref().map(|it| it.tool.clone()),

@@ -7,9 +7,15 @@ mod ecma_classes;
 mod ecma_locals;
 mod ecma_modules;
 mod ecma_names;
+pub(super) mod go;
+mod go_types;
 pub(super) mod python;
 mod python_locals;
 mod python_modules;
+pub(super) mod rust;
+mod rust_macros;
+mod rust_modules;
+mod rust_types;
 
 use tree_sitter::Node;
 

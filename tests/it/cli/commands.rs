@@ -130,6 +130,7 @@ const COMMANDS: [&str; 162] = [
     "graph callers",
     "graph callees",
     "graph status",
+    "graph languages",
     "crew",
     "crew appoint",
     "agent-protocol",

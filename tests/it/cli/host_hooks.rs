@@ -10,6 +10,7 @@ mod history;
 mod inbox;
 mod index;
 mod installing;
+mod languages;
 mod names;
 mod odd;
 mod overlaps;

@@ -4,8 +4,10 @@ mod cache;
 mod calls;
 mod canon;
 mod fixture;
+mod go;
 mod hostile;
 mod modules;
+mod rust;
 mod vectors;
 
 use std::fs;
@@ -56,7 +58,9 @@ fn the_end_of_a_name_says_which_language_it_is() {
         ("a.cjs", Some(Language::JavaScript)),
         ("a.py", Some(Language::Python)),
         ("a.pyi", Some(Language::Python)),
-        ("main.go", None),
+        ("a.rs", Some(Language::Rust)),
+        ("main.go", Some(Language::Go)),
+        ("main.zig", None),
         ("ts", None),
         (".ts", None),
         ("a.ts/b", None),

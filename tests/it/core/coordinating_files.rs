@@ -196,10 +196,10 @@ async fn names_of_one_symbol_are_one_lock_and_a_misspelt_one_is_told() {
     };
     assert_eq!(two.warnings.iter().find_map(names).unwrap(), "Other.end Session.end");
     assert!(two.warnings.iter().any(|it| matches!(it, Warning::Around(_))), "{:?}", two.warnings);
-    let nowhere = world.lock("zoe", "nowhere.go:main").await.unwrap();
+    let nowhere = world.lock("zoe", "nowhere.zig:main").await.unwrap();
     assert!(matches!(&nowhere.warnings[..], [Warning::NoFile]), "{:?}", nowhere.warnings);
-    world.put("main.go", "package main");
-    let none = world.lock("zoe", "main.go:main").await.unwrap();
+    world.put("main.zig", "package main");
+    let none = world.lock("zoe", "main.zig:main").await.unwrap();
     assert!(none.warnings.is_empty(), "a language that is not read has nothing to say: {:?}", none.warnings);
 }
 
@@ -263,7 +263,7 @@ async fn what_is_no_source_file_beneath_the_root_is_never_read_and_never_waited_
         let told = world.lock("ada", &format!("{file}:key")).await.unwrap();
         assert!(matches!(&told.warnings[..], [Warning::Unreadable(_)]), "{file}: {:?}", told.warnings);
     }
-    for file in ["dir.ts", "none.ts", "main.go", "none/deep/er.ts"] {
+    for file in ["dir.ts", "none.ts", "main.zig", "none/deep/er.ts"] {
         assert!(matches!(content(&world, file).await, Content::None), "{file}");
     }
     assert!(matches!(content(&world, "nest.ts").await, Content::Code(_) | Content::Unreadable(_)));
@@ -421,7 +421,7 @@ async fn what_has_no_signature_of_its_own_cannot_be_agreed_on() {
     for (symbol, part) in [
         ("src/auth.ts:nope", "no such symbol"),
         ("none.ts:f", "no such file"),
-        ("main.go:main", "no such file"),
+        ("main.zig:main", "no such file"),
         ("src/auth.ts:end", "several"),
     ] {
         let id = ContractId::parse("c").unwrap();

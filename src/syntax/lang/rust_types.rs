@@ -1,0 +1,441 @@
+//! Types as they are written in Rust, and the values of names, as far as their types can be seen.
+
+use std::ops::Range;
+
+use tree_sitter::Node;
+
+use super::super::Receiver;
+use super::super::locals::Seen;
+use super::super::reading::offset;
+use super::super::walk::Walk;
+use super::rust::{Field, Kind};
+
+/// Values, types and patterns within each other that are followed.
+const NESTED_MAX: usize = 16;
+
+/// Types through which the methods of what they hold are called.
+const SEEN_THROUGH: &[&str] =
+    &["Arc", "Box", "Cow", "MutexGuard", "Pin", "Rc", "RwLockReadGuard", "RwLockWriteGuard"];
+
+/// Types whose methods are those of the standard library.
+const BUILT_IN: &[&str] =
+    &["HashMap", "HashSet", "BTreeMap", "BTreeSet", "Option", "Result", "String", "Vec", "VecDeque"];
+
+fn range(node: Node<'_>) -> Range<u32> {
+    offset(node.start_byte())..offset(node.end_byte())
+}
+
+fn text_of(walk: &Walk<'_>, node: Node<'_>) -> String {
+    let text = walk.text(node);
+    text.strip_prefix("r#").unwrap_or(&text).to_owned()
+}
+
+/// What `Self` is called where the walk is.
+pub(super) fn self_type(walk: &Walk<'_>) -> Option<Box<str>> {
+    let mut around = walk.scope.owner;
+    while let Some(at) = around {
+        if let Some(name) = walk.notes.stands_for.get(&at) {
+            return Some(name.clone());
+        }
+        around = walk.facts.symbols[at as usize].parent;
+    }
+    None
+}
+
+/// The names of a path, of a type or a value, with dots between them; none of what is no path.
+pub(super) fn path_of(walk: &mut Walk<'_>, node: Node<'_>) -> Option<String> {
+    let mut names: Vec<String> = Vec::new();
+    let mut node = node;
+    for _ in 0..NESTED_MAX {
+        match Kind::at(walk, node)? {
+            Kind::Identifier | Kind::TypeIdentifier => {
+                let text = text_of(walk, node);
+                match text.as_str() {
+                    "Self" => names.push(self_type(walk)?.into()),
+                    _ => names.push(text),
+                }
+                return Some(whole(walk, names));
+            }
+            Kind::SelfName => names.push("self".into()),
+            Kind::Super => names.push("super".into()),
+            Kind::Crate => names.push("crate".into()),
+            Kind::Scoped | Kind::ScopedType => {
+                names.push(text_of(walk, walk.field(node, Field::Name as u8)?));
+                match walk.field(node, Field::Path as u8) {
+                    Some(path) => node = path,
+                    // `::std::mem`
+                    None => return Some(whole(walk, names)),
+                }
+                continue;
+            }
+            Kind::GenericType | Kind::GenericTurbofish => {
+                node = walk.field(node, Field::Type as u8)?;
+                continue;
+            }
+            Kind::GenericFunction => {
+                node = walk.field(node, Field::Function as u8)?;
+                continue;
+            }
+            Kind::BracketedType | Kind::ReferenceType => {
+                node = walk.field(node, Field::Type as u8).or_else(|| node.named_child(0))?;
+                continue;
+            }
+            _ => return None,
+        }
+        return Some(whole(walk, names));
+    }
+    None
+}
+
+/// Notes with which name a path begins, which may be that of a module.
+fn whole(walk: &mut Walk<'_>, mut names: Vec<String>) -> String {
+    names.reverse();
+    if names.len() > 1 {
+        walk.notes.heads.insert(names[0].as_str().into());
+    }
+    names.join(".")
+}
+
+/// The name by which the members of a type go: that of the type without what it is made with.
+pub(super) fn implemented(walk: &mut Walk<'_>, typed: Node<'_>) -> String {
+    let mut inner = typed;
+    for _ in 0..NESTED_MAX {
+        match Kind::at(walk, inner) {
+            Some(Kind::ReferenceType | Kind::PointerType) => match walk.field(inner, Field::Type as u8) {
+                Some(it) => inner = it,
+                None => break,
+            },
+            Some(Kind::DynamicType | Kind::AbstractType) => match walk.field(inner, Field::Trait as u8) {
+                Some(it) => inner = it,
+                None => break,
+            },
+            _ => break,
+        }
+    }
+    match path_of(walk, inner) {
+        Some(path) => path.rsplit('.').next().unwrap_or(&path).to_owned(),
+        None => compact(&walk.text(inner)),
+    }
+}
+
+/// A trait as it is told from others: its name with its arguments, `From<io::Error>`.
+pub(super) fn shown(walk: &Walk<'_>, implemented: Node<'_>) -> String {
+    let (name, arguments) = match Kind::at(walk, implemented) {
+        Some(Kind::GenericType) => (
+            walk.field(implemented, Field::Type as u8).unwrap_or(implemented),
+            walk.field(implemented, Field::TypeArguments as u8),
+        ),
+        _ => (implemented, None),
+    };
+    let name = match Kind::at(walk, name) {
+        Some(Kind::ScopedType) => walk.field(name, Field::Name as u8).unwrap_or(name),
+        _ => name,
+    };
+    let arguments = arguments.map(|it| compact(&walk.text(it))).unwrap_or_default();
+    format!("{}{arguments}", text_of(walk, name))
+}
+
+/// A type's text as a part of a path, in which a dot tells one name from the next.
+fn compact(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").replace('.', "_").replace(", ", ",").replace(char::is_control, "")
+}
+
+/// What is known of a value by its type.
+pub(super) fn of_type(walk: &mut Walk<'_>, typed: Node<'_>) -> Seen {
+    let mut typed = typed;
+    for _ in 0..NESTED_MAX {
+        let inner = match Kind::at(walk, typed) {
+            Some(Kind::ReferenceType) => walk.field(typed, Field::Type as u8),
+            Some(Kind::DynamicType | Kind::AbstractType) => walk.field(typed, Field::Trait as u8),
+            Some(Kind::BracketedType) => typed.named_child(0),
+            Some(Kind::PrimitiveType | Kind::ArrayType | Kind::TupleType) => return Seen::BuiltIn,
+            Some(Kind::GenericType) => {
+                let Some(path) = path_of(walk, typed) else { return Seen::Unknown };
+                let name = path.rsplit('.').next().unwrap_or(&path);
+                if !SEEN_THROUGH.contains(&name) {
+                    return named(&path);
+                }
+                let arguments = walk.field(typed, Field::TypeArguments as u8);
+                arguments.and_then(|arguments| {
+                    let mut cursor = arguments.walk();
+                    let is_type = |it: &Node<'_>| it.kind() != "lifetime";
+                    arguments.named_children(&mut cursor).find(is_type)
+                })
+            }
+            Some(Kind::TypeIdentifier | Kind::ScopedType) => {
+                return path_of(walk, typed).map_or(Seen::Unknown, |path| named(&path));
+            }
+            _ => return Seen::Unknown,
+        };
+        match inner {
+            Some(inner) => typed = inner,
+            None => return Seen::Unknown,
+        }
+    }
+    Seen::Unknown
+}
+
+fn named(path: &str) -> Seen {
+    if BUILT_IN.contains(&path) { Seen::BuiltIn } else { Seen::Of(path.into()) }
+}
+
+/// What a function gives back. Of what may also be nothing or an error, nothing is said.
+pub(super) fn of_result(walk: &mut Walk<'_>, typed: Node<'_>) -> Seen {
+    match of_type(walk, typed) {
+        Seen::Of(path) if path.ends_with("Result") || path.ends_with("Option") => Seen::Unknown,
+        Seen::BuiltIn if Kind::at(walk, typed) == Some(Kind::GenericType) => Seen::Unknown,
+        seen => seen,
+    }
+}
+
+/// What is known of the value of an expression.
+fn of_value(walk: &mut Walk<'_>, value: Node<'_>) -> Seen {
+    let mut value = value;
+    for _ in 0..NESTED_MAX {
+        let inner = match Kind::at(walk, value) {
+            Some(Kind::Reference) => walk.field(value, Field::Value as u8),
+            Some(Kind::Parenthesized | Kind::Unary | Kind::Try | Kind::Await) => value.named_child(0),
+            Some(Kind::Cast) => {
+                let typed = walk.field(value, Field::Type as u8);
+                return typed.map_or(Seen::Unknown, |typed| of_type(walk, typed));
+            }
+            Some(Kind::StructExpression) => {
+                let name = walk.field(value, Field::Name as u8).and_then(|name| path_of(walk, name));
+                return name.map_or(Seen::Unknown, |path| Seen::Of(made(&path).into()));
+            }
+            Some(Kind::Call) => {
+                let Some(called) = walk.field(value, Field::Function as u8) else { return Seen::Unknown };
+                if let Some(copied) = copied(walk, called) {
+                    value = copied;
+                    continue;
+                }
+                let Some(path) = path_of(walk, called) else { return Seen::Unknown };
+                let (before, name) = path.rsplit_once('.').unwrap_or(("", &path));
+                if !(SEEN_THROUGH.contains(&before) && matches!(name, "new" | "from" | "clone")) {
+                    return called_value(&path);
+                }
+                walk.field(value, Field::Arguments as u8).and_then(|it| it.named_child(0))
+            }
+            Some(Kind::Scoped) => {
+                let path = path_of(walk, value);
+                return path.as_deref().and_then(case_of).map_or(Seen::Unknown, |of| Seen::Of(of.into()));
+            }
+            Some(
+                Kind::StringLiteral
+                | Kind::RawString
+                | Kind::CharLiteral
+                | Kind::IntegerLiteral
+                | Kind::FloatLiteral
+                | Kind::BooleanLiteral
+                | Kind::ArrayExpression
+                | Kind::TupleExpression,
+            ) => return Seen::BuiltIn,
+            Some(Kind::Identifier | Kind::SelfName) => {
+                let known = walk.facts.locals.seen(&walk.text(value), offset(value.start_byte()));
+                return known.cloned().unwrap_or(Seen::Unknown);
+            }
+            _ => return Seen::Unknown,
+        };
+        match inner {
+            Some(inner) => value = inner,
+            None => return Seen::Unknown,
+        }
+    }
+    Seen::Unknown
+}
+
+/// `x` of `x.clone()`.
+fn copied<'t>(walk: &Walk<'_>, called: Node<'t>) -> Option<Node<'t>> {
+    let is_field = Kind::at(walk, called) == Some(Kind::FieldExpression);
+    let name = is_field.then(|| walk.field(called, Field::FieldName as u8)).flatten()?;
+    let is_copy = matches!(&*walk.text(name), "clone" | "as_ref" | "as_mut");
+    is_copy.then(|| walk.field(called, Field::Value as u8)).flatten()
+}
+
+/// What a call gives back: an instance of a type, by the convention of names, or else what the function says.
+fn called_value(path: &str) -> Seen {
+    let (before, name) = path.rsplit_once('.').unwrap_or(("", path));
+    let of_type = before.rsplit('.').next().is_some_and(is_type_name);
+    match name {
+        "Some" | "Ok" | "Err" => Seen::BuiltIn,
+        "new" | "default" if of_type => named(before),
+        _ if of_type && is_type_name(name) => Seen::Of(before.into()),
+        _ if is_type_name(name) => Seen::Of(path.into()),
+        // The graph looks up what it gives back.
+        _ => Seen::Of(path.into()),
+    }
+}
+
+fn is_type_name(name: &str) -> bool {
+    name.starts_with(char::is_uppercase)
+}
+
+/// `Kind` of `Kind::Case`.
+fn case_of(path: &str) -> Option<&str> {
+    let (before, name) = path.rsplit_once('.')?;
+    let is_case = is_type_name(name) && name.chars().any(char::is_lowercase);
+    (is_case && before.rsplit('.').next().is_some_and(is_type_name)).then_some(before)
+}
+
+/// The type of `T { … }` and `Kind::Case { … }`.
+fn made(path: &str) -> &str {
+    case_of(path).unwrap_or(path)
+}
+
+/// The receiver of a method, by the expression before its name.
+pub(super) fn receiver(walk: &mut Walk<'_>, value: Node<'_>) -> Receiver {
+    let mut value = value;
+    for _ in 0..NESTED_MAX {
+        let inner = match Kind::at(walk, value) {
+            Some(Kind::Parenthesized) => value.named_child(0),
+            Some(Kind::Reference) => walk.field(value, Field::Value as u8),
+            Some(Kind::Unary) if walk.source.get(value.start_byte()) == Some(&b'*') => value.named_child(0),
+            Some(Kind::Call) => copied(walk, walk.field(value, Field::Function as u8).unwrap_or(value)),
+            _ => None,
+        };
+        match inner {
+            Some(inner) => value = inner,
+            None => break,
+        }
+    }
+    match Kind::at(walk, value) {
+        Some(Kind::Identifier | Kind::SelfName) => Receiver::Path(text_of(walk, value).into()),
+        Some(Kind::FieldExpression) => fields(walk, value).unwrap_or(Receiver::Other),
+        _ => of_value(walk, value).receiver().unwrap_or(Receiver::Other),
+    }
+}
+
+/// `a.b.c`, if it is nothing but names.
+fn fields(walk: &Walk<'_>, value: Node<'_>) -> Option<Receiver> {
+    let (mut names, mut value) = (Vec::new(), value);
+    for _ in 0..NESTED_MAX {
+        match Kind::at(walk, value)? {
+            Kind::FieldExpression => {
+                let name = walk.field(value, Field::FieldName as u8)?;
+                names.push(text_of(walk, name));
+                value = walk.field(value, Field::Value as u8)?;
+            }
+            Kind::Identifier | Kind::SelfName => {
+                names.push(text_of(walk, value));
+                names.reverse();
+                return Some(Receiver::Path(names.join(".").into()));
+            }
+            _ => return None,
+        }
+    }
+    None
+}
+
+// Names that functions have for themselves.
+
+/// The types that an item takes as parameters: nothing is known of them.
+pub(super) fn type_parameters(walk: &mut Walk<'_>, item: Node<'_>) {
+    let Some(parameters) = walk.field(item, Field::TypeParameters as u8) else { return };
+    let mut cursor = parameters.walk();
+    for parameter in parameters.named_children(&mut cursor) {
+        if Kind::at(walk, parameter) == Some(Kind::TypeParameter)
+            && let Some(name) = walk.field(parameter, Field::Name as u8)
+        {
+            let name = walk.text(name);
+            walk.local(&name, range(item), Seen::Unknown, true);
+        }
+    }
+}
+
+/// What a function calls its arguments.
+pub(super) fn parameters(walk: &mut Walk<'_>, function: Node<'_>) {
+    let Some(parameters) = walk.field(function, Field::Parameters as u8) else { return };
+    let mut cursor = parameters.walk();
+    for parameter in parameters.named_children(&mut cursor) {
+        match Kind::at(walk, parameter) {
+            Some(Kind::SelfParameter) => {
+                let seen = self_type(walk).map_or(Seen::Unknown, Seen::Of);
+                walk.local("self", range(function), seen, true);
+            }
+            Some(Kind::Parameter) => {
+                let typed = walk.field(parameter, Field::Type as u8);
+                let seen = typed.map_or(Seen::Unknown, |typed| of_type(walk, typed));
+                if let Some(pattern) = walk.field(parameter, Field::Pattern as u8) {
+                    pattern_names(walk, pattern, &range(function), seen, typed.is_some());
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Records what a statement, a closure, a loop or a case of a `match` gives names to.
+pub(super) fn bound(walk: &mut Walk<'_>, node: Node<'_>, kind: Kind) {
+    // What stands in the same statement, or is gone through, does not know the name yet.
+    let around = |walk: &Walk<'_>, kinds: &[Kind]| {
+        let all = walk.range_above(|kind| Kind::of(kind).is_some_and(|kind| kinds.contains(&kind)));
+        all.map(|all| offset(node.end_byte()).min(all.end)..all.end)
+    };
+    let (pattern, scope) = match kind {
+        Kind::Let => (
+            walk.field(node, Field::Pattern as u8),
+            around(walk, &[Kind::Block, Kind::Closure, Kind::Function]),
+        ),
+        Kind::LetCondition => {
+            let scope = around(walk, &[Kind::If, Kind::While, Kind::MatchArm, Kind::Block]);
+            (walk.field(node, Field::Pattern as u8), scope)
+        }
+        Kind::Closure => (walk.field(node, Field::Parameters as u8), Some(range(node))),
+        Kind::For => (walk.field(node, Field::Pattern as u8), walk.field(node, Field::Body as u8).map(range)),
+        _ => (walk.field(node, Field::Pattern as u8), Some(range(node))),
+    };
+    let (Some(pattern), Some(scope)) = (pattern, scope) else { return };
+    let typed = walk.field(node, Field::Type as u8).filter(|_| kind == Kind::Let);
+    let seen = match (typed, walk.field(node, Field::Value as u8).filter(|_| kind == Kind::Let)) {
+        (Some(typed), _) => of_type(walk, typed),
+        (None, Some(value)) => of_value(walk, value),
+        (None, None) => Seen::Unknown,
+    };
+    pattern_names(walk, pattern, &scope, seen, typed.is_some());
+}
+
+/// The names in a pattern; only one that stands alone has the value itself.
+fn pattern_names(walk: &mut Walk<'_>, pattern: Node<'_>, scope: &Range<u32>, seen: Seen, typed: bool) {
+    let mut waiting = vec![(pattern, 0_usize)];
+    let mut alone = Some((seen, typed));
+    while let Some((node, depth)) = waiting.pop() {
+        match Kind::at(walk, node) {
+            Some(Kind::Identifier | Kind::ShorthandField) => {
+                let name = text_of(walk, node);
+                // Those are cases and constants, with which the value is compared.
+                if !is_type_name(&name) {
+                    let (seen, typed) = alone.take().unwrap_or((Seen::Unknown, false));
+                    walk.local(&name, scope.clone(), seen, typed);
+                }
+            }
+            Some(Kind::Scoped | Kind::ScopedType | Kind::TypeIdentifier | Kind::FieldIdentifier) => {}
+            // `a: T` of a closure.
+            Some(Kind::Parameter) => {
+                let typed = walk.field(node, Field::Type as u8);
+                let seen = typed.map_or(Seen::Unknown, |typed| of_type(walk, typed));
+                if let Some(inner) = walk.field(node, Field::Pattern as u8) {
+                    alone = Some((seen, typed.is_some()));
+                    waiting.push((inner, depth + 1));
+                }
+            }
+            Some(Kind::Call | Kind::Block | Kind::StringLiteral) => {}
+            _ if depth < NESTED_MAX => {
+                // `mut x` and `ref x` have the value too; parts of it have not.
+                if !matches!(
+                    node.kind(),
+                    "mut_pattern" | "ref_pattern" | "match_pattern" | "closure_parameters"
+                ) {
+                    alone = None;
+                }
+                let condition = node.child_by_field_name("condition");
+                let mut cursor = node.walk();
+                let from = waiting.len();
+                let inner = node.named_children(&mut cursor).filter(|it| Some(*it) != condition);
+                waiting.extend(inner.map(|it| (it, depth + 1)));
+                waiting[from..].reverse();
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! What a dialect notes during the walk, for what comes later in the file and for its end.
+
+use std::collections::{BTreeSet, HashMap};
+
+use tree_sitter::Node;
+
+use super::Kind;
+use super::walk::{Decorators, Note, Walk};
+
+/// With which the name of a type begins that a file only adds to, where it has it from elsewhere: no name does.
+pub const ELSEWHERE: char = '^';
+
+/// The notes of a walk. A dialect that has no use for one leaves it empty.
+#[derive(Default)]
+pub(super) struct Notes {
+    /// What a symbol's code calls the type around by a word of the language, by the symbol's number.
+    pub(super) stands_for: HashMap<u32, Box<str>>,
+    pub(super) implementations: Vec<Implementation>,
+    /// Names with which paths begin, and which may be those of modules.
+    pub(super) heads: BTreeSet<Box<str>>,
+    /// Symbols that begin with a node that is still to come, by the node of their name.
+    pub(super) to_come: HashMap<usize, ToCome>,
+    /// Symbols whose code is a node that is still to come.
+    pub(super) bodies: HashMap<usize, u32>,
+}
+
+/// A part of a type that stands apart from it.
+pub(super) struct Implementation {
+    /// The symbol, as a number.
+    pub(super) at: u32,
+    /// The path of the type, as if it were defined beside the part.
+    pub(super) of_type: Box<str>,
+    /// The type as it is written, if it has a name.
+    pub(super) path: Option<Box<str>>,
+}
+
+/// A symbol among tokens that are no tree.
+pub(super) struct ToCome {
+    pub(super) kind: Kind,
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) body: Option<usize>,
+}
+
+impl Walk<'_> {
+    /// Remembers an attribute, or a comment, of what follows it at the same depth. One that does not count begins nothing, and
+    /// may stand between others.
+    pub(super) fn attribute(&mut self, node: Node<'_>, counts: bool) {
+        let depth = self.above.len();
+        let (start, end) = (node.start_byte(), node.end_byte());
+        let goes_on =
+            self.decorators.as_ref().is_some_and(|it| it.depth == depth && self.is_blank(it.end, start));
+        match &mut self.decorators {
+            Some(known) if goes_on => known.end = end,
+            _ if counts => {
+                let first_call = self.facts.calls.len();
+                self.decorators = Some(Decorators { depth, start, end, first_call, note: Note::None });
+            }
+            _ => {}
+        }
+    }
+
+    /// What begins here has the attributes directly before it, and no others.
+    pub(super) fn attributes_end(&mut self, at: usize) {
+        let depth = self.above.len();
+        let ends = self.decorators.as_ref().is_some_and(|it| it.depth != depth || !self.is_blank(it.end, at));
+        if ends {
+            self.decorators = None;
+        }
+    }
+
+    fn is_blank(&self, from: usize, to: usize) -> bool {
+        self.source.get(from..to).is_some_and(|between| between.iter().all(u8::is_ascii_whitespace))
+    }
+}

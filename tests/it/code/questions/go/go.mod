@@ -1,0 +1,3 @@
+module example.com/shop // the shop
+
+go 1.21

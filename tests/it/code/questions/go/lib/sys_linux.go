@@ -1,0 +1,5 @@
+//go:build linux
+
+package lib
+
+func page() int { return 4096 }

@@ -1,0 +1,5 @@
+//go:build windows
+
+package lib
+
+func page() int { return 65536 }
