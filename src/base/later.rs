@@ -160,6 +160,8 @@ pub struct RunsOutside {
     pub told: Vec<PathBuf>,
     /// Folders in which a new module is reported, since an interpreter would load it in place of another one.
     pub beside: Vec<PathBuf>,
+    /// Folders, absolute, with patterns of the paths in them that are reported when they change.
+    pub patterns: Vec<(PathBuf, String)>,
 }
 
 /// Whether a name is that of an interpreter's module.
@@ -229,6 +231,37 @@ fn fits(pattern: &[u8], name: &[u8]) -> bool {
             name.split_first().is_some_and(|(first, name)| it.eq_ignore_ascii_case(first) && fits(rest, name))
         }
     }
+}
+
+/// Whether a path fits a pattern as shells have them: `*`, `?` and `[…]` stand for parts of one name, and `**` for any part of
+/// the path.
+pub fn fits_pattern(pattern: &[u8], path: &[u8]) -> bool {
+    // For each beginning of the path, whether it fits what was read of the pattern.
+    let mut fits = vec![false; path.len() + 1];
+    fits[0] = true;
+    let mut rest = pattern;
+    while let Some((sign, behind)) = rest.split_first() {
+        rest = behind;
+        if *sign == b'*' {
+            let is_deep = rest.first() == Some(&b'*');
+            while let Some((b'*', behind)) = rest.split_first() {
+                rest = behind;
+            }
+            for at in 1..fits.len() {
+                fits[at] |= fits[at - 1] && (is_deep || path[at - 1] != b'/');
+            }
+            continue;
+        }
+        let end = if *sign == b'[' { rest.iter().skip(1).position(|it| *it == b']') } else { None };
+        let is_any = *sign == b'?' || end.is_some();
+        rest = end.map_or(rest, |end| &rest[end + 2..]);
+        for at in (1..fits.len()).rev() {
+            let is_it = if is_any { path[at - 1] != b'/' } else { path[at - 1] == *sign };
+            fits[at] = fits[at - 1] && is_it;
+        }
+        fits[0] = false;
+    }
+    fits[path.len()]
 }
 
 /// The table, for people.
