@@ -30,11 +30,7 @@ impl Seeker<'_> {
         let folder = self.at(way.at, &open.folder);
         if !is_there && folder.symlink_metadata().is_err() {
             // A worker could bring it, with what is to be run.
-            if way.mode == Mode::Line {
-                self.hold(folder, Missing::Directory, way.mode);
-            } else {
-                self.told_in(folder, &open.pattern);
-            }
+            self.told_in(folder, &open.pattern);
         }
     }
 
