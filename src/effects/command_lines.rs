@@ -10,6 +10,7 @@ mod settings_values;
 use std::collections::BTreeMap;
 
 use super::budget::Budget;
+use super::programs::SHELLS;
 use alternatives::{CHOICE, CHOSEN, OR, UNKNOWN, each_of, loop_value, one_of};
 use pipelines::{given_by, handed_on, names_of, started_by};
 use provost_base::limits::{LINE_DEPTH_MAX, LINE_WORDS_MAX, WORD_CHOICES_MAX};
@@ -57,7 +58,8 @@ pub(super) type Variables = BTreeMap<String, String>;
 /// The commands of a text, those in it that are handed to another shell and those in substitutions among them.
 pub(super) fn commands(text: &str, variables: &Variables, budget: &mut Budget) -> Vec<Command> {
     let (variables, found) = (variables.clone(), Vec::new());
-    let mut reader = Reader { variables, found, words: 0, fed: Vec::new(), names: Vec::new(), budget };
+    let (fed, names) = (Vec::new(), Vec::new());
+    let mut reader = Reader { variables, found, words: 0, fed, names, array: None, is_prose: false, budget };
     reader.text(text, LINE_DEPTH_MAX);
     reader.found
 }
@@ -70,6 +72,10 @@ struct Reader<'a> {
     fed: Vec<Vec<String>>,
     /// Names that the commands of a substitution print.
     names: Vec<String>,
+    /// The list that is being read, by its name, and its words.
+    array: Option<(String, Vec<String>)>,
+    /// Whether this is an argument of a program that runs no lines: a regular expression, more often than not.
+    is_prose: bool,
     budget: &'a mut Budget,
 }
 
@@ -79,6 +85,8 @@ struct Cases {
     open: usize,
     /// What comes is a pattern, and no command.
     is_pattern: bool,
+    /// So is all of `[[ … ]]`.
+    is_test: bool,
 }
 
 /// What ends a command.
@@ -133,6 +141,11 @@ impl Reader<'_> {
                 '|' if rest.next_if_eq(&'|').is_none() => Ending::Pipe,
                 ';' if rest.next_if(|it| matches!(it, ';' | '&')).is_some() => Ending::Branch,
                 ')' => Ending::Bracket,
+                '(' if word.text.ends_with('=') => {
+                    self.array = Some((word.text.trim_end_matches(['=', '+']).to_owned(), Vec::new()));
+                    cases.is_pattern = true;
+                    Ending::Other
+                }
                 '\n' | ';' | '&' | '|' | '(' => Ending::Other,
                 other => {
                     self.sign(other, &mut rest, &mut word, depth);
@@ -244,6 +257,9 @@ impl Reader<'_> {
                 let inner = braced(rest);
                 if let Some((name, default)) = default_of(&inner) {
                     let value = self.with_default(name, default, depth);
+                    if inner[name.len()..].trim_start_matches(':').starts_with('=') {
+                        self.variables.insert(name.to_owned(), value.clone());
+                    }
                     word.text.push_str(&value);
                     return;
                 }
@@ -317,7 +333,10 @@ impl Reader<'_> {
                 // What its own arguments are: `find -exec sh -c '. "$1"'`.
                 self.variables.insert(String::new(), given);
             }
+            let outer = self.is_prose;
+            self.is_prose = !runs_lines(command);
             self.text(&text, depth);
+            self.is_prose = outer;
             self.variables.remove("");
         }
         command.push(match text.strip_prefix("~+/") {
@@ -348,6 +367,7 @@ impl Reader<'_> {
         }
         let words: Vec<String> = words.collect();
         if is_pattern {
+            self.listed(&words, ending);
             return self.keep(&variables, &words, false);
         }
         self.names.extend(names_of(&words));
@@ -361,6 +381,18 @@ impl Reader<'_> {
             Ending::Pipe if self.fed.len() < WORD_CHOICES_MAX => self.fed.push(words),
             Ending::Pipe => {}
             _ => self.fed.clear(),
+        }
+    }
+
+    /// Words of a list, which is whole with its bracket.
+    fn listed(&mut self, words: &[String], ending: Ending) {
+        let Some((name, mut all)) = self.array.take() else { return };
+        all.extend_from_slice(words);
+        if ending != Ending::Bracket {
+            self.array = Some((name, all));
+        } else if let Some(value) = loop_value(&all) {
+            self.variables.insert(format!("{name}[@]"), value.clone());
+            self.variables.insert(format!("{name}[*]"), value);
         }
     }
 
@@ -403,10 +435,11 @@ impl Reader<'_> {
         if self.words > LINE_WORDS_MAX {
             return self.budget.is_not_enough();
         }
+        let is_prose = self.is_prose;
         for at in 0..count {
             let chosen = |each: &Vec<String>| {
                 let word = ShellWord::of(each.get(at).or(each.last()).map_or("", String::as_str));
-                ShellWord { open: word.open.filter(|_| is_command), ..word }
+                ShellWord { open: word.open.filter(|_| is_command && !is_prose), ..word }
             };
             let words: Vec<ShellWord> = all.iter().map(chosen).collect();
             let variables = std::mem::take(&mut set);
@@ -435,7 +468,9 @@ impl Cases {
         } else if first == Some("esac") {
             (self.open, self.is_pattern) = (self.open.saturating_sub(1), false);
         }
-        let is_pattern = self.is_pattern;
+        let begins = first == Some("[[");
+        let is_pattern = self.is_pattern || self.is_test || begins;
+        self.is_test = (self.is_test || begins) && !words.iter().any(|it| it == "]]");
         match ending {
             Ending::Bracket => self.is_pattern = false,
             Ending::Branch => self.is_pattern = self.open > 0,
@@ -443,6 +478,16 @@ impl Cases {
         }
         is_pattern
     }
+}
+
+/// Whether a command runs lines that are its arguments.
+fn runs_lines(words: &[String]) -> bool {
+    const RUN: [&str; 7] = ["eval", "flock", "script", "ssh", "su", "trap", "watch"];
+    words.is_empty()
+        || words.iter().take(WORD_CHOICES_MAX).any(|it| {
+            let name = it.rsplit('/').next().unwrap_or_default();
+            RUN.contains(&name) || SHELLS.contains(&name)
+        })
 }
 
 fn is_line(text: &str) -> bool {

@@ -75,8 +75,13 @@ impl Seeker<'_> {
     /// What the arguments have an interpreter run: a script, or a module; and what they
     /// have it load before that.
     pub(super) fn interpreted(&mut self, name: &str, words: &[ShellWord], way: CommandContext<'_>) {
-        // What a script has tested is free to change.
-        let tests = words.iter().any(|it| matches!(it.text.as_str(), "test" | "--test"));
+        // What a script has tested or looked through is free to change.
+        let looks = |it: &ShellWord| match it.text.as_str() {
+            "test" | "--test" | "--check" => true,
+            "-l" => name.starts_with("php"),
+            _ => false,
+        };
+        let tests = words.iter().any(looks);
         let mut words = words.iter().peekable();
         let mut is_value = false;
         while let Some(word) = words.next() {

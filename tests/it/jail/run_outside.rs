@@ -381,7 +381,8 @@ fn a_usual_repository_stays_one_that_workers_edit() {
         put(&repo, path, text);
     }
     let hook = "#!/bin/sh\nfor f in src/*.ts; do npx prettier --check \"$f\"; done\ncase \"$1\" in\n  src/*|lib/*) make ;;\n  \
-                *) true ;;\nesac\nfind src -name '*.py' | xargs grep -l x\nfor d in src lib; do ls \"$d\"; done\n";
+                *) true ;;\nesac\nfind src -name '*.py' | xargs grep -l x\n\
+                all=(src/*.ts)\nnpx eslint \"${all[@]}\" | grep -qE '^(src/.*|lib/.*) x'\n[[ $1 =~ ^(src/.*|lib/.*)$ ]]\nfor d in src lib; do ls \"$d\"; done\n";
     put(&repo, ".git/hooks/pre-commit", hook);
     let global = "[alias]\n\tb = !make build\n\tt = !npm test\n\tcount = !find ./lib -name '*.c' | xargs wc -l\n\
                   \tpat = format-patch -o ./patches\n\ttool = !./missing-tool\n[blame]\n\tignoreRevsFile = .git-blame-ignore-revs\n";
