@@ -35,18 +35,25 @@ impl Seeker<'_> {
     }
 
     fn held_whole(&mut self, folder: PathBuf, pattern: &str, way: CommandContext<'_>, run: LaunchMode) {
-        // What of it is run may lead to more.
+        let is_worked_in = self.is_worked_in(&folder);
+        // What of it is run may lead to more. Where all kinds of files lie, a list or a text is no script.
         let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten().take(SETTINGS_READ_MAX);
         for entry in entries {
             let (file, name) = (entry.path(), entry.file_name());
             if !self.budget.look(name.len()) {
                 return;
             }
-            if fits_pattern(pattern.as_bytes(), name.as_encoded_bytes()) && file.is_file() {
+            let text = name.to_string_lossy();
+            let is_named = [".sh", ".bash", ".zsh"].iter().any(|it| text.ends_with(it))
+                || !is_worked_in && !text.contains('.');
+            if fits_pattern(pattern.as_bytes(), text.as_bytes())
+                && file.is_file()
+                && (is_named || is_run_itself(&file))
+            {
                 self.script(&file, way, run);
             }
         }
-        if self.is_worked_in(&folder) {
+        if is_worked_in {
             self.told_in(folder, pattern);
         } else {
             self.hold(folder, Missing::Leave, way.mode);
