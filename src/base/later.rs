@@ -160,6 +160,8 @@ pub struct RunsOutside {
     pub told: Vec<PathBuf>,
     /// Folders in which a new module is reported, since an interpreter would load it in place of another one.
     pub beside: Vec<PathBuf>,
+    /// Folders, absolute, with patterns of the paths in them that are reported when they change.
+    pub patterns: Vec<(PathBuf, String)>,
 }
 
 /// Whether a name is that of an interpreter's module.
@@ -231,6 +233,37 @@ fn fits(pattern: &[u8], name: &[u8]) -> bool {
     }
 }
 
+/// Whether a path fits a pattern as shells have them: `*`, `?` and `[…]` stand for parts of one name, and `**` for any part of
+/// the path.
+pub fn fits_pattern(pattern: &[u8], path: &[u8]) -> bool {
+    // For each beginning of the path, whether it fits what was read of the pattern.
+    let mut fits = vec![false; path.len() + 1];
+    fits[0] = true;
+    let mut rest = pattern;
+    while let Some((sign, behind)) = rest.split_first() {
+        rest = behind;
+        if *sign == b'*' {
+            let is_deep = rest.first() == Some(&b'*');
+            while let Some((b'*', behind)) = rest.split_first() {
+                rest = behind;
+            }
+            for at in 1..fits.len() {
+                fits[at] |= fits[at - 1] && (is_deep || path[at - 1] != b'/');
+            }
+            continue;
+        }
+        let end = if *sign == b'[' { rest.iter().skip(1).position(|it| *it == b']') } else { None };
+        let is_any = *sign == b'?' || end.is_some();
+        rest = end.map_or(rest, |end| &rest[end + 2..]);
+        for at in (1..fits.len()).rev() {
+            let is_it = if is_any { path[at - 1] != b'/' } else { path[at - 1] == *sign };
+            fits[at] = fits[at - 1] && is_it;
+        }
+        fits[0] = false;
+    }
+    fits[path.len()]
+}
+
 /// The table, for people.
 pub fn print_markdown() -> String {
     let mut text = String::from(HEAD);
@@ -281,7 +314,10 @@ that is itself such a setting. Programs and scripts of the workspace that a read
 where they are, too; other files that it names (`pyproject.toml`, `package.json` behind `npm run`) are reported
 ([decision 0104](decisions/0104-what-a-line-names-is-held.md)). A folder that a setting adds to `PATH` (`PATH_add`,
 `_.path`) is read-only as a whole, since a new `git` in it would run in place of the system's
-([decision 0117](decisions/0117-no-line-is-dropped-silently.md)). The stand-ins are real folders in your directory for
+([decision 0117](decisions/0117-no-line-is-dropped-silently.md)). So is a folder of which a line runs files that it does
+not name one by one (`for f in hooks.d/*; do sh \"$f\"`, `find hooks.d -exec sh {} \\;`, `cat hooks.d/*.sh | sh`); if
+the worker is to work in that folder, or if it does not exist, the report names what fits the pattern. A program with
+a `cwd` beside it is looked for in that folder. The stand-ins are real folders in your directory for
 the time of the run, since a mount needs a mount point: about sixty, six of them not hidden, and a hundred if hooks
 are installed. `git status` does not show them and takes as long as before, `git clean` would name them, and the
 daemon removes them with the last run. A worker in a private copy has them in its copy. [Applies](applies.md) write

@@ -2,14 +2,20 @@
 //!
 //! Nothing is run. Where a shell would decide by what happens (a branch, a loop), all of it counts.
 
+mod alternatives;
+mod pipelines;
+mod quoting;
+mod settings_values;
+
 use std::collections::BTreeMap;
 
 use super::budget::Budget;
-use super::programs::{LOADED_FROM, OPTIONS_IN};
-use provost_base::limits::{LINE_DEPTH_MAX, LINE_WORDS_MAX, VALUES_TIMES_MAX};
-
-/// What stands in a word for what is not known.
-const UNKNOWN: char = '\0';
+use super::programs::SHELLS;
+use alternatives::{CHOICE, CHOSEN, OR, UNKNOWN, each_of, loop_value, one_of};
+use pipelines::{given_by, handed_on, names_of, started_by};
+use provost_base::limits::{LINE_DEPTH_MAX, LINE_WORDS_MAX, WORD_CHOICES_MAX};
+use quoting::{Rest, ahead_of, balanced, braced, default_of, unescaped};
+pub(super) use settings_values::{all_values, values};
 
 /// Words of a shell after which another command begins.
 const GO_ON: [&str; 16] = [
@@ -24,6 +30,17 @@ pub(super) struct ShellWord {
     pub(super) text: String,
     /// Whether something before that is not known.
     pub(super) is_end: bool,
+    /// The folder that is named, where what it names in there is open.
+    pub(super) open: Option<OpenPart>,
+}
+
+/// A word whose beginning is known, and whose rest is a pattern or not known.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct OpenPart {
+    /// The folder before that, with its last separator; empty for where the command is started.
+    pub(super) folder: String,
+    /// The rest: `*` and the like as in a shell, and `**` for what is not known.
+    pub(super) pattern: String,
 }
 
 /// A program with its words, the first of which is its name.
@@ -40,7 +57,9 @@ pub(super) type Variables = BTreeMap<String, String>;
 
 /// The commands of a text, those in it that are handed to another shell and those in substitutions among them.
 pub(super) fn commands(text: &str, variables: &Variables, budget: &mut Budget) -> Vec<Command> {
-    let mut reader = Reader { variables: variables.clone(), found: Vec::new(), words: 0, budget };
+    let (variables, found) = (variables.clone(), Vec::new());
+    let (fed, names) = (Vec::new(), Vec::new());
+    let mut reader = Reader { variables, found, words: 0, fed, names, array: None, is_prose: false, budget };
     reader.text(text, LINE_DEPTH_MAX);
     reader.found
 }
@@ -49,8 +68,49 @@ struct Reader<'a> {
     variables: Variables,
     found: Vec<Command>,
     words: usize,
+    /// Commands whose output goes to the next one.
+    fed: Vec<Vec<String>>,
+    /// Names that the commands of a substitution print.
+    names: Vec<String>,
+    /// The list that is being read, by its name, and its words.
+    array: Option<(String, Vec<String>)>,
+    /// Whether this is an argument of a program that runs no lines: a regular expression, more often than not.
+    is_prose: bool,
     budget: &'a mut Budget,
 }
+
+/// Where in `case … in … esac` a text is.
+#[derive(Default)]
+struct Cases {
+    open: usize,
+    /// What comes is a pattern, and no command.
+    is_pattern: bool,
+    /// So is all of `[[ … ]]`.
+    is_test: bool,
+}
+
+/// What ends a command.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    /// Its output goes to the next one.
+    Pipe,
+    /// A bracket is closed, or a pattern ends.
+    Bracket,
+    /// A branch of `case` ends.
+    Branch,
+    Other,
+}
+
+/// How a script says where it lies.
+const OWN_FOLDER: [&str; 7] = [
+    "dirname \"$0\"",
+    "dirname -- \"$0\"",
+    "dirname $0",
+    "dirname \"$BASH_SOURCE\"",
+    "dirname \"${BASH_SOURCE[0]}\"",
+    "dirname -- \"${BASH_SOURCE[0]}\"",
+    "dirname ${BASH_SOURCE[0]}",
+];
 
 /// A word that is being read.
 #[derive(Default)]
@@ -59,6 +119,8 @@ struct Draft {
     begun: bool,
     /// Quoted, with blanks or operators in it: a line for another shell, perhaps.
     lines: bool,
+    /// Braces that are open.
+    choices: usize,
 }
 
 impl Reader<'_> {
@@ -67,40 +129,93 @@ impl Reader<'_> {
         if !self.budget.read(text.len()) {
             return;
         }
-        let (mut command, mut word) = (Vec::new(), Draft::default());
+        let fed = std::mem::take(&mut self.fed);
+        let (mut command, mut word, mut cases) = (Vec::new(), Draft::default(), Cases::default());
         let mut rest = text.chars().peekable();
         while let Some(next) = rest.next() {
-            match next {
-                '\\' if !cfg!(windows) => {
-                    word.begun = true;
-                    match rest.next() {
-                        None | Some('\n') => {}
-                        Some(escaped) => word.text.push(escaped),
-                    }
-                }
-                '\'' => {
-                    word.begun = true;
-                    let quoted: String = rest.by_ref().take_while(|it| *it != '\'').collect();
-                    word.lines |= is_line(&quoted);
-                    word.text.push_str(&quoted);
-                }
-                '"' => self.quoted(&mut rest, &mut word, depth),
-                '$' | '`' => self.variable(next, &mut rest, &mut word, depth),
-                '#' if !word.begun => while rest.next_if(|it| *it != '\n').is_some() {},
-                ' ' | '\t' | '\r' | '<' | '>' => self.end_word(&mut word, &mut command, depth),
-                '\n' | ';' | '&' | '|' | '(' | ')' => {
+            let ending = match next {
+                ' ' | '\t' | '\r' | '<' | '>' => {
                     self.end_word(&mut word, &mut command, depth);
-                    self.end_command(&mut command);
+                    continue;
                 }
-                '{' | '}' if !word.begun => {}
+                '|' if rest.next_if_eq(&'|').is_none() => Ending::Pipe,
+                ';' if rest.next_if(|it| matches!(it, ';' | '&')).is_some() => Ending::Branch,
+                ')' => Ending::Bracket,
+                '(' if word.text.ends_with('=') => {
+                    self.array = Some((word.text.trim_end_matches(['=', '+']).to_owned(), Vec::new()));
+                    cases.is_pattern = true;
+                    Ending::Other
+                }
+                '\n' | ';' | '&' | '|' | '(' => Ending::Other,
                 other => {
-                    word.begun = true;
-                    word.text.push(other);
+                    self.sign(other, &mut rest, &mut word, depth);
+                    continue;
                 }
-            }
+            };
+            self.end_word(&mut word, &mut command, depth);
+            self.end_command(&mut command, ending, &mut cases);
         }
         self.end_word(&mut word, &mut command, depth);
-        self.end_command(&mut command);
+        self.end_command(&mut command, Ending::Other, &mut cases);
+        self.fed = fed;
+    }
+
+    /// A sign that belongs to a word.
+    fn sign(&mut self, next: char, rest: &mut Rest<'_>, word: &mut Draft, depth: usize) {
+        match next {
+            '\\' if !cfg!(windows) => {
+                word.begun = true;
+                match rest.next() {
+                    None | Some('\n') => {}
+                    Some(escaped) => word.text.push(escaped),
+                }
+            }
+            '\'' => {
+                let quoted: String = rest.by_ref().take_while(|it| *it != '\'').collect();
+                word.quote(&quoted);
+            }
+            '"' => self.quoted(rest, word, depth),
+            '$' if rest.next_if_eq(&'\'').is_some() => word.quote(&unescaped(rest)),
+            '$' if rest.peek() == Some(&'"') => {}
+            '$' | '`' => self.variable(next, rest, word, depth),
+            '#' if !word.begun => while rest.next_if(|it| *it != '\n').is_some() {},
+            // What stands for a name, of `find` and `xargs`.
+            '{' if !word.begun && rest.next_if_eq(&'}').is_some() => {
+                word.begun = true;
+                word.text.push_str("{}");
+            }
+            '{' => self.brace(rest, word),
+            ',' if word.choices > 0 => word.text.push(OR),
+            '}' if word.choices > 0 => {
+                word.choices -= 1;
+                word.text.push(CHOSEN);
+            }
+            '}' if !word.begun => {}
+            other => {
+                word.begun = true;
+                word.text.push(other);
+            }
+        }
+    }
+
+    /// A brace: of choices, of a range of numbers, or of a group of commands.
+    fn brace(&mut self, rest: &mut Rest<'_>, word: &mut Draft) {
+        let ahead = ahead_of(rest);
+        let is_read = self.budget.read(ahead.len());
+        match ahead.split_once('}').map(|(inner, _)| inner).filter(|_| is_read) {
+            Some(inner) if inner.contains(',') => {
+                (word.begun, word.choices) = (true, word.choices + 1);
+                word.text.push(CHOICE);
+            }
+            Some(inner) if inner.contains("..") && !inner.contains('/') => {
+                word.begun = true;
+                word.text.push('*');
+                while rest.next_if(|it| *it != '}').is_some() {}
+                rest.next();
+            }
+            _ if word.begun => word.text.push('{'),
+            _ => {}
+        }
     }
 
     fn quoted(&mut self, rest: &mut Rest<'_>, word: &mut Draft, depth: usize) {
@@ -133,16 +248,22 @@ impl Reader<'_> {
             }
             (_, Some('(')) => {
                 let inner = balanced(rest);
-                self.text(&inner, depth);
-                match inner.trim() {
-                    "pwd" | "git rev-parse --show-toplevel" => word.text.push('.'),
-                    _ => word.text.push(UNKNOWN),
-                }
+                let value = self.substituted(&inner, depth);
+                word.text.push_str(&value);
                 return;
             }
             (_, Some('{')) => {
                 rest.next();
-                rest.by_ref().take_while(|it| *it != '}').collect()
+                let inner = braced(rest);
+                if let Some((name, default)) = default_of(&inner) {
+                    let value = self.with_default(name, default, depth);
+                    if inner[name.len()..].trim_start_matches(':').starts_with('=') {
+                        self.variables.insert(name.to_owned(), value.clone());
+                    }
+                    word.text.push_str(&value);
+                    return;
+                }
+                inner
             }
             (_, Some(it)) if it.is_ascii_alphabetic() || *it == '_' => {
                 let mut name = String::new();
@@ -164,8 +285,42 @@ impl Reader<'_> {
         }
     }
 
+    /// The names that substituted commands print, as far as they are known.
+    fn substituted(&mut self, inner: &str, depth: usize) -> String {
+        let outer = std::mem::take(&mut self.names);
+        self.text(inner, depth);
+        let names = std::mem::replace(&mut self.names, outer);
+        let unknown = std::iter::once(UNKNOWN.to_string());
+        let value = match inner.trim() {
+            "pwd" | "git rev-parse --show-toplevel" => ".".to_owned(),
+            it if OWN_FOLDER.contains(&it) => one_of(unknown.chain(self.variables.get("0%/*").cloned())),
+            _ => one_of(unknown.chain(names)),
+        };
+        if self.budget.read(value.len()) { value } else { UNKNOWN.to_string() }
+    }
+
+    /// The value of a variable, or the word that counts where it has none. Both are tried.
+    fn with_default(&mut self, name: &str, default: &str, depth: usize) -> String {
+        let known = self.variables.get(name).cloned().unwrap_or_else(|| UNKNOWN.to_string());
+        let Some(depth) = depth.checked_sub(1) else {
+            self.budget.is_not_enough();
+            return UNKNOWN.to_string();
+        };
+        let (mut word, mut rest) = (Draft::default(), default.chars().peekable());
+        while let Some(next) = rest.next() {
+            match next {
+                '"' | '\'' => {}
+                '\\' => word.text.extend(rest.next()),
+                '$' | '`' => self.variable(next, &mut rest, &mut word, depth),
+                other => word.text.push(other),
+            }
+        }
+        let value = if word.text.is_empty() { known } else { one_of([known, word.text]) };
+        if self.budget.read(value.len()) { value } else { UNKNOWN.to_string() }
+    }
+
     fn end_word(&mut self, word: &mut Draft, command: &mut Vec<String>, depth: usize) {
-        let Draft { text, begun, lines } = std::mem::take(word);
+        let Draft { text, begun, lines, .. } = std::mem::take(word);
         if !begun {
             return;
         }
@@ -174,14 +329,30 @@ impl Reader<'_> {
         }
         self.words += 1;
         if lines {
+            if let Some(given) = given_by(command, &self.fed) {
+                // What its own arguments are: `find -exec sh -c '. "$1"'`.
+                self.variables.insert(String::new(), given);
+            }
+            let outer = self.is_prose;
+            self.is_prose = !runs_lines(command);
             self.text(&text, depth);
+            self.is_prose = outer;
+            self.variables.remove("");
         }
-        command.push(text);
+        command.push(match text.strip_prefix("~+/") {
+            Some(below) => format!("./{below}"),
+            None => text,
+        });
     }
 
-    fn end_command(&mut self, words: &mut Vec<String>) {
-        let mut words = std::mem::take(words).into_iter().peekable();
-        let mut command = Command::default();
+    fn end_command(&mut self, words: &mut Vec<String>, ending: Ending, cases: &mut Cases) {
+        let words = std::mem::take(words);
+        let is_pattern = cases.of(&words, ending);
+        if words.is_empty() {
+            return;
+        }
+        let mut words = words.into_iter().peekable();
+        let mut variables = Vec::new();
         loop {
             while words.next_if(|it| GO_ON.contains(&it.as_str())).is_some() {}
             let is_export = |it: &String| matches!(it.as_str(), "export" | "local" | "readonly" | "declare");
@@ -190,34 +361,133 @@ impl Reader<'_> {
             }
             let Some(set) = words.next_if(|it| assigned(it).is_some()) else { break };
             if let Some((name, value)) = assigned(&set) {
-                command.variables.push((name.to_owned(), value.to_owned()));
+                variables.push((name.to_owned(), value.to_owned()));
                 self.variables.insert(name.to_owned(), value.to_owned());
             }
         }
-        command.words = words.map(|text| known_of(&text)).collect();
-        if !command.words.is_empty() || !command.variables.is_empty() {
-            self.found.push(command);
+        let words: Vec<String> = words.collect();
+        if is_pattern {
+            self.listed(&words, ending);
+            return self.keep(&variables, &words, false);
+        }
+        self.names.extend(names_of(&words));
+        self.assign(&words);
+        self.keep(&variables, &words, true);
+        for started in started_by(&words, &self.fed) {
+            self.words += started.len();
+            self.keep(&[], &started, true);
+        }
+        match ending {
+            Ending::Pipe if self.fed.len() < WORD_CHOICES_MAX => self.fed.push(words),
+            Ending::Pipe => {}
+            _ => self.fed.clear(),
+        }
+    }
+
+    /// Words of a list, which is whole with its bracket.
+    fn listed(&mut self, words: &[String], ending: Ending) {
+        let Some((name, mut all)) = self.array.take() else { return };
+        all.extend_from_slice(words);
+        if ending != Ending::Bracket {
+            self.array = Some((name, all));
+        } else if let Some(value) = loop_value(&all) {
+            self.variables.insert(format!("{name}[@]"), value.clone());
+            self.variables.insert(format!("{name}[*]"), value);
+        }
+    }
+
+    /// Variables that a loop sets, or `read` behind a pipe.
+    fn assign(&mut self, words: &[String]) {
+        let Some((first, words)) = words.split_first() else { return };
+        match (first.as_str(), words.split_first()) {
+            ("for" | "select", Some((name, values))) => {
+                // Without the word `in`.
+                match loop_value(values.get(1..).unwrap_or_default()) {
+                    Some(value) => drop(self.variables.insert(name.clone(), value)),
+                    None => self.budget.is_not_enough(),
+                }
+            }
+            ("read", Some(_)) => {
+                let Some(names) = handed_on(&self.fed) else { return };
+                let value = one_of([UNKNOWN.to_string(), names]);
+                for name in words.iter().filter(|it| !it.starts_with('-')) {
+                    if self.budget.read(value.len()) {
+                        self.variables.insert(name.clone(), value.clone());
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Adds a command: once for each choice that its words have. A pattern of `case` names no folder.
+    fn keep(&mut self, variables: &[(String, String)], words: &[String], is_command: bool) {
+        let mut all = Vec::with_capacity(words.len());
+        for word in words {
+            all.push(each_of(word, self.budget));
+        }
+        let mut set = Vec::new();
+        for (name, value) in variables {
+            set.extend(each_of(value, self.budget).into_iter().map(|it| (name.clone(), it)));
+        }
+        let count = all.iter().map(Vec::len).max().unwrap_or_default().max(1);
+        self.words = self.words.saturating_add((count - 1) * words.len());
+        if self.words > LINE_WORDS_MAX {
+            return self.budget.is_not_enough();
+        }
+        let is_prose = self.is_prose;
+        for at in 0..count {
+            let chosen = |each: &Vec<String>| {
+                let word = ShellWord::of(each.get(at).or(each.last()).map_or("", String::as_str));
+                ShellWord { open: word.open.filter(|_| is_command && !is_prose), ..word }
+            };
+            let words: Vec<ShellWord> = all.iter().map(chosen).collect();
+            let variables = std::mem::take(&mut set);
+            if !words.is_empty() || !variables.is_empty() {
+                self.found.push(Command { variables, words });
+            }
         }
     }
 }
 
-type Rest<'a> = std::iter::Peekable<std::str::Chars<'a>>;
-
-/// What stands between a bracket and the one that closes it.
-fn balanced(rest: &mut Rest<'_>) -> String {
-    let (mut inner, mut open) = (String::new(), 0_usize);
-    for next in rest.by_ref() {
-        match next {
-            '(' => open += 1,
-            ')' => open -= 1,
-            _ => {}
-        }
-        if open == 0 {
-            break;
-        }
-        inner.push(next);
+impl Draft {
+    /// Adds what stands in quotes.
+    fn quote(&mut self, quoted: &str) {
+        self.begun = true;
+        self.lines |= is_line(quoted);
+        self.text.push_str(quoted);
     }
-    inner.split_off(inner.len().min(1))
+}
+
+impl Cases {
+    /// Whether the words of a command that has ended are a pattern.
+    fn of(&mut self, words: &[String], ending: Ending) -> bool {
+        let first = words.iter().find(|it| !GO_ON.contains(&it.as_str())).map(String::as_str);
+        if first == Some("case") && words.iter().any(|it| it == "in") {
+            (self.open, self.is_pattern) = (self.open + 1, true);
+        } else if first == Some("esac") {
+            (self.open, self.is_pattern) = (self.open.saturating_sub(1), false);
+        }
+        let begins = first == Some("[[");
+        let is_pattern = self.is_pattern || self.is_test || begins;
+        self.is_test = (self.is_test || begins) && !words.iter().any(|it| it == "]]");
+        match ending {
+            Ending::Bracket => self.is_pattern = false,
+            Ending::Branch => self.is_pattern = self.open > 0,
+            Ending::Pipe | Ending::Other => {}
+        }
+        is_pattern
+    }
+}
+
+/// Whether a command runs lines that are its arguments.
+fn runs_lines(words: &[String]) -> bool {
+    const RUN: [&str; 7] = ["eval", "flock", "script", "ssh", "su", "trap", "watch"];
+    words.is_empty()
+        || words.iter().take(WORD_CHOICES_MAX).any(|it| {
+            let name = it.rsplit('/').next().unwrap_or_default();
+            RUN.contains(&name) || SHELLS.contains(&name)
+        })
 }
 
 fn is_line(text: &str) -> bool {
@@ -229,138 +499,4 @@ fn assigned(word: &str) -> Option<(&str, &str)> {
     let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     is_name.then_some((name, value))
-}
-
-fn known_of(text: &str) -> ShellWord {
-    match text.rsplit_once(UNKNOWN) {
-        Some((_, end)) => ShellWord { text: end.to_owned(), is_end: true },
-        None => ShellWord { text: text.to_owned(), is_end: false },
-    }
-}
-
-/// Values of a settings file that are command lines or words of one, by the names of their keys; in JSON, TOML and YAML
-/// alike, without a parser for each: a value that is missed is one that such a name does not stand before.
-pub(super) fn values(text: &str, budget: &mut Budget) -> Vec<String> {
-    let mut found = Vec::new();
-    // A program and its arguments, which stand beside each other in either order.
-    let (mut program, mut arguments) = ("args".to_owned(), String::new());
-    // Each value is a part of the text, and may be so to many keys.
-    let mut left = VALUES_TIMES_MAX * (text.len() + VALUES_TIMES_MAX);
-    for (at, _) in text.match_indices([':', '=']) {
-        let before = text[..at].trim_end_matches([' ', '\t']);
-        let before = before.strip_suffix(['"', '\'']).unwrap_or(before);
-        let key =
-            before.rsplit(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).next().unwrap_or_default();
-        let is_of_mise = |name: &str| before.strip_suffix(name).is_some_and(|it| it.ends_with("_."));
-        let adds_to = LOADED_FROM.contains(&key) || OPTIONS_IN.iter().any(|it| it.0 == key);
-        if !(is_key(key) || adds_to || is_of_mise("path") || is_of_mise("source")) {
-            continue;
-        }
-        let (value, seen) = value_at(text, at);
-        let words = if value.starts_with('"') { value.clone() } else { quoted(&value) };
-        let lines = match key {
-            _ if adds_to => vec![format!("{key}={words}")],
-            "path" => vec![format!("PATH_add {}", words.replace("{{config_root}}", "."))],
-            "source" => vec![format!(". {}", words.replace("{{config_root}}", "."))],
-            "args" => {
-                arguments = value;
-                vec![format!("{program} {arguments}")]
-            }
-            "command" => {
-                program = value;
-                // A name with blanks in it, or a line.
-                let whole = Some(quoted(&program)).filter(|_| program.contains(' '));
-                [program.clone(), format!("{program} {arguments}")].into_iter().chain(whole).collect()
-            }
-            _ => vec![value],
-        };
-        let cost = seen + lines.iter().map(String::len).sum::<usize>();
-        let Some(rest) = left.checked_sub(cost).filter(|_| budget.read(cost)) else {
-            budget.is_not_enough();
-            break;
-        };
-        left = rest;
-        found.extend(lines);
-    }
-    found
-}
-
-/// The value behind a key whose sign stands here, and how much was looked at for it.
-fn value_at(text: &str, at: usize) -> (String, usize) {
-    let value = text[at + 1..].trim_start_matches([' ', '\t']);
-    if let Some(list) = value.strip_prefix('[') {
-        let (words, seen) = strings(list, ']', usize::MAX);
-        return (words.iter().map(|it| quoted(it)).collect::<Vec<_>>().join(" "), seen);
-    }
-    if value.starts_with(['"', '\'']) {
-        let (words, seen) = strings(value, '\n', 1);
-        return (words.into_iter().next().unwrap_or_default(), seen);
-    }
-    if !value.starts_with(['|', '>', '\n', '\r']) {
-        let line = value.lines().next().unwrap_or_default();
-        return (line.trim_end_matches([',', ' ', '\r']).to_owned(), line.len());
-    }
-    // How far the line's first letter is in, for what follows it further in.
-    let indent = |line: &str| line.len() - line.trim_start_matches([' ', '-']).len();
-    let line_of_key = text[..at].rfind('\n').map_or(0, |it| it + 1);
-    let (is_list, far) = (value.starts_with(['\n', '\r']), indent(&text[line_of_key..at]));
-    let is_in =
-        |it: &&str| it.trim().is_empty() || indent(it) > far || is_list && it.trim_start().starts_with('-');
-    let (mut inner, mut seen) = (Vec::new(), at - line_of_key);
-    for line in value.lines().skip(1).take_while(is_in) {
-        seen += line.len() + 1;
-        inner.push(line.trim().trim_start_matches("- "));
-    }
-    (inner.join(if is_list { " " } else { "\n" }), seen)
-}
-
-fn is_key(key: &str) -> bool {
-    const KEYS: [&str; 14] = [
-        "args",
-        "bash",
-        "cmd",
-        "command",
-        "commands",
-        "entry",
-        "exec",
-        "executable",
-        "linux",
-        "notify",
-        "osx",
-        "run",
-        "script",
-        "windows",
-    ];
-    KEYS.contains(&key)
-        || ["Command", "Helper", "Script", "_command", "_script", "Refresh"]
-            .iter()
-            .any(|it| key.ends_with(it))
-}
-
-fn quoted(word: &str) -> String {
-    format!("\"{}\"", word.replace('\\', "\\\\").replace('"', "\\\""))
-}
-
-/// The strings of a list, up to where it ends, or so many; and how much was looked at.
-fn strings(text: &str, end: char, most: usize) -> (Vec<String>, usize) {
-    let (mut found, mut rest) = (Vec::new(), text.chars());
-    while found.len() < most
-        && let Some(next) = rest.next()
-        && next != end
-    {
-        if next == '"' || next == '\'' {
-            let mut string = String::new();
-            while let Some(it) = rest.next() {
-                match it {
-                    it if it == next => break,
-                    '\\' if next == '"' => {
-                        string.extend(rest.next().map(|it| if it == 'n' { '\n' } else { it }))
-                    }
-                    it => string.push(it),
-                }
-            }
-            found.push(string);
-        }
-    }
-    (found, text.len() - rest.as_str().len())
 }

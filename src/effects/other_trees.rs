@@ -39,6 +39,10 @@ pub(super) fn named_in_other_trees(
             let is_own = below.as_os_str().is_empty() || below.starts_with(".git");
             (!is_own).then(|| top.join(below)).filter(|it| it.starts_with(root))
         };
+        let told_here = |folder: &Path| {
+            let folder = top.join(folder.strip_prefix(&other).ok()?);
+            folder.starts_with(root).then_some(folder)
+        };
         for (path, missing) in &named {
             if let Some(path) = here(path) {
                 found.named.entry(path).or_insert(*missing);
@@ -46,6 +50,10 @@ pub(super) fn named_in_other_trees(
         }
         found.beside.extend(seeker.found.beside.iter().filter_map(|it| here(it)));
         found.told.extend(seeker.found.told.iter().filter_map(|it| here(it)));
+        let patterns = seeker.found.patterns.iter();
+        found
+            .patterns
+            .extend(patterns.filter_map(|(folder, pattern)| Some((told_here(folder)?, pattern.clone()))));
         found.ends.extend(seeker.found.ends);
     }
     Ok(found)

@@ -5,17 +5,19 @@
 //! modules from, and what a script of a shell starts or reads. What a line names by something unknown
 //! (`$DIR/f`) is held by the end of its path.
 
+mod folders;
 mod interpreters;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::budget::Budget;
-use super::command_lines::{Command, ShellWord, Variables, commands, values};
+use super::command_lines::{Command, ShellWord, Variables, all_values, commands, values};
 use super::git::{Named, absolute, has_in_its_index};
 use super::heavy::typed;
 use super::programs::{
-    ADD_TO_PATH, HOOKS, LOADED_FROM, OPTIONS_IN, RUNNERS, SHELLS, SOURCES, WRAPPERS, is_loader,
+    ADD_TO_PATH, HOOKS, LINES_BY_ANY_KEY, LOADED_FROM, OPTIONS_IN, RUNNERS, SCRIPTS_OF_EDITORS, SHELLS,
+    SOURCES, WRAPPERS, is_loader,
 };
 use provost_base::RepoPath;
 use provost_base::later::{Row, Whose, is_fetched, row_at};
@@ -63,6 +65,9 @@ pub(super) struct Outside {
     pub(super) beside: BTreeSet<PathBuf>,
     /// Files, absolute, of which a change is reported, since they cannot be held: links on the way, and what is fetched.
     pub(super) told: BTreeSet<PathBuf>,
+    /// Folders, absolute, with patterns of the paths in them of which a change is reported: a line runs them, and the folder
+    /// cannot be held.
+    pub(super) patterns: BTreeSet<(PathBuf, String)>,
 }
 
 impl Outside {
@@ -74,6 +79,7 @@ impl Outside {
         self.ends.extend(other.ends);
         self.beside.extend(other.beside);
         self.told.extend(other.told);
+        self.patterns.extend(other.patterns);
     }
 
     /// Has a scan report changes of what cannot be held by its path.
@@ -81,6 +87,7 @@ impl Outside {
         ground.report_files(&self.told);
         ground.report_modules_in(&self.beside);
         ground.report_ends(&self.ends);
+        ground.report_patterns(&self.patterns);
     }
 }
 
@@ -192,14 +199,27 @@ impl<'a> Seeker<'a> {
         let is_shells = matches!(row.whose, Whose::Shells | Whose::Interpreters)
             || [".husky", ".git-hooks", ".lefthook", ".lefthook-local"].contains(&row.pattern);
         // Tasks of editors are run on purpose, but for those that begin with the folder.
-        let begin = ["folderOpen", "Command\"", "\"PATH\""];
-        let counts = row.whose != Whose::Editors || begin.iter().any(|it| text.contains(it));
+        let begin = ["folderOpen", "Command\"", "\"PATH\"", "\"mcp\""];
+        let name = file.file_name().and_then(|it| it.to_str()).unwrap_or_default();
+        let is_editors = row.whose == Whose::Editors;
+        let counts = !is_editors
+            || [".zed", ".helix"].contains(&row.pattern)
+            || ["mcp.json", "settings.json"].contains(&name)
+            || begin.iter().any(|it| text.contains(it));
         let before = self.budget.used();
         if is_shells {
             self.text(text, self.root, file.parent().unwrap_or(self.root), Mode::Script);
         }
         if counts {
-            for value in values(text, &mut self.budget) {
+            for value in values(text, is_editors, &mut self.budget) {
+                self.text(&value, self.root, self.root, Mode::Setting);
+            }
+        }
+        if SCRIPTS_OF_EDITORS.contains(&row.pattern) {
+            self.words_of(text, &[self.root, file.parent().unwrap_or(self.root)]);
+        }
+        if LINES_BY_ANY_KEY.contains(&row.pattern) {
+            for value in all_values(text, &mut self.budget) {
                 self.text(&value, self.root, self.root, Mode::Setting);
             }
         }
@@ -260,6 +280,7 @@ impl<'a> Seeker<'a> {
             ("GIT_WORK_TREE", root.clone()),
             ("HOME", self.home.display().to_string()),
             ("PWD", root.clone()),
+            ("ZED_WORKTREE_ROOT", root.clone()),
             ("containerWorkspaceFolder", root.clone()),
             ("workspaceFolder", root.clone()),
             ("workspaceRoot", root),
@@ -337,6 +358,12 @@ impl<'a> Seeker<'a> {
         if is_loader(name) || SHELLS.contains(&name) {
             self.interpreted(name, words, way);
         }
+        // Of direnv: what it sets may be folders of programs.
+        if name == "dotenv"
+            && let Some(file) = words.first().filter(|it| it.text.contains(['/', '.']))
+        {
+            self.program(file, way, (LaunchMode::ByShell, true));
+        }
         // What a script has built or tested is reported, and free to change.
         let runs = |names: &[&str]| way.mode != Mode::Script && names.contains(&name);
         for (_, files) in RUNNERS.iter().filter(|(names, _)| runs(names)) {
@@ -356,6 +383,12 @@ impl<'a> Seeker<'a> {
         let text = word.text.as_str();
         let known = if word.is_end { text.trim_start_matches('/') } else { text };
         let mut is_there = false;
+        // A name without a folder is looked for in `PATH`.
+        if let Some(open) =
+            word.open.as_ref().filter(|it| run != LaunchMode::Itself || it.folder.contains('/'))
+        {
+            self.open_part(open, way, run);
+        }
         for base in way.bases {
             if !self.budget.look(known.len()) {
                 return;
@@ -375,7 +408,7 @@ impl<'a> Seeker<'a> {
             if self.found.ends.len() > ENDS_HELD_MAX {
                 self.budget.is_not_enough();
             }
-        } else if !is_there && is_path && !known.is_empty() && !known.contains(['%', '*', '?', '$']) {
+        } else if !is_there && is_path && !known.is_empty() && !known.contains(['%', '*', '?', '[', '$']) {
             let file = self.at(way.at, known);
             // An empty folder: what is to run it fails, as it does without.
             let stands_in = way.mode == Mode::Line || way.mode == Mode::Alias && run == LaunchMode::Itself;

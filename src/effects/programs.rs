@@ -109,8 +109,48 @@ pub(super) const OPTIONS_IN: [(&str, &str); 4] =
 pub(super) const ADD_TO_PATH: [&str; 3] = ["PATH_add", "path_add", "load_prefix"];
 
 /// Shells, and their words for reading a script.
-pub(super) const SHELLS: [&str; 12] =
-    [".", "ash", "bash", "dash", "fish", "ksh", "mksh", "sh", "source", "source_env", "zsh", "pwsh"];
+pub(super) const SHELLS: [&str; 14] = [
+    ".",
+    "ash",
+    "bash",
+    "dash",
+    "dotenv_if_exists",
+    "fish",
+    "ksh",
+    "mksh",
+    "pwsh",
+    "sh",
+    "source",
+    "source_env",
+    "source_env_if_exists",
+    "zsh",
+];
+
+/// Rows of settings of editors that are scripts in the editor's own language.
+pub(super) const SCRIPTS_OF_EDITORS: [&str; 11] = [
+    ".dir-locals-2.el",
+    ".dir-locals.el",
+    ".exrc",
+    ".gvimrc",
+    ".lazy.lua",
+    ".lvimrc",
+    ".nvim",
+    ".nvim.lua",
+    ".nvimrc",
+    ".vim",
+    ".vimrc",
+];
+
+/// Rows of settings in which a command line stands behind any name: that of a hook, or of a kind of files.
+pub(super) const LINES_BY_ANY_KEY: [&str; 7] = [
+    "*simple-git-hooks.*",
+    ".huskyrc*",
+    ".lintstagedrc*",
+    ".rusty-hook.toml",
+    "captainhook.json",
+    "hk.pkl",
+    "lint-staged.config.*",
+];
 
 /// Hooks that git runs.
 pub(super) const HOOKS: [&str; 28] = [

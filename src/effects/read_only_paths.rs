@@ -28,6 +28,8 @@ pub(super) struct ReadOnlyPaths {
     guards: Vec<Guard>,
     /// Local sockets in what the worker sees of the workspace.
     sockets: Vec<PathBuf>,
+    /// Folders there that cannot be listed, in which there may be more.
+    shut: Vec<PathBuf>,
     repositories: Option<Repositories>,
     hooks: GitHooks,
     before: Before,
@@ -38,6 +40,7 @@ impl ReadOnlyPaths {
     pub(super) fn over(self, draft: &mut Draft) -> Before {
         draft.guards = self.guards;
         draft.sockets = self.sockets;
+        draft.hidden.extend(self.shut);
         draft.repositories = self.repositories;
         draft.hooks = self.hooks;
         self.before
@@ -124,7 +127,8 @@ pub(super) fn shield(
     let own = own.filter(|_| tier == Tier::Ns);
     let repositories = before.expect(Repositories { known, own });
     let sockets = sockets(&before, &around, root)?;
-    Ok(ReadOnlyPaths { guards, sockets, repositories, hooks, before })
+    let shut = if tier == Tier::Ns { shut(&before, &around, root)? } else { Vec::new() };
+    Ok(ReadOnlyPaths { guards, sockets, shut, repositories, hooks, before })
 }
 
 /// What git's configuration and ours name, in this work tree and, by the same paths, in others of the repository; and
@@ -262,6 +266,23 @@ fn sockets(before: &Before, around: &Surroundings, root: &ResolvedPath) -> Resul
         sockets.push(root.path().join(socket));
     }
     Ok(sockets)
+}
+
+/// Folders that cannot be listed, in what a worker sees of the workspace. It sees them empty: it could connect to a socket
+/// in one whose name it knows.
+fn shut(before: &Before, around: &Surroundings, root: &ResolvedPath) -> Result<Vec<PathBuf>, Failure> {
+    let all = before.shut().chain(around.shut.iter().map(Vec::as_slice));
+    all.map(|folder| {
+        let text = std::str::from_utf8(folder).map_err(|_| {
+            let shown = String::from_utf8_lossy(folder);
+            jail_refused(format!(
+                "{shown:?} is a folder that cannot be listed, and cannot be covered: its name is not text; make it \
+                 readable, or remove it"
+            ))
+        })?;
+        Ok(root.path().join(text))
+    })
+    .collect()
 }
 
 /// Whether git runs hooks in a workspace: a file among its hooks that is no sample. Where one cannot look, it does.

@@ -135,7 +135,7 @@ pub fn runs_outside(
     }
     let links = before.links().filter_map(|it| std::str::from_utf8(it).ok()).map(PathBuf::from);
     let led = LinkTargets::of(links, root);
-    let Outside { named, ends, beside, mut told } = seeker.found;
+    let Outside { named, ends, beside, mut told, patterns } = seeker.found;
     told.extend(behind_links(&instructions(root), root));
     let by_settings = named.into_keys().chain(ends.into_iter().map(PathBuf::from));
     // A link that leads to all of the workspace holds nothing in particular.
@@ -145,6 +145,7 @@ pub fn runs_outside(
         by_git_or_us: by_git_or_us.into_iter().collect(),
         told: told.into_iter().collect(),
         beside: beside.into_iter().collect(),
+        patterns: patterns.into_iter().collect(),
     })
 }
 

@@ -79,6 +79,12 @@ impl Before {
         sockets.map(|(path, _)| path.as_slice())
     }
 
+    /// Folders that could not be looked into, from the workspace.
+    pub(super) fn shut(&self) -> impl Iterator<Item = &[u8]> {
+        let shut = self.survey.entries.iter().filter(|(_, entry)| entry.closed);
+        shut.map(|(path, _)| path.as_slice())
+    }
+
     /// Settings that a worker is to leave as they are, as paths from the workspace. A path that is no text
     /// cannot be held by a mount, and its change is reported instead.
     pub(super) fn held(&self) -> impl Iterator<Item = &str> {

@@ -20,6 +20,8 @@ use provost_workspace::integrity_scan::{Stop, open_place, survey_bounds};
 pub(super) struct Surroundings {
     /// Local sockets, and pipes with names.
     pub(super) sockets: Vec<Vec<u8>>,
+    /// Folders that could not be listed: a socket in one can be connected to by who knows its name.
+    pub(super) shut: Vec<Vec<u8>>,
     /// Symbolic links among settings and in repositories.
     pub(super) links: Vec<Vec<u8>>,
     /// Files of settings that are read-only for workers: they name programs, also in the directory.
@@ -74,11 +76,16 @@ impl Visitor for Around {
 }
 
 impl Around {
-    fn look_into(&self, at: Entry<'_>) -> Result<Step<()>, Stop> {
+    fn look_into(&mut self, at: Entry<'_>) -> Result<Step<()>, Stop> {
         let inner = match at.open() {
             Ok(inner) => inner,
-            // Gone since it was listed; or shut, also for a worker, which is the same user.
-            Err(Unopened::Gone(_) | Unopened::Shut(_)) => return Ok(Step::Over),
+            // Gone since it was listed.
+            Err(Unopened::Gone(_)) => return Ok(Step::Over),
+            // What lies in it may be reached by its name all the same.
+            Err(Unopened::Shut(_)) => {
+                self.found.shut.push(at.path().as_bytes().to_vec());
+                return Ok(Step::Over);
+            }
             Err(Unopened::Failed(error)) => return Err(Stop::Io(error)),
         };
         let stat = rustix::fs::fstat(&inner)?;

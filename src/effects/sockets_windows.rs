@@ -8,6 +8,7 @@ use provost_jail::ResolvedPath;
 #[derive(Debug, Default)]
 pub(super) struct Surroundings {
     pub(super) sockets: Vec<Vec<u8>>,
+    pub(super) shut: Vec<Vec<u8>>,
     pub(super) links: Vec<Vec<u8>>,
     pub(super) settings: BTreeSet<Vec<u8>>,
     pub(super) repositories: BTreeSet<Vec<u8>>,

@@ -47,8 +47,9 @@ impl TreeRun {
         Ok(Some(Self { tree, base, root, repository }))
     }
 
-    /// Local sockets in the folder of the repository, at which programs of the user listen: git's own monitor is one.
-    pub(super) fn sockets(&self) -> Result<Vec<PathBuf>, Failure> {
+    /// Local sockets in the folder of the repository, at which programs of the user listen: git's own monitor is one; and
+    /// folders there that cannot be listed, in which there may be more.
+    pub(super) fn sockets(&self) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Failure> {
         let found = surroundings(&self.repository, self.root.place()).map_err(|why| {
             jail_refused(format!(
                 "{why}, so it is not known to which local sockets of yours the worker could connect"
@@ -58,12 +59,14 @@ impl TreeRun {
             let path = String::from_utf8(path).map_err(|path| {
                 let shown = String::from_utf8_lossy(path.as_bytes()).into_owned();
                 jail_refused(format!(
-                    "{shown:?} in the repository is a local socket, and its name is not text; remove it"
+                    "{shown:?} in the repository is a local socket, or a folder that cannot be listed, and its name is not \
+                     text; remove it"
                 ))
             })?;
             Ok(self.repository.path().join(path))
         };
-        found.sockets.into_iter().map(absolute).collect()
+        let sockets = found.sockets.into_iter().map(absolute).collect::<Result<_, Failure>>()?;
+        Ok((sockets, found.shut.into_iter().map(absolute).collect::<Result<_, Failure>>()?))
     }
 
     /// What the run has changed.

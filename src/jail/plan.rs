@@ -110,7 +110,7 @@ pub struct Draft {
     pub repositories: Option<Repositories>,
     /// Whether git runs hooks there, and with them what manages hooks.
     pub hooks: GitHooks,
-    /// Files and directories beneath `read_only` that it sees empty.
+    /// Files and directories beneath `read_only` and `writable` that it sees empty.
     pub hidden: Vec<PathBuf>,
     /// Local sockets beneath `writable` and `read_only`, at which programs of the host listen. It sees empty
     /// files.
@@ -193,7 +193,7 @@ impl Draft {
         }
         let utf8 = |path: &Path| path.to_str().is_some_and(|text| !text.contains(['\0', '\n']));
         let places = self.writable.iter().chain(&self.read_only).map(ResolvedPath::path);
-        let places = places.chain(self.sockets.iter().map(PathBuf::as_path));
+        let places = places.chain(self.sockets.iter().chain(&self.hidden).map(PathBuf::as_path));
         if let Some(odd) =
             places.chain([self.program.asked(), forbidden_paths.home.as_path()]).find(|p| !utf8(p))
         {

@@ -17,6 +17,7 @@ impl Ground {
             whole_repositories: false,
             ends: BTreeSet::new(),
             beside: BTreeSet::new(),
+            patterns: BTreeSet::new(),
         }
     }
 
@@ -30,6 +31,14 @@ impl Ground {
     pub fn report_modules_in<'a>(&mut self, folders: impl IntoIterator<Item = &'a PathBuf>) {
         let below = folders.into_iter().filter_map(|it| from_root(&self.root, it));
         self.beside.extend(below);
+    }
+
+    /// Adds folders, absolute, with patterns of the paths in them of which a change is reported.
+    pub fn report_patterns<'a>(&mut self, patterns: impl IntoIterator<Item = &'a (PathBuf, String)>) {
+        let below = patterns.into_iter().filter_map(|(folder, pattern)| {
+            Some((from_root(&self.root, folder)?, pattern.clone().into_bytes()))
+        });
+        self.patterns.extend(below);
     }
 
     /// Adds ends of paths, whole names long, of files whose change is reported wherever they lie.

@@ -130,6 +130,8 @@ pub struct Ground {
     pub ends: BTreeSet<Vec<u8>>,
     /// Folders, from the workspace, in which new modules of interpreters matter.
     pub beside: BTreeSet<Vec<u8>>,
+    /// Folders, from the workspace, with patterns of the paths in them that matter.
+    pub patterns: BTreeSet<(Vec<u8>, Vec<u8>)>,
 }
 
 /// Why a look was given up, or is incomplete.
@@ -296,6 +298,17 @@ impl Scan<'_> {
         self.ground.ends.iter().any(|end| path.ends_with(end) || path == &end[1..])
     }
 
+    /// Whether what runs outside runs it by a pattern.
+    fn is_in_a_pattern(&self, path: &[u8]) -> bool {
+        self.ground.patterns.iter().any(|(folder, pattern)| {
+            let below = match folder.is_empty() {
+                true => Some(path),
+                false => path.strip_prefix(folder.as_slice()).and_then(|it| it.strip_prefix(b"/")),
+            };
+            below.is_some_and(|it| later::fits_pattern(pattern, it))
+        })
+    }
+
     /// Whether it is a module that an interpreter would load beside what runs outside.
     fn is_beside(&self, path: &[u8]) -> bool {
         let beside = &self.ground.beside;
@@ -316,7 +329,9 @@ impl Scan<'_> {
         let is_setting = row.is_some_and(later::Row::is_read_only);
         let mut entry = Entry::of(stat, said.kind, zone);
         let is_end = file_type != FileType::Directory && self.is_an_end(path);
-        if is_end {
+        let is_told =
+            || file_type != FileType::Directory && entry.kind.is_none() && self.is_in_a_pattern(path);
+        if is_end || is_told() {
             entry.kind = Some(FindingKind::Protected);
         } else if entry.kind.is_none() && self.is_beside(path) {
             (entry.kind, entry.only_new) = (Some(FindingKind::Protected), true);

@@ -96,6 +96,8 @@ pub struct Ground {
     pub ends: BTreeSet<Vec<u8>>,
     /// Folders, from the workspace, in which new modules of interpreters matter.
     pub beside: BTreeSet<Vec<u8>>,
+    /// Folders, from the workspace, with patterns of the paths in them that matter.
+    pub patterns: BTreeSet<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Ground {

@@ -52,3 +52,14 @@ pub const GIT_INCLUDES_MAX: usize = 64;
 
 /// Other work trees of a repository in which it is looked for what git's configuration names.
 pub const OTHER_TREES_MAX: usize = 16;
+
+/// Words that one word of a command line stands for: of a loop's variable, of braces, of a default value. Of
+/// more, the folders count.
+pub const WORD_CHOICES_MAX: usize = 64;
+
+/// Patterns of files that are reported because a line runs them and their folder cannot be held. Every path of
+/// a workspace is compared with each; more keep workers out.
+pub const PATTERNS_TOLD_MAX: usize = 64;
+
+/// Signs behind a brace of a command line in which its end is looked for.
+pub const BRACES_AHEAD_MAX: usize = 256;

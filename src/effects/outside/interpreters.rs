@@ -53,7 +53,8 @@ impl Seeker<'_> {
             let is_known = is_loader(name)
                 || SHELLS.contains(&name)
                 || RUNNERS.iter().any(|(names, _)| names.contains(&name));
-            if is_known || is_path && (way.mode == Mode::Line || self.is_run_itself(word, way)) {
+            let is_line = way.mode == Mode::Line && word.open.is_none();
+            if is_known || is_path && (is_line || self.is_run_itself(word, way)) {
                 return self.started(word, &words[from + 1..], way);
             }
             // `npx ./tool` runs what the folder's own settings name.
@@ -74,6 +75,13 @@ impl Seeker<'_> {
     /// What the arguments have an interpreter run: a script, or a module; and what they
     /// have it load before that.
     pub(super) fn interpreted(&mut self, name: &str, words: &[ShellWord], way: CommandContext<'_>) {
+        // What a script has tested or looked through is free to change.
+        let looks = |it: &ShellWord| match it.text.as_str() {
+            "test" | "--test" | "--check" => true,
+            "-l" => name.starts_with("php"),
+            _ => false,
+        };
+        let tests = words.iter().any(looks);
         let mut words = words.iter().peekable();
         let mut is_value = false;
         while let Some(word) = words.next() {
@@ -85,8 +93,15 @@ impl Seeker<'_> {
                     }
                     return;
                 }
-                // The text itself is read as a line.
-                Some(option) if is_code(name, option) => return,
+                // It looks at the script, and runs nothing.
+                Some("n") if SHELLS.contains(&name) => return,
+                // A shell's text is read as a line by itself.
+                Some(option) if is_code(name, option) => {
+                    if let Some(code) = words.next().filter(|_| is_loader(name)) {
+                        self.code(&code.text, way);
+                    }
+                    return;
+                }
                 Some(option) if LOAD_OPTIONS.contains(&option) => {
                     if let Some(next) = words.next() {
                         self.loaded(&next.text, way);
@@ -110,7 +125,9 @@ impl Seeker<'_> {
                     }
                     let run = if is_loader(name) { LaunchMode::ByInterpreter } else { LaunchMode::ByShell };
                     let text = script.unwrap_or_else(|| text.to_owned());
-                    self.program(&ShellWord { text: text.clone(), is_end: word.is_end }, way, (run, true));
+                    let open = word.open.clone().filter(|_| !tests);
+                    let script = ShellWord { text: text.clone(), is_end: word.is_end, open };
+                    self.program(&script, way, (run, true));
                     if run == LaunchMode::ByInterpreter {
                         for base in way.bases {
                             let file = self.at(base, &text);
@@ -128,8 +145,7 @@ impl Seeker<'_> {
 
     /// Options of an interpreter that stand in a variable: `NODE_OPTIONS=--import=./x.mjs`.
     pub(super) fn options_in(&mut self, name: &str, value: &str, way: CommandContext<'_>) {
-        let words: Vec<ShellWord> =
-            value.split_whitespace().map(|it| ShellWord { text: it.to_owned(), is_end: false }).collect();
+        let words: Vec<ShellWord> = value.split_whitespace().map(ShellWord::of).collect();
         self.interpreted(name, &words, way);
     }
 

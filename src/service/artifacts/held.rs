@@ -189,11 +189,13 @@ pub(super) fn word_of(root: &Path, outside: &RunsOutside, path: &RepoPath, setti
         later::is_module_in(path.as_str().as_bytes(), |folder| beside.contains(folder))
             && !is_there(&root.join(path.as_str()))
     };
-    if outside.told.iter().any(|it| is_it(&it)) || is_beside() {
-        FileDecision::RunsLater
-    } else {
-        FileDecision::Free
-    }
+    let is_in_a_pattern = |(folder, pattern): &(PathBuf, String)| {
+        let name = Path::new(path.as_str());
+        let below = folder.strip_prefix(root).ok().and_then(|it| name.strip_prefix(it).ok());
+        below.is_some_and(|it| later::fits_pattern(pattern.as_bytes(), &bytes_of(it)))
+    };
+    let is_told = outside.told.iter().any(|it| is_it(&it)) || outside.patterns.iter().any(is_in_a_pattern);
+    if is_told || is_beside() { FileDecision::RunsLater } else { FileDecision::Free }
 }
 
 fn bytes_of(path: &Path) -> Vec<u8> {

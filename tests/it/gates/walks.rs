@@ -50,6 +50,7 @@ const LISTINGS: &[(&str, usize, &str)] = &[
     ("src/effects/kept_sessions.rs", 1, "homes of sessions"),
     ("src/effects/keeper.rs", 1, "processes, in /proc"),
     ("src/effects/other_trees.rs", 1, "work trees of the repository"),
+    ("src/effects/outside/folders.rs", 1, "scripts in a folder that a line runs files of"),
     ("src/effects/read_only_paths.rs", 1, "the hooks of git"),
     ("src/effects/run_outside.rs", 1, "links in a folder that is named"),
     ("src/effects/screenshot_folder.rs", 1, "the pictures that were taken"),

@@ -368,6 +368,39 @@ fn sockets_of_the_users_programs_are_covered_and_those_that_appear_are_named() {
     assert!(world.repo().join("part/in.sock").exists() && world.repo().join("top.sock").exists());
 }
 
+#[test]
+fn a_socket_in_a_folder_that_cannot_be_listed_is_not_the_workers() {
+    let world = World::new();
+    let repo = world.repo().to_path_buf();
+    let folders = ["part/shut", "shut"].map(|it| repo.join(it));
+    let modes = |mode: u32| {
+        for folder in &folders {
+            std::fs::set_permissions(folder, std::fs::Permissions::from_mode(mode)).unwrap();
+        }
+    };
+    let listen = |folder: &std::path::PathBuf| {
+        std::fs::create_dir_all(folder).unwrap();
+        // Made under another name: the kernel does not know where it is now.
+        let listener = UnixListener::bind(repo.join("s")).unwrap();
+        std::fs::rename(repo.join("s"), folder.join("sock")).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        listener
+    };
+    let listeners = [listen(&folders[0]), listen(&folders[1])];
+    modes(0o300);
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    let goal = "for s in shut/sock ../shut/sock; do python3 -c \"import socket, sys; \
+                socket.socket(socket.AF_UNIX).connect(sys.argv[1])\" $s; done; true";
+    let (task, reply) = client.delegate("shell", goal, json!({ "working_dir": "part" }));
+    reply.ack();
+    let result = client.result_of(&task);
+    let came = listeners.each_ref().map(|it| it.accept().map(drop).map_err(|e| e.kind()));
+    modes(0o700);
+    assert_eq!(result["status"], "completed", "{result}");
+    assert_eq!(came, [Err(std::io::ErrorKind::WouldBlock); 2], "{result}");
+}
+
 /// Waits for a socket, connects to it, and says how that went.
 const LATE_CALLER: &str = "
 import os, socket, time

@@ -5,7 +5,9 @@ use std::path::Path;
 
 use crate::support::World;
 use crate::support::repositories::{committed, ended, findings, well, write};
-use crate::support::ways_outside::{By, SH, Way, file_ways, git_ways, notify_ways, put, server_ways};
+use crate::support::ways_outside::{
+    By, SH, Way, editor_ways, file_ways, folder_ways, git_ways, notify_ways, put, server_ways, spelt_ways,
+};
 
 /// What a worker does to get at a file.
 fn attack(path: &str) -> String {
@@ -96,6 +98,53 @@ fn what_settings_of_hosts_run_is_changed_by_no_worker() {
 fn what_servers_of_hosts_are_started_by_is_changed_by_no_worker() {
     let failed = failures(server_ways());
     assert!(failed.is_empty(), "{failed:#?}");
+}
+
+#[test]
+fn the_scripts_of_a_folder_that_a_line_runs_by_a_pattern_are_changed_and_brought_by_no_worker() {
+    let failed = failures(folder_ways());
+    assert!(failed.is_empty(), "{failed:#?}");
+}
+
+#[test]
+fn a_script_that_is_named_by_a_default_value_braces_or_code_is_changed_by_no_worker() {
+    let failed = failures(spelt_ways());
+    assert!(failed.is_empty(), "{failed:#?}");
+}
+
+#[test]
+fn what_editors_and_hosts_start_in_a_folder_of_its_own_is_changed_by_no_worker() {
+    let failed = failures(editor_ways());
+    assert!(failed.is_empty(), "{failed:#?}");
+}
+
+/// Folders that cannot be held: the one that the worker works in, and one that is not there.
+#[test]
+fn what_a_line_runs_by_a_pattern_where_its_folder_cannot_be_held_is_told() {
+    let world = World::new();
+    let repo = committed(&world);
+    let hook = "#!/bin/sh\nfor f in *.sh; do sh \"$f\"; done\nfor f in later/*; do . \"./$f\"; done\n\
+                find . -name 'x-*.py' -exec python3 {} \\;\nsh \"./hook-$NAME\"\n";
+    put(&repo, ".git/hooks/pre-commit", hook);
+    put(&repo, ".envrc", "source_env_if_exists .envrc.private\n");
+    put(&repo, "there.sh", "");
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    let goal = "for f in there.sh new.sh src/new.sh later/any src/x-1.py hook-a .envrc.private; do \
+                mkdir -p $(dirname $f); echo x >> $f; done";
+    let result = ended(&client, "shell", goal);
+    assert_eq!(result["status"], "completed", "{result}");
+    let mut found = findings(&result);
+    found.sort_unstable();
+    let expected = [
+        "changed protected there.sh",
+        "new protected .envrc.private",
+        "new protected hook-a",
+        "new protected later/any",
+        "new protected new.sh",
+        "new protected src/x-1.py",
+    ];
+    assert_eq!(found, expected, "{found:?}");
 }
 
 /// Lines and scripts that are longer than what used to be looked at of them.
@@ -331,6 +380,10 @@ fn a_usual_repository_stays_one_that_workers_edit() {
     ] {
         put(&repo, path, text);
     }
+    let hook = "#!/bin/sh\nfor f in src/*.ts; do npx prettier --check \"$f\"; done\ncase \"$1\" in\n  src/*|lib/*) make ;;\n  \
+                *) true ;;\nesac\nfind src -name '*.py' | xargs grep -l x\n\
+                all=(src/*.ts)\nnpx eslint \"${all[@]}\" | grep -qE '^(src/.*|lib/.*) x'\n[[ $1 =~ ^(src/.*|lib/.*)$ ]]\nfor d in src lib; do ls \"$d\"; done\n";
+    put(&repo, ".git/hooks/pre-commit", hook);
     let global = "[alias]\n\tb = !make build\n\tt = !npm test\n\tcount = !find ./lib -name '*.c' | xargs wc -l\n\
                   \tpat = format-patch -o ./patches\n\ttool = !./missing-tool\n[blame]\n\tignoreRevsFile = .git-blame-ignore-revs\n";
     write(world.home().join(".gitconfig"), global);

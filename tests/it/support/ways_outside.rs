@@ -240,7 +240,135 @@ pub(crate) fn file_ways() -> Vec<Way> {
         ),
         way(".husky/post-merge", "bash -e tools/lint\n", &[("tools/lint", "")], &["tools/lint"]),
         way(".husky/post-rewrite", "python3 -E tools/x.py\n", &[("tools/x.py", "")], &["tools/x.py"]),
+        way(
+            ".envrc",
+            "source_env_if_exists tools/e.sh\n. \"$(expand_path tools/f.sh)\"\ndotenv tools/g.env\n\
+             dotenv_if_exists tools/h.env\n",
+            &[("tools/e.sh", ""), ("tools/f.sh", ""), ("tools/g.env", ""), ("tools/h.env", "")],
+            &["tools/e.sh", "tools/f.sh", "tools/g.env", "tools/h.env"],
+        ),
+        way(".husky/post-checkout", "for f in d/*; do\n  sh \"$f\"\ndone\n", FOLDER, IN_FOLDER),
+        way(
+            ".lintstagedrc.json",
+            "{\"*.c\": \"tools/c.sh\", \"*.h\": [\"./tools/h\"]}",
+            &[("tools/c.sh", SH), ("tools/h", SH)],
+            &["tools/c.sh", "tools/h"],
+        ),
     ]
+}
+
+/// Settings of editors and hosts, of which programs are started in a folder that is named beside them, or which name
+/// programs in words of their own.
+pub(crate) fn editor_ways() -> Vec<Way> {
+    let way = |file, text, there, held| Way { by: By::File(file, text), there, held };
+    let there: &[_] = &[("t5/server.py", ""), ("t5/run.sh", SH)];
+    vec![
+        way(
+            ".mcp.json",
+            "{\"mcpServers\":{\"a\":{\"command\":\"python3\",\"args\":[\"server.py\"],\"cwd\":\"t5\"}}}",
+            there,
+            &["t5/server.py"],
+        ),
+        way(
+            ".cursor/mcp.json",
+            "{\"mcpServers\":{\"a\":{\"cwd\":\"./t5\",\"command\":\"python3\",\"args\":[\"server.py\"]}}}",
+            there,
+            &["t5/server.py"],
+        ),
+        way(
+            ".gemini/settings.json",
+            "{\"mcpServers\":{\"a\":{\"command\":\"./run.sh\",\"cwd\":\"t5\"}}}",
+            there,
+            &["t5/run.sh"],
+        ),
+        way(
+            ".codex/config.toml",
+            "[mcp_servers.a]\ncommand = \"python3\"\nargs = [\"server.py\"]\ncwd = \"t5\"\n",
+            there,
+            &["t5/server.py"],
+        ),
+        way(
+            ".vscode/tasks.json",
+            "{\"tasks\":[{\"label\":\"x\",\"command\":\"./run.sh\",\"options\":{\"cwd\":\"${workspaceFolder}/t5\"},\
+             \"runOptions\":{\"runOn\":\"folderOpen\"}}]}",
+            there,
+            &["t5/run.sh"],
+        ),
+        way(
+            ".vscode/mcp.json",
+            "{\"servers\":{\"a\":{\"command\":\"python3\",\"args\":[\"server.py\"],\"cwd\":\"${workspaceFolder}/t5\"},\
+             \"b\":{\"command\":\"tools/b.sh\"}}}",
+            &[("t5/server.py", ""), ("tools/b.sh", SH)],
+            &["t5/server.py", "tools/b.sh"],
+        ),
+        way(
+            ".zed/tasks.json",
+            "[{\"label\":\"x\",\"command\":\"./run.sh\",\"cwd\":\"$ZED_WORKTREE_ROOT/t5\"}]",
+            there,
+            &["t5/run.sh"],
+        ),
+        way(
+            ".zed/settings.json",
+            "{\"lsp\":{\"x\":{\"binary\":{\"path\":\"tools/ls\",\"arguments\":[\"tools/arg.sh\"]}}},\
+             \"context_servers\":{\"a\":{\"command\":\"python3\",\"args\":[\"tools/c.py\"]}}}",
+            &[("tools/ls", SH), ("tools/arg.sh", SH), ("tools/c.py", "")],
+            &["tools/ls", "tools/arg.sh", "tools/c.py"],
+        ),
+        way(
+            ".helix/languages.toml",
+            "[language-server.x]\ncommand = \"tools/ls\"\nargs = [\"tools/arg.sh\"]\n",
+            &[("tools/ls", SH), ("tools/arg.sh", SH)],
+            &["tools/ls", "tools/arg.sh"],
+        ),
+        way(".nvim.lua", "dofile('tools/x.lua')\n", &[("tools/x.lua", "")], &["tools/x.lua"]),
+        way(".vimrc", "source tools/x.vim\n", &[("tools/x.vim", "")], &["tools/x.vim"]),
+        way(".exrc", "so ./tools/x.vim\n", &[("tools/x.vim", "")], &["tools/x.vim"]),
+    ]
+}
+
+/// A folder with a script, and that script and a new one beside it.
+const FOLDER: &[(&str, &str)] = &[("d/10-a.sh", "")];
+const IN_FOLDER: &[&str] = &["d/10-a.sh", "d/20-new.sh"];
+
+/// Lines by which the scripts of a folder run, without the name of each.
+pub(crate) fn folder_ways() -> Vec<Way> {
+    const HOOKS: [&str; 10] = [
+        "for f in d/*; do sh \"$f\"; done\n",
+        "for f in d/*\ndo\n  [ -r \"$f\" ] && . ./\"$f\"\ndone\n",
+        "cd d && for f in *.sh; do sh \"$f\"; done\n",
+        "ls d | while read f; do sh \"d/$f\"; done\n",
+        "for f in $(ls d); do sh d/$f; done\n",
+        "find d -name \"*.sh\" -exec sh {} \\;\n",
+        "find d -type f | sort | xargs -n 1 sh\n",
+        "cat d/*.sh | sh\n",
+        "sh d/10*.sh\n",
+        "run-parts d\n",
+    ];
+    let hook = |text| Way { by: By::File(".git/hooks/pre-commit", text), there: FOLDER, held: IN_FOLDER };
+    let git = |key, value| Way { by: By::Git(key, value), there: FOLDER, held: IN_FOLDER };
+    let ways = HOOKS.into_iter().map(hook);
+    ways.chain([
+        git("filter.q.clean", "for f in d/*; do . ./$f; done; cat"),
+        git("filter.q.clean", "cat d/*.sh | sh"),
+        git("core.fsmonitor", "sh d/*"),
+        git("alias.q", "!find d -name '*.sh' -exec sh -c '. \"$1\"' _ {} \\;"),
+    ])
+    .collect()
+}
+
+/// Words that name one file in another way.
+pub(crate) fn spelt_ways() -> Vec<Way> {
+    const LINES: [&str; 5] = [
+        "sh \"${HOOK:-d/10-a.sh}\"\n",
+        "sh d/{10-a,30}.sh\n",
+        "sh ~+/d/10-a.sh\n",
+        "sh $'d/10\\x2da.sh'\n",
+        "python3 -c \"exec(open('d/10-a.sh').read())\"\n",
+    ];
+    let held: &[&str] = &["d/10-a.sh"];
+    let hook = |text| Way { by: By::File(".git/hooks/pre-commit", text), there: FOLDER, held };
+    let clean = Way { by: By::Git("filter.q.clean", "sh \"${Q:-d/10-a.sh}\""), there: FOLDER, held };
+    LINES.into_iter().map(hook).chain([clean]).collect()
 }
 
 /// Ways in which hosts start servers, as they stand in many repositories.

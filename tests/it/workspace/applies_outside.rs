@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::support::World;
 use crate::support::desk::{FREELY, ask, errors, file};
 use crate::support::repositories::{committed, ended, well, write};
-use crate::support::ways_outside::{By, SH, Way, file_ways, put, server_ways};
+use crate::support::ways_outside::{By, SH, Way, editor_ways, file_ways, put, server_ways};
 
 const DELEGATE: &str =
     "[[rule]]\nid = \"it\"\ndecision = \"allow\"\nreason = \"r\"\nwhen.action = [\"delegate\"]\n";
@@ -94,6 +94,12 @@ fn what_settings_name_is_brought_by_no_apply() {
 }
 
 #[test]
+fn what_editors_and_hosts_start_in_a_folder_of_its_own_is_brought_by_no_apply() {
+    let failed = failures(editor_ways());
+    assert!(failed.is_empty(), "{failed:#?}");
+}
+
+#[test]
 fn what_servers_of_hosts_are_started_by_is_brought_by_no_apply() {
     let failed = failures(server_ways());
     assert!(failed.is_empty(), "{failed:#?}");
@@ -107,6 +113,8 @@ fn usual(repo: &Path) {
         "{\"mcpServers\":{\"a\":{\"command\":\"python3\",\"args\":[\"tools/server.py\"]},\"b\":{\"command\":\"npm\",\
          \"args\":[\"run\",\"mcp\"]},\"c\":{\"command\":\"./tools/missing.sh\"}}}",
     );
+    put(repo, ".husky/pre-push", "for f in parts/*; do sh \"$f\"; done\n");
+    put(repo, "parts/a.sh", "");
     put(repo, "tools/server.py", "import json\n");
     put(repo, "tools/helper.py", "");
     put(repo, "package.json", "{}\n");
@@ -119,7 +127,15 @@ fn where_a_setting_allows_it_what_settings_name_is_shown_apart() {
     usual(&repo);
     let daemon = world.start();
     let client = world.client(&daemon, "orch:a");
-    let later = ["tools/server.py", "package.json", "tools/missing.sh", "tools/json.py", "sub/AGENTS.md"];
+    let later = [
+        "tools/server.py",
+        "package.json",
+        "tools/missing.sh",
+        "tools/json.py",
+        "sub/AGENTS.md",
+        "parts/a.sh",
+        "parts/new.sh",
+    ];
     let free = ["src/a.rs", "tools/helper.py", "tools/notes.md"];
     let all: Vec<&str> = later.into_iter().chain(free).collect();
     let (preview, answer) = brought(&world, &client, &all);
