@@ -116,8 +116,8 @@ impl Follow {
         }
         if !self.json && !seen.ran && seen.output == 0 && may_have_written(&task) {
             out::note(
-                "no output of it is there: it has written none, or it is gone; the daemon keeps the newest 32 MiB of ended runs, and \
-                 only until it ends itself",
+                "no output of it is there: it has written none, or it is gone; the daemon keeps the newest 32 MiB of ended runs, \
+                 and only until it ends itself",
             );
         }
         if task.state != "completed" && !seen.errors.trim().is_empty() {
