@@ -116,8 +116,8 @@ impl Follow {
         }
         if !self.json && !seen.ran && seen.output == 0 && may_have_written(&task) {
             out::note(
-                "no output of it is there: it has written none, or it is gone; the daemon keeps the newest 32 MiB of ended runs, and \
-                 only until it ends itself",
+                "no output of it is there: it has written none, or it is gone; the daemon keeps the newest 32 MiB of ended runs, \
+                 and only until it ends itself",
             );
         }
         if task.state != "completed" && !seen.errors.trim().is_empty() {
@@ -248,9 +248,12 @@ impl Follow {
     }
 }
 
-/// Whether a task has had a run whose output could have been read.
+/// Whether a task has had a run, some time ago, whose output could have been read.
 fn may_have_written(task: &wire::Task) -> bool {
-    task.worker_kind == "cli" && !task.capture && (task.state == "completed" || task.exit_code.is_some())
+    let lately = chrono::Utc::now() - chrono::TimeDelta::seconds(5);
+    let is_long_over = chrono::DateTime::parse_from_rfc3339(&task.updated_at).is_ok_and(|at| at < lately);
+    let has_run = task.state == "completed" || task.exit_code.is_some();
+    task.worker_kind == "cli" && !task.capture && has_run && is_long_over
 }
 
 /// Adds to a text of which only the end is kept.

@@ -39,6 +39,8 @@ pub(super) struct Needs {
     tainted: Vec<wire::Task>,
     /// Tasks whose changes wait to be taken in or discarded.
     to_take_in: Vec<wire::Task>,
+    /// Branches that a merge has set aside today, and that are in no newer entry of the queue.
+    set_aside: Vec<wire::Merge>,
     broken_workers: Vec<wire::WorkerAt>,
     pub(super) notes: Vec<String>,
 }
@@ -63,8 +65,8 @@ pub(super) async fn needs_of(client: &Client) -> Result<(String, Needs), ClientE
         ..wire::TasksQuery::default()
     };
     let (failed, active) = (query("failed", Some(LOOKED_AT)), query("active", None));
-    let everyones = wire::Whose::default();
-    let (about, approvals, questions, roster, overlaps, locks, active, failed, finished) = tokio::try_join!(
+    let (everyones, all) = (wire::Whose::default(), wire::MergesQuery::default());
+    let (about, approvals, questions, roster, overlaps, locks, active, failed, finished, merges) = tokio::try_join!(
         client.about(),
         client.approvals(),
         client.questions(),
@@ -74,6 +76,7 @@ pub(super) async fn needs_of(client: &Client) -> Result<(String, Needs), ClientE
         client.tasks(&active),
         client.tasks(&failed),
         newest_finished(client),
+        client.merges(&all),
     )?;
     let mut failed = failed.finished;
     failed.retain(|it| it.has_failed() && is_of_today(&it.updated_at));
@@ -94,10 +97,21 @@ pub(super) async fn needs_of(client: &Client) -> Result<(String, Needs), ClientE
         failed,
         tainted: some(&|task| is_newly_tainted(task), FAILURES_SHOWN),
         to_take_in: some(&|task| has_changes_to_take_in(task), CHANGES_SHOWN),
+        set_aside: set_aside_of(&merges.entries),
         broken_workers: about.workers.into_iter().filter(|worker| worker.broken.is_some()).collect(),
         notes: about.broken.into_iter().chain(about.notes).collect(),
     };
     Ok((about.version, needs))
+}
+
+fn set_aside_of(entries: &[wire::Merge]) -> Vec<wire::Merge> {
+    let is_newest = |it: &wire::Merge| {
+        !entries
+            .iter()
+            .any(|other| other.number > it.number && other.branch == it.branch && other.into == it.into)
+    };
+    let aside = entries.iter().filter(|it| it.state == "set_aside" && is_of_today(&it.at) && is_newest(it));
+    aside.cloned().collect()
 }
 
 async fn newest_finished(client: &Client) -> Result<Vec<wire::Task>, ClientError> {
@@ -162,6 +176,9 @@ pub(super) fn in_words(needs: &Needs, run: &str) -> String {
         }
         text.push('\n');
     }
+    if !needs.set_aside.is_empty() {
+        text.push_str(&branches_aside(&needs.set_aside, run));
+    }
     if !needs.failed.is_empty() {
         text.push_str("Failed last:\n");
         text.push_str(&tasks::table(needs.failed.iter().rev()));
@@ -177,6 +194,19 @@ pub(super) fn in_words(needs: &Needs, run: &str) -> String {
         text.push_str(&format!("Worker {} cannot be used: {why}\n", out::one_line(&worker.id, 60)));
     }
     needs.notes.iter().for_each(|note| text.push_str(&format!("Note: {}\n", out::one_line(note, 400))));
+    text
+}
+
+fn branches_aside(all: &[wire::Merge], run: &str) -> String {
+    let mut text = format!("Branches that a merge has set aside ({}):\n", all.len());
+    for it in all.iter().take(OVERLAPS_SHOWN) {
+        let (branch, cause) = (out::one_line(&it.branch, 60), it.what.as_deref().unwrap_or("set aside"));
+        text.push_str(&format!("  {branch}: {}\n", out::one_line(cause, 60)));
+    }
+    if all.len() > OVERLAPS_SHOWN {
+        text.push_str("  …\n");
+    }
+    text.push_str(&format!("  look: {run} merge queue list\n\n"));
     text
 }
 

@@ -61,7 +61,7 @@ pub(super) fn fault(refusal: Refusal) -> OwnError {
     let fault = naming_right(OwnError::new(status, error, text), &refusal);
     match refusal {
         Refusal::OutOfScope { needs: provost_domain::Scope::Approve } => fault.hint(
-            "a person answers approvals at a terminal in which no agent has run, or with a passkey; an agent with an approver's key",
+            "a person answers at a terminal in which no agent has run, or with a passkey; an agent with an approver's key",
         ),
         Refusal::OutOfScope { needs: provost_domain::Scope::Operate } => {
             fault.hint("do it in a terminal of your own, in which no agent has run")

@@ -89,6 +89,8 @@ fn a_worker_without_a_run_is_told_nothing_and_the_next_commands_are_named() {
     assert!(said.contains("no agent is told") && !said.contains("The daemon has told"), "{said}");
     assert!(said.contains("provost delegate GOAL --worker coder --worktree feat/a"), "{said}");
     assert!(said.contains("git -C ") && said.contains(" rebase main`"), "{said}");
+    let overview = ran(&world, &[], 0);
+    assert!(overview.contains("set aside (1):\n  feat/a: text"), "{overview}");
 }
 
 #[test]
