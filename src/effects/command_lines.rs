@@ -436,7 +436,7 @@ impl Reader<'_> {
             return self.budget.is_not_enough();
         }
         let is_prose = self.is_prose;
-        for at in 0..count {
+        for at in first_of(words, &all, count)..count {
             let chosen = |each: &Vec<String>| {
                 let word = ShellWord::of(each.get(at).or(each.last()).map_or("", String::as_str));
                 ShellWord { open: word.open.filter(|_| is_command && !is_prose), ..word }
@@ -477,6 +477,20 @@ impl Cases {
             Ending::Pipe | Ending::Other => {}
         }
         is_pattern
+    }
+}
+
+/// The first of a command's choices that counts. Of folders that a loop goes into, none is the one in which the rest is
+/// started; one that is known counts before what is not.
+fn first_of(words: &[String], all: &[Vec<String>], count: usize) -> usize {
+    let goes = matches!(words.first().map(String::as_str), Some("cd" | "pushd"));
+    let is_known = |each: &Vec<String>| {
+        each.len() < 2 || each.len() == 2 && each.first().is_some_and(|it| it.contains(UNKNOWN))
+    };
+    match goes && count > 1 {
+        true if all.iter().all(is_known) => count - 1,
+        true => count,
+        false => 0,
     }
 }
 

@@ -196,10 +196,7 @@ pub(super) fn prepare_words(
         true => None,
         false => Some(shield(profile, tier, (&root, directory.place()), place.trying)?.over(&mut draft)),
     };
-    if let Some((sockets, shut)) = private.tree().map(TreeRun::sockets).transpose()? {
-        draft.sockets.extend(sockets);
-        draft.hidden.extend(shut.into_iter().filter(|_| tier == Tier::Ns));
-    }
+    private.tree().map_or(Ok(()), |tree| tree.cover_sockets(&mut draft, tier))?;
     let plan = draft.check(&place.forbidden_paths).map_err(jail_refused)?;
     let call = Speech::of(profile, task, limit, (folders, model.as_deref(), session.as_ref()));
     let input = agent_run::input(task, profile);

@@ -15,8 +15,8 @@ use super::sockets::surroundings;
 use super::worker::Workers;
 use provost_base::limits::TREE_NAMED_MAX;
 use provost_base::{AgentId, RepoPath, TaskId, merge_command};
-use provost_domain::{Changeset, Directory, Failure, Task};
-use provost_jail::{ResolvedPath, Root, find_place};
+use provost_domain::{Changeset, Directory, Failure, Task, Tier};
+use provost_jail::{Draft, ResolvedPath, Root, find_place};
 use provost_workspace::collect::{ChangesRoom, gather};
 use provost_workspace::snapshot::Base;
 use provost_workspace::work_trees::{Author, ChangedFile, NotCommitted, WorkTree, WorkTrees};
@@ -47,14 +47,23 @@ impl TreeRun {
         Ok(Some(Self { tree, base, root, repository }))
     }
 
-    /// Local sockets in the folder of the repository, at which programs of the user listen: git's own monitor is one; and
-    /// folders there that cannot be listed, in which there may be more.
-    pub(super) fn sockets(&self) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Failure> {
+    /// Has local sockets in the folder of the repository covered, at which programs of the user listen: git's own monitor is
+    /// one; and folders there that cannot be listed, in which there may be more.
+    pub(super) fn cover_sockets(&self, draft: &mut Draft, tier: Tier) -> Result<(), Failure> {
         let found = surroundings(&self.repository, self.root.place()).map_err(|why| {
             jail_refused(format!(
                 "{why}, so it is not known to which local sockets of yours the worker could connect"
             ))
         })?;
+        draft.sockets.extend(self.absolute(found.sockets)?);
+        if tier == Tier::Ns {
+            draft.hidden.extend(self.absolute(found.shut)?);
+        }
+        Ok(())
+    }
+
+    /// Paths in the repository that are covered.
+    fn absolute(&self, paths: Vec<Vec<u8>>) -> Result<Vec<PathBuf>, Failure> {
         let absolute = |path: Vec<u8>| {
             let path = String::from_utf8(path).map_err(|path| {
                 let shown = String::from_utf8_lossy(path.as_bytes()).into_owned();
@@ -65,8 +74,7 @@ impl TreeRun {
             })?;
             Ok(self.repository.path().join(path))
         };
-        let sockets = found.sockets.into_iter().map(absolute).collect::<Result<_, Failure>>()?;
-        Ok((sockets, found.shut.into_iter().map(absolute).collect::<Result<_, Failure>>()?))
+        paths.into_iter().map(absolute).collect()
     }
 
     /// What the run has changed.

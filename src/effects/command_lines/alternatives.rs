@@ -23,7 +23,7 @@ pub(super) fn one_of(words: impl IntoIterator<Item = String>) -> String {
     match words.as_slice() {
         [] => UNKNOWN.to_string(),
         [one] => one.clone(),
-        all => format!("{CHOICE}{}{CHOSEN}", all.join(&OR.to_string())),
+        all => format!("{CHOICE}{}{CHOSEN}", all.join(OR.to_string().as_str())),
     }
 }
 

@@ -38,7 +38,10 @@ pub(super) fn names_of(words: &[String]) -> Vec<String> {
         "git" if words.first().is_some_and(|it| it == "ls-files") => {
             named().skip(1).map(|it| below(it, "**")).collect()
         }
-        "echo" | "printf" | "expand_path" | "realpath" | "readlink" => named().cloned().collect(),
+        // A list is as good as the names in it.
+        "cat" | "head" | "tail" | "echo" | "printf" | "expand_path" | "realpath" | "readlink" => {
+            named().cloned().collect()
+        }
         _ => Vec::new(),
     }
 }

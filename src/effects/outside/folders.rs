@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::{CommandContext, LaunchMode, Mode, Seeker};
-use crate::command_lines::OpenPart;
+use crate::command_lines::{OpenPart, ShellWord};
+use crate::programs::is_loader;
 use provost_base::later::fits_pattern;
 use provost_base::limits::{PATTERNS_TOLD_MAX, SETTINGS_READ_MAX};
 use provost_base::plain_path;
@@ -91,8 +92,18 @@ impl Seeker<'_> {
         }
     }
 
+    /// What an interpreter's option has it run: code, or a line, which is read by itself unless it is a program's path.
+    pub(super) fn inline(&mut self, name: &str, code: Option<&ShellWord>, way: CommandContext<'_>) {
+        let Some(word) = code else { return };
+        if is_loader(name) {
+            self.code(&word.text, way);
+        } else if !word.text.contains(|sign: char| sign.is_whitespace() || ";&|<>(){}$`\"'".contains(sign)) {
+            self.program(word, way, (LaunchMode::Itself, word.text.contains('/')));
+        }
+    }
+
     /// Files that code of an interpreter's, in a command line, names, if it runs some.
-    pub(super) fn code(&mut self, code: &str, way: CommandContext<'_>) {
+    fn code(&mut self, code: &str, way: CommandContext<'_>) {
         const RUNS: [&str; 10] =
             ["dofile", "eval", "exec", "import", "popen", "Popen", "require", "runpy", "spawn", "system"];
         const DATA: [&str; 8] = [".json", ".lock", ".md", ".toml", ".txt", ".xml", ".yaml", ".yml"];

@@ -95,13 +95,7 @@ impl Seeker<'_> {
                 }
                 // It looks at the script, and runs nothing.
                 Some("n") if SHELLS.contains(&name) => return,
-                // A shell's text is read as a line by itself.
-                Some(option) if is_code(name, option) => {
-                    if let Some(code) = words.next().filter(|_| is_loader(name)) {
-                        self.code(&code.text, way);
-                    }
-                    return;
-                }
+                Some(option) if is_code(name, option) => return self.inline(name, words.next(), way),
                 Some(option) if LOAD_OPTIONS.contains(&option) => {
                     if let Some(next) = words.next() {
                         self.loaded(&next.text, way);

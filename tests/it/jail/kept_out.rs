@@ -212,7 +212,18 @@ fn no_settings_that_a_worker_makes_cost_the_daemon_more_than_some_seconds() {
     let many = "'run:|' * 4096 + '\\n' + '  x y z\\n' * 20000";
     let doubled = "'{\"command\": \"A=xxxxxxxx; ' + 'A=$A$A; ' * 40 + ' ./$A\"}'";
     let folders = "'\\n'.join('run: ' + ' '.join(f'd{n} e{n}' for n in range(800)) for _ in range(20))";
-    for (name, text) in [("many", many), ("doubled", doubled), ("folders", folders)] {
+    let choices = "'run: x' + '{a,b}' * 60000 + '\\n'";
+    let braces = "'run: x ' + '{' * 400000 + '\\n'";
+    let loops = "'run: for a in ' + 'x ' * 60 + '; do ' + 'y $a; ' * 5000 + 'done\\n'";
+    let all = [
+        ("many", many),
+        ("doubled", doubled),
+        ("folders", folders),
+        ("choices", choices),
+        ("braces", braces),
+        ("loops", loops),
+    ];
+    for (name, text) in all {
         let world = World::new();
         let repo = committed(&world);
         let daemon = world.start();

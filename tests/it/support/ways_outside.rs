@@ -358,9 +358,12 @@ pub(crate) fn folder_ways() -> Vec<Way> {
 
 /// Words that name one file in another way.
 pub(crate) fn spelt_ways() -> Vec<Way> {
-    const LINES: [&str; 5] = [
+    const LINES: [&str; 8] = [
         "sh \"${HOOK:-d/10-a.sh}\"\n",
         "sh d/{10-a,30}.sh\n",
+        "sh -c ./d/10-a.sh\n",
+        "eval \"$(cat d/10-a.sh)\"\n",
+        ": \"${HOOK:=d/10-a.sh}\"\nsh $HOOK\n",
         "sh ~+/d/10-a.sh\n",
         "sh $'d/10\\x2da.sh'\n",
         "python3 -c \"exec(open('d/10-a.sh').read())\"\n",
