@@ -61,7 +61,7 @@ impl Proxy {
                 self.ask(key, &message, &method, &line);
             }
             (Some(method @ (PERMISSION | WRITE | TERMINAL)), None) => {
-                let why = format!("{method} has no id, so that its answer would reach nobody");
+                let why = format!("{method} has no id, so that no answer could reach the agent");
                 self.complain(&format!("what the agent says is not passed on: {why}"));
             }
             (Some(_), Some(key)) => {

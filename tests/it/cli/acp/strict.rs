@@ -349,7 +349,7 @@ fn a_held_file_is_found_under_its_other_names() {
         let heard = editor.heard();
         assert_eq!(heard["result"]["outcome"]["optionId"], "no-1", "{link}: {heard}");
         assert!(heard.to_string().contains("codex-1"), "{heard}");
-        // What nobody has is free, in the same file.
+        // What no agent has is free, in the same file.
         editor.prompt("s1", &[&format!("ask 1 {}", edit(link, "{ return b }", "x")), "await 1"]);
         assert_eq!(editor.heard()["result"]["outcome"]["optionId"], "yes-1", "{link}");
     }
