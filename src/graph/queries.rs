@@ -107,11 +107,12 @@ impl Graph {
             for edge in &file.edges {
                 let meets = matches!(edge.target, Target::Symbol { file, node }
                     if file == number && (asked.contains(&node) || inside.contains(&node)));
-                if meets && !is_inner(from, edge.caller) {
-                    if let Some(caller) = name(file, edge.caller) {
-                        let known = found.entry(caller).or_insert(edge.found);
-                        *known = edge.found.min(*known);
-                    }
+                if meets
+                    && !is_inner(from, edge.caller)
+                    && let Some(caller) = name(file, edge.caller)
+                {
+                    let known = found.entry(caller).or_insert(edge.found);
+                    *known = edge.found.min(*known);
                 }
             }
         }

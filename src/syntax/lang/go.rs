@@ -102,7 +102,7 @@ names! {
         Value = "value",
         Function = "function",
         Operand = "operand",
-        FieldName = "field",
+        Member = "field",
         Package = "package",
         Left = "left",
         Right = "right",
@@ -385,7 +385,7 @@ fn call(walk: &mut Walk<'_>, node: Node<'_>) {
         }
         Some(Kind::Selector) => {
             let (Some(field), Some(operand)) =
-                (walk.field(called, Field::FieldName as u8), walk.field(called, Field::Operand as u8))
+                (walk.field(called, Field::Member as u8), walk.field(called, Field::Operand as u8))
             else {
                 return;
             };

@@ -211,7 +211,7 @@ fn names(walk: &Walk<'_>, value: Node<'_>) -> Option<String> {
     for _ in 0..NESTED_MAX {
         match Kind::at(walk, value)? {
             Kind::Selector => {
-                found.push(walk.text(walk.field(value, Field::FieldName as u8)?).into_owned());
+                found.push(walk.text(walk.field(value, Field::Member as u8)?).into_owned());
                 value = walk.field(value, Field::Operand as u8)?;
             }
             Kind::Parenthesized => value = value.named_child(0)?,

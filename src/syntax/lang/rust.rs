@@ -128,7 +128,7 @@ names! {
         Function = "function",
         Arguments = "arguments",
         Value = "value",
-        FieldName = "field",
+        Member = "field",
         Pattern = "pattern",
         Macro = "macro",
         Left = "left",
@@ -492,7 +492,7 @@ fn call(walk: &mut Walk<'_>, node: Node<'_>) {
             along(walk, node, &path);
         }
         Some(Kind::FieldExpression) => {
-            let Some(field) = walk.field(called, Field::FieldName as u8) else { return };
+            let Some(field) = walk.field(called, Field::Member as u8) else { return };
             let Some(value) = walk.field(called, Field::Value as u8) else { return };
             let receiver = types::receiver(walk, value);
             let name = walk.text(field);

@@ -248,7 +248,7 @@ fn of_value(walk: &mut Walk<'_>, value: Node<'_>) -> Seen {
 /// `x` of `x.clone()`.
 fn copied<'t>(walk: &Walk<'_>, called: Node<'t>) -> Option<Node<'t>> {
     let is_field = Kind::at(walk, called) == Some(Kind::FieldExpression);
-    let name = is_field.then(|| walk.field(called, Field::FieldName as u8)).flatten()?;
+    let name = is_field.then(|| walk.field(called, Field::Member as u8)).flatten()?;
     let is_copy = matches!(&*walk.text(name), "clone" | "as_ref" | "as_mut");
     is_copy.then(|| walk.field(called, Field::Value as u8)).flatten()
 }
@@ -312,7 +312,7 @@ fn fields(walk: &Walk<'_>, value: Node<'_>) -> Option<Receiver> {
     for _ in 0..NESTED_MAX {
         match Kind::at(walk, value)? {
             Kind::FieldExpression => {
-                let name = walk.field(value, Field::FieldName as u8)?;
+                let name = walk.field(value, Field::Member as u8)?;
                 names.push(text_of(walk, name));
                 value = walk.field(value, Field::Value as u8)?;
             }
