@@ -246,7 +246,9 @@ pub(super) async fn leave(asker: Asker, what: Leaving) {
         let found = apart(most, move || {
             let here = here(&cwd)?;
             let names = match &what {
-                Leaving::Files(paths) => paths.iter().flat_map(|it| names_in(&here, it)).collect(),
+                Leaving::Files(paths) => {
+                    paths.iter().flat_map(|it| names_in(&here, it)).map(|it| it.1).collect()
+                }
                 Leaving::All | Leaving::OfProcess => HashSet::new(),
             };
             Ok::<_, CliError>((here, what, names))

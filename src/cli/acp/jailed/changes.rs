@@ -18,7 +18,7 @@ const LEAVE: &str = "leave";
 
 /// Shows the changes, asks whether they may be written, and writes them then.
 pub(super) async fn offer(client: &Client, editor: &ToEditor, task: &wire::Task) {
-    let of_task = wire::OfTask { task: task.id.clone(), paths: Vec::new() };
+    let of_task = wire::OfTask { task: task.id.clone(), ..wire::OfTask::default() };
     let files = match client.preview_task(&of_task).await {
         Ok(files) => files,
         Err(error) => return editor.tell(&format!("Its changes cannot be shown: {error}")).await,
