@@ -24,6 +24,7 @@ pub mod peer;
 pub mod replay;
 pub mod role;
 mod speakers;
+mod speakers_elsewhere;
 pub mod token;
 pub mod web_sessions;
 

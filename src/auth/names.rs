@@ -198,6 +198,12 @@ impl Names {
         self.speakers.names_running()
     }
 
+    /// The numbers of processes below which no process counts as a person, since they have spoken to other daemons of this user.
+    /// Blocking.
+    pub fn speakers_elsewhere(&self) -> Vec<i32> {
+        self.speakers.elsewhere()
+    }
+
     /// Whether a process that still runs has spoken MCP to us over HTTP.
     pub fn is_host(&self, pid: i32) -> bool {
         self.hosts.running().contains(&pid)

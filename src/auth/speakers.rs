@@ -53,13 +53,7 @@ impl Speakers {
         let same_start = lines.next() == Some(&*boot_name());
         let names = lines.clone().filter(|_| same_start).filter_map(name_in);
         let mut names: HashMap<ProcessMark, AgentId> = names.collect();
-        // The last line was cut off where the daemon ended in the middle of it, and the process was not let
-        // in then.
-        let marks = lines.filter(|_| same_start).filter_map(|line| {
-            let (pid, started) = line.split_once(' ')?;
-            Some(ProcessMark { pid: pid.parse().ok()?, started: started.parse().ok()? })
-        });
-        let marks: HashMap<u32, ProcessMark> = marks.filter(is_running).map(|it| (it.pid, it)).collect();
+        let marks: HashMap<u32, ProcessMark> = marks_in(&text).into_iter().map(|it| (it.pid, it)).collect();
         names.retain(|it, _| marks.get(&it.pid) == Some(it));
         let kept = SpeakersFile::write(path, &marks, &names)?;
         Ok(Self(Mutex::new(RegisteredProcesses { marks, names, kept: Some(kept) })))
@@ -112,12 +106,34 @@ impl Speakers {
         known.iter().filter(|it| is_running(it.0)).map(|it| it.1.to_string()).collect()
     }
 
+    /// The numbers of those that have spoken to other daemons of the user, and still run. Blocking.
+    pub(super) fn elsewhere(&self) -> Vec<i32> {
+        let path = {
+            let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            known.kept.as_ref().map(|it| it.path.clone())
+        };
+        let known = path.map(|it| super::speakers_elsewhere::known(&it)).unwrap_or_default();
+        known.iter().filter_map(|it| i32::try_from(it.pid).ok()).collect()
+    }
+
     /// The numbers of those that still run.
     pub(super) fn running(&self) -> Vec<i32> {
         let known: Vec<ProcessMark> =
             self.0.lock().unwrap_or_else(PoisonError::into_inner).marks.values().copied().collect();
         known.iter().filter(|it| is_running(it)).filter_map(|it| i32::try_from(it.pid).ok()).collect()
     }
+}
+
+/// The processes of this start of the machine, in the text of such a file, that still run.
+pub(super) fn marks_in(text: &str) -> Vec<ProcessMark> {
+    let mut lines = text.lines();
+    let same_start = lines.next() == Some(&*boot_name());
+    // The last line was cut off where the daemon ended in the middle of it, and the process was not let in then.
+    let marks = lines.filter(|_| same_start).filter_map(|line| {
+        let (pid, started) = line.split_once(' ')?;
+        Some(ProcessMark { pid: pid.parse().ok()?, started: started.parse().ok()? })
+    });
+    marks.filter(is_running).collect()
 }
 
 impl RegisteredProcesses {

@@ -9,8 +9,8 @@ use super::command::{
 use super::hook::Words;
 use super::task::AGAIN_AFTER;
 use super::{
-    Change, Effect, EventKind, Failure, MailKind, Outbox, Principal, Proof, Refusal, Report, State,
-    Task, TaskNote, TaskState, Usage, WorkerKind,
+    Change, Effect, EventKind, Failure, MailKind, Outbox, Principal, Proof, Refusal, Report, State, Task,
+    TaskNote, TaskState, Usage, WorkerKind,
 };
 use provost_base::limits::{BESIDE_MAX, MODEL_LEN_MAX, SUMMARY_LEN_MAX};
 use provost_base::{AgentId, Json, TaskId, Timestamp, Ttl};

@@ -7,7 +7,8 @@ use provost_base::{task_command, visible, visible_name};
 
 use super::block::Empty;
 use super::{
-    Block, Cell, Command, Fact, Filter, Here, Row, Rows, Shown, Tone, Word, approval, graph, of_task, plain, task,
+    Block, Cell, Command, Fact, Filter, Here, Row, Rows, Shown, Tone, Word, approval, graph, of_task, plain,
+    task,
 };
 
 /// How a person is named on whom a wait depends.

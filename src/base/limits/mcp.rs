@@ -110,6 +110,9 @@ pub const ANCESTORS_MAX: usize = 1_000;
 /// forgotten; each takes a few bytes.
 pub const SPEAKERS_MAX: usize = 10_000;
 
+/// Longest file of such processes that is read of another daemon, in bytes: more than any daemon writes.
+pub const SPEAKERS_FILE_BYTES_MAX: u64 = 4 << 20;
+
 /// How long a host hears nothing of a call that waits, in milliseconds: some lose patience after twenty seconds.
 pub const MCP_BEAT_MS: u64 = 10_000;
 

@@ -277,7 +277,8 @@ impl Own {
         let agents = self.0.provost.view(AgentPids).await.map_err(map::fault)?;
         let agents = agents.into_iter().filter_map(|pid| i32::try_from(pid).ok());
         let agents: HashSet<i32> = agents.chain(self.0.names.speakers()).collect();
-        let who = role::user(self.0.user.clone(), peer.is_at_terminal_outside(&agents));
+        let is_person = peer.is_at_terminal_outside(&agents) && !self.speaks_elsewhere(peer).await;
+        let who = role::user(self.0.user.clone(), is_person);
         Ok(who.coming_from(self.0.names.origin(peer.line())))
     }
 

@@ -1,5 +1,8 @@
 //! The words of refusals where agents have spoken: in the caller's terminal, or anywhere.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use hyper::StatusCode;
 use serde_json::json;
 
@@ -12,6 +15,15 @@ use provost_domain::{Door, Principal, Proof};
 const SPEAKING_NAMED: usize = 5;
 
 impl Own {
+    /// Whether an agent has spoken to another daemon of this user where the peer is. One that could not be looked at counts as one
+    /// where it has.
+    pub(super) async fn speaks_elsewhere(&self, peer: &PeerId) -> bool {
+        let names = Arc::clone(&self.0.names);
+        let known = tokio::task::spawn_blocking(move || names.speakers_elsewhere()).await;
+        let Ok(known) = known else { return true };
+        !known.is_empty() && !peer.is_at_terminal_outside(&known.into_iter().collect::<HashSet<i32>>())
+    }
+
     /// Why no code for a first passkey is made.
     pub(super) fn agents_at_work(&self) -> OwnError {
         let names: Vec<String> = self.0.names.speaking().into_iter().take(SPEAKING_NAMED).collect();

@@ -106,7 +106,10 @@ fn a_second_name_of_what_git_or_a_setting_runs_is_no_way_to_change_it() {
     put(&repo.join("tools/hook"), "#!/bin/sh\nexit 0\n");
     put(&repo.join("conf/included"), "[user]\n");
     put(&repo.join("tools/named.sh"), "exit 0\n");
-    put(&repo.join(".claude/settings.json"), r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"sh tools/named.sh"}]}]}}"#);
+    put(
+        &repo.join(".claude/settings.json"),
+        r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"sh tools/named.sh"}]}]}}"#,
+    );
     crate::support::repositories::git(&repo, &["config", "include.path", "../conf/included"]);
     fs::create_dir_all(repo.join(".git/hooks")).unwrap();
     for (first, second) in
@@ -117,9 +120,11 @@ fn a_second_name_of_what_git_or_a_setting_runs_is_no_way_to_change_it() {
     let daemon = world.start();
     let client = world.client(&daemon, "orch:a");
     ran(&client, "shell", "echo x >> tools/hook; echo x >> b; echo x >> c");
-    for (path, text) in
-        [(".git/hooks/pre-commit", "#!/bin/sh\nexit 0\n"), ("conf/included", "[user]\n"), ("tools/named.sh", "exit 0\n")]
-    {
+    for (path, text) in [
+        (".git/hooks/pre-commit", "#!/bin/sh\nexit 0\n"),
+        ("conf/included", "[user]\n"),
+        ("tools/named.sh", "exit 0\n"),
+    ] {
         assert_eq!(is(&repo.join(path)).0, text, "{path}");
     }
     for path in ["tools/hook", "b", "c"] {

@@ -164,7 +164,12 @@ fn a_daemon_ends_in_whose_repositorys_place_another_one_is() {
     // It looks at the folder every two seconds.
     crate::support::waits::stays("the daemon", std::time::Duration::from_secs(6), runs);
     fs::rename(desk.path("repo"), desk.path("old")).unwrap();
-    let cloned = std::process::Command::new("git").arg("clone").arg("--quiet").arg(desk.path("old")).arg(desk.path("repo")).status();
+    let cloned = std::process::Command::new("git")
+        .arg("clone")
+        .arg("--quiet")
+        .arg(desk.path("old"))
+        .arg(desk.path("repo"))
+        .status();
     assert!(cloned.unwrap().success());
     until("the daemon ends", || !runs());
 }

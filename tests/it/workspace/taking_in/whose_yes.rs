@@ -83,3 +83,20 @@ fn a_yes_is_for_the_difference_that_was_shown() {
         ("one\n2\n3\n4\n5\n6\n7\n", "old\n")
     );
 }
+
+#[test]
+fn a_model_that_is_known_in_one_repository_is_no_person_in_another_one() {
+    let world = world(&[("a.txt", "old\n")], "");
+    let other = world.beside();
+    let (_daemon, _other) = (world.start(), other.start());
+    let id = done(&world, "echo new > a.txt");
+    let speaks = format!("provost -C {} lock --as m README.md", other.repo().display());
+    let lines =
+        format!("{speaks}\nprovost apply {id}\necho \"ended: $?\"\nprovost approve 1\necho \"answered: $?\"");
+    let said = at_a_hosts_terminal(&world, &lines);
+    assert!(said.contains("ended: 4") && said.contains("answered: 4"), "{said}");
+    assert_eq!(text(&world, "a.txt"), "old\n");
+    // In a terminal in which no agent has spoken anywhere, it is a person's.
+    let person = at_the_terminal(&world, &format!("apply {id}"));
+    assert!(person.status.success(), "{person:?}");
+}
