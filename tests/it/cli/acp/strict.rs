@@ -44,11 +44,11 @@ fn requests_that_two_editors_read_in_two_ways_are_none() {
     let mut editor = Editor::new(&world);
     let call = command("make");
     let path = file(&world);
-    let case = format!(r#"{{"toolCallId":"c","kind":"read","Kind":"edit","content":[],"title":"t"}}"#);
+    let case = r#"{"toolCallId":"c","kind":"read","Kind":"edit","content":[],"title":"t"}"#;
     let twice = r#"{"toolCallId":"c","kind":"read","kind":"edit","title":"t"}"#;
     let same = r#"[{"optionId":"x","name":"n","kind":"reject_once"},{"optionId":"x","name":"y","kind":"allow_once"}]"#;
     for (id, line, code) in [
-        ("\"a\"", request("\"a\"", &case, OPTIONS), -32602),
+        ("\"a\"", request("\"a\"", case, OPTIONS), -32602),
         ("\"b\"", request("\"b\"", twice, OPTIONS), -32602),
         ("\"c\"", request("\"c\"", &call, same), -32602),
         ("9007199254740993", request("9007199254740993", &call, OPTIONS), -32600),

@@ -99,7 +99,7 @@ fn a_home_that_its_agent_has_shut_is_opened_for_the_next_run() {
     let sessions = fs::read_dir(world.state_dir().with_extension("sessions")).unwrap();
     for session in sessions {
         let home = session.unwrap().path().join("home");
-        fs::set_permissions(home, fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(home, fs::Permissions::from_mode(0o0)).unwrap();
     }
     let task = continued(&world, "t1", "t2", "recall");
     assert!(answer(&task).contains("remembers blue"), "{task:#}");
