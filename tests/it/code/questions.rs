@@ -27,7 +27,9 @@ fn files_below(folder: &Path, top: &Path, found: &mut BTreeMap<String, String>) 
         if path.is_dir() {
             files_below(&path, top, found);
         } else {
-            let name = path.strip_prefix(top).unwrap().to_str().unwrap().to_owned();
+            // Under their own names, manifests and sources would be taken for those of this workspace.
+            let name = path.strip_prefix(top).unwrap().to_str().unwrap();
+            let name = name.strip_suffix(".fixture").unwrap_or(name).to_owned();
             found.insert(name, std::fs::read_to_string(&path).unwrap());
         }
     }

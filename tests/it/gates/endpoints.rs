@@ -14,7 +14,7 @@ use crate::support::rules::ALLOW;
 use crate::support::{World, provost};
 
 /// Commands that ask no daemon for anything, with the reason.
-const WITHOUT_ENDPOINTS: [(&str, &str); 30] = [
+const WITHOUT_ENDPOINTS: [(&str, &str); 31] = [
     ("acp serve", "asks what the hooks of hosts ask, whose rows name `hook run`"),
     ("config init", "writes files"),
     ("daemon env", "prints what the daemon has written down"),
@@ -24,6 +24,7 @@ const WITHOUT_ENDPOINTS: [(&str, &str); 30] = [
     ("broker boot-block", "prints a text"),
     ("git uninstall", "removes files"),
     ("git status", "reads files"),
+    ("graph languages", "prints a table"),
     ("hook install", "writes files"),
     ("hook remove", "removes lines"),
     ("hook status", "reads files"),
