@@ -20,7 +20,7 @@ pub(super) fn known(own: &Path) -> Vec<ProcessMark> {
     let mut files: Vec<(std::time::SystemTime, PathBuf)> =
         files.filter_map(|it| Some((fs::metadata(&it).ok()?.modified().ok()?, it))).collect();
     // Of more than are read, the oldest are left out: their processes have ended long ago.
-    files.sort_by(|one, other| other.0.cmp(&one.0));
+    files.sort_by_key(|it| std::cmp::Reverse(it.0));
     files.iter().take(DAEMONS_ASKED_MAX).flat_map(|(_, it)| of_file(it)).collect()
 }
 

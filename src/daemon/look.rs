@@ -9,15 +9,20 @@ use provost_domain::view::{HooksOwed, KnownAgents, TaskCounts, Waiting};
 /// How long the look at the repository's folder is waited for.
 const LOOK_WITHIN: Duration = Duration::from_secs(1);
 
+/// The numbers of a folder's file system and of the folder in it.
+type FolderNumber = (u64, u64);
+/// What a look at a folder tells: its number, where numbers last.
+type Looked = std::io::Result<Option<FolderNumber>>;
+
 /// What is known of the folder that the daemon serves.
 #[derive(Default)]
 pub(super) struct Root {
     /// Whether it was not there at the last look.
     is_gone: bool,
     /// Its number in its file system; `None` before the first look, and where numbers do not last.
-    number: Option<(u64, u64)>,
+    number: Option<FolderNumber>,
     /// The look that goes on.
-    look: Option<tokio::task::JoinHandle<std::io::Result<Option<(u64, u64)>>>>,
+    look: Option<tokio::task::JoinHandle<Looked>>,
 }
 
 impl Daemon {
@@ -59,14 +64,14 @@ impl Daemon {
 }
 
 /// Whether a number is that of another folder; in another file system, as after a mount, that cannot be said.
-fn is_another((device, before): (u64, u64), now: (u64, u64)) -> bool {
+fn is_another((device, before): FolderNumber, now: FolderNumber) -> bool {
     device == now.0 && before != now.1
 }
 
 /// The numbers of a folder's file system and of the folder in it, which another one of the same path does not have while that one
 /// is there. Programs that serve a file system (FUSE) may give a folder another number at any time.
 #[cfg(unix)]
-fn number_of(folder: &std::path::Path) -> std::io::Result<Option<(u64, u64)>> {
+fn number_of(folder: &std::path::Path) -> Looked {
     use std::os::unix::fs::MetadataExt as _;
     let found = std::fs::symlink_metadata(folder)?;
     Ok(lasts(folder).then(|| (found.dev(), found.ino())))
@@ -74,8 +79,8 @@ fn number_of(folder: &std::path::Path) -> std::io::Result<Option<(u64, u64)>> {
 
 #[cfg(target_os = "linux")]
 fn lasts(folder: &std::path::Path) -> bool {
-    const FUSE: i64 = 0x6573_5546;
-    rustix::fs::statfs(folder).is_ok_and(|it| it.f_type as i64 != FUSE)
+    const FUSE: rustix::fs::FsWord = 0x6573_5546;
+    rustix::fs::statfs(folder).is_ok_and(|it| it.f_type != FUSE)
 }
 
 #[cfg(all(unix, not(target_os = "linux")))]
@@ -85,6 +90,6 @@ fn lasts(_folder: &std::path::Path) -> bool {
 
 /// The system gives none without opening the folder.
 #[cfg(not(unix))]
-fn number_of(folder: &std::path::Path) -> std::io::Result<Option<(u64, u64)>> {
+fn number_of(folder: &std::path::Path) -> Looked {
     std::fs::symlink_metadata(folder).map(|_| None)
 }

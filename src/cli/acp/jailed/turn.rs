@@ -92,7 +92,7 @@ impl Turn {
             let waits = follow::waiting_for(&self.place.client, approval).await;
             self.editor.tell(&format!("This is {waits}")).await;
         }
-        let (ended, task) = self.to_the_end(&made.task).await;
+        let (ended, task) = self.until_the_end(&made.task).await;
         let goes_on = task.filter(|it| it.session.as_ref().is_some_and(|it| it.goes_on)).map(|it| it.id);
         (ended, goes_on)
     }
@@ -108,7 +108,7 @@ impl Turn {
         }
     }
 
-    async fn to_the_end(self, task: &str) -> (Result<&'static str, CliError>, Option<wire::Task>) {
+    async fn until_the_end(self, task: &str) -> (Result<&'static str, CliError>, Option<wire::Task>) {
         let Self { editor, place, served, mut stopped, .. } = self;
         let client = &place.client;
         let mut watched = Watched::of(task, &editor, (&place, &served.worker));
