@@ -24,7 +24,7 @@ use super::command::{
     MoveJob, NoteFeedback, OpenJob, ResultKept, Status,
 };
 use super::owing::{self, Deed};
-use super::{Change, EventKind, Outbox, Principal, Refusal, State, TaskState, Usage};
+use super::{Change, EventKind, Outbox, Principal, Refusal, Scope, State, TaskState, Usage};
 use provost_base::limits::{JOBS_KEPT_MAX, JOBS_LIVE_MAX, JOBS_OF_ONE_MAX};
 use provost_base::{AgentId, Digest, JobId, Json, TaskId, Timestamp, Ttl};
 
@@ -466,7 +466,7 @@ impl State {
         out: &mut Outbox,
     ) -> Result<JobCancelled, Refusal> {
         let job = self.jobs.get(&verb.job).ok_or(Refusal::TaskNotFound)?;
-        if job.who.agent() != who.agent() && !who.operates() {
+        if job.who.agent() != who.agent() && !who.may(Scope::Operate) {
             return Err(Refusal::TaskNotYours { owner: job.who.agent().clone() });
         }
         if job.state.is_over() {

@@ -9,8 +9,8 @@ use super::command::{
 use super::hook::Words;
 use super::task::AGAIN_AFTER;
 use super::{
-    Change, Effect, EventKind, Failure, MailKind, Outbox, Principal, Proof, Refusal, Report, State, Task,
-    TaskNote, TaskState, Usage, WorkerKind,
+    Change, Effect, EventKind, Failure, MailKind, Outbox, Principal, Proof, Refusal, Report, Scope, State,
+    Task, TaskNote, TaskState, Usage, WorkerKind,
 };
 use provost_base::limits::{BESIDE_MAX, MODEL_LEN_MAX, SUMMARY_LEN_MAX};
 use provost_base::{AgentId, Json, TaskId, Timestamp, Ttl};
@@ -256,7 +256,8 @@ impl State {
         out: &mut Outbox,
     ) -> Result<Cancelled, Refusal> {
         let task = self.tasks.get(&verb.task).or(past).ok_or(Refusal::TaskNotFound)?;
-        if task.asked_by != *who.agent() && !who.operates() {
+        // A model that has left its name out gains nothing by ending a task, and a person at any terminal can.
+        if task.asked_by != *who.agent() && !who.may(Scope::Operate) {
             return Err(Refusal::TaskNotYours { owner: task.asked_by.clone() });
         }
         match task.state {

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::commands::{said, waits_begun};
 use crate::support::mcp_host::Host;
+use crate::support::terminal::at_the_terminal;
 use crate::support::{World, eventually, fresh};
 
 const CODE: &str = "export class Session {\n  renew(a: string): string { return a }\n}\n\
@@ -55,10 +56,12 @@ fn a_lock_is_one_agents_and_the_other_hears_whose_until_when_and_which_grant() {
     let mine = world.done("a", &["lock", "list", "--mine"]);
     assert_eq!(mine["locks"].as_array().unwrap().len(), 1);
     assert_eq!(world.done("b", &["unlock", "--all"])["locks"], 3);
-    // The user may end anybody's; an agent may not.
+    // A person may end anybody's; an agent may not, and neither may one that has left its name out.
     assert_eq!(world.ask("b", &["unlock", "src/auth.ts:Session", "--force"]).0, 4);
-    let forced = world.command(&["unlock", "src/auth.ts:Session", "--force", "--json"]).output().unwrap();
-    assert_eq!(said(&forced).1["holder"], "a");
+    let nameless = world.command(&["unlock", "src/auth.ts:Session", "--force", "--json"]).output().unwrap();
+    assert_eq!(nameless.status.code(), Some(4), "{nameless:?}");
+    let forced = at_the_terminal(&world, "unlock src/auth.ts:Session --force");
+    assert!(forced.status.success(), "{forced:?}");
     assert_eq!(world.locked(), [""; 0]);
 }
 

@@ -11,6 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::support::commands::said;
+use crate::support::terminal::at_the_terminal;
 use crate::support::{World, eventually};
 
 fn world() -> World {
@@ -422,7 +423,7 @@ fn a_refused_commit_names_the_way_out_that_frees_the_index() {
         assert!(!refused.status.success() && why.contains(&way_out), "{why}");
         assert!(why.find(&way_out) < why.find("--no-verify"), "{why}");
         // It is a person's to do.
-        let freed = world.command(&["lock", "release", &name, "--force"]).output().unwrap();
+        let freed = at_the_terminal(&world, &format!("lock release {name} --force"));
         assert!(freed.status.success(), "{freed:?}");
         assert!(commit(&world, "b", &at).output().unwrap().status.success());
     }

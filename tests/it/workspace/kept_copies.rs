@@ -194,6 +194,29 @@ fn after_a_kill_the_report_says_where_the_changes_of_the_lost_run_are() {
     assert!(in_copies(&world, "done.txt").is_some());
 }
 
+#[test]
+fn after_a_kill_the_copy_is_kept_without_the_repositories_that_were_made_in_it() {
+    let world = World::new();
+    world.configure(&entry("agent", MODEL));
+    let mut daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    let goal = "git init -q nest; git -C nest config core.fsmonitor ../m.sh; echo up > up; sleep 1000";
+    let (task, reply) = client.delegate("agent", goal, json!({ "timeout": 600 }));
+    reply.ack();
+    eventually("its work", || in_copies(&world, "up").is_some());
+    daemon.kill();
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    client.result_of(&task);
+    let kept = in_copies(&world, "up").expect("the copy is kept");
+    let kept = kept.parent().unwrap();
+    assert!(!kept.join("nest/.git").exists() && kept.join("nest").is_dir(), "{kept:?}");
+    let shown = ran(&world, &["task", "show", &task], 0);
+    assert!(shown.contains("a git repository was in it: nest/.git"), "{shown}");
+    let task: Value = serde_json::from_str(&ran(&world, &["task", "show", &task, "--json"], 0)).unwrap();
+    assert_eq!(task["tainted"], true, "{task:#}");
+}
+
 /// Every end of a run says which files it had changed by then, and how they are written into the work tree:
 /// in text, as data and to a model.
 fn tells_its_changes(world: &World, task: &str) {
