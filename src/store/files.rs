@@ -89,24 +89,27 @@ pub(super) fn identity(path: &Path) -> Option<Identity> {
     private::stamp(path).map(private::Stamp::identity)
 }
 
-/// How the files of an open database look. What readers write in the last one says nothing.
+/// How the files of an open database look, and its key, without which no later start reads what is written. What readers write in
+/// the shared one says nothing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Stamps {
-    files: [PathBuf; 3],
+    files: [PathBuf; 4],
     seen: Seen,
 }
 
-type Seen = [Option<private::Stamp>; 3];
+type Seen = [Option<private::Stamp>; 4];
 
-fn seen(files: &[PathBuf; 3]) -> Seen {
-    let [database, log, shared] = files;
-    [private::stamp(database), private::stamp(log), private::stamp(shared).map(private::Stamp::identity)]
+fn seen(files: &[PathBuf; 4]) -> Seen {
+    let [database, log, shared, key] = files;
+    let identity = |path| private::stamp(path).map(private::Stamp::identity);
+    [private::stamp(database), private::stamp(log), identity(shared), identity(key)]
 }
 
 impl Stamps {
     /// How they look now.
     pub(super) fn of(dir: &Path) -> Self {
-        let files = companions(dir);
+        let [database, log, shared] = companions(dir);
+        let files = [database, log, shared, dir.join(JOURNAL_KEY)];
         let seen = seen(&files);
         Self { files, seen }
     }

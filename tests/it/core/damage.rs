@@ -103,6 +103,11 @@ fn a_log_that_vanishes_under_a_daemon_stops_its_writes() {
 }
 
 #[test]
+fn a_key_of_the_journal_that_vanishes_under_a_daemon_stops_its_writes() {
+    taken_away_under_a_daemon(|state| fs::remove_file(state.join("journal.key")).unwrap());
+}
+
+#[test]
 fn another_file_in_the_databases_place_stops_a_daemons_writes() {
     taken_away_under_a_daemon(|state| {
         let [database, ..] = files(state);
