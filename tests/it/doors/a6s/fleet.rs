@@ -258,7 +258,7 @@ fn what_a_person_holds_back_begins_again_when_a_person_says_so_and_no_agent() {
         let output = world.command(&args).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(
-            output.status.code() == Some(4) && said.contains("in which no agent has run"),
+            output.status.code() == Some(4) && said.contains("at a terminal that is not"),
             "{args:?}: {said}"
         );
     }

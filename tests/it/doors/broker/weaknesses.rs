@@ -47,7 +47,7 @@ fn w4_each_repository_has_a_log_of_its_own_with_all_that_was_said() {
     assert_eq!((&line["seq"], &line["message"]), (&json!(1), &feedback("feat-aa", "first \u{e9}\"\n")));
     assert!(!log_of(&one).contains("second"));
     let before = log_of(&other);
-    assert!(one.command(&["broker", "purge"]).output().unwrap().status.success());
+    assert!(crate::support::terminal::at_the_terminal(&one, "broker purge").status.success());
     eventually("it is begun anew", || log_of(&one).is_empty());
     assert_eq!(log_of(&other), before, "a purge is one repository's");
     assert_eq!(Http::broker(&one).get("/log?since=0").json()["entries"].as_array().unwrap().len(), 1);
