@@ -97,7 +97,7 @@ pub fn writes(call: &Value) -> bool {
 }
 
 /// The tool: as the agent names it, as vendors do in `_meta`, or else the name under which rules know the tools of its kind. One that
-/// writes is none that reads, whatever it is called.
+/// writes is none that reads, also under the name of one.
 pub fn tool(call: &Value) -> &str {
     let said = |at: &str| call.pointer(at).and_then(Value::as_str).filter(|it| !it.trim().is_empty());
     let named = said("/name").or_else(|| said("/_meta/claudeCode/toolName"));
@@ -109,7 +109,7 @@ pub fn tool(call: &Value) -> &str {
     }
 }
 
-/// The kind of a call, in whatever case; `other` where the agent says none.
+/// The kind of a call, in any case of letters; `other` where the agent says none.
 pub fn kind(call: &Value) -> &str {
     let said = call["kind"].as_str().map(str::trim).filter(|it| !it.is_empty()).unwrap_or("other");
     KINDS.iter().find(|it| it.eq_ignore_ascii_case(said)).copied().unwrap_or(said)

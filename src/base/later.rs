@@ -314,7 +314,7 @@ that is itself such a setting. Programs and scripts of the workspace that a read
 where they are, too; other files that it names (`pyproject.toml`, `package.json` behind `npm run`) are reported
 ([decision 0104](decisions/0104-what-a-line-names-is-held.md)). A folder that a setting adds to `PATH` (`PATH_add`,
 `_.path`) is read-only as a whole, since a new `git` in it would run in place of the system's
-([decision 0117](decisions/0117-no-line-is-dropped-silently.md)). So is a folder of which a line runs files that it does
+([decision 0117](decisions/0117-no-line-is-dropped-silently.md)). So is a folder whose files a line runs that it does
 not name one by one (`for f in hooks.d/*; do sh \"$f\"`, `find hooks.d -exec sh {} \\;`, `cat hooks.d/*.sh | sh`); if
 the worker is to work in that folder, or if it does not exist, the report names what fits the pattern. A program with
 a `cwd` beside it is looked for in that folder. The stand-ins are real folders in your directory for

@@ -256,7 +256,7 @@ fn may_have_written(task: &wire::Task) -> bool {
     task.worker_kind == "cli" && !task.capture && has_run && is_long_over
 }
 
-/// Adds to a text of which only the end is kept.
+/// Adds to a text, and keeps its end alone.
 fn keep_end(errors: &mut String, text: &str) {
     errors.push_str(text);
     let from = errors.ceil_char_boundary(errors.len().saturating_sub(ERRORS_BYTES_MAX));

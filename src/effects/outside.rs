@@ -65,7 +65,7 @@ pub(super) struct Outside {
     pub(super) beside: BTreeSet<PathBuf>,
     /// Files, absolute, of which a change is reported, since they cannot be held: links on the way, and what is fetched.
     pub(super) told: BTreeSet<PathBuf>,
-    /// Folders, absolute, with patterns of the paths in them of which a change is reported: a line runs them, and the folder
+    /// Folders, absolute, with patterns of those paths in them whose change is reported: a line runs them, and the folder
     /// cannot be held.
     pub(super) patterns: BTreeSet<(PathBuf, String)>,
 }

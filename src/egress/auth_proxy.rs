@@ -176,7 +176,7 @@ async fn answer(way: Arc<RunProxy>, keyed: Arc<AuthProxy>, request: Request<Inco
     // What is packed in a way that we do not know cannot be counted.
     head.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     let count = Arc::new(RequestCount::new(named_in(head.uri.path())));
-    // From here on it counts, whatever becomes of the worker's connection and of this task.
+    // From here on it counts, also when the worker's connection or this task ends.
     let open = OpenCall::new(&way, meter, count.clone());
     let request = Request::from_parts(head, SizedRequest::new(body.boxed(), count).boxed());
     open.answered(pass_on(&way, &keyed, request).await)

@@ -39,7 +39,7 @@ pub enum Receiver {
     Super,
     /// Names: `a` of `a.f()`, `a.b` of `a.b.f()`.
     Path(Box<str>),
-    /// Names that begin at the top of the file, whatever they mean where they are called: `a` of `self::a::f()`; empty for
+    /// Names that begin at the top of the file, also where they mean something else at the call: `a` of `self::a::f()`; empty for
     /// the file itself.
     Within(Box<str>),
     /// An instance of the class of this name, as far as the file shows: `s.f()` after `s = new S()`.

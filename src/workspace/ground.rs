@@ -33,7 +33,7 @@ impl Ground {
         self.beside.extend(below);
     }
 
-    /// Adds folders, absolute, with patterns of the paths in them of which a change is reported.
+    /// Adds folders, absolute, with patterns of those paths in them whose change is reported.
     pub fn report_patterns<'a>(&mut self, patterns: impl IntoIterator<Item = &'a (PathBuf, String)>) {
         let below = patterns.into_iter().filter_map(|(folder, pattern)| {
             Some((from_root(&self.root, folder)?, pattern.clone().into_bytes()))

@@ -12,7 +12,7 @@ pub struct Shared {
     pub own: bool,
     /// Those of its names that were seen, from the workspace, and whether they lie in what is read-only.
     pub paths: Vec<(Vec<u8>, bool)>,
-    /// Whether one of its names is of a file that runs outside of jails, whatever holds it: a hook, a setting, a script that these name.
+    /// Whether one of its names is of a file that runs outside of jails: a hook, a setting, a script that these name.
     pub runs_later: bool,
 }
 

@@ -125,7 +125,7 @@ pub struct Undo {
 }
 
 /// `POST /view-apply`: what taking in a task's changes would write, or what an undo would bring back, as a person is shown it. It is
-/// what the user of the daemon would write, whoever asks.
+/// what the user of the daemon would write; it is the same for each asker.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ViewApply {

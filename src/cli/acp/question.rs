@@ -257,7 +257,7 @@ impl Question {
     }
 }
 
-/// The kind of an option, in whatever case.
+/// The kind of an option, in any case of letters.
 fn kind_of(option: &Value) -> Option<String> {
     Some(option["kind"].as_str()?.trim().to_ascii_lowercase())
 }

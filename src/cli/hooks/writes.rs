@@ -74,7 +74,7 @@ impl Writes {
         }
     }
 
-    /// Adds what a command writes, of whatever kind the agent says that the call is.
+    /// Adds what a command writes, in a call of every kind.
     fn add_command(&mut self, call: &Value, folder: &Path, until: Instant) {
         let arguments = acp::arguments(call);
         let Some(command) = ["command", "cmd"].iter().find_map(|it| arguments.get(it)) else { return };

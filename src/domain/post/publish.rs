@@ -35,7 +35,7 @@ pub(crate) struct Round<'a> {
     gone: BTreeSet<Slug>,
     /// With whom those share who speak in this step; `None` for the daemon itself.
     share: Option<Share>,
-    /// From inside of which task is asked what is asked in this step.
+    /// The task from whose inside this step's question comes.
     inside: AskedInside,
     /// The form that an answer in this step is for.
     answers: Option<PostSeq>,

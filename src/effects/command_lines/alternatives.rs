@@ -1,4 +1,4 @@
-//! Words that stand for several, of a loop, of braces or of a default value; and words of which a part is open.
+//! Words that stand for several, of a loop, of braces or of a default value; and words that have an open part.
 #![forbid(unsafe_code)]
 
 use super::{OpenPart, ShellWord};

@@ -52,7 +52,7 @@ pub(super) fn ahead_of(rest: &Rest<'_>) -> String {
     rest.clone().take(BRACES_AHEAD_MAX).take_while(is_in).collect()
 }
 
-/// What stands in `$'…'`, of which the beginning was read.
+/// What stands in `$'…'`, whose beginning was read.
 pub(super) fn unescaped(rest: &mut Rest<'_>) -> String {
     let mut text = String::new();
     while let Some(next) = rest.next().filter(|it| *it != '\'') {

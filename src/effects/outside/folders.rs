@@ -1,4 +1,4 @@
-//! Folders of which a line runs files that it does not name one by one: by a pattern, or by a name that is not known.
+//! Folders whose files a line runs without naming each: by a pattern, or by a name that is not known.
 
 use std::path::{Path, PathBuf};
 

@@ -29,7 +29,7 @@ pub struct Owner {
     pub is_proven: bool,
     /// Whether the daemon knows such an agent. Only such a one is told.
     pub is_known: bool,
-    /// Whether it is a worker of the configuration of which no run is there to read a message.
+    /// Whether it is a worker of the configuration without a run that could read a message.
     pub is_away: bool,
 }
 

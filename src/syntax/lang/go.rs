@@ -397,7 +397,7 @@ fn call(walk: &mut Walk<'_>, node: Node<'_>) {
     }
 }
 
-/// In its package each name is known, whatever its first letter.
+/// In its package each name is known, also one with a small first letter.
 fn finish(walk: &mut Walk<'_>) {
     walk.mark_exported(|_| true);
 }

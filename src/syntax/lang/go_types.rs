@@ -52,7 +52,7 @@ fn range(node: Node<'_>) -> Range<u32> {
     offset(node.start_byte())..offset(node.end_byte())
 }
 
-/// The name of a type, `Store` or `pkg.Store`, whatever points to it; none of one without a name.
+/// The name of a type, `Store` or `pkg.Store`, also behind a pointer; none of one without a name.
 pub(super) fn path_of(walk: &Walk<'_>, typed: Node<'_>) -> Option<String> {
     let mut typed = typed;
     for _ in 0..NESTED_MAX {
@@ -319,7 +319,7 @@ pub(super) fn bound(walk: &mut Walk<'_>, node: Node<'_>, kind: Kind) {
     give(walk, left, right, &scope);
 }
 
-/// Names on the left, and values of which the first stands for all if it is a call that gives back several.
+/// Names on the left, and values; the first stands for all if it is a call that gives back several.
 fn give(walk: &mut Walk<'_>, left: Node<'_>, right: Option<Node<'_>>, scope: &Range<u32>) {
     let mut cursor = left.walk();
     let mut names: Vec<Node<'_>> = left.named_children(&mut cursor).collect();

@@ -1,5 +1,5 @@
 // @ts-check
-// Rows that a reader has put off: this browser keeps which, and until when. Nothing is answered by it, and nobody else sees it.
+// Rows that a reader has put off: this browser keeps which, and until when. Nothing is answered by it, and no one else sees it.
 
 import { again } from './answer.js';
 import { make, say } from './dom.js';

@@ -257,7 +257,7 @@ pub(crate) fn file_ways() -> Vec<Way> {
     ]
 }
 
-/// Settings of editors and hosts, of which programs are started in a folder that is named beside them, or which name
+/// Settings of editors and hosts that start programs in a folder that is named beside them, or which name
 /// programs in words of their own.
 pub(crate) fn editor_ways() -> Vec<Way> {
     let way = |file, text, there, held| Way { by: By::File(file, text), there, held };

@@ -112,7 +112,7 @@ fn files_that_a_filter_writes_are_given_back_with_their_commit_and_no_filter_is_
     let ran = world.path("ran");
     world.write(".gitattributes", "*.txt filter=big\n");
     world.write("a.txt", "one\n");
-    // The daemon's git would leave a trace; this one writes nothing where nobody says so.
+    // The daemon's git would leave a trace; this one writes nothing unless it is told to.
     let clean = format!("sh -c 'test -z \"$BY_HAND\" && touch {}; tr a-z A-Z'", ran.display());
     well(&repo, &["config", "filter.big.clean", &clean]);
     well(&repo, &["config", "filter.big.smudge", "tr A-Z a-z"]);

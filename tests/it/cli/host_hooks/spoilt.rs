@@ -131,7 +131,7 @@ fn what_another_agent_writes_in_another_work_tree_is_watched_there() {
     let theirs = CODE.replace(OLD, NEW);
     fs::write(tree.join("src/auth.ts"), &theirs).unwrap();
     world.goes_on("claude", &before(&world));
-    // The same file of this work tree is nobody's.
+    // No agent has the same file of this work tree.
     world.write("src/auth.ts", "mine\n");
     fs::write(tree.join("src/auth.ts"), "spoilt\n").unwrap();
     let said = after(&world);
