@@ -42,7 +42,7 @@ SHOWN = [
 SCREENS = [
     ([], "needs", "Changes to take in", "provost ui: what needs a person"),
     (["Enter"], "approval", "apply.ask", "provost ui: an approval beside the list"),
-    (["j", "a"], "passkey", "▀", "provost ui: a rule wants a passkey, and a QR code leads to the page"),
+    (["j", "a"], "passkey", "of this machine alone", "provost ui: a rule wants a passkey, and the screen names the page and waits"),
 ]
 
 

@@ -330,7 +330,7 @@ impl Handles<endpoints::WebSessions> for Own {
 
 impl Handles<endpoints::EndWebSession> for Own {
     async fn handle(&self, call: &Call, body: wire::EndWebSession) -> Answered<Vec<wire::WebSession>> {
-        if !call.who.operates() {
+        if !call.who.may(Scope::Operate) {
             return Err(map::fault(Refusal::OutOfScope { needs: Scope::Operate }));
         }
         let ended = match (&body.id, body.all) {
