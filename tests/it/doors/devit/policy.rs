@@ -302,5 +302,5 @@ fn a_terminal_below_a_registered_agent_is_not_a_persons() {
     let (code, said) = typed();
     assert_eq!(code, Some(4), "{said}");
     assert_eq!(client.task(&task).unwrap()["status"], "pending");
-    assert!(said.contains("below an agent"), "{said}");
+    assert!(said.contains("has spoken as an agent in this terminal"), "{said}");
 }
