@@ -212,7 +212,7 @@ fn after_a_kill_the_copy_is_kept_without_the_repositories_that_were_made_in_it()
     let kept = kept.parent().unwrap();
     assert!(!kept.join("nest/.git").exists() && kept.join("nest").is_dir(), "{kept:?}");
     let shown = ran(&world, &["task", "show", &task], 0);
-    assert!(shown.contains("a git repository was in it: nest/.git"), "{shown}");
+    assert!(shown.contains("nest/.git, now nest/git.set-aside-by-provost"), "{shown}");
     let task: Value = serde_json::from_str(&ran(&world, &["task", "show", &task, "--json"], 0)).unwrap();
     assert_eq!(task["tainted"], true, "{task:#}");
 }

@@ -16,7 +16,7 @@ use crate::support::{World, eventually};
 
 /// What is in a picture that shows something: colours of a picture of the page, and texts and blocks of one of the terminal.
 const COLOURS_MIN: u32 = 100;
-const PARTS_MIN: usize = 25;
+const PARTS_MIN: usize = 10;
 
 /// How many colours a picture has, as another program decodes it, and how wide it is.
 fn looked_at(picture: &Path) -> (u32, u32) {
