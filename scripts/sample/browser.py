@@ -96,7 +96,9 @@ class Browser:
 
     def looks(self, width, height, scale, scheme):
         """Is so many points wide and high, in this scheme of colours."""
-        self.ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale, mobile=width < 500)
+        self.size = {"width": width, "deviceScaleFactor": scale, "mobile": width < 500}
+        self.ask("Emulation.setDeviceMetricsOverride", height=height, **self.size)
+        self.height = height
         self.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
 
     def authenticator(self):
@@ -118,11 +120,14 @@ class Browser:
 
     def picture(self, path, width, high, begin=None, end="main"):
         """Writes the document as a picture, from one element or the top to the end of another, and so high at the most."""
+        # So high as the document, or what stands at the bottom of a screen would stand in the middle of the picture.
+        self.ask("Emulation.setDeviceMetricsOverride", height=self.eval("document.documentElement.scrollHeight"), **self.size)
         place = "scrollY + document.querySelector({!r}).getBoundingClientRect().{}"
         top = self.eval(place.format(begin, "top")) - 16 if begin else 0
         high = min(high, self.eval(place.format(end, "bottom")) + 16 - top)
         clip = {"x": 0, "y": top, "width": width, "height": high, "scale": 1}
         said = self.ask("Page.captureScreenshot", format="webp", quality=QUALITY, captureBeyondViewport=True, clip=clip)
+        self.ask("Emulation.setDeviceMetricsOverride", height=self.height, **self.size)
         with open(path, "wb") as file:
             file.write(base64.b64decode(said["data"]))
 
