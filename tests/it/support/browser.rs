@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use base64::Engine as _;
 use serde_json::{Value, json};
@@ -11,6 +12,8 @@ use tempfile::TempDir;
 use super::a6s_client::Socket;
 use super::loopback_client::Http;
 use super::waits::until_some;
+
+const START_PATIENCE: Duration = Duration::from_secs(90);
 
 /// A browser without a screen; ended when dropped.
 pub(crate) struct Browser {
@@ -70,11 +73,17 @@ impl Browser {
             .spawn()
             .expect("chromium is installed: scripts/test names its package");
         let file = profile.path().join("profile/DevToolsActivePort");
-        let (port, path) = until_some("the browser's start", || {
-            let text = std::fs::read_to_string(&file).ok()?;
-            let (port, path) = text.split_once('\n')?;
-            Some((port.parse::<u16>().ok()?, path.to_owned()))
+        let mut found = None;
+        // The first start of a browser reads hundreds of megabytes, beside the other tests.
+        super::waits::within(START_PATIENCE, || {
+            found = std::fs::read_to_string(&file).ok().and_then(|text| {
+                let (port, path) = text.split_once('\n')?;
+                Some((port.parse::<u16>().ok()?, path.to_owned()))
+            });
+            found.is_some()
         });
+        let log = || std::fs::read_to_string(profile.path().join("log")).unwrap_or_default();
+        let (port, path) = found.unwrap_or_else(|| panic!("the browser does not start: {}", log()));
         let request = format!(
             "GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
              Sec-WebSocket-Key: {}\r\nSec-WebSocket-Version: 13\r\n\r\n",
@@ -208,14 +217,14 @@ impl Tab<'_> {
     /// Waits until a text can be read.
     #[track_caller]
     pub(crate) fn shows(&self, text: &str) {
-        let found = super::waits::within(std::time::Duration::from_secs(20), || self.text().contains(text));
+        let found = super::waits::within(Duration::from_secs(20), || self.text().contains(text));
         assert!(found, "{text} is not in:\n{}", self.text());
     }
 
     /// Waits until an expression is true.
     #[track_caller]
     pub(crate) fn until(&self, what: &str, expression: &str) {
-        let came = super::waits::within(std::time::Duration::from_secs(20), || self.is(expression));
+        let came = super::waits::within(Duration::from_secs(20), || self.is(expression));
         assert!(came, "{what} did not happen: {expression}\n{}", self.text());
     }
 
