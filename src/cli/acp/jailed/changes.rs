@@ -69,7 +69,13 @@ fn called(task: &wire::Task, files: &[&wire::Previewed]) -> Value {
             Some(diff) if text.len() + diff.len() <= ACP_JAILED_DIFF_BYTES_MAX => visible(diff),
             _ => {
                 left_out += 1;
-                format!("{} {}: {} lines come and {} go\n", it.action, it.path, it.added, it.removed)
+                format!(
+                    "{} {}: {} lines come and {} go\n",
+                    it.action,
+                    visible_name(&it.path, 400),
+                    it.added,
+                    it.removed
+                )
             }
         };
         let later =
