@@ -223,9 +223,10 @@ impl ServerHandler for Mcp {
 
     async fn list_tools(
         &self,
-        _page: Option<PaginatedRequestParams>,
+        page: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        first_page(page)?;
         Ok(ListToolsResult::with_all_items(self.tools.iter().map(|entry| entry.tool.clone()).collect()))
     }
 
@@ -288,17 +289,19 @@ impl ServerHandler for Mcp {
 
     async fn list_resources(
         &self,
-        _page: Option<PaginatedRequestParams>,
+        page: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
+        first_page(page)?;
         Ok(ListResourcesResult::with_all_items(resources::all(self.client(&context).agent())))
     }
 
     async fn list_resource_templates(
         &self,
-        _page: Option<PaginatedRequestParams>,
+        page: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        first_page(page)?;
         Ok(ListResourceTemplatesResult::with_all_items(resources::templates()))
     }
 
@@ -339,9 +342,10 @@ impl ServerHandler for Mcp {
 
     async fn list_prompts(
         &self,
-        _page: Option<PaginatedRequestParams>,
+        page: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
+        first_page(page)?;
         Ok(ListPromptsResult::with_all_items(prompts::all()))
     }
 
@@ -364,5 +368,16 @@ impl ServerHandler for Mcp {
         all.truncate(CompletionInfo::MAX_VALUES);
         let values = CompletionInfo::new(all).map_err(|err| ErrorData::internal_error(err, None))?;
         Ok(CompleteResult::new(values))
+    }
+}
+
+/// Refuses a cursor: each list of the server is one page, so that a cursor can only be of another server or made up.
+fn first_page(page: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
+    match page.and_then(|it| it.cursor) {
+        None => Ok(()),
+        Some(_) => Err(ErrorData::invalid_params(
+            "this list has one page, and no cursor was given out for it; leave the cursor out",
+            None,
+        )),
     }
 }

@@ -175,6 +175,12 @@ fn cursors_that_were_never_given_are_refused() {
     assert!(one.fails("task_output", json!({ "task_id": "t1", "cursor": 1_000_000 })).contains("cursor"));
     assert!(one.fails("task_output", json!({ "task_id": "none" })).contains("no such task"));
     assert!(one.fails("locks_list", json!({ "cursor": "abc" })).contains("cursor"));
+    for list in ["tools/list", "resources/list", "resources/templates/list", "prompts/list"] {
+        let answer = one.answer(list, json!({ "cursor": "zzz" }));
+        assert_eq!(answer["error"]["code"], -32602, "{list}: {answer}");
+        assert!(answer["error"]["message"].as_str().is_some_and(|it| it.contains("cursor")), "{answer}");
+        assert!(one.answer(list, json!({}))["error"].is_null(), "{list}");
+    }
 }
 
 #[test]
