@@ -37,6 +37,9 @@ pub(super) struct RestoreFrom {
     /// A file that `provost store backup` has written
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath, required_unless_present_any = ["as_it_is", "empty"])]
     file: Option<PathBuf>,
+    /// Take the backup also where it is of another repository, or of this one on another machine
+    #[arg(long, requires = "file")]
+    from_elsewhere: bool,
     /// Continue with the remaining history, if the newest part is missing
     #[arg(long, conflicts_with_all = ["file", "empty"])]
     as_it_is: bool,
@@ -71,6 +74,7 @@ fn backup(here: &RepoContext, asked: &Backup) -> Result<u8, CliError> {
 
 fn restore(here: &RepoContext, asked: &RestoreFrom) -> Result<u8, CliError> {
     let how = match (&asked.file, asked.as_it_is) {
+        (Some(file), _) if asked.from_elsewhere => Restore::FromElsewhere(file),
         (Some(file), _) => Restore::From(file),
         (None, true) => Restore::AsItIs,
         (None, false) => Restore::Empty,
@@ -81,6 +85,9 @@ fn restore(here: &RepoContext, asked: &RestoreFrom) -> Result<u8, CliError> {
     let done = store::restore(&here.places.state, Some(&anchor), how, now()).map_err(|err| {
         let next = match err {
             store::StoreError::InUse { .. } => "provost down, then this again",
+            store::StoreError::AnotherJournal { .. } => {
+                "a backup of this repository; or, if you mean this one, the same again with --from-elsewhere"
+            }
             _ => "another backup; or, without any, provost store restore --empty, which keeps the present files beside it",
         };
         CliError::refusal("nothing was restored").because(err).next(next)

@@ -202,7 +202,7 @@ pub(super) fn fetch(from: &Path, to: &Path) -> Result<(), StoreError> {
     let read = source.as_mut().map(|it| it.read_exact(&mut head));
     let Some(mut source) = source.filter(|_| read.is_some_and(|it| it.is_ok()) && head == *DATABASE_HEAD)
     else {
-        return Err(StoreError::damaged("this is no file that `provost store backup` has written"));
+        return Err(StoreError::no_backup(from));
     };
     let mut target = new_private(to)?;
     let copied = target.write_all(&head).and_then(|()| std::io::copy(&mut source, &mut target));

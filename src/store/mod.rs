@@ -471,6 +471,15 @@ pub enum StoreError {
     /// A stored value cannot be read.
     #[error("the store is damaged: {0}")]
     Damaged(Box<str>),
+    /// What was given as a backup is none.
+    #[error("{0} is no file that `provost store backup` has written")]
+    NoBackup(Box<str>),
+    /// A backup whose journal has another key than the one of this repository.
+    #[error("{path} is a backup of another journal: of another repository, or of this one on another machine")]
+    AnotherJournal {
+        /// The file that was given.
+        path: Box<str>,
+    },
     /// The engine that owns the store has ended.
     #[error("{0}")]
     Stopped(Box<str>),
@@ -507,6 +516,10 @@ pub enum StoreError {
 impl StoreError {
     pub(crate) fn damaged(what: impl std::fmt::Display) -> Self {
         StoreError::Damaged(what.to_string().into())
+    }
+
+    pub(crate) fn no_backup(path: &Path) -> Self {
+        StoreError::NoBackup(path.display().to_string().into())
     }
 
     fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Self + use<> {

@@ -417,6 +417,9 @@ pub struct Signals {
     terminate: tokio::signal::unix::Signal,
     interrupt: tokio::signal::unix::Signal,
     hangup: tokio::signal::unix::Signal,
+    /// Caught and never read: a write past the limit of `ulimit -f` then fails like one on a full disk, and the process
+    /// that has written lives to say so. Programs that it starts have the system's own way with the signal.
+    _file_size: tokio::signal::unix::Signal,
 }
 
 impl Signals {
@@ -429,6 +432,7 @@ impl Signals {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
             hangup: signal(SignalKind::hangup())?,
+            _file_size: signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?,
         })
     }
 

@@ -27,8 +27,10 @@ const BACKUP_AGAIN_AFTER: Duration = Duration::from_millis(50);
 /// The store with which to continue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Restore<'a> {
-    /// A copy that [`backup`] has made.
+    /// A copy that [`backup`] has made of this journal.
     From(&'a Path),
+    /// The same, also of another journal: of another repository, or of this one on another machine.
+    FromElsewhere(&'a Path),
     /// The store that is there, without its newest history.
     AsItIs,
     /// An empty store, without any history.
@@ -121,12 +123,13 @@ pub fn restore(
     let before = files::journal_key(&dir).ok().flatten();
     let mut known = before.as_ref().map(|it| marks::read(&places, &Key::new(it))).unwrap_or_default();
     let from = match how {
-        Restore::From(path) => Some(fetched(&dir, path)?),
+        Restore::From(path) => Some(fetched(&dir, path, before.as_ref())?),
+        Restore::FromElsewhere(path) => Some(fetched(&dir, path, None)?),
         Restore::AsItIs | Restore::Empty => None,
     };
     let aside = match how {
         Restore::AsItIs => None,
-        Restore::From(_) | Restore::Empty => files::set_aside(&dir, now)?,
+        Restore::From(_) | Restore::FromElsewhere(_) | Restore::Empty => files::set_aside(&dir, now)?,
     };
     if let Some(secret) = from {
         files::rename_into_place(&dir)?;
@@ -141,7 +144,7 @@ pub fn restore(
     let options = Options { outside: outside.map(Path::to_owned), ..Options::default() };
     let mut store = SqliteStore::open_with(dir, lease, options, how == Restore::Empty)?;
     let why = match how {
-        Restore::From(_) => "from a backup",
+        Restore::From(_) | Restore::FromElsewhere(_) => "from a backup",
         Restore::AsItIs => "as it is",
         Restore::Empty => "empty",
     };
@@ -149,19 +152,23 @@ pub fn restore(
     Ok(Restored { head, kept, aside })
 }
 
-/// Copies a backup beside the store, checks it, and takes its key out of it.
-fn fetched(dir: &Path, path: &Path) -> Result<Secret, StoreError> {
+/// Copies a backup beside the store, checks it, and takes its key out of it. It must be of the journal of `key` where there
+/// is one.
+fn fetched(dir: &Path, path: &Path, key: Option<&Secret>) -> Result<Secret, StoreError> {
     let half = files::half(dir);
     files::fetch(path, &half)?;
     let taken = (|| -> Result<Secret, StoreError> {
         let db = connect(&half, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         if migrations::check(&db)? == 0 {
-            return Err(StoreError::damaged("there are no tables in the backup"));
+            return Err(StoreError::no_backup(path));
         }
-        let key: Vec<u8> = db
+        let kept: Vec<u8> = db
             .query_row("SELECT journal_key FROM backup", [], |row| row.get(0))
-            .map_err(|_| StoreError::damaged("this is no file that `provost store backup` has written"))?;
-        let secret = Secret::new(key);
+            .map_err(|_| StoreError::no_backup(path))?;
+        let secret = Secret::new(kept);
+        if key.is_some_and(|it| it.expose() != secret.expose()) {
+            return Err(StoreError::AnotherJournal { path: path.display().to_string().into() });
+        }
         read::whole(&db)?;
         read::whole_journal(&db, &Key::new(&secret))?;
         db.execute_batch("DROP TABLE backup")?;

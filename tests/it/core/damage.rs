@@ -409,6 +409,51 @@ fn a_restore_from_what_has_no_end_or_is_no_database_ends_and_leaves_nothing() {
 }
 
 #[test]
+fn a_backup_of_another_repository_is_taken_only_where_that_is_said() {
+    let (world, other) = (world(), world());
+    let daemon = other.start();
+    fence(&other, "f");
+    let copy = other.path("copy.db");
+    does(&other, &["store", "backup", copy.to_str().unwrap()]);
+    daemon.stop();
+    let daemon = world.start();
+    fence(&world, "g");
+    daemon.stop();
+    let (done, said) = says(&world, &["store", "restore", copy.to_str().unwrap()]);
+    assert!(!done && said.contains("another journal") && said.contains("--from-elsewhere"), "{said}");
+    let daemon = world.start();
+    let locks = world.done("a", &["lock", "list"])["locks"].to_string();
+    assert!(locks.contains("src/a.ts:g"), "nothing has changed: {locks}");
+    daemon.stop();
+    does(&world, &["store", "restore", copy.to_str().unwrap(), "--from-elsewhere"]);
+    let daemon = world.start();
+    let locks = world.done("a", &["lock", "list"])["locks"].to_string();
+    assert!(locks.contains("src/a.ts:f") && !locks.contains("src/a.ts:g"), "{locks}");
+    daemon.stop();
+}
+
+#[test]
+fn a_daemon_whose_files_may_not_grow_refuses_and_lives() {
+    let world = world();
+    let mut limited = std::process::Command::new("bash");
+    limited.args(["-c", "ulimit -f 1500; exec \"$0\" \"$@\""]);
+    let plain = world.command(crate::support::world::UP);
+    limited.arg(plain.get_program()).args(plain.get_args()).current_dir(world.repo()).env_clear();
+    limited.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let mut daemon = world.start_as(limited);
+    let long = crate::support::broker_client::feedback("feat-x", &"x".repeat(20_000));
+    let refused = (0..200).find_map(|_| {
+        let (done, said) = says(&world, &["broker", "publish", &long.to_string()]);
+        (!done).then_some(said)
+    });
+    assert!(refused.is_some(), "the database grows without an end");
+    let (_, said) = says(&world, &["status"]);
+    assert!(daemon.child.try_wait().unwrap().is_none(), "it was ended by the signal: {said} {}", world.log());
+    daemon.kill();
+    world.start().stop();
+}
+
+#[test]
 fn numbers_that_a_restore_has_passed_over_are_told_as_that_and_not_counted_as_events() {
     let world = world();
     let daemon = world.start();
