@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use std::time::Instant;
 
+use provost_base::visible;
 use similar::{Algorithm, ChangeTag, DiffOp, DiffTag, capture_diff_slices_deadline, group_diff_ops};
 
 /// Lines around a change.
@@ -174,12 +175,31 @@ fn put_lines(text: &mut String, tag: ChangeTag, lines: &[&[u8]]) {
     }
 }
 
-/// A name as git writes it.
+/// A name as git writes it: between quotation marks where it has one, or a character that hides. The bytes of such a character
+/// are octal numbers, which git reads and a terminal does not act upon.
 fn name(side: &str, path: &str) -> String {
-    match path.contains('"') {
-        true => format!("\"{side}{}\"", path.replace('"', "\\\"")),
-        false => format!("{side}{path}"),
+    let hides = |c: char| {
+        let mut bytes = [0; 4];
+        let text = c.encode_utf8(&mut bytes);
+        c.is_control() || *visible(text) != *text
+    };
+    if !path.contains(|c| c == '"' || hides(c)) {
+        return format!("{side}{path}");
     }
+    let mut quoted = format!("\"{side}");
+    for c in path.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            c if hides(c) => {
+                for byte in c.encode_utf8(&mut [0; 4]).bytes() {
+                    // A String takes everything.
+                    let _ = write!(quoted, "\\{byte:03o}");
+                }
+            }
+            c => quoted.push(c),
+        }
+    }
+    quoted + "\""
 }
 
 /// Whether a content is shown as text.

@@ -76,6 +76,8 @@ fn git_takes_the_diffs_as_they_are() {
     desk.put("gone.txt", "no end");
     desk.put("crlf.txt", "a\r\nb\r\n");
     desk.put("quote\"d.txt", "1\n");
+    desk.put("turned\u{202e}txt.exe", "1\n");
+    desk.put("nothing\u{200b}\"shown", "1\n");
     let changed =
         long.replace("line 3\n", "line three\n").replace("line 200\n", "").replace("line 399\n", "line 399");
     let artifacts = json!([
@@ -85,9 +87,12 @@ fn git_takes_the_diffs_as_they_are() {
         file("new/deep/file.rs", "fn main() {}"),
         file("empty.txt", ""),
         file("quote\"d.txt", "2\n"),
+        file("turned\u{202e}txt.exe", "2\n"),
+        file("nothing\u{200b}\"shown", "2\n"),
     ]);
     let whole: String =
         desk.preview(&artifacts).iter().map(|it| it["diff"].as_str().unwrap().to_owned()).collect();
+    assert!(!whole.contains(['\u{202e}', '\u{200b}']), "what hides in a name is made visible: {whole}");
     let patch = desk.world.path("all.patch");
     fs::write(&patch, &whole).unwrap();
     let mut git = Command::new("git");
