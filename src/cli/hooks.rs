@@ -24,6 +24,7 @@ mod run;
 mod settled;
 mod shell;
 mod shown;
+mod speaking;
 mod trees;
 mod trust;
 mod waits;

@@ -22,6 +22,7 @@ use super::overwritten;
 use super::refusal::{nearby, refusal};
 use super::settled;
 use super::shown::Shown;
+use super::speaking;
 use super::trees::{self, InTree};
 use super::waits::{apart, read, unless_stopped, within};
 use super::wide::{Known, Wide};
@@ -181,6 +182,9 @@ async fn daemon(here: &RepoContext, agent: AgentId) -> Result<Client, CliError> 
 /// Whether the tool may write what it would.
 fn check(asked: &Run, told: Told, until: Instant) -> Result<Checked, CliError> {
     let here = here(&told)?;
+    if told.is_command() {
+        speaking::is_known(asked, &told, &here, until);
+    }
     let told = Arc::new(told);
     let checked = foreseen(asked, &here, &told, until)?;
     let (checked, writes_index) = checked;
@@ -511,7 +515,7 @@ fn begin(asked: &Run, told: Result<Told, CliError>, until: Instant) -> u8 {
         let agent = agent(asked, &told, &here)?;
         let name = agent.to_string();
         // It is there when the first write comes; if not, that is said then.
-        let _started = within(&here, until, async { daemon(&here, agent).await.map(drop) });
+        let _started = within(&here, until, async { Ok(daemon(&here, agent).await?.who_am_i().await?) });
         Ok(name)
     });
     let name = match begun {

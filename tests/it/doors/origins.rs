@@ -202,6 +202,34 @@ fn a_host_that_starts_its_server_in_a_session_of_its_own_is_no_person_either() {
     assert!(person.status.success(), "{person:?}");
 }
 
+#[test]
+fn a_host_whose_session_has_begun_or_that_is_about_to_run_a_command_is_no_person() {
+    let (world, daemon) = world();
+    let cwd = world.repo();
+    let hook = |word: &str, name: &str, more: Value| {
+        let mut told = json!({ "session_id": "s1", "cwd": cwd, "hook_event_name": name });
+        told.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        format!("echo '{told}' | provost hook run claude {word}")
+    };
+    for (before, ends) in [
+        (String::new(), "ended: 0"),
+        (hook("session-start", "SessionStart", json!({ "source": "startup" })), "ended: 4"),
+        (
+            hook(
+                "pre-tool-use",
+                "PreToolUse",
+                json!({ "tool_name": "Bash", "tool_input": { "command": "ls" } }),
+            ),
+            "ended: 4",
+        ),
+    ] {
+        ask(&world.client(&daemon, "orch:a"));
+        let lines = format!("{before}\nprovost approve {}\necho \"ended: $?\"", asked(&world));
+        let said = at_a_hosts_terminal(&world, &lines);
+        assert!(said.contains(ends), "{before}: {said}");
+    }
+}
+
 fn asked(world: &World) -> Value {
     let output = world.command(&["approval", "list", "--json"]).output().unwrap();
     let all: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
