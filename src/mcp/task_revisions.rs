@@ -3,7 +3,8 @@
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, GetTaskResult,
-    ProtocolVersion, ServerJsonRpcMessage, ServerResult, SubscriptionFilter, TaskAckResult,
+    PaginatedRequestParams, ProtocolVersion, ServerJsonRpcMessage, ServerResult, SubscriptionFilter,
+    TaskAckResult,
 };
 use rmcp::service::{RequestContext, RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
@@ -42,7 +43,10 @@ pub(super) async fn answer(
 ) -> Result<CustomResult, ErrorData> {
     let (client, asked) = (mcp.client(&context), request.params.clone());
     match (request.method.as_str(), is_older(&context)) {
-        (deferred::TOOLS, true) => Ok(legacy_tasks::tools(&mcp.list_tools(None, context).await?)),
+        (deferred::TOOLS, true) => {
+            let page = Some(params::<PaginatedRequestParams>(asked)?);
+            Ok(legacy_tasks::tools(&mcp.list_tools(page, context).await?))
+        }
         (deferred::CALL, true) => call(mcp, asked, context).await,
         (deferred::GET, true) => {
             let task = handles::find(&client, &params::<Which>(asked)?.task_id).await?;
