@@ -24,7 +24,6 @@ mod run;
 mod settled;
 mod shell;
 mod shown;
-mod speaking;
 mod trees;
 mod trust;
 mod waits;

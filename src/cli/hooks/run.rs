@@ -22,7 +22,6 @@ use super::overwritten;
 use super::refusal::{nearby, refusal};
 use super::settled;
 use super::shown::Shown;
-use super::speaking;
 use super::trees::{self, InTree};
 use super::waits::{apart, read, unless_stopped, within};
 use super::wide::{Known, Wide};
@@ -182,9 +181,6 @@ async fn daemon(here: &RepoContext, agent: AgentId) -> Result<Client, CliError> 
 /// Whether the tool may write what it would.
 fn check(asked: &Run, told: Told, until: Instant) -> Result<Checked, CliError> {
     let here = here(&told)?;
-    if told.is_command() {
-        speaking::is_known(asked, &told, &here, until);
-    }
     let told = Arc::new(told);
     let checked = foreseen(asked, &here, &told, until)?;
     let (checked, writes_index) = checked;
