@@ -437,7 +437,7 @@ fn a_daemon_whose_files_may_not_grow_refuses_and_lives() {
     let world = world();
     let mut limited = std::process::Command::new("bash");
     limited.args(["-c", "ulimit -f 1500; exec \"$0\" \"$@\""]);
-    let plain = world.command(crate::support::world::UP);
+    let plain = world.command(crate::support::UP);
     limited.arg(plain.get_program()).args(plain.get_args()).current_dir(world.repo()).env_clear();
     limited.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let mut daemon = world.start_as(limited);
