@@ -475,7 +475,9 @@ pub enum StoreError {
     #[error("{0} is no file that `provost store backup` has written")]
     NoBackup(Box<str>),
     /// A backup whose journal has another key than the one of this repository.
-    #[error("{path} is a backup of another journal: of another repository, or of this one on another machine")]
+    #[error(
+        "{path} is a backup of another journal: of another repository, or of this one on another machine"
+    )]
     AnotherJournal {
         /// The file that was given.
         path: Box<str>,
