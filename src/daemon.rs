@@ -343,6 +343,7 @@ async fn assemble(
     let push = notices::push_told(sender.clone());
     let told = (about, rules::told(in_force.subscribe(), places.root.clone()), push);
     let own = Own::new(agents.clone(), names.clone(), user, orders, told, wiring::bases(places), passkeys);
+    hosts::tell_sessions(&own, places);
     let wit = Wit::new(provost.clone(), names.clone(), prepared.uid);
     let devit = identities::devit_door(&start, prepared, config, (&provost, &names))?;
     let (hook, hook_command) = watch::channel(wiring::hook(config));

@@ -462,7 +462,7 @@ pub struct Agent {
     pub version: Option<String>,
     /// The capabilities that it announced when it registered; empty if it has not.
     pub caps: Vec<String>,
-    /// Whether it gave a sign of life within half a minute.
+    /// Whether it gave a sign of life within half a minute, or is a session of a host whose process runs.
     pub alive: bool,
     /// Its last sign of life since the daemon started.
     pub last_seen: Option<String>,

@@ -50,6 +50,12 @@ impl Caller {
         self.line.in_session().next()
     }
 
+    /// The same caller, as it would be let in at another door for processes of this user.
+    #[must_use]
+    pub fn as_at(&self, door: Door) -> Self {
+        Self { door, ..self.clone() }
+    }
+
     /// The same caller, with a token that is good.
     #[must_use]
     pub fn with(self, token: Option<Arc<Token>>) -> Self {

@@ -33,6 +33,7 @@ use access::Chosen;
 use entry::Choice;
 use file::SettingsFile;
 use find::Found;
+pub(super) use find::version_on_path;
 use presets::{PRESETS, Preset};
 
 /// `provost agent`.

@@ -2,13 +2,15 @@
 //!
 //! Promises: `install` keeps everything else in a host's configuration, and `remove` takes out exactly what `install`
 //! added, to the byte if the file has not changed since. A hook never hangs; it refuses a write that it could not
-//! check, and says so; it never approves in a person's place. `host` describes the entries for each host, `install`,
-//! `json` and `file` write them, the hooks call `run`, and `call`, `patch` and `shell` find the files that a tool
+//! check, and says so; it never approves in a person's place. `host` and `form` describe the entries for each host, `install`,
+//! `json` and `file` write them, the hooks call `run`, over HTTP through `served`, and `call`, `patch` and `shell` find the files that a tool
 //! call would write, and `settled` which permission requests are the host's own business.
 
 mod afterwards;
 mod call;
+mod ends;
 mod file;
+mod form;
 mod host;
 mod inbox;
 mod index;
@@ -17,10 +19,13 @@ mod json;
 mod links;
 mod overwritten;
 mod patch;
+mod permission;
 mod record;
 mod refusal;
 mod rule;
 mod run;
+mod said;
+mod served;
 mod settled;
 mod shell;
 mod shown;
@@ -36,11 +41,13 @@ use serde_json::json;
 use super::args::duration;
 use super::cli_error::{DONE, USAGE};
 use super::{CliError, RepoContext, git, hook, out};
+use form::Form;
 use host::{Host, Wish};
 use provost_base::{AgentId, Ttl};
 
 pub(crate) use call::names_in;
 pub(crate) use run::reachable;
+pub use served::HookDoor;
 pub(crate) use writes::{Writes, line_of, obstacle};
 
 /// Longest wait for a person's answer. Hosts give a hook ten minutes.
@@ -118,6 +125,9 @@ pub(super) struct Install {
     /// How long the hook waits for an answer to a permission request before the host itself asks; 0s means not at all
     #[arg(long, value_name = "TIME", value_parser = patience, default_value = "5s")]
     permission_wait: u64,
+    /// The form of Claude Code's hooks: a request to the daemon for each, or a command
+    #[arg(long, value_enum, default_value = "auto")]
+    form: Form,
 }
 
 /// `provost hook remove`.
@@ -178,8 +188,14 @@ fn install(here: &RepoContext, asked: &Install) -> Result<u8, CliError> {
     }
     here.places.create()?;
     let program = install::program()?;
-    let wish = Wish { program: &program, shared: asked.shared, agent, patience_s: asked.permission_wait };
-    install::install(here, host, &wish)
+    let (http, why) = form::choose(here, (host, asked.shared), asked.form)?;
+    let http = http.as_ref();
+    let wish = Wish { program: &program, shared: asked.shared, agent, patience_s: asked.permission_wait, http };
+    let done = install::install(here, host, &wish)?;
+    if let Some(why) = why {
+        out::note(out::one_line(&format!("{}: the hooks are called {why}", host.word()), 400));
+    }
+    Ok(done)
 }
 
 /// How the hooks of hosts stand that have any: the host, whether nothing is to be done, and the words.

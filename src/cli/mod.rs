@@ -87,6 +87,7 @@ use repo_context::RepoContext;
 
 pub use forms::{FORMS, Form, Kind, OLD_FORMS_END, Read, read};
 pub use help::definition;
+pub use hooks::HookDoor;
 pub use jail::{Rehearse, Rehearsed, Words};
 pub use up::{Devitd, Ports, Serve};
 

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use super::CliError;
 use provost_base::{AgentId, Timestamp};
@@ -19,7 +20,21 @@ pub(super) struct RepoContext {
     pub(super) places: Places,
     /// Whether the answer is for programs.
     pub(super) json: bool,
+    /// The daemon, where this process is that.
+    pub(super) inside: Option<Inside>,
 }
+
+/// The daemon of a repository, asked by its own process for a caller that a door of it has recognised.
+#[derive(Clone)]
+pub(super) struct Inside {
+    /// What carries out the daemon's work. The threads that wait for it are none of its own.
+    pub(super) runtime: tokio::runtime::Handle,
+    /// A client for the caller under a name, or why it may not have that.
+    pub(super) clients: ClientsByName,
+}
+
+/// See [`Inside::clients`].
+pub(super) type ClientsByName = Arc<dyn Fn(AgentId) -> Result<Client, String> + Send + Sync>;
 
 impl RepoContext {
     pub(super) fn find(json: bool) -> Result<Self, CliError> {
@@ -28,13 +43,13 @@ impl RepoContext {
             CliError::of("the current directory cannot be entered").because(e).next("cd to the repository")
         })?;
         let places = Places::find(&cwd, &environment)?;
-        Ok(Self { cwd, environment, places, json })
+        Ok(Self { cwd, environment, places, json, inside: None })
     }
 
     /// The same for a folder that somebody names.
     pub(super) fn in_folder(cwd: PathBuf, environment: Environment) -> Result<Self, CliError> {
         let places = Places::find(&cwd, &environment)?;
-        Ok(Self { cwd, environment, places, json: false })
+        Ok(Self { cwd, environment, places, json: false, inside: None })
     }
 
     /// The daemon of this repository, whether or not it runs.
@@ -42,8 +57,22 @@ impl RepoContext {
         Client::at(self.places.own_socket()).showing(self.environment.token.as_ref())
     }
 
-    /// The same, after making sure that it is of the version that the environment insists on.
+    /// The same, speaking as an agent.
+    ///
+    /// # Errors
+    /// Why the caller of a door may not speak as that one.
+    pub(super) fn speaking(&self, agent: AgentId) -> Result<Client, CliError> {
+        match &self.inside {
+            Some(inside) => (inside.clients)(agent).map_err(CliError::of),
+            None => Ok(self.client().speaking_as(Some(agent))),
+        }
+    }
+
+    /// The daemon of this repository, after making sure that it is of the version that the environment insists on.
     pub(super) async fn daemon(&self, agent: Option<AgentId>) -> Result<Client, CliError> {
+        if let (Some(_), Some(agent)) = (&self.inside, &agent) {
+            return self.speaking(agent.clone());
+        }
         let client = self.client().speaking_as(agent);
         let Some(expected) = &self.environment.expected_daemon_version else { return Ok(client) };
         let about = self.client().about().await?;

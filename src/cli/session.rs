@@ -91,6 +91,15 @@ impl Session<'_> {
         }
     }
 
+    /// Puts on record that it is there, for as long as its host's process runs and it is not over: for a host of which one process
+    /// has several sessions.
+    pub(super) fn is_there(&self, places: &Places, name: &AgentId) {
+        if let Some((own, (pid, began))) = self.own().zip(self.mark()) {
+            // Without it, it counts as there while it gives signs of life.
+            let _unheard = put(&folder(&places.runtime), &format!("session-{own}"), &format!("{pid} {began} {name}"));
+        }
+    }
+
     /// Puts on record what it is called, as long as its host's process runs.
     pub(super) fn is_called(&self, places: &Places, name: AgentId) -> Option<AgentId> {
         let own = self.own()?;
@@ -284,7 +293,12 @@ fn read(path: &Path) -> Option<String> {
 
 /// The agent as which the host that has started this process speaks over MCP; `None` if it does not, or as several.
 pub(super) fn noted(places: &Places) -> Option<AgentId> {
-    let ours = format!("{}-", system::parent_process()?);
+    noted_by(places, system::parent_process()?)
+}
+
+/// The same of a host's process.
+pub(super) fn noted_by(places: &Places, process: u32) -> Option<AgentId> {
+    let ours = format!("{process}-");
     let entries = std::fs::read_dir(folder(&places.runtime)).ok()?.flatten().take(NOTES_MAX);
     let ours = entries.filter(|it| it.file_name().as_encoded_bytes().starts_with(ours.as_bytes()));
     let names: BTreeSet<String> = ours.filter_map(|it| read(&it.path())).collect();

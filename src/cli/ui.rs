@@ -76,6 +76,7 @@ fn speaker(places: &Places, environment: &Environment) -> Result<Option<AgentId>
         environment: environment.clone(),
         places: places.clone(),
         json: false,
+        inside: None,
     };
     // Of a name that is of no use it is not known whose it should be, so that none speaks.
     IdentityArgs::named(&here, None)

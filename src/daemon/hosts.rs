@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use super::Daemon;
 use provost_api::Request;
+use provost_cli::HookDoor;
 use provost_client::{self as client, Client, Replying};
 #[cfg(unix)]
 use provost_config::PublicOrigin;
-use provost_config::{WebRead, WebSettings};
+use provost_config::{Places, WebRead, WebSettings};
 use provost_domain::Principal;
-use provost_mcp::{Called, Clients, McpHttp, Settings, recorded_for};
+use provost_mcp::{Called, Clients, McpHttp, Settings, recorded_for, sessions_there};
 use provost_protocols::loopback::origin;
-use provost_protocols::own::{InProcessApi, Page, VerifiedCaller};
+use provost_protocols::own::{InProcessApi, Own, Page, VerifiedCaller};
 use provost_web::{PageParts, Place, Web};
 
 /// A caller that the door has recognised, with the daemon's own API that answers it.
@@ -38,6 +39,12 @@ fn clients(api: InProcessApi) -> Clients {
         let who = VerifiedCaller { who: Arc::new(who), token, process: None };
         Client::inside(Arc::new(Recognised { who, api: api.clone() }), agent)
     })
+}
+
+/// Has the own API know which sessions of hosts are there.
+pub(super) fn tell_sessions(own: &Own, places: &Places) {
+    let runtime = places.runtime.clone();
+    own.knows_sessions(Arc::new(move || sessions_there(&runtime)));
 }
 
 impl Daemon {
@@ -75,6 +82,9 @@ impl Daemon {
         let clients = clients(api);
         let runtime = self.start.places.runtime.clone();
         let called: Called = Arc::new(move |pid| recorded_for(&runtime, pid));
-        McpHttp::new(clients, called, settings, self.stop.clone())
+        let (places, runtime) = (self.start.places.clone(), tokio::runtime::Handle::current());
+        let hooks = HookDoor { places, runtime };
+        let hooks = Arc::new(move |call| hooks.answer(call));
+        McpHttp::new(clients, called, settings, self.stop.clone()).with_hooks(hooks)
     }
 }

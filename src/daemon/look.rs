@@ -32,7 +32,14 @@ impl Daemon {
         let tasks = self.provost.view(TaskCounts).await.is_ok_and(|it| it.live > 0);
         let waiting = self.provost.view(Waiting).await.is_ok_and(|it| !it.is_empty());
         let hooks = self.provost.view(HooksOwed).await.is_ok_and(|owed| owed > 0);
-        agents || tasks || waiting || hooks
+        agents || tasks || waiting || hooks || self.has_sessions().await
+    }
+
+    /// Whether a host's session is there, however long its model has been thinking.
+    async fn has_sessions(&self) -> bool {
+        let runtime = self.start.places.runtime.clone();
+        let look = tokio::task::spawn_blocking(move || provost_mcp::sessions_there(&runtime));
+        look.await.is_ok_and(|it| !it.is_empty())
     }
 
     /// Whether the folder that the daemon serves is not there any more, or is another one. One that cannot be looked at is there.

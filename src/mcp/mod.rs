@@ -48,11 +48,11 @@ use rmcp::{ErrorData, ServerHandler};
 
 use call::Call;
 use changes::Wanted;
-pub use http::{Called, Clients, McpHttp};
+pub use http::{Called, Clients, HOOK_PATH, HOOK_TOKEN_HEADER, HookCall, HookFault, Hooks, McpHttp};
 pub use outline::Outline;
 use provost_base::AgentId;
 use provost_client::Client;
-pub use session::{agent_of, folder, recorded_for, recorded_in};
+pub use session::{agent_of, folder, recorded_for, recorded_in, sessions_there};
 pub use stdio::{ServeError, serve};
 use tool::Entry;
 

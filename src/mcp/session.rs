@@ -3,6 +3,7 @@
 //! Codex does. Its hooks get the same session, so hooks and calls are one agent. A host that names no session
 //! is one agent for all of its calls.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -31,6 +32,9 @@ pub fn agent_of(host: &str, session: &str) -> Option<AgentId> {
     AgentId::parse(&format!("{host}-{tail}")).ok()
 }
 
+/// Records that are looked through; those of ended hosts go with the next one that is written.
+const RECORDS_MAX: usize = 1_000;
+
 /// Size of a record that is read, in bytes.
 const RECORD_BYTES_MAX: u64 = 4 << 10;
 
@@ -52,6 +56,13 @@ pub fn recorded_in(path: &Path) -> Option<AgentId> {
     let (pid, began) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
     let runs = runs(&ProcessMark { pid, started: began })?;
     AgentId::parse(words.next()?).ok().filter(|_| runs)
+}
+
+/// The agents of sessions whose host's process still runs, of those that hooks have put on record. Blocking.
+pub fn sessions_there(runtime: &Path) -> BTreeSet<AgentId> {
+    let entries = std::fs::read_dir(folder(runtime)).into_iter().flatten().flatten().take(RECORDS_MAX);
+    let sessions = entries.filter(|it| it.file_name().as_encoded_bytes().starts_with(b"session-"));
+    sessions.filter_map(|it| recorded_in(&it.path())).collect()
 }
 
 /// The session of a call, if its host says in which it is made.

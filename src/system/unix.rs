@@ -391,6 +391,11 @@ pub fn parent_process() -> Option<u32> {
     Some(std::os::unix::process::parent_id())
 }
 
+/// The folder in which a process runs, where the system shows it.
+pub fn working_folder(pid: u32) -> Option<PathBuf> {
+    std::fs::read_link(format!("/proc/{pid}/cwd")).ok()
+}
+
 /// The processes above this one, its parent first, as far as the system shows them; the first process is left out.
 pub fn processes_above() -> Vec<u32> {
     let parent_of = |pid: u32| -> Option<u32> {

@@ -414,6 +414,11 @@ pub fn parent_process() -> Option<u32> {
     None
 }
 
+/// None: no other process's folder is looked at here.
+pub fn working_folder(_pid: u32) -> Option<PathBuf> {
+    None
+}
+
 /// None: nothing here is known by the processes above it.
 pub fn processes_above() -> Vec<u32> {
     Vec::new()

@@ -52,6 +52,13 @@ pub(super) fn is_there(here: &RepoContext, program: &str) -> bool {
     system::find_program_outside(program, &outside_of(here, &trees)).is_some()
 }
 
+/// The version that a program of this name says, of those on `PATH` outside of what workers write.
+pub(crate) fn version_on_path(here: &RepoContext, program: &str) -> Option<String> {
+    let trees = here.places.worktrees(TREES_MAX);
+    let found = system::find_program_outside(program, &outside_of(here, &trees))?;
+    spoken(&[found.to_str()?.to_owned()])
+}
+
 /// Whether a path leads to the program of a form, by its name or by the name of its package.
 pub(super) fn is_of(here: &RepoContext, path: &Path, form: &Form) -> bool {
     let path = here.cwd.join(path);

@@ -32,7 +32,7 @@ pub(super) fn call(told: &Told) -> Value {
 pub(super) fn put_aside(asked: &Run, here: &RepoContext, told: &Told, until: Instant) {
     let Ok(agent) = run::agent(asked, told, here) else { return };
     let until = until.min(Instant::now() + Duration::from_millis(HOOK_ASIDE_MS_MAX));
-    let client = here.client().speaking_as(Some(agent.clone()));
+    let Ok(client) = here.speaking(agent.clone()) else { return };
     let held = within(here, until, async { Ok(held_by_others(here, &client).await?) });
     if let Ok(held) = held {
         overwritten::put_aside(here, &agent, &call(told), &held);
@@ -164,7 +164,7 @@ pub(super) async fn overwritten(
 
 /// What the agent holds of this work tree by writing, uncommitted, and by locks that it took; nothing where no daemon runs.
 pub(super) async fn still_held(here: &RepoContext, agent: AgentId) -> Result<Option<String>, CliError> {
-    let client = here.client().speaking_as(Some(agent));
+    let client = here.speaking(agent)?;
     let mine = wire::Whose { mine: true, ..wire::Whose::default() };
     let locks = match client.locks(&mine).await {
         Ok(locks) => locks.locks,

@@ -5,6 +5,8 @@ use std::path::Path;
 use clap::ValueEnum;
 use serde_json::{Map, Value, json};
 
+use super::form::{self, Http};
+
 /// A host that calls hooks.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Host {
@@ -29,6 +31,8 @@ pub(crate) enum Event {
     UserPromptSubmit,
     /// A turn ends
     Stop,
+    /// The turn of a subagent ends
+    SubagentStop,
     /// A host tells its person something
     Notification,
     /// A session begins, or goes on
@@ -48,6 +52,8 @@ pub(super) struct Wish<'a> {
     pub(super) agent: Option<&'a str>,
     /// How long a person's answer is waited for, in seconds; not at all if zero.
     pub(super) patience_s: u64,
+    /// Where hooks are asked over HTTP, as far as they may be.
+    pub(super) http: Option<&'a Http>,
 }
 
 /// Time that a host gives a hook, in seconds. Ours end long before.
@@ -106,8 +112,10 @@ impl Host {
     /// What we want to stand under `hooks`, event by event.
     pub(super) fn entries(self, wish: &Wish<'_>) -> Vec<(&'static str, Value)> {
         let group = |matcher: Option<String>, event, timeout, more: Value| {
-            let mut hook =
-                json!({ "type": "command", "command": self.command(event, wish), "timeout": timeout });
+            let mut hook = match wish.http.filter(|_| form::is_served(self, event)) {
+                Some(http) => http.hook(self, event, wish.agent, timeout),
+                None => json!({ "type": "command", "command": self.command(event, wish), "timeout": timeout }),
+            };
             merge(&mut hook, more);
             let mut group = Map::new();
             if let Some(matcher) = matcher {
@@ -134,6 +142,7 @@ impl Host {
                     ("PostToolUseFailure", group(None, Event::PostToolUse, TIMEOUT_S, json!({}))),
                     ("UserPromptSubmit", group(None, Event::UserPromptSubmit, TIMEOUT_S, json!({}))),
                     ("Stop", group(None, Event::Stop, TIMEOUT_S, json!({}))),
+                    ("SubagentStop", group(None, Event::SubagentStop, TIMEOUT_S, json!({}))),
                     ("Notification", group(None, Event::Notification, TIMEOUT_S, json!({}))),
                     ("SessionStart", group(None, Event::SessionStart, TIMEOUT_S, json!({}))),
                     ("SessionEnd", group(None, Event::SessionEnd, TIMEOUT_S, json!({}))),
@@ -172,6 +181,10 @@ impl Host {
         let agent = wish.agent.map(|it| format!(" --as {it}")).unwrap_or_default();
         let wait = match event {
             Event::PermissionRequest => format!(" --wait {}s", wish.patience_s),
+            // Those that ask the daemon cannot start one.
+            Event::SessionStart | Event::UserPromptSubmit => {
+                wish.http.map(|it| format!(" --beside {}", it.port)).unwrap_or_default()
+            }
             _ => String::new(),
         };
         let run = format!("hook run {} {word}{agent}{wait}", self.word());
@@ -190,8 +203,11 @@ impl Host {
         )
     }
 
-    /// Whether an entry, as JSON, calls this very program, or whichever is on the `PATH`.
-    pub(super) fn names(self, entry: &str, program: &Path) -> bool {
+    /// Whether an entry, as JSON, calls this very program, or whichever is on the `PATH`; or asks the daemon where it is.
+    pub(super) fn names(self, entry: &str, program: &Path, http: Option<&Http>) -> bool {
+        if form::is_http(entry) {
+            return http.is_some_and(|it| it.is_asked(entry));
+        }
         let named =
             |name: &str| serde_json::to_string(name).is_ok_and(|it| entry.contains(it.trim_matches('"')));
         match cfg!(windows) {

@@ -1,7 +1,8 @@
 //! What a model is told of its agent's inbox while the session goes on: after a tool, at its person's next words, and at the end of a
 //! turn, which goes on once for it. And the other way round: that a session waits for its person.
 //!
-//! Nothing is taken out of the inbox. Which entries a session has heard of is noted in a file, so that it hears of each once.
+//! Nothing is taken out of the inbox. Which entries a session has heard of is noted in a file, so that it hears of each once. Of its
+//! subagents, the one whose turn ends next is told as well: it may work for long while its session waits for it.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -12,8 +13,8 @@ use serde_json::{Value, json};
 use super::call::Told;
 use super::host::{Event, Host};
 use super::run::{self, Run};
+use super::said::Said;
 use super::waits::within;
-use crate::cli_error::DONE;
 use crate::{CliError, RepoContext, out};
 use provost_api::wire;
 use provost_base::limits::{HOOK_NEWS_CHARS_MAX, HOOK_NEWS_PAGES_MAX, HOOK_NEWS_TOLD_MAX, INBOX_PAGE_MAX};
@@ -32,7 +33,15 @@ const WAITS_FOR_PERSON: [&str; 3] = ["permission_prompt", "idle_prompt", "elicit
 /// their files as it is.
 const WAITING: (&str, Option<&str>) = ("waiting", Some("stuck-on-prompt"));
 
-/// How far a session has heard of its agent's inbox.
+/// Who of a session hears.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Hearer {
+    Session,
+    /// One of its subagents, whichever is the next.
+    Subagent,
+}
+
+/// How far a session, or its subagents, have heard of its agent's inbox.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 struct Heard {
     posts: u64,
@@ -40,24 +49,31 @@ struct Heard {
 }
 
 impl Heard {
-    fn file(places: &Places, agent: &AgentId) -> PathBuf {
+    fn file(places: &Places, agent: &AgentId, hearer: Hearer) -> PathBuf {
         let name = Digest::of(agent.as_str().as_bytes()).to_string();
-        places.state.join("heard").join(&name[..16])
+        let whose = if hearer == Hearer::Subagent { "-subagents" } else { "" };
+        places.state.join("heard").join(format!("{}{whose}", &name[..16]))
     }
 
-    fn of(places: &Places, agent: &AgentId) -> Self {
-        let text = std::fs::read_to_string(Self::file(places, agent)).unwrap_or_default();
+    fn of(places: &Places, agent: &AgentId, hearer: Hearer) -> Self {
+        let text = std::fs::read_to_string(Self::file(places, agent, hearer)).unwrap_or_default();
         let numbers = text.split_once(' ').and_then(|(posts, mail)| {
             Some(Self { posts: posts.parse().ok()?, mail: mail.trim_end().parse().ok()? })
         });
         numbers.unwrap_or_default()
     }
 
-    fn keep(self, places: &Places, agent: &AgentId) -> std::io::Result<()> {
-        let file = Self::file(places, agent);
+    /// The further of both.
+    fn or(self, other: Self) -> Self {
+        Self { posts: self.posts.max(other.posts), mail: self.mail.max(other.mail) }
+    }
+
+    fn keep(self, places: &Places, agent: &AgentId, hearer: Hearer) -> std::io::Result<()> {
+        let file = Self::file(places, agent, hearer);
         let folder = file.parent().unwrap_or(&places.state);
         system::make_private_folders(folder)?;
-        let new = file.with_extension(std::process::id().to_string());
+        // Several may be told at once, also by one process.
+        let new = file.with_extension(uuid::Uuid::new_v4().simple().to_string());
         let mut options = std::fs::OpenOptions::new();
         options.write(true).create(true).truncate(true);
         let mut to = system::private_file(&mut options).open(&new)?;
@@ -70,48 +86,44 @@ impl Heard {
     }
 }
 
-/// What a hook for `Stop` or `Notification` does. Where that fails, the turn ends as if there were no hook.
-pub(super) fn at(asked: &Run, told: Result<Told, CliError>, until: Instant) -> u8 {
+/// What a hook for `Stop`, `SubagentStop` or `Notification` answers. Where that fails, the turn ends as if there were no hook.
+pub(super) fn at(asked: &Run, told: Result<Told, CliError>, until: Instant) -> Said {
     let said = told.and_then(|told| {
-        let here = run::here(&told)?;
+        let here = run::here(asked, &told)?;
         let agent = run::agent(asked, &told, &here)?;
         within(&here, until, async {
             match asked.event {
-                Event::Stop => at_turn_end(&here, &agent, &told).await,
+                Event::Stop => at_turn_end(&here, &agent, &told, Hearer::Session).await,
+                Event::SubagentStop => at_turn_end(&here, &agent, &told, Hearer::Subagent).await,
                 _ => waits(&here, &agent, &told).await.map(|()| None),
             }
         })
     });
     match said {
-        Ok(None) => {}
-        Ok(Some(said)) => {
-            let _unheard = out::json_line(&said);
-        }
-        Err(error) => out::note(format!("provost: {}", error.in_short())),
+        Ok(said) => said.map_or_else(Said::nothing, Said::line),
+        Err(error) => Said::note(format!("provost: {}", error.in_short())),
     }
-    DONE
 }
 
 /// What a model hears after a tool or with its person's words. The session goes on, so it waits for no person any more. Cursor takes no
-/// words then, and its sessions hear of their inbox by the tool alone. A failure is noted, since there may be more to tell.
+/// words then, and its sessions hear of their inbox by the tool alone.
+///
+/// # Errors
+/// Those of [`news`].
 pub(super) fn heard(
     host: Host,
     here: &RepoContext,
     agent: &AgentId,
     told: &Told,
     until: Instant,
-) -> Option<String> {
+) -> Result<Option<String>, CliError> {
     // A subagent would hear it in its session's place.
     if host == Host::Cursor || told.text("agent_id").is_some() {
-        return None;
+        return Ok(None);
     }
-    let heard = within(here, until, async {
+    within(here, until, async {
         goes_on(here, agent, "working").await?;
-        news(here, agent, told).await
-    });
-    heard.unwrap_or_else(|error| {
-        out::note(format!("provost: {}", error.in_short()));
-        None
+        news(here, agent, told, Hearer::Session).await
     })
 }
 
@@ -123,19 +135,28 @@ pub(super) fn beside(one: Option<String>, other: Option<String>) -> Option<Strin
     }
 }
 
-/// What has come since the session last heard of it; nothing where no daemon runs.
+/// What has come since the session last heard of it, or since a subagent or its session did; nothing where no daemon runs.
 ///
 /// # Errors
 /// Of the daemon, and of the file that keeps how far a session has heard: without it the session would hear the same again and again.
-async fn news(here: &RepoContext, agent: &AgentId, told: &Told) -> Result<Option<String>, CliError> {
-    let client = here.client().speaking_as(Some(agent.clone()));
-    let before = Heard::of(&here.places, agent);
+async fn news(
+    here: &RepoContext,
+    agent: &AgentId,
+    told: &Told,
+    hearer: Hearer,
+) -> Result<Option<String>, CliError> {
+    let client = here.speaking(agent.clone())?;
+    let by_session = Heard::of(&here.places, agent, Hearer::Session);
+    let before = match hearer {
+        Hearer::Session => by_session,
+        Hearer::Subagent => by_session.or(Heard::of(&here.places, agent, hearer)),
+    };
     let (entries, heard) = match unheard(&client, before).await {
         Err(ClientError::NotRunning(_)) => return Ok(None),
         found => found?,
     };
     if heard != before {
-        heard.keep(&here.places, agent).map_err(|err| {
+        heard.keep(&here.places, agent, hearer).map_err(|err| {
             CliError::of("it cannot be noted which messages the session has heard of").because(err)
         })?;
     }
@@ -216,11 +237,23 @@ fn in_words(fresh: &[&wire::InboxEntry]) -> String {
 ///
 /// # Errors
 /// Those of [`news`].
-async fn at_turn_end(here: &RepoContext, agent: &AgentId, told: &Told) -> Result<Option<Value>, CliError> {
+async fn at_turn_end(
+    here: &RepoContext,
+    agent: &AgentId,
+    told: &Told,
+    hearer: Hearer,
+) -> Result<Option<Value>, CliError> {
     if told.is_true("stop_hook_active") {
         return Ok(None);
     }
-    let Some(news) = news(here, agent, told).await? else { return Ok(None) };
+    let Some(news) = news(here, agent, told, hearer).await? else { return Ok(None) };
+    if hearer == Hearer::Subagent {
+        let reason = format!(
+            "{news}\nThis is the inbox of your session, which is told as well. If one of these is about what you work on, go by it or \
+             say so in your report; else end your turn."
+        );
+        return Ok(Some(json!({ "decision": "block", "reason": reason })));
+    }
     let held = super::afterwards::still_held(here, agent.clone()).await?;
     let held = held.map(|it| format!("\n{it}")).unwrap_or_default();
     let reason = format!("{news}\nAnswer with message_send what needs an answer, then end your turn.{held}");
@@ -275,7 +308,7 @@ async fn stands(
         "type": "agent.status", "agent_id": agent.as_str(),
         "payload": { "status": status, "phase": phase, "modified_files": [], "message": message },
     });
-    let client = here.client().speaking_as(Some(agent.clone()));
+    let client = here.speaking(agent.clone())?;
     match client.publish_post(&wire::PublishPost { message }).await {
         Ok(_) | Err(ClientError::NotRunning(_)) => Ok(()),
         Err(error) => Err(error.into()),

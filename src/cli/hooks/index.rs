@@ -46,7 +46,7 @@ pub(super) fn take(
     let under_way = UnderWay::of(here, &agent);
     // Before it is taken: a command that ends now gives back nothing that this one needs.
     under_way.begin(told);
-    let client = here.client().speaking_as(Some(agent));
+    let client = here.speaking(agent)?;
     let pid = run::host_process(asked, told);
     let wait_ms = u64::try_from(WAIT.as_millis()).unwrap_or(1);
     let taken = within(here, until, async {
@@ -77,7 +77,7 @@ pub(super) fn wait(
     told: &Told,
     until: Instant,
 ) -> Result<Option<String>, CliError> {
-    let client = here.client().speaking_as(Some(run::agent(asked, told, here)?));
+    let client = here.speaking(run::agent(asked, told, here)?)?;
     let pid = run::host_process(asked, told);
     let wait_ms = u64::try_from(WAIT.as_millis()).unwrap_or(1);
     within(here, until, async {
@@ -130,7 +130,7 @@ pub(super) fn give_back(here: &RepoContext, agent: &AgentId, told: &Told, until:
     if !under_way.end(told) || under_way.is_any() {
         return;
     }
-    let client = here.client().speaking_as(Some(agent.clone()));
+    let Ok(client) = here.speaking(agent.clone()) else { return };
     let _late = within(here, until, async {
         if let Some(lock) = held(here, &client).await? {
             git_index::give_back(here, &client, Some(lock.fence)).await;

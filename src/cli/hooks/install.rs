@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::file::HostFile;
+use super::form::{self, Http};
 use super::host::{Host, Wish};
 use super::json::{self, Tree};
 use super::{rule, trust};
@@ -25,12 +26,15 @@ pub(super) struct Standing {
     /// Why it is unreadable, or what to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
+    /// Whether its hooks are asked over HTTP, where they may be.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    over_http: bool,
 }
 
 impl Standing {
     /// One of Codex' own, outside of the repository.
     pub(super) fn of_codex(file: &Path, state: &'static str, why: Option<String>) -> Self {
-        Self { host: Host::Codex.word(), file: file.display().to_string(), state, why }
+        Self { host: Host::Codex.word(), file: file.display().to_string(), state, why, over_http: false }
     }
 
     /// The host, whether nothing is to be done, and how it stands; `None` where nothing of ours is.
@@ -42,7 +46,8 @@ impl Standing {
             "outdated" => format!("; provost hook install {}", self.host),
             _ => self.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default(),
         };
-        Some((self.host, self.state == "installed", format!("{}{more}", self.state)))
+        let form = if self.over_http { ", over HTTP" } else { "" };
+        Some((self.host, self.state == "installed", format!("{}{form}{more}", self.state)))
     }
 }
 
@@ -79,9 +84,10 @@ fn said_twice<'t>(object: &'t Object<'_>, matters: impl Fn(&str) -> bool) -> Opt
     names.filter(|it| matters(it)).find(|it| !seen.insert(*it))
 }
 
-/// A hook of ours is one whose command is, in a group or by itself.
+/// A hook of ours is one whose command or address is, in a group or by itself.
 fn is_ours(host: Host, node: &Node<'_>) -> bool {
-    json::member(node, "command").and_then(json::text).is_some_and(|it| host.is_ours(it))
+    let text = |name| json::member(node, name).and_then(json::text);
+    text("command").is_some_and(|it| host.is_ours(it)) || text("url").is_some_and(|it| form::is_ours(host, it))
 }
 
 /// The hooks of a group.
@@ -291,7 +297,7 @@ fn both(host: Host) -> Vec<&'static str> {
 fn standing(here: &RepoContext, host: Host, path: &'static str) -> Result<Standing, CliError> {
     let file = HostFile::at(here, path)?;
     let shown = file.shown.display().to_string();
-    let stands = |state, why| Standing { host: host.word(), file: shown.clone(), state, why };
+    let stands = |state, why| Standing { host: host.word(), file: shown.clone(), state, why, over_http: false };
     let unreadable = |error: CliError| Ok(stands("unreadable", Some(error.in_short())));
     let seen = match file.read() {
         Ok(Some(seen)) => seen,
@@ -305,7 +311,9 @@ fn standing(here: &RepoContext, host: Host, path: &'static str) -> Result<Standi
     let program = program()?;
     // Who has its permission requests answered here has all that belongs to that.
     let patience_s = ours.iter().any(|(event, _)| *event == "PermissionRequest").into();
-    let wish = Wish { program: &program, shared: false, agent: None, patience_s };
+    let wish = Wish { program: &program, shared: false, agent: None, patience_s, http: None };
+    let http = Http::known(here);
+    let over_http = ours.iter().any(|(_, entry)| form::is_http(&entry.to_string()));
     let wanted = host.entries(&wish);
     let lacks =
         wanted.iter().map(|(event, _)| *event).filter(|event| !ours.iter().any(|(it, _)| it == event));
@@ -314,9 +322,9 @@ fn standing(here: &RepoContext, host: Host, path: &'static str) -> Result<Standi
         () if ours.is_empty() => "missing",
         () if !lacks.is_empty() => {
             let next = format!("without {}; provost hook install {}", lacks.join(", "), host.word());
-            return Ok(stands("partly", Some(next)));
+            return Ok(Standing { over_http, ..stands("partly", Some(next)) });
         }
-        () if ours.iter().all(|(_, entry)| host.names(&entry.to_string(), &program)) => "installed",
+        () if ours.iter().all(|(_, entry)| host.names(&entry.to_string(), &program, http.as_ref())) => "installed",
         () => "outdated",
     };
     if state == "installed"
@@ -325,7 +333,7 @@ fn standing(here: &RepoContext, host: Host, path: &'static str) -> Result<Standi
     {
         return Ok(stands("untrusted", Some(why.into())));
     }
-    Ok(stands(state, None))
+    Ok(Standing { over_http, ..stands(state, None) })
 }
 
 pub(super) fn standings(here: &RepoContext, hosts: &[Host]) -> Result<Vec<Standing>, CliError> {
@@ -354,7 +362,8 @@ pub(super) fn status(here: &RepoContext, hosts: &[Host]) -> Result<u8, CliError>
             "outdated" => format!("; provost hook install {}", it.host),
             _ => it.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default(),
         };
-        out::line(out::one_line(&format!("{}: {}: {}{more}", it.host, it.state, it.file), 4_400))?;
+        let form = if it.over_http { " (over HTTP)" } else { "" };
+        out::line(out::one_line(&format!("{}: {}: {}{form}{more}", it.host, it.state, it.file), 4_400))?;
     }
     for host in hosts.iter().filter(|it| is_there(it.word())) {
         if let Some(how) = tools_of(*host) {

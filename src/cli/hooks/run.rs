@@ -14,51 +14,43 @@ use serde_json::json;
 
 use super::afterwards;
 use super::call::{Target, Targets, Told, names_in};
+use super::ends;
+use super::form;
 use super::host::{Event, Host};
 use super::inbox;
 use super::index;
 use super::links;
 use super::overwritten;
+use super::permission::permission;
 use super::refusal::{nearby, refusal};
-use super::settled;
+use super::said::Said;
+use super::served::Over;
 use super::shown::Shown;
 use super::trees::{self, InTree};
 use super::waits::{apart, read, unless_stopped, within};
 use super::wide::{Known, Wide};
 use super::writes::Writer;
 use crate::args::duration;
-use crate::cli_error::{DONE, USAGE};
+use crate::cli_error::DONE;
 use crate::identity::IdentityArgs;
 use crate::session::{self, Session};
-use crate::{CliError, RepoContext, out};
+use crate::{CliError, RepoContext};
 use provost_api::wire;
-use provost_base::limits::{HOOK_ASK_MS, HOOK_MS_MAX, HOOK_WORK_MS_MAX, PERMISSION_BYTES_MAX};
-use provost_base::{AgentId, Resource, Ttl, shortened};
+use provost_base::limits::{HOOK_MS_MAX, HOOK_WORK_MS_MAX};
+use provost_base::{AgentId, Resource, Ttl};
 use provost_client::{Client, ClientError};
 use provost_config::WhenDown;
 use provost_config::env::Environment;
-
-/// What hosts take for a no whose reason is on standard error.
-const REFUSED: u8 = USAGE;
 
 /// What a model is told of a call that could not be worked out.
 pub(super) const NOT_WORKED_OUT: &str = "What this writes cannot be worked out, since it is too long or too deeply nested; so it \
      counts as writing everything that others hold. Make several plain commands of it that name their files.";
 
-/// How long an answer is waited for where no person sits at the host: time enough for a person who has been waiting for the
-/// question in Provost's queue, and for no other.
-const UNATTENDED_WAIT_MAX: Ttl = Ttl::seconds_clamped(5);
-
-/// What a model is told then.
-const NOBODY_THERE: &str = "Provost: no person sits at this host, and no answer has come from Provost's queue within \
-     5 seconds. Go on without it, and say what you could not do. A person allows it beforehand by a rule for `permission` in \
-     Provost's policy, or by a rule of the host's own.";
-
 /// `provost hook run`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Run {
     /// The host that calls the hook
-    host: Host,
+    pub(super) host: Host,
     /// The event that the host reports
     pub(super) event: Event,
     /// The agent; by default that of `provost mcp` of this host, or of the session
@@ -66,7 +58,30 @@ pub(crate) struct Run {
     speak_as: Option<AgentId>,
     /// How long the hook waits for an answer
     #[arg(long, value_parser = duration, default_value = "5s")]
-    wait: Ttl,
+    pub(super) wait: Ttl,
+    /// Other hooks of the host ask the daemon at this port over HTTP: start one where none runs
+    #[arg(long, value_name = "PORT", hide = true)]
+    pub(super) beside: Option<u16>,
+    /// The host that asks over HTTP, in the daemon.
+    #[arg(skip)]
+    pub(super) over: Option<Over>,
+}
+
+impl Run {
+    /// A hook that is called over HTTP.
+    pub(super) fn over(host: Host, event: Event, speak_as: Option<AgentId>, over: Over) -> Self {
+        Self { host, event, speak_as, wait: Ttl::seconds_clamped(5), beside: None, over: Some(over) }
+    }
+
+    /// The process that calls the hook: what has started this program, or has asked over HTTP.
+    fn process(&self) -> Option<u32> {
+        self.over.as_ref().map_or_else(provost_system::parent_process, |it| Some(it.process))
+    }
+
+    /// Whether Cursor calls this, which calls Claude Code's hooks as well.
+    fn is_of_cursor(&self) -> bool {
+        self.over.is_none() && std::env::var_os("CURSOR_VERSION").is_some()
+    }
 }
 
 /// What came of a check.
@@ -89,6 +104,11 @@ pub(crate) fn run(asked: &Run) -> Result<u8, CliError> {
     }
     let until = Instant::now() + Duration::from_millis(HOOK_MS_MAX);
     let told = read(until).and_then(|it| Told::read(&it).map_err(CliError::of));
+    Ok(respond(asked, told, until).tell())
+}
+
+/// What the host is answered.
+pub(super) fn respond(asked: &Run, told: Result<Told, CliError>, until: Instant) -> Said {
     match asked.event {
         Event::PreToolUse => {
             let asked_of = asked.clone();
@@ -96,18 +116,21 @@ pub(crate) fn run(asked: &Run) -> Result<u8, CliError> {
                 let late = || CliError::of("it cannot be worked out in time what it writes");
                 apart(until, move || check(&asked_of, told, until)).unwrap_or_else(|| Err(late()))
             });
-            Ok(answer(asked.host, checked))
+            answer(asked.host, checked)
         }
-        Event::PermissionRequest => Ok(permission(asked, told, until)),
-        Event::PostToolUse | Event::UserPromptSubmit => Ok(answered_there(asked, told, until)),
-        Event::Stop | Event::Notification => Ok(inbox::at(asked, told, until)),
-        Event::SessionStart => Ok(begin(asked, told, until)),
-        Event::SessionEnd => Ok(end(asked, told, until)),
+        Event::PermissionRequest => permission(asked, told, until),
+        Event::PostToolUse | Event::UserPromptSubmit => answered_there(asked, told, until),
+        Event::Stop | Event::SubagentStop | Event::Notification => inbox::at(asked, told, until),
+        Event::SessionStart => ends::begin(asked, told, until),
+        Event::SessionEnd => ends::end(asked, told, until),
     }
 }
 
 /// The repository of the host's project, which is not where its shell happens to be.
-pub(super) fn here(told: &Told) -> Result<RepoContext, CliError> {
+pub(super) fn here(asked: &Run, told: &Told) -> Result<RepoContext, CliError> {
+    if let Some(over) = &asked.over {
+        return over.here(told);
+    }
     let named = ["CLAUDE_PROJECT_DIR", "CURSOR_PROJECT_DIR"].into_iter().find_map(std::env::var_os);
     let said = named.map(PathBuf::from).or_else(|| told.text("cwd").map(PathBuf::from));
     let cwd = match said.filter(|it| it.is_dir()) {
@@ -125,8 +148,9 @@ pub(super) fn agent(asked: &Run, told: &Told, here: &RepoContext) -> Result<Agen
         return Ok(agent);
     }
     // Cursor calls Claude Code's hooks as well.
-    let host = if std::env::var_os("CURSOR_VERSION").is_some() { Host::Cursor } else { asked.host };
-    let process = provost_system::parent_process();
+    let host = if asked.is_of_cursor() { Host::Cursor } else { asked.host };
+    let process = asked.process();
+    let noted = || session::noted_by(&here.places, process?);
     let session = told.session().map(|id| Session { host: host.word(), id, process });
     // Codex says with every call over MCP which session it is of, and one process of it may have several.
     let named = match (host, session) {
@@ -134,8 +158,8 @@ pub(super) fn agent(asked: &Run, told: &Told, here: &RepoContext) -> Result<Agen
         (Host::Cursor, session) if session::is_adapted(&here.places, host.word()) => {
             session.and_then(|it| it.agent(&here.places))
         }
-        (_, None) => session::noted(&here.places),
-        (_, Some(it)) => match session::noted(&here.places) {
+        (_, None) => noted(),
+        (_, Some(it)) => match noted() {
             Some(noted) => it.is_called(&here.places, noted),
             None if asked.event == Event::SessionStart => it.begun(&here.places, told.goes_on()),
             None => it.agent(&here.places),
@@ -151,7 +175,7 @@ fn is_repository(here: &RepoContext) -> bool {
 
 /// The daemon for a write; `None` where none runs and there is no repository, or the settings let writes pass then.
 pub(crate) async fn reachable(here: &RepoContext, agent: AgentId) -> Result<Option<Client>, CliError> {
-    if !matches!(here.client().about().await, Err(ClientError::NotRunning(_))) {
+    if here.inside.is_some() || !matches!(here.client().about().await, Err(ClientError::NotRunning(_))) {
         return here.daemon(Some(agent)).await.map(Some);
     }
     if !is_repository(here) {
@@ -165,9 +189,9 @@ pub(crate) async fn reachable(here: &RepoContext, agent: AgentId) -> Result<Opti
 }
 
 /// The daemon, started if none runs and there is a repository.
-async fn daemon(here: &RepoContext, agent: AgentId) -> Result<Client, CliError> {
+pub(super) async fn daemon(here: &RepoContext, agent: AgentId) -> Result<Client, CliError> {
     let client = here.client();
-    let may_start = is_repository(here) && here.environment.auto_start;
+    let may_start = here.inside.is_none() && is_repository(here) && here.environment.auto_start;
     if may_start && matches!(client.about().await, Err(ClientError::NotRunning(_))) {
         let mut up = tokio::process::Command::new(provost_system::this_program());
         up.args(["daemon", "start", "--unattended"]).current_dir(&here.places.worktree);
@@ -180,12 +204,12 @@ async fn daemon(here: &RepoContext, agent: AgentId) -> Result<Client, CliError> 
 
 /// Whether the tool may write what it would.
 fn check(asked: &Run, told: Told, until: Instant) -> Result<Checked, CliError> {
-    let here = here(&told)?;
+    let here = here(asked, &told)?;
     let told = Arc::new(told);
     let checked = foreseen(asked, &here, &told, until)?;
     let (checked, writes_index) = checked;
     // Cursor calls Claude Code's hooks as well, and says by an entry of its own when a command has ended.
-    let is_another = asked.host == Host::Claude && std::env::var_os("CURSOR_VERSION").is_some();
+    let is_another = asked.host == Host::Claude && asked.is_of_cursor();
     if is_another || !told.is_command() || matches!(checked, Checked::Held(_)) {
         return Ok(checked);
     }
@@ -212,9 +236,14 @@ fn foreseen(
     let folder = told.folder(&here.cwd);
     let work_until = until.min(Instant::now() + Duration::from_millis(HOOK_WORK_MS_MAX));
     let worked_out = {
-        let told = Arc::clone(told);
+        let (told, over) = (Arc::clone(told), asked.over.clone());
         // Files may be slow to read, and texts to compare.
-        apart(work_until, move || told.targets(&folder, work_until))
+        apart(work_until, move || {
+            let targets = told.targets(&folder, work_until);
+            // Until here it counts among those that the daemon works out.
+            drop(over);
+            targets
+        })
     };
     let targets = worked_out
         .unwrap_or_else(|| Ok(Targets::anything()))
@@ -333,22 +362,20 @@ fn among_those(top: &Path, wide: &[Wide], held: &BTreeSet<String>, until: Instan
 pub(super) fn host_process(asked: &Run, told: &Told) -> Option<u32> {
     match (asked.host, told.session()) {
         (Host::Codex, Some(session)) => session::of_codex(session).process,
-        _ => provost_system::parent_process(),
+        _ => asked.process(),
     }
 }
 
-/// Tells the host, in its own form. Where nothing is in the way nothing is said: a yes would stand in for a person's.
-fn answer(host: Host, checked: Result<Checked, CliError>) -> u8 {
+/// The answer in the host's own form. Where nothing is in the way nothing is said: a yes would stand in for a person's.
+fn answer(host: Host, checked: Result<Checked, CliError>) -> Said {
     let reason = match checked {
-        Ok(Checked::Free) => return DONE,
+        Ok(Checked::Free) => return Said::nothing(),
+        // Cursor takes no words with a call that goes on.
+        Ok(Checked::Near(_)) if host == Host::Cursor => return Said::nothing(),
         Ok(Checked::Near(what)) => {
-            // Cursor takes no words with a call that goes on.
-            if host != Host::Cursor {
-                let _unheard = out::json_line(&json!({ "hookSpecificOutput": {
-                    "hookEventName": "PreToolUse", "additionalContext": what,
-                }}));
-            }
-            return DONE;
+            return Said::line(json!({ "hookSpecificOutput": {
+                "hookEventName": "PreToolUse", "additionalContext": what,
+            }}));
         }
         Ok(Checked::Held(reason)) => reason,
         Err(error) => format!(
@@ -364,88 +391,20 @@ fn answer(host: Host, checked: Result<Checked, CliError>) -> u8 {
         }}),
         Host::Cursor => json!({ "permission": "deny", "user_message": reason, "agent_message": reason }),
     };
-    match out::json_line(&said) {
-        Ok(()) => DONE,
-        // Hosts take this for a no as well.
-        Err(_) => {
-            out::note(reason);
-            REFUSED
-        }
-    }
-}
-
-/// Asks in the host's stead. Where there is no answer nothing is said, and the host asks its person itself; where no person
-/// sits at the host, the answer is no, and says so.
-fn permission(asked: &Run, told: Result<Told, CliError>, until: Instant) -> u8 {
-    let unattended = told.as_ref().is_ok_and(|told| is_unattended(asked.host, told));
-    if !unattended && told.as_ref().is_ok_and(|told| settled::by_host(asked.host, told)) {
-        return DONE;
-    }
-    let wait = if unattended { asked.wait.min(UNATTENDED_WAIT_MAX) } else { asked.wait };
-    let answered = told.and_then(|told| {
-        let here = here(&told)?;
-        let agent = agent(asked, &told, &here)?;
-        let tool = told.tool().map_err(CliError::of)?;
-        // What it does is judged by our rules when it is called. That the server of this name is ours, its note says.
-        if tool.starts_with(wire::OUR_TOOLS) && session::noted(&here.places).is_some() {
-            return Ok(Some((true, String::new())));
-        }
-        let folder = settled::folder(asked.host, &told, &here.cwd).filter(|it| it.is_absolute());
-        let question = wire::AskPermission {
-            id: uuid::Uuid::new_v4().to_string(),
-            host: asked.host.word().into(),
-            tool: tool.into(),
-            arguments: shortened(told.arguments(), PERMISSION_BYTES_MAX),
-            patience_ms: wait.as_millis().into(),
-            wait_ms: None,
-            folder: folder.and_then(|it| it.to_str().map(str::to_owned)),
-            worktree: here.linked_worktree(),
-        };
-        let shown = Shown::keep(&here.places, &agent, tool, told.arguments());
-        let until = until + wait.as_duration();
-        within(&here, until, async {
-            // A question is no reason to start one: where none runs, the host asks its person.
-            let client = here.daemon(Some(agent)).await?;
-            tokio::select! {
-                answered = ask(&client, question, wait) => answered,
-                // Its person has answered in the host's own dialog. What waits in the queue goes with our connection.
-                () = shown.is_taken_away() => Ok(None),
-            }
-        })
-    });
-    let decision = match answered {
-        Ok(Some((true, _))) => json!({ "behavior": "allow" }),
-        Ok(Some((false, why))) => json!({ "behavior": "deny", "message": why }),
-        Ok(None) if unattended => json!({ "behavior": "deny", "message": NOBODY_THERE }),
-        Ok(None) => return DONE,
-        Err(error) => {
-            out::note(format!("provost: not asked: {}", error.in_short()));
-            return DONE;
-        }
-    };
-    let _unheard = out::json_line(&json!({ "hookSpecificOutput": {
-        "hookEventName": "PermissionRequest", "decision": decision,
-    }}));
-    DONE
-}
-
-/// Whether the host asks no person, however long is waited: Claude Code says so to what it starts; Codex refuses what would have
-/// to be asked about where its policy is never to ask, as it always is in `codex exec`.
-fn is_unattended(host: Host, told: &Told) -> bool {
-    match host {
-        Host::Codex => told.text("permission_mode") == Some("bypassPermissions"),
-        Host::Claude | Host::Cursor => {
-            std::env::var_os("CLAUDE_CODE_SESSION_ATTENDED").is_some_and(|it| it == "0")
-        }
-    }
+    Said::refused(said, reason)
 }
 
 /// A tool was used, or its person has said something else instead: who was asked in two places has answered in the host. Of the
 /// hosts only Claude Code asks in two places.
-fn answered_there(asked: &Run, told: Result<Told, CliError>, until: Instant) -> u8 {
+fn answered_there(asked: &Run, told: Result<Told, CliError>, until: Instant) -> Said {
     let news = told.and_then(|told| {
-        let here = here(&told)?;
+        let here = here(asked, &told)?;
         let agent = agent(asked, &told, &here)?;
+        let moved = asked.beside.and_then(|port| {
+            // Where that fails, the next hook says so.
+            let _started = within(&here, until, async { daemon(&here, agent.clone()).await.map(drop) });
+            form::moved(&here, port)
+        });
         match told.tool() {
             _ if asked.host != Host::Claude => {}
             Ok(tool) => Shown::take_away(&here.places, &agent, tool, told.arguments()),
@@ -461,120 +420,29 @@ fn answered_there(asked: &Run, told: Result<Told, CliError>, until: Instant) -> 
             }
             _ => None,
         };
-        let news = inbox::beside(news, inbox::heard(asked.host, &here, &agent, &told, until));
         let event = told.text("hook_event_name").unwrap_or("PostToolUse").to_owned();
-        Ok(news.map(|it| (event, it)))
+        // A failure is noted, since there may be more to tell.
+        let (heard, failed) = match inbox::heard(asked.host, &here, &agent, &told, until) {
+            Ok(heard) => (heard, None),
+            Err(error) => (None, Some(error)),
+        };
+        Ok((event, inbox::beside(moved, inbox::beside(news, heard)), failed))
     });
-    match news {
-        Ok(None) => {}
+    let (event, news, failed) = match news {
+        Ok(it) => it,
+        Err(error) => return Said::note(format!("provost: {}", error.in_short())),
+    };
+    let said = match news {
+        None => Said::nothing(),
         // It takes no words after a command. The holders have their messages.
-        Ok(Some(_)) if asked.host == Host::Cursor => {}
+        Some(_) if asked.host == Host::Cursor => Said::nothing(),
         // Codex passes nothing on of an answer with a member that it does not know.
-        Ok(Some((event, news))) => {
-            let _unheard = out::json_line(&json!({ "hookSpecificOutput": {
-                "hookEventName": event, "additionalContext": news,
-            }}));
-        }
-        Err(error) => out::note(format!("provost: {}", error.in_short())),
-    }
-    DONE
-}
-
-/// The answer, and why it is no; `None` if no answer comes in time, or no rule speaks of it.
-async fn ask(
-    client: &Client,
-    mut question: wire::AskPermission,
-    patience: Ttl,
-) -> Result<Option<(bool, String)>, CliError> {
-    let until = Instant::now() + patience.as_duration();
-    loop {
-        let left = until.saturating_duration_since(Instant::now());
-        question.wait_ms = u64::try_from(left.min(Duration::from_millis(HOOK_ASK_MS)).as_millis()).ok();
-        let said = client.ask_permission(&question).await?;
-        match said.state.as_str() {
-            "given" => return Ok(Some((true, String::new()))),
-            "denied" => {
-                let rule = said.rule.unwrap_or_default();
-                let why = format!("Provost: no: {} (rule {rule})", said.reason.unwrap_or_default());
-                return Ok(Some((false, out::one_line(&why, 800))));
-            }
-            "waiting" if !left.is_zero() => {}
-            _ => return Ok(None),
-        }
-    }
-}
-
-/// Tells the model how to get on with the others, and shells of the session as whom they speak.
-fn begin(asked: &Run, told: Result<Told, CliError>, until: Instant) -> u8 {
-    let begun = told.and_then(|told| {
-        let here = here(&told)?;
-        let agent = agent(asked, &told, &here)?;
-        let name = agent.to_string();
-        // It is there when the first write comes; if not, that is said then.
-        let _started = within(&here, until, async { Ok(daemon(&here, agent).await?.who_am_i().await?) });
-        Ok(name)
-    });
-    let name = match begun {
-        Ok(name) => name,
-        Err(error) => {
-            out::note(format!("provost: {}", error.in_short()));
-            return DONE;
+        Some(news) => {
+            Said::line(json!({ "hookSpecificOutput": { "hookEventName": event, "additionalContext": news } }))
         }
     };
-    name_shells(&name);
-    let context = format!(
-        "Several agents work on this repository through Provost; you are {name}. What you write with your tools for files is \
-         yours until you commit it, or have not written there for a while: you need no lock for it, and others cannot write \
-         it meanwhile. A write to what another agent holds is refused, with who holds it: then work on something else, wait \
-         (lock_acquire with wait_s), or write to them (message_send). Do not get around it with shell commands. To keep \
-         something before you write it, take it with lock_acquire, and give it back with lock_release."
-    );
-    let said = match asked.host {
-        Host::Claude | Host::Codex => json!({ "hookSpecificOutput": {
-            "hookEventName": "SessionStart", "additionalContext": context,
-        }}),
-        Host::Cursor => json!({ "additional_context": context }),
-    };
-    let _unheard = out::json_line(&said);
-    DONE
-}
-
-/// Hosts read from such a file what their shells have in the environment.
-fn name_shells(agent: &str) {
-    use std::io::Write as _;
-    let plain = |it: &str| it.chars().all(|c| c.is_ascii_alphanumeric() || "._:/-".contains(c));
-    let Some(path) = std::env::var_os("CLAUDE_ENV_FILE").filter(|_| plain(agent)) else { return };
-    let file = std::fs::OpenOptions::new().append(true).create(true).open(path);
-    // Without it, shells speak as the user.
-    let _unheard = file.and_then(|mut it| writeln!(it, "export PROVOST_AGENT='{agent}'"));
-}
-
-/// Gives back what the session has.
-fn end(asked: &Run, told: Result<Told, CliError>, until: Instant) -> u8 {
-    let ended = told.and_then(|told| {
-        let here = here(&told)?;
-        let agent = agent(asked, &told, &here)?;
-        Shown::take_all_away(&here.places, &agent);
-        overwritten::forget_calls(&here.places, &agent);
-        if let Some(session) = told.session().filter(|_| asked.host == Host::Codex) {
-            session::of_codex(session).is_over(&here.places);
-        }
-        within(&here, until, async {
-            // Where no daemon runs, no agent holds anything for long.
-            let client = here.daemon(Some(agent.clone())).await?;
-            inbox::goes_on(&here, &agent, "done").await?;
-            let left = client.leave(&wire::Leave { intents: true, pid: None }).await?;
-            let crew = client.leave_crew(&wire::LeaveCrew { only_if_idle: false }).await?;
-            Ok((left, crew.left))
-        })
-    });
-    match ended {
-        Ok((left, crew)) => {
-            let crew = if crew { ", left the crew" } else { "" };
-            let wire::Left { locks, intents } = left;
-            out::note(format!("provost: released {locks} locks, abandoned {intents} intents{crew}"));
-        }
-        Err(error) => out::note(format!("provost: nothing was released: {}", error.in_short())),
+    match failed {
+        Some(error) => said.noting(format!("provost: {}", error.in_short())),
+        None => said,
     }
-    DONE
 }

@@ -39,6 +39,10 @@ pub(super) fn within<T>(
     work: impl Future<Output = Result<T, CliError>>,
 ) -> Result<T, CliError> {
     let slow = || CliError::of("the daemon did not answer in time");
+    if let Some(inside) = &here.inside {
+        let bounded = async { tokio::time::timeout_at(until.into(), work).await };
+        return inside.runtime.block_on(bounded).unwrap_or_else(|_| Err(slow()));
+    }
     wait_for(async {
         tokio::select! {
             biased;

@@ -6,6 +6,7 @@
 //! shell who may ask at all, and to the daemon all else.
 #![forbid(unsafe_code)]
 
+mod hooks;
 mod page;
 mod sessions;
 
@@ -33,6 +34,7 @@ use provost_client::Client;
 use provost_domain::{Door, Principal};
 use provost_protocols::loopback::{AdmittedRequest, Answer, LoopbackDoor, closing, foreign, whole};
 use provost_transport::http::Untaken;
+pub use hooks::{HOOK_PATH, HOOK_TOKEN_HEADER, HookCall, HookFault, Hooks};
 use sessions::Sessions;
 
 /// Makes a client that speaks to the daemon as this principal, with this token if it has shown one.
@@ -45,6 +47,7 @@ pub type Called = Arc<dyn Fn(u32) -> Option<AgentId> + Send + Sync>;
 pub struct McpHttp<S = Mcp> {
     clients: Clients,
     called: Called,
+    hooks: Option<hooks::HookPlaces>,
     sessions: Sessions,
     service: StreamableHttpService<S, sessions::Manager>,
 }
@@ -74,6 +77,12 @@ impl McpHttp {
         let server = Mcp::for_requests_with_clients(settings);
         Self { called, ..Self::serving(clients, move || server.for_another(), stop) }
     }
+
+    /// The same, which answers hooks of hosts as well.
+    #[must_use]
+    pub fn with_hooks(self, hooks: Hooks) -> Self {
+        Self { hooks: Some(hooks::HookPlaces::new(hooks)), ..self }
+    }
 }
 
 impl<S: ServerHandler> McpHttp<S> {
@@ -92,10 +101,13 @@ impl<S: ServerHandler> McpHttp<S> {
             .disable_allowed_hosts();
         config.json_response = true;
         let service = StreamableHttpService::new(move || Ok(make()), sessions.manager(), config);
-        Self { clients, called: Arc::new(|_| None), sessions, service }
+        Self { clients, called: Arc::new(|_| None), hooks: None, sessions, service }
     }
 
     async fn respond(&self, asked: AdmittedRequest) -> Result<Answer, HttpError> {
+        if let Some(hooks) = self.hooks.as_ref().filter(|_| asked.head.uri.path().starts_with(HOOK_PATH)) {
+            return hooks.answer(&self.clients, asked).await;
+        }
         let AdmittedRequest { mut head, body, caller, .. } = asked;
         let path = head.uri.path();
         if path == "/approvals" || path.starts_with("/approvals/") {

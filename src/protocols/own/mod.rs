@@ -47,7 +47,7 @@ mod waits;
 mod words;
 mod work_trees;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::convert::Infallible;
 use std::future::{Future, ready};
 use std::pin::Pin;
@@ -120,6 +120,9 @@ pub struct Own(Arc<OwnInner>);
 /// Finds the work tree of the repository that is at a path, if one is. Blocks for as long as the disk does.
 pub type Bases = Box<dyn Fn(&std::path::Path) -> Option<Base> + Send + Sync>;
 
+/// Tells the agents of sessions whose host's process runs.
+pub type SessionsThere = Arc<dyn Fn() -> BTreeSet<AgentId> + Send + Sync>;
+
 struct OwnInner {
     provost: Provost,
     agents: AgentService,
@@ -146,6 +149,8 @@ struct OwnInner {
     listing: tokio::sync::Semaphore,
     /// The browsers that are signed in to the page.
     sessions: WebSessions,
+    /// Tells which sessions of hosts are there.
+    sessions_there: std::sync::OnceLock<SessionsThere>,
     /// The addresses of the page elsewhere, while it is there.
     public: Mutex<Vec<String>>,
 }
@@ -190,6 +195,7 @@ impl Own {
             offers: push::Offers::default(),
             listing: tokio::sync::Semaphore::new(1),
             sessions,
+            sessions_there: std::sync::OnceLock::new(),
             public: Mutex::default(),
         }))
     }

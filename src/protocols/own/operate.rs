@@ -1,5 +1,6 @@
 //! The daemon itself: its state, the agents that it knows, and orders of its operator.
 
+use std::collections::BTreeSet;
 use std::sync::PoisonError;
 
 use hyper::StatusCode;
@@ -7,9 +8,10 @@ use tokio::sync::oneshot;
 
 use super::handle::{Answered, Call, Handles};
 use super::map::{self, OwnError};
-use super::{DaemonCommand, Own};
+use super::{DaemonCommand, Own, SessionsThere};
 use provost_api::{endpoints, wire};
 use provost_auth::role;
+use provost_base::AgentId;
 use provost_domain::view::{AllPasskeys, AllSwitches, KnownAgents, OwedNotices, TaskCounts, Waiting};
 use provost_domain::{Principal, Switch};
 
@@ -52,9 +54,24 @@ impl Handles<endpoints::WhoAmI> for Own {
 
 impl Handles<endpoints::Agents> for Own {
     async fn handle(&self, _call: &Call, (): ()) -> Answered<Vec<wire::Agent>> {
-        let known = self.0.provost.view(KnownAgents).await.map_err(map::fault)?;
+        let mut known = self.0.provost.view(KnownAgents).await.map_err(map::fault)?;
+        // A model that thinks for long says nothing, and its host runs.
+        let there = self.sessions_there().await;
+        known.iter_mut().for_each(|it| it.alive |= there.contains(&it.id));
         // People, and the daemon itself, are no agents.
         Ok(known.iter().filter(|it| !role::is_reserved(&it.id)).map(map::known_agent).collect())
+    }
+}
+
+impl Own {
+    /// From now on this tells the agents of hosts' sessions whose process runs. It may block.
+    pub fn knows_sessions(&self, there: SessionsThere) {
+        let _known_already = self.0.sessions_there.set(there);
+    }
+
+    async fn sessions_there(&self) -> BTreeSet<AgentId> {
+        let Some(there) = self.0.sessions_there.get().cloned() else { return BTreeSet::new() };
+        tokio::task::spawn_blocking(move || there()).await.unwrap_or_default()
     }
 }
 

@@ -1,0 +1,146 @@
+//! Hooks that a host calls over HTTP: the daemon answers them as `provost hook run` does, without a process for each.
+//!
+//! Promises: the answer is the command's, since the same code makes it. What the command sees by its place among the processes is
+//! seen here by the process that asks: it is the host. The token of the hook's own settings is compared before anything is
+//! read. Leaves to the door whose process asks at all, and how many calls are worked out at once.
+
+use std::any::Any;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use clap::ValueEnum as _;
+
+use super::call::Told;
+use super::host::{Event, Host};
+use super::run::{self, Run};
+use crate::repo_context::{ClientsByName, Inside};
+use crate::{CliError, RepoContext};
+use provost_base::limits::HOOK_MS_MAX;
+use provost_base::{AgentId, Digest};
+use provost_config::Places;
+use provost_config::env::Environment;
+use provost_mcp::{HookCall, HookFault};
+use provost_system as system;
+
+/// The file with the token that hooks over HTTP show, in the repository's state folder.
+const TOKEN_FILE: [&str; 2] = ["hooks", "http-token"];
+
+/// Length of that file that is read, in bytes.
+const TOKEN_BYTES_MAX: u64 = 256;
+
+/// A host that asks over HTTP.
+#[derive(Clone)]
+pub(super) struct Over {
+    /// Its process, as the kernel says.
+    pub(super) process: u32,
+    /// The agent that it names by its environment.
+    named: Option<String>,
+    daemon: Inside,
+    /// The repository's own socket: a folder of another repository is not this daemon's.
+    socket: PathBuf,
+    /// What counts as a call that is being worked out, until the last of these goes.
+    _place: Arc<dyn Any + Send + Sync>,
+}
+
+impl fmt::Debug for Over {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Over").field("process", &self.process).finish_non_exhaustive()
+    }
+}
+
+impl Over {
+    /// The repository of the host's project: that of the folder in which the host runs, which no `cd` of its shell changes, else
+    /// the one that it says.
+    pub(super) fn here(&self, told: &Told) -> Result<RepoContext, CliError> {
+        let mut environment = Environment::current();
+        // Those of the daemon are of whoever has started it.
+        (environment.agent, environment.token) = (self.named.clone(), None);
+        environment.expected_daemon_version = None;
+        let runs_in = system::working_folder(self.process);
+        let said = told.text("cwd").map(PathBuf::from).filter(|it| it.is_absolute());
+        let folders = runs_in.into_iter().chain(said).filter(|it| it.is_dir());
+        let mut found = folders.filter_map(|cwd| RepoContext::in_folder(cwd, environment.clone()).ok());
+        let here = found.find(|it| it.places.own_socket() == self.socket).ok_or_else(|| {
+            CliError::of("the host does not work in the repository of the daemon that it asks")
+                .next("install the hooks in its own repository: provost hook install claude")
+        })?;
+        Ok(RepoContext { inside: Some(self.daemon.clone()), ..here })
+    }
+}
+
+/// The daemon that answers hooks.
+pub struct HookDoor {
+    /// Its repository.
+    pub places: Places,
+    /// What carries out its work.
+    pub runtime: tokio::runtime::Handle,
+}
+
+impl HookDoor {
+    /// Answers a hook: JSON, or nothing where the host goes on as if there were none. Blocking, for twenty seconds at most.
+    ///
+    /// # Errors
+    /// No token of this repository, and what is no hook.
+    pub fn answer(&self, call: HookCall) -> Result<String, HookFault> {
+        let given = Digest::of(call.token.as_bytes());
+        if !token(&self.places).is_some_and(|it| Digest::of(it.as_bytes()) == given) {
+            return Err(HookFault::Unproven);
+        }
+        let (host, event) = call.path.split_once('/').ok_or(HookFault::Unknown)?;
+        let host = Host::from_str(host, false).map_err(|_| HookFault::Unknown)?;
+        let event = Event::from_str(event, false).map_err(|_| HookFault::Unknown)?;
+        if !super::form::is_served(host, event) {
+            return Err(HookFault::Unknown);
+        }
+        let speak_as = call.speak_as.as_deref().map(AgentId::parse).transpose();
+        let speak_as = speak_as.map_err(|_| HookFault::Unknown)?;
+        let clients: ClientsByName = call.clients;
+        let over = Over {
+            process: call.process,
+            named: call.named,
+            daemon: Inside { runtime: self.runtime.clone(), clients },
+            socket: self.places.own_socket(),
+            _place: call.place,
+        };
+        let until = Instant::now() + Duration::from_millis(HOOK_MS_MAX);
+        let told = Told::read(&call.body).map_err(CliError::of);
+        Ok(run::respond(&Run::over(host, event, speak_as, over), told, until).into_body())
+    }
+}
+
+fn token_file(places: &Places) -> PathBuf {
+    TOKEN_FILE.iter().fold(places.state.clone(), |path, name| path.join(name))
+}
+
+/// The token that hooks over HTTP show here, if one was made.
+pub(super) fn token(places: &Places) -> Option<String> {
+    let text = system::short_text(&token_file(places), TOKEN_BYTES_MAX).ok()?;
+    Some(text.trim().to_owned()).filter(|it| !it.is_empty())
+}
+
+/// The same, made if there is none. It stays for the work trees of the repository.
+///
+/// # Errors
+/// When it cannot be kept.
+pub(super) fn token_or_new(places: &Places) -> std::io::Result<String> {
+    if let Some(token) = token(places) {
+        return Ok(token);
+    }
+    let file = token_file(places);
+    system::make_private_folders(file.parent().unwrap_or_else(|| Path::new(".")))?;
+    let token = format!("{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple());
+    let new = file.with_extension(uuid::Uuid::new_v4().simple().to_string());
+    let mut options = std::fs::OpenOptions::new();
+    let mut made = system::private_file(options.write(true).create_new(true)).open(&new)?;
+    std::io::Write::write_all(&mut made, token.as_bytes())?;
+    made.sync_all()?;
+    // Two that install at once have the token of the first.
+    let linked = std::fs::hard_link(&new, &file);
+    std::fs::remove_file(&new)?;
+    match linked {
+        Ok(()) => Ok(token),
+        Err(err) => self::token(places).ok_or(err),
+    }
+}
