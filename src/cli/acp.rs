@@ -11,6 +11,7 @@ mod jailed;
 mod judge;
 mod lines;
 mod message;
+mod modes;
 mod outlet;
 mod program;
 mod proxy;

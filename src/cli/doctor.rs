@@ -54,6 +54,9 @@ pub(super) fn doctor(json: bool) -> Result<u8, CliError> {
         Err(error) => found.add("places", Health::Broken, error.text()),
         Ok(here) => {
             places(&here, &mut found);
+            if let Some(missing) = super::git::without_git(&here) {
+                found.add("git", Health::Note, missing);
+            }
             environment(&here, &mut found);
             keys(&here, &mut found);
             hooks(&here, &mut found);

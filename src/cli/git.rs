@@ -45,6 +45,17 @@ pub(super) struct Install {
     shared: bool,
 }
 
+/// What is missing where no git is found, and what to do; `None` where one is. A git in the repository itself is none.
+pub(super) fn without_git(here: &RepoContext) -> Option<String> {
+    let own = [here.places.root.as_path(), here.places.worktree.as_path()];
+    let found = provost_system::find_program_outside("git", &own);
+    found.is_none().then(|| {
+        "git is not on the PATH: no commit ends a lease, and runs in work trees, `provost merge` and git's hooks do not work; \
+         install git, then: provost down && provost up"
+            .to_owned()
+    })
+}
+
 pub(super) fn git(asked: Git, json: bool) -> Result<u8, CliError> {
     match asked {
         Git::Install(it) => install::install(&RepoContext::find(json)?, it.shared),

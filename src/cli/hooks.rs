@@ -190,7 +190,8 @@ fn install(here: &RepoContext, asked: &Install) -> Result<u8, CliError> {
     let program = install::program()?;
     let (http, why) = form::choose(here, (host, asked.shared), asked.form)?;
     let http = http.as_ref();
-    let wish = Wish { program: &program, shared: asked.shared, agent, patience_s: asked.permission_wait, http };
+    let wish =
+        Wish { program: &program, shared: asked.shared, agent, patience_s: asked.permission_wait, http };
     let done = install::install(here, host, &wish)?;
     if let Some(why) = why {
         out::note(out::one_line(&format!("{}: the hooks are called {why}", host.word()), 400));

@@ -96,7 +96,8 @@ impl Session<'_> {
     pub(super) fn is_there(&self, places: &Places, name: &AgentId) {
         if let Some((own, (pid, began))) = self.own().zip(self.mark()) {
             // Without it, it counts as there while it gives signs of life.
-            let _unheard = put(&folder(&places.runtime), &format!("session-{own}"), &format!("{pid} {began} {name}"));
+            let _unheard =
+                put(&folder(&places.runtime), &format!("session-{own}"), &format!("{pid} {began} {name}"));
         }
     }
 

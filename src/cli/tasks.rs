@@ -321,11 +321,11 @@ fn plain_state(task: &wire::Task) -> String {
     }
 }
 
-/// A time of the wire, to the second.
+/// A time of the wire, to the second, in this machine's time zone, which it names by its offset.
 pub(super) fn short_time(rfc3339: &str) -> String {
     let plain = out::one_line(rfc3339, 40);
     let local = chrono::DateTime::parse_from_rfc3339(&plain).map(|at| at.with_timezone(&chrono::Local));
-    local.map_or(plain, |at| at.format("%Y-%m-%d %H:%M:%S").to_string())
+    local.map_or(plain, |at| at.format("%Y-%m-%d %H:%M:%S %:z").to_string())
 }
 
 /// The named task: by its id, or by a unique beginning of it. An id that is the beginning of another one as well names

@@ -15,7 +15,7 @@ use clap::{Args, ValueHint};
 use super::cli_error::{DONE, NOT_RUNNING};
 use super::identity::IdentityArgs;
 use super::repo_context::wait_for;
-use super::{CliError, RepoContext, Run, out};
+use super::{CliError, RepoContext, Run, git, out};
 use provost_api::wire::About;
 use provost_base::Secret;
 use provost_base::limits::READY_MS_MAX;
@@ -121,6 +121,11 @@ pub(super) fn up(here: &RepoContext, up: Up, run: &Run) -> Result<u8, CliError> 
         // The daemon speaks for itself on standard error.
         run(serve(here, up, None)).map_err(failed)?;
         return Ok(DONE);
+    }
+    if !here.json
+        && let Some(missing) = git::without_git(here)
+    {
+        out::note(format!("note: {missing}"));
     }
     start(here, &up)?;
     let about = wait_for(async { Ok(here.client().about().await?) })?;

@@ -217,9 +217,11 @@ impl Client {
             payload["re"] = json!(question.text);
         }
         let answer = json!({ "type": "agent.answer", "agent_id": agent, "payload": payload });
-        let feedback = json!({
-            "type": "agent.feedback", "agent_id": agent, "payload": { "from": from, "errors": [text] },
-        });
+        let mut faults = json!({ "from": from, "errors": [text] });
+        if let Some(question) = about {
+            faults["re"] = json!(question.text);
+        }
+        let feedback = json!({ "type": "agent.feedback", "agent_id": agent, "payload": faults });
         let seq = self.publish_post(&wire::PublishPost { message: answer }).await?.seq;
         self.publish_post(&wire::PublishPost { message: feedback }).await?;
         Ok(seq)

@@ -271,6 +271,9 @@ pub enum EventKind {
         until: Timestamp,
         /// Whether the agent had the lock before.
         refreshed: bool,
+        /// What its agent says that it is for, so that it is found by these words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<Box<str>>,
     },
     /// A lock is free again.
     LockFreed {

@@ -197,6 +197,7 @@ impl State {
             fence: lock.fence,
             until: lock.expires_at,
             refreshed: own.is_some(),
+            reason: lock.reason.clone(),
         });
         out.put(Change::PutLock(lock.clone()));
         let mut warnings = self.warnings(who.agent(), verb, &names);
@@ -523,6 +524,7 @@ impl State {
                     fence: lock.fence,
                     until: lock.expires_at,
                     refreshed: true,
+                    reason: None,
                 });
                 let asked = match there.name() {
                     "" => to.as_str().into(),

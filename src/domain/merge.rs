@@ -441,7 +441,7 @@ impl State {
         let from = super::provost();
         let post = match &entry.state {
             MergeState::SetAside { why, told: Some(agent), .. } => {
-                Post::Feedback { agent: agent.clone(), from, errors: vec![why.clone()] }
+                Post::Feedback { agent: agent.clone(), from, errors: vec![why.clone()], re: None }
             }
             MergeState::Merged { to, at, .. } => Post::Advanced {
                 from,

@@ -92,6 +92,9 @@ pub enum Post {
         from: AgentId,
         /// The faults, one text for each.
         errors: Vec<Box<str>>,
+        /// The question that this answers, where it repeats an answer for an agent that knows feedback alone.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        re: Option<Box<str>>,
     },
     /// An agent asks a question.
     Question {

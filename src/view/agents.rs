@@ -98,7 +98,11 @@ fn state(agent: &Agent, doing: &Doing<'_>) -> (u8, Word, Cell) {
         return (1, Word::new("waits for approval", Tone::Waiting), Cell::text(&approval));
     }
     match (agent.alive, doing.holds.is_empty()) {
-        (true, _) => (3, Word::new("there", Tone::Good), Cell::text("a sign of life within half a minute, or its host runs")),
+        (true, _) => (
+            3,
+            Word::new("there", Tone::Good),
+            Cell::text("a sign of life within half a minute, or its host runs"),
+        ),
         (false, false) => {
             (0, Word::new("silent", Tone::Bad), Cell::text("holds locks, and gives no sign of life"))
         }

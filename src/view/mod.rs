@@ -13,6 +13,7 @@ mod block;
 mod cost;
 mod diff;
 mod earlier;
+mod edit;
 mod events;
 mod filter;
 mod graph;

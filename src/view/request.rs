@@ -8,7 +8,7 @@ use provost_api::wire::Approval;
 use provost_base::visible;
 
 use super::word::is_a_person;
-use super::{DiffFile, plain};
+use super::{DiffFile, edit, plain};
 
 /// What the daemon knows, a name and a fact each; a fact without a name goes on with the one before. All of it can be seen.
 pub fn facts(approval: &Approval, time: impl Fn(&str) -> String) -> Vec<(&'static str, String)> {
@@ -65,6 +65,12 @@ pub fn words(approval: &Approval) -> Vec<(&'static str, String)> {
         approval.request.as_ref().map(|it| without_what_was_found(it, of_an_apply(approval).is_some()));
     let more = shown.as_ref().and_then(beyond_the_goal);
     let diff = of_an_apply(approval).and_then(diff_of).map(|it| ("the difference that it makes:", it));
+    let edit = of_a_tool(approval).and_then(edit::difference);
+    let more = match (&edit, of_a_tool(approval)) {
+        (Some(_), Some(arguments)) => without_edit(approval, arguments),
+        _ => more,
+    };
+    let diff = diff.or_else(|| edit.map(|it| ("the difference that it asks for, unchecked:", it)));
     // What would change is read first; the request that it comes of says it again for machines.
     let said = goal.into_iter().chain(diff).chain(more.map(|more| ("and the rest of its request:", more)));
     said.map(|(says, text)| (says, visible(&text))).collect()
@@ -73,6 +79,18 @@ pub fn words(approval: &Approval) -> Vec<(&'static str, String)> {
 /// What the daemon has found out about an apply. Of other requests the same names are the asker's own words.
 fn of_an_apply(approval: &Approval) -> Option<&Value> {
     approval.request.as_ref().filter(|_| approval.verb == "ApplyFiles")
+}
+
+/// The arguments of a tool of a host's.
+fn of_a_tool(approval: &Approval) -> Option<&Value> {
+    approval.request.as_ref().filter(|_| approval.verb == "AskPermission")?.get("arguments")
+}
+
+/// What else a request for an edit says, whose texts are shown as a difference.
+fn without_edit(approval: &Approval, arguments: &Value) -> Option<String> {
+    let mut request = approval.request.clone()?;
+    request["arguments"] = edit::without_texts(arguments);
+    beyond_the_goal(&request)
 }
 
 /// Settings that an apply would write.

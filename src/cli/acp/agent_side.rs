@@ -16,6 +16,7 @@ use tokio::sync::oneshot;
 use super::editor_side::id_of;
 use super::judge::{self, Asker, Checked};
 use super::message::{self, Id, Message, session_in};
+use super::modes;
 use super::proxy::{Done, Proxy};
 use super::question::{
     About, INTERNAL, NO_MESSAGE, NO_PARAMS, PERMISSION, Question, Stage, TAKEN_BACK, TERMINAL, Verdict, WRITE,
@@ -86,6 +87,9 @@ impl Proxy {
             }
             (None, Some(key)) => {
                 let result = message.result.map(|it| it.get().to_owned());
+                if self.is_own_answer(&key, result.is_some()) {
+                    return;
+                }
                 let id = message.id.map_or("null", |it| it.get()).to_owned();
                 self.to_editor.send(line);
                 self.answer_of_agent((&key, &id), result.as_deref());
@@ -112,7 +116,10 @@ impl Proxy {
             if let Some(id) =
                 session_in(result).or_else(|| open.session.filter(|_| &*open.method != "session/fork"))
             {
-                self.sessions.learn(id, asker);
+                self.sessions.learn(id.clone(), asker);
+                if let Some(known) = self.sessions.get(&id) {
+                    known.mode.learn(&serde_json::from_str(result).unwrap_or_default());
+                }
             }
             return;
         }
@@ -120,6 +127,11 @@ impl Proxy {
         match &*open.method {
             // What is still asked about has no turn any more.
             "session/prompt" => self.withdraw(&session),
+            "session/set_mode" | "session/set_config_option" if result.is_none() => {
+                if let Some(known) = self.sessions.get(&session) {
+                    known.mode.was_not_set();
+                }
+            }
             "session/close" | "session/delete" if result.is_some() => {
                 self.withdraw(&session);
                 if let Some((asker, what)) = self.sessions.end(&session) {
@@ -153,9 +165,13 @@ impl Proxy {
         message::clear_members(message.params(), &["sessionId", "update"])?;
         let Ok(params) = serde_json::from_str::<Params<'_>>(message.params()) else { return Ok(()) };
         message::clear_members(params.update.get(), &["sessionUpdate"])?;
-        let is_call = serde_json::from_str::<Kind>(params.update.get())
-            .is_ok_and(|it| matches!(it.kind.as_str(), "tool_call" | "tool_call_update"));
-        if !is_call {
+        let kind = serde_json::from_str::<Kind>(params.update.get()).map(|it| it.kind).unwrap_or_default();
+        if modes::is_told(&kind) {
+            let update = message::known_object(params.update.get())?;
+            self.note_mode(&params.session, &update);
+            return Ok(());
+        }
+        if !matches!(kind.as_str(), "tool_call" | "tool_call_update") {
             return Ok(());
         }
         let update = message::known_object(params.update.get())?;

@@ -37,8 +37,8 @@ impl Proxy {
                         return self.to_editor.send(message::failure(&id, NO_PARAMS, &why, &Value::Null));
                     }
                     Ok(Some(mode)) => {
-                        let switch = Switch { line, id: Some((key.clone(), id.as_str().into())) };
-                        self.judge_switch(switch, session.as_deref(), mode);
+                        let asked = Some((key.clone(), id.as_str().into()));
+                        self.judge_switch(Switch { line, session: session.clone(), mode, id: asked });
                         return self.note_open(
                             key,
                             Open { id: id.into(), method: method.into(), session, begins: None },
@@ -62,7 +62,7 @@ impl Proxy {
                 Ok(None) => self.to_agent.send(line),
                 Ok(Some(mode)) => {
                     let session = message.session();
-                    self.judge_switch(Switch { line, id: None }, session.as_deref(), mode);
+                    self.judge_switch(Switch { line, session, mode, id: None });
                 }
                 Err(why) => self.complain(&format!("not passed on to the agent: {why}")),
             },
@@ -126,14 +126,19 @@ impl Proxy {
     }
 
     /// Rules are asked about a mode before the agent hears of it; the editor's next messages wait so long.
-    fn judge_switch(&mut self, switch: Switch, session: Option<&str>, mode: String) {
-        let asker = self.sessions.asker(session);
+    fn judge_switch(&mut self, switch: Switch) {
+        let (asker, mode) = (self.sessions.asker(switch.session.as_deref()), switch.mode.clone());
         self.preparing = true;
         self.work.spawn(async move { Done::MayBeSwitched(switch, judge::may_switch(asker, mode).await) });
     }
 
-    pub(super) fn switched(&mut self, Switch { line, id }: Switch, verdict: &Verdict) {
-        let Verdict::Denied(why) = verdict else { return self.to_agent.send(line) };
+    pub(super) fn switched(&mut self, Switch { line, session, mode, id }: Switch, verdict: &Verdict) {
+        let Verdict::Denied(why) = verdict else {
+            if let Some(known) = session.and_then(|it| self.sessions.get(&it)) {
+                known.mode.is_set(mode);
+            }
+            return self.to_agent.send(line);
+        };
         match id {
             Some((key, id)) => {
                 self.forget_open(&key, &id);

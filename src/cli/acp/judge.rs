@@ -287,14 +287,38 @@ async fn release(client: &Client, files: &HashSet<String>) -> Result<(), CliErro
     Ok(())
 }
 
-/// How it stands with a mode that a session's person sets.
+/// Puts on record that an agent has set its session's mode by itself, and that no rule speaks of it: its status says so, and with
+/// that the journal.
+pub(super) async fn record_mode(asker: Asker, mode: &str) {
+    let said = async {
+        let cwd = asker.cwd.clone();
+        let most = Duration::from_millis(ACP_PROXY_SETUP_MS_MAX);
+        let here = apart(most, move || here(&cwd)).await;
+        let here = here.ok_or_else(|| CliError::of("its repository is not found in time"))??;
+        let Some(client) = reachable(&here, asker.agent.clone()).await? else { return Ok(()) };
+        let words =
+            out::one_line(&format!("has set its mode to '{mode}' by itself; no rule speaks of it"), 300);
+        let message = json!({
+            "type": "agent.status", "agent_id": asker.agent.as_str(),
+            "payload": { "status": "working", "modified_files": [], "message": words },
+        });
+        client.publish_post(&wire::PublishPost { message }).await?;
+        Ok::<_, CliError>(())
+    };
+    // Its person reads it on standard error in any case.
+    let _unheard = tokio::time::timeout(Duration::from_millis(HOOK_MS_MAX), said).await;
+}
+
+/// How it stands with a mode of a session.
 pub(super) enum Switching {
     Settled(Verdict),
+    /// No rule speaks of it.
+    Unruled,
     /// A rule asks: the queue has it now.
     Queued(Box<Queued>),
 }
 
-/// Whether a session's person may set it to this mode. What no rule speaks of is the person's to choose.
+/// Whether a session may be set to this mode.
 pub(super) async fn may_switch(asker: Asker, mode: String) -> Switching {
     let until = Instant::now() + Duration::from_millis(HOOK_MS_MAX);
     let asked = async {
@@ -313,9 +337,10 @@ pub(super) async fn may_switch(asker: Asker, mode: String) -> Switching {
         Ok(Ok(Some((client, question, said)))) => match said.state.as_str() {
             "denied" => Verdict::Denied(no(&said)),
             "waiting" => return Switching::Queued(Box::new(Queued { client, question })),
-            _ => Verdict::Allowed,
+            "given" => Verdict::Allowed,
+            _ => return Switching::Unruled,
         },
-        Ok(Ok(None)) => Verdict::Allowed,
+        Ok(Ok(None)) => return Switching::Unruled,
         Ok(Err(error)) => Verdict::Denied(format!("Provost could not ask its rules: {}", error.in_short())),
         Err(_) => Verdict::Denied("Provost's daemon did not answer in time".into()),
     })

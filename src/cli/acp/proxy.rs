@@ -18,6 +18,7 @@ use tokio::task::{JoinError, JoinSet};
 use super::judge::{self, Asker, Checked, Switching};
 use super::lines::{Lines, Said};
 use super::message::{self, Id};
+use super::modes::OwnMode;
 use super::outlet::Outlet;
 use super::program::{self, Program};
 use super::question::{INTERNAL, Question, Stage, Verdict};
@@ -63,13 +64,19 @@ pub(super) enum Done {
     MayBeSwitched(Switch, Switching),
     /// It may be set, or not; with the request.
     Switched(Switch, Verdict),
-    /// A session has given back what it had.
+    /// Rules were asked about a mode that the agent has set by itself.
+    OwnMode(OwnMode, Switching),
+    /// A person was asked about it.
+    OwnModeAnswered(OwnMode, Verdict),
+    /// A session has given back what it had, or a word was put on record.
     Left,
 }
 
 /// A request of the editor's to set a session's mode.
 pub(super) struct Switch {
     pub(super) line: Vec<u8>,
+    pub(super) session: Option<String>,
+    pub(super) mode: String,
     /// Its id, to compare it and as it is spelled; `None` for one that is told.
     pub(super) id: Option<(Id, Box<str>)>,
 }
@@ -90,6 +97,8 @@ pub(super) struct Proxy {
     pub(super) passed_count: usize,
     /// The options by which the editor sets modes.
     pub(super) mode_options: HashSet<String>,
+    /// Requests of ours that the agent has not answered, with the session of each.
+    pub(super) own_requests: HashMap<Id, String>,
     pub(super) work: JoinSet<Done>,
     /// Whether a request is prepared for which the editor's next messages wait.
     pub(super) preparing: bool,
@@ -167,6 +176,7 @@ pub(super) async fn serve(
         passed: HashMap::new(),
         passed_count: 0,
         mode_options: HashSet::new(),
+        own_requests: HashMap::new(),
         work: JoinSet::new(),
         preparing: false,
         program: ours,
@@ -242,6 +252,13 @@ impl Proxy {
                 self.preparing = false;
                 self.switched(switch, &verdict);
             }
+            // The editor's person chooses.
+            Done::MayBeSwitched(switch, Switching::Unruled) => {
+                self.preparing = false;
+                self.switched(switch, &Verdict::Allowed);
+            }
+            Done::OwnMode(own, said) => self.judged_mode(own, said),
+            Done::OwnModeAnswered(own, verdict) => self.answered_mode(&own, &verdict),
             Done::MayBeSwitched(switch, Switching::Queued(queued)) => {
                 self.preparing = false;
                 let waits = async move { Done::Switched(switch, judge::switch_in_queue(*queued).await) };

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::judge::{Asker, Leaving};
+use super::modes::ModeOf;
 use provost_base::limits::{ACP_PROXY_CALLS_BYTES_MAX, ACP_PROXY_CALLS_MAX, ACP_PROXY_SESSIONS_MAX};
 use provost_base::{AgentId, Digest, acp};
 
@@ -24,6 +25,7 @@ pub(super) struct Session {
     may_run: HashSet<String>,
     /// Files that were taken for it.
     taken: HashSet<PathBuf>,
+    pub(super) mode: ModeOf,
 }
 
 pub(super) struct Sessions {
@@ -167,6 +169,7 @@ impl Session {
             granted: HashSet::new(),
             may_run: HashSet::new(),
             taken: HashSet::new(),
+            mode: ModeOf::default(),
         }
     }
 

@@ -150,10 +150,14 @@ fn possible(here: &RepoContext, host: Host, shared: bool) -> Result<(Http, Strin
     }
     let config = here.config(None).map_err(|err| err.in_short())?.config;
     if config.hooks.when_down == WhenDown::Pass {
-        return Err("`hooks.when_down` is \"pass\", and a request that no daemon answers refuses the write".into());
+        return Err(
+            "`hooks.when_down` is \"pass\", and a request that no daemon answers refuses the write".into()
+        );
     }
     match config.doors.of(Door::Mcp) {
-        Some(door) if !door.enabled => return Err("`mcp.enabled` is false, so that there is no door for hosts".into()),
+        Some(door) if !door.enabled => {
+            return Err("`mcp.enabled` is false, so that there is no door for hosts".into());
+        }
         Some(door) if door.auth == LoopbackAuth::Token => {
             return Err("`mcp.auth` is \"token\", and hooks show no agent's token".into());
         }
@@ -164,7 +168,8 @@ fn possible(here: &RepoContext, host: Host, shared: bool) -> Result<(Http, Strin
     }
     let port = Ports::of(&here.places).of_door(Door::Mcp);
     let port = port.ok_or("no daemon has run here yet, so that its port is not known")?;
-    let token = served::token_or_new(&here.places).map_err(|err| format!("their token cannot be kept: {err}"))?;
+    let token =
+        served::token_or_new(&here.places).map_err(|err| format!("their token cannot be kept: {err}"))?;
     Ok((Http { port, token }, version))
 }
 
@@ -176,7 +181,9 @@ fn is_enough(version: &str) -> bool {
 
 /// What would lead a request of the host's away from the daemon, or keep it back.
 fn led_elsewhere(here: &RepoContext) -> Option<String> {
-    let variable = |names: [&str; 2]| names.into_iter().find_map(|it| std::env::var(it).ok().filter(|it| !it.is_empty()));
+    let variable = |names: [&str; 2]| {
+        names.into_iter().find_map(|it| std::env::var(it).ok().filter(|it| !it.is_empty()))
+    };
     let proxied = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
     let proxy = proxied.into_iter().find(|it| variable([*it, &it.to_lowercase()]).is_some());
     let spared = variable(["NO_PROXY", "no_proxy"]).unwrap_or_default();
@@ -185,8 +192,13 @@ fn led_elsewhere(here: &RepoContext) -> Option<String> {
         return Some(format!("{proxy} is set, and NO_PROXY does not name 127.0.0.1"));
     }
     let tree = here.places.worktree.join(".claude");
-    let home = system::HOME.iter().find_map(std::env::var_os).map(|it| std::path::PathBuf::from(it).join(".claude"));
-    let files = [Some(tree.join("settings.local.json")), Some(tree.join("settings.json")), home.map(|it| it.join("settings.json"))];
+    let home =
+        system::HOME.iter().find_map(std::env::var_os).map(|it| std::path::PathBuf::from(it).join(".claude"));
+    let files = [
+        Some(tree.join("settings.local.json")),
+        Some(tree.join("settings.json")),
+        home.map(|it| it.join("settings.json")),
+    ];
     files.into_iter().flatten().find_map(|file| {
         let text = system::short_text(&file, SETTINGS_BYTES_MAX).ok()?;
         let value: Value = serde_json::from_str(&text).ok()?;

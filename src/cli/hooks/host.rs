@@ -114,7 +114,9 @@ impl Host {
         let group = |matcher: Option<String>, event, timeout, more: Value| {
             let mut hook = match wish.http.filter(|_| form::is_served(self, event)) {
                 Some(http) => http.hook(self, event, wish.agent, timeout),
-                None => json!({ "type": "command", "command": self.command(event, wish), "timeout": timeout }),
+                None => {
+                    json!({ "type": "command", "command": self.command(event, wish), "timeout": timeout })
+                }
             };
             merge(&mut hook, more);
             let mut group = Map::new();

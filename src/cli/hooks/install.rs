@@ -87,7 +87,8 @@ fn said_twice<'t>(object: &'t Object<'_>, matters: impl Fn(&str) -> bool) -> Opt
 /// A hook of ours is one whose command or address is, in a group or by itself.
 fn is_ours(host: Host, node: &Node<'_>) -> bool {
     let text = |name| json::member(node, name).and_then(json::text);
-    text("command").is_some_and(|it| host.is_ours(it)) || text("url").is_some_and(|it| form::is_ours(host, it))
+    text("command").is_some_and(|it| host.is_ours(it))
+        || text("url").is_some_and(|it| form::is_ours(host, it))
 }
 
 /// The hooks of a group.
@@ -297,7 +298,8 @@ fn both(host: Host) -> Vec<&'static str> {
 fn standing(here: &RepoContext, host: Host, path: &'static str) -> Result<Standing, CliError> {
     let file = HostFile::at(here, path)?;
     let shown = file.shown.display().to_string();
-    let stands = |state, why| Standing { host: host.word(), file: shown.clone(), state, why, over_http: false };
+    let stands =
+        |state, why| Standing { host: host.word(), file: shown.clone(), state, why, over_http: false };
     let unreadable = |error: CliError| Ok(stands("unreadable", Some(error.in_short())));
     let seen = match file.read() {
         Ok(Some(seen)) => seen,
@@ -324,7 +326,9 @@ fn standing(here: &RepoContext, host: Host, path: &'static str) -> Result<Standi
             let next = format!("without {}; provost hook install {}", lacks.join(", "), host.word());
             return Ok(Standing { over_http, ..stands("partly", Some(next)) });
         }
-        () if ours.iter().all(|(_, entry)| host.names(&entry.to_string(), &program, http.as_ref())) => "installed",
+        () if ours.iter().all(|(_, entry)| host.names(&entry.to_string(), &program, http.as_ref())) => {
+            "installed"
+        }
         () => "outdated",
     };
     if state == "installed"

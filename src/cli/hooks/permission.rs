@@ -72,7 +72,9 @@ pub(super) fn permission(asked: &Run, told: Result<Told, CliError>, until: Insta
         Ok(None) => return Said::nothing(),
         Err(error) => return Said::note(format!("provost: not asked: {}", error.in_short())),
     };
-    Said::line(json!({ "hookSpecificOutput": { "hookEventName": "PermissionRequest", "decision": decision } }))
+    Said::line(
+        json!({ "hookSpecificOutput": { "hookEventName": "PermissionRequest", "decision": decision } }),
+    )
 }
 
 /// Whether the host asks no person, however long is waited: Claude Code says so to what it starts; Codex refuses what would have
@@ -109,4 +111,3 @@ async fn ask(
         }
     }
 }
-

@@ -186,6 +186,7 @@ impl State {
             fence,
             until: lock.expires_at,
             refreshed: need.own.is_some(),
+            reason: None,
         });
         out.put(Change::PutLock(Arc::new(lock)));
     }

@@ -169,6 +169,7 @@ impl State {
             fence,
             until: lock.expires_at,
             refreshed: false,
+            reason: None,
         });
         out.put(Change::PutLock(lock.clone()));
         Ok(Some(lock))

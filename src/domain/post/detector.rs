@@ -52,7 +52,7 @@ impl Round<'_> {
     /// Tells an agent what stands in its way.
     pub(crate) fn feedback(&mut self, to: &Slug, error: String) -> Result<(), Refusal> {
         let errors = vec![format!("{TAG} {error}").into()];
-        self.tell(Post::Feedback { agent: named(to), from: named(&supervisor()), errors }).map(drop)
+        self.tell(Post::Feedback { agent: named(to), from: named(&supervisor()), errors, re: None }).map(drop)
     }
 
     fn question(&mut self, text: &str) -> Result<(), Refusal> {

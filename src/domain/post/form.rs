@@ -54,7 +54,7 @@ impl State {
     pub(super) fn closed_by(&self, who: &Principal, post: &Post) -> Result<Closed, Refusal> {
         let (agent, re) = match post {
             Post::Answer { agent, re, .. } => (agent, re.as_deref()),
-            Post::Feedback { agent, .. } => (agent, None),
+            Post::Feedback { agent, re, .. } => (agent, re.as_deref()),
             _ => return Ok(Closed::default()),
         };
         let asker = of(agent);
@@ -62,13 +62,15 @@ impl State {
             self.broker.questions().map(|it| &**it).filter(|it| of(&it.agent) == asker).collect();
         let fit = |it: &&Question| re.is_some_and(|re| it.is_meant_by(re));
         let named: Vec<&Question> = open.iter().copied().filter(fit).collect();
+        let is_answer = matches!(post, Post::Answer { .. });
         let (forms, others): (Vec<&Question>, Vec<&Question>) = match (named.is_empty(), re) {
+            // It repeats an answer, which has closed its question.
+            (true, Some(_)) if !is_answer => return Ok(Closed::default()),
             // What names no open question is about those that no program waits with, as it is with git-paw.
             (true, Some(_)) => (Vec::new(), open.into_iter().filter(|it| !it.is_form).collect()),
             (true, None) => open.into_iter().partition(|it| it.is_form),
             (false, _) => named.into_iter().partition(|it| it.is_form),
         };
-        let is_answer = matches!(post, Post::Answer { .. });
         if !others.is_empty() || forms.is_empty() || !is_answer {
             return Ok(Closed { questions: others.into_iter().map(|it| it.n).collect(), form: None });
         }

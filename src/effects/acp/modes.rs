@@ -111,6 +111,18 @@ impl Chosen {
     }
 }
 
+/// The mode that an update says the agent is in now, of an agent whose mode was not set.
+pub(super) fn told(update: &Value) -> Option<&str> {
+    match update["sessionUpdate"].as_str()? {
+        "current_mode_update" => update["currentModeId"].as_str(),
+        "config_option_update" => {
+            let options = update["configOptions"].as_array()?;
+            options.iter().find(|it| it["category"] == "mode").and_then(|it| it["currentValue"].as_str())
+        }
+        _ => None,
+    }
+}
+
 /// The values of a selection, also of one in groups.
 fn values(options: &[Value]) -> Vec<String> {
     let of_group = |it: &Value| it["options"].as_array().cloned().unwrap_or_else(|| vec![it.clone()]);

@@ -8,6 +8,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::elicitation::Form;
+use super::modes;
 use super::permissions::{Asked, Verdict};
 use super::wire::{Answer, Incoming, Wire};
 use super::{Errand, Session, Untold, Ways, untold};
@@ -66,6 +67,8 @@ struct Open {
     unanswered: HashMap<String, (Value, tokio::task::AbortHandle)>,
     calls: Calls,
     mode_changes: usize,
+    /// The mode that an agent has told whose mode was not set.
+    mode_told: Option<String>,
     /// Whether what was said to the agent is not known to have reached it.
     unheard: bool,
     /// Until when the agent has to end a turn that was cancelled.
@@ -94,6 +97,7 @@ impl Turn<'_> {
             unanswered: HashMap::new(),
             calls: Calls::default(),
             mode_changes: 0,
+            mode_told: None,
             unheard: !prompt.sayings.is_empty(),
             cancelled: None,
         };
@@ -257,7 +261,15 @@ impl Turn<'_> {
 
     /// Sets the mode again that an agent has left by itself, and gives up one that does so again and again.
     async fn keep_mode(&mut self, open: &mut Open, update: &Value) -> Result<(), Untold> {
-        let Some(mode) = &self.session.mode else { return Ok(()) };
+        let Some(mode) = &self.session.mode else {
+            // It was set to none, so that none is set again; what it says goes on record.
+            let told = modes::told(update).filter(|it| open.mode_told.as_deref() != Some(*it));
+            if let Some(now) = told {
+                open.mode_told = Some(now.to_owned());
+                self.wire.show(&json!({ "provost": "mode", "now": now }));
+            }
+            return Ok(());
+        };
         let Some(now) = mode.left_for(update) else { return Ok(()) };
         open.mode_changes += 1;
         if open.mode_changes > ACP_MODE_CHANGES_MAX {

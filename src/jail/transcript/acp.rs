@@ -121,6 +121,9 @@ fn own(said: &mut Said, line: &Value) {
             let because = if why.is_empty() { String::new() } else { format!(": {why}") };
             said.log(&format!("[{}: {}{because}]", text(line, "verdict"), titled(text(line, "title"))));
         }
+        "mode" if line.get("now").is_some() => {
+            said.log(&format!("[it has set its mode to '{}' by itself]", text(line, "now")));
+        }
         "mode" => said.log(&format!(
             "[it left its mode for '{}'; '{}' is set again]",
             text(line, "left"),

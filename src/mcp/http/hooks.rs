@@ -73,7 +73,11 @@ impl HookPlaces {
         Self { hooks, places: Arc::new(Semaphore::new(CALLS_AT_ONCE)) }
     }
 
-    pub(super) async fn answer(&self, clients: &Clients, asked: AdmittedRequest) -> Result<Answer, HttpError> {
+    pub(super) async fn answer(
+        &self,
+        clients: &Clients,
+        asked: AdmittedRequest,
+    ) -> Result<Answer, HttpError> {
         let AdmittedRequest { head, body, caller, .. } = asked;
         if head.method != Method::POST {
             return Err(HttpError::new(StatusCode::METHOD_NOT_ALLOWED, "a hook is a POST"));
@@ -113,7 +117,9 @@ impl HookPlaces {
             Ok(Err(HookFault::Unknown)) => {
                 Err(HttpError::new(StatusCode::NOT_FOUND, "there is no such hook"))
             }
-            Err(_) => Err(HttpError::new(StatusCode::INTERNAL_SERVER_ERROR, "the hook could not be worked out")),
+            Err(_) => {
+                Err(HttpError::new(StatusCode::INTERNAL_SERVER_ERROR, "the hook could not be worked out"))
+            }
         }
     }
 }

@@ -25,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::deferred::kept;
 use super::{Mcp, Settings, session, stdio};
+pub use hooks::{HOOK_PATH, HOOK_TOKEN_HEADER, HookCall, HookFault, Hooks};
 use provost_api::wire;
 use provost_auth::Rejected;
 use provost_auth::caller::Caller;
@@ -34,7 +35,6 @@ use provost_client::Client;
 use provost_domain::{Door, Principal};
 use provost_protocols::loopback::{AdmittedRequest, Answer, LoopbackDoor, closing, foreign, whole};
 use provost_transport::http::Untaken;
-pub use hooks::{HOOK_PATH, HOOK_TOKEN_HEADER, HookCall, HookFault, Hooks};
 use sessions::Sessions;
 
 /// Makes a client that speaks to the daemon as this principal, with this token if it has shown one.

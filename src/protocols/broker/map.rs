@@ -377,6 +377,7 @@ fn translated(message: BrokerMessage, now: Timestamp) -> Result<Post, BrokerErro
             agent: agent(&agent_id)?,
             from: name("from", &payload.from)?,
             errors: boxed(payload.errors),
+            re: payload.re.map(Into::into),
         },
         BrokerMessage::Answer { agent_id, payload } => Post::Answer {
             agent: agent(&agent_id)?,
@@ -477,9 +478,9 @@ pub fn message(post: Post) -> BrokerMessage {
             agent_id: agent.into(),
             payload: VerifiedPayload { verified_by: by.into(), message: message.map(Into::into) },
         },
-        Post::Feedback { agent, from, errors } => BrokerMessage::Feedback {
+        Post::Feedback { agent, from, errors, re } => BrokerMessage::Feedback {
             agent_id: agent.into(),
-            payload: FeedbackPayload { from: from.into(), errors: texts(errors) },
+            payload: FeedbackPayload { from: from.into(), errors: texts(errors), re: re.map(Into::into) },
         },
         Post::Question { agent, question } => BrokerMessage::Question {
             agent_id: agent.into(),

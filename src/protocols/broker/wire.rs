@@ -213,6 +213,9 @@ pub struct FeedbackPayload {
     pub from: String,
     /// The faults, a text for each.
     pub errors: Vec<String>,
+    /// The question that is answered, where this repeats an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub re: Option<String>,
 }
 
 /// Of `agent.answer`.

@@ -76,9 +76,10 @@ impl Own {
         })?;
         let agent: AgentId = map::agent(slug(question.agent.as_str()).as_str(), "agent")?;
         let re = Some(question.text.to_string());
-        let answer = wire::SendMessage { kind: "answer".into(), re, ..message(agent.as_str(), &it.text) };
+        let feedback = wire::SendMessage { re, ..message(agent.as_str(), &it.text) };
+        let answer = wire::SendMessage { kind: "answer".into(), ..feedback.clone() };
         let answer: Post = words::post(who.agent().clone(), answer)?;
-        let feedback = words::post(who.agent().clone(), message(agent.as_str(), &it.text))?;
+        let feedback = words::post(who.agent().clone(), feedback)?;
         self.0.provost.publish(who, answer).await.map_err(map::fault)?;
         self.0.provost.publish(who, feedback).await.map_err(map::fault)?;
         Ok(format!("{} has the answer.", visible_name(agent.as_str(), 80)))

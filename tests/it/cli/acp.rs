@@ -4,6 +4,7 @@ mod bytes;
 mod ends;
 mod held;
 mod jailed;
+mod modes;
 mod mutated;
 mod odd;
 mod permissions;

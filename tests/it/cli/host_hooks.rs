@@ -16,6 +16,7 @@ mod odd;
 mod overlaps;
 mod patched;
 mod seen;
+mod served;
 mod shells;
 mod spoilt;
 mod stopped;

@@ -81,7 +81,7 @@ fn answer(name: &str, text: &str) -> Post {
 }
 
 fn feedback(name: &str, text: &str) -> Post {
-    Post::Feedback { agent: agent(name), from: agent("supervisor"), errors: texts(&[text]) }
+    Post::Feedback { agent: agent(name), from: agent("supervisor"), errors: texts(&[text]), re: None }
 }
 
 fn intent(name: &str, files: &[(&str, &[Region])]) -> Post {
@@ -384,8 +384,12 @@ fn what_the_daemon_writes_by_itself_is_proven_to_be_its_own() {
     s.wait(Ttl::minutes(3));
     publish(&mut s, artifact("feat-aa", "committed", &["src/a.rs"]));
     // A client may take the name in which the daemon writes, and not its proof.
-    let feigned =
-        Post::Feedback { agent: agent("feat-aa"), from: agent("supervisor"), errors: texts(&["stop"]) };
+    let feigned = Post::Feedback {
+        agent: agent("feat-aa"),
+        from: agent("supervisor"),
+        errors: texts(&["stop"]),
+        re: None,
+    };
     publish(&mut s, feigned);
     let mut kinds = Vec::new();
     for event in &s.events {

@@ -26,7 +26,8 @@ fn started(dir: &Path) -> (Box<dyn Store>, Storm) {
 }
 
 fn tell(storm: &mut Storm, text: &str) {
-    let post = Post::Feedback { agent: agent("ada"), from: agent("bob"), errors: vec![text.into()] };
+    let post =
+        Post::Feedback { agent: agent("ada"), from: agent("bob"), errors: vec![text.into()], re: None };
     storm.say("host", Publish { post, source: Source::Client }).expect("it is published");
 }
 

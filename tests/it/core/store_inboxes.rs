@@ -38,7 +38,7 @@ fn here(storm: &mut Storm, name: &str) {
 
 fn tell(storm: &mut Storm, name: &str) {
     let errors = vec!["e".into()];
-    publish(storm, Post::Feedback { agent: agent(name), from: agent("supervisor"), errors });
+    publish(storm, Post::Feedback { agent: agent(name), from: agent("supervisor"), errors, re: None });
 }
 
 fn write(store: &mut dyn Store, storm: &mut Storm) {

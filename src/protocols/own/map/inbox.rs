@@ -24,12 +24,10 @@ pub(in super::super) fn post(me: AgentId, it: wire::SendMessage) -> Result<Post,
     let to = to.map(|it| agent(it, "to")).transpose()?;
     let text: Box<str> = text.into();
     let named = || to.clone().ok_or_else(|| OwnError::invalid("to is missing: the agent's name"));
+    let re = || it.re.as_deref().map(str::trim).filter(|it| !it.is_empty()).map(Into::into);
     Ok(match it.kind.as_str() {
-        "message" => Post::Feedback { agent: named()?, from: me, errors: vec![text] },
-        "answer" => {
-            let re = it.re.map(|it| it.trim().to_owned()).filter(|it| !it.is_empty());
-            Post::Answer { agent: named()?, from: me, answer: text, re: re.map(Into::into) }
-        }
+        "message" => Post::Feedback { agent: named()?, from: me, errors: vec![text], re: re() },
+        "answer" => Post::Answer { agent: named()?, from: me, answer: text, re: re() },
         "blocked" => Post::Blocked { agent: me, needs: text, from: named()?.as_str().into() },
         "question" if to.as_ref().is_none_or(|it| it.as_str() == "supervisor") => {
             Post::Question { agent: me, question: text }

@@ -107,8 +107,13 @@ def handle(message):
         if HOW == "modes":
             made["configOptions"] = [{"id": "how", "category": "mode", "name": "How", "options": []},
                                      {"id": "model", "category": "model", "name": "Model", "options": []}]
+        if HOW in ("own-modes", "stubborn-modes"):
+            made["modes"] = {"currentModeId": "ask", "availableModes": [{"id": it, "name": it} for it in ("ask", "yolo")]}
+        if HOW == "own-options":
+            made["configOptions"] = [{"id": "how", "category": "mode", "name": "How", "currentValue": "ask", "options": []}]
         send({"id": id, "result": made})
-    elif method in ("session/load", "session/resume", "session/close") or (HOW == "modes" and str(method).startswith("session/set_")):
+    elif method in ("session/load", "session/resume", "session/close") or (
+            HOW in ("modes", "own-modes", "own-options") and str(method).startswith("session/set_")):
         send({"id": id, "result": {}})
     elif method == "session/prompt":
         for line in params["prompt"][0]["text"].split("\n"):

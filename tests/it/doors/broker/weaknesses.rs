@@ -267,7 +267,7 @@ fn a_large_inbox_is_read_to_its_newest_within_bounds() {
     storm.say("host", Publish { post: status, source: Source::Client }).unwrap();
     for n in 0..MANY {
         let errors = vec![format!("fault {n}").into()];
-        let post = Post::Feedback { agent: agent.clone(), from: from.clone(), errors };
+        let post = Post::Feedback { agent: agent.clone(), from: from.clone(), errors, re: None };
         storm.say("host", Publish { post, source: Source::Client }).unwrap();
         if n % 500 == 499 {
             store.commit(&storm.batch()).unwrap();
