@@ -6,6 +6,8 @@ mod agent_programs;
 mod commands;
 mod desktop;
 mod diff_colours;
+#[cfg(unix)]
+mod everyday;
 mod forms;
 mod hooks;
 mod host_hooks;

@@ -164,6 +164,39 @@ fn each_failure_is_explained_with_the_next_step() {
     }
 }
 
+/// What programs write before they end, and the next step: a row of the table each.
+const LAST_WORDS: [(&str, &str, &str); 12] = [
+    ("expired", "Your access token has expired, please sign in again", "log in again outside of the jail"),
+    ("login", "Error: login required: run `program login`", "it found no key that it takes"),
+    ("key", "API Error: 401 invalid x-api-key", "put in another key"),
+    ("quota", "Your credit balance is too low to access the API", "has nothing left"),
+    ("busy", "API Error: 529 overloaded_error", "wait a while"),
+    ("sandbox", "bwrap: No permissions to create new namespace", "two do not nest"),
+    ("room", "ENOSPC: no space left on device, write", "set a larger `tmp_size`"),
+    ("moved", "node:internal: Cannot find module '/opt/x/cli.js'", "the program has moved"),
+    ("walled", "EROFS: read-only file system, mkdir '/home/x/.program'", "the jail lets it only read"),
+    ("model", "400 The requested model_not_found: gpt-9", "name another model"),
+    ("down", "fetch failed: connect ECONNREFUSED 10.0.0.1:443", "cannot be reached from this machine"),
+    ("missing", "exec: rg: ENOENT", "shows what it sees"),
+];
+
+#[test]
+fn last_words_of_programs_are_explained_with_the_next_step() {
+    let world = world();
+    let servers: Vec<Server> =
+        LAST_WORDS.iter().map(|(_, words, _)| Server::saying(&format!("says {words}"))).collect();
+    for ((name, ..), server) in LAST_WORDS.iter().zip(&servers) {
+        ok(&add(&world, server, "qwen", &["--name", name, "--secret", name]));
+    }
+    let _daemon = world.start();
+    for (name, words, next) in LAST_WORDS {
+        let (code, answer) = tried(&world, name);
+        assert_eq!(code, 1, "{name}: {answer:#}");
+        let told = answer["missing"][0]["next"].as_str().unwrap_or_default();
+        assert!(told.contains(next) && !told.contains("{name}"), "{words}: {answer:#}");
+    }
+}
+
 /// A Node that is older than the package asks for is told when the program is added, and after a failure.
 #[test]
 fn a_node_that_is_too_old_is_told() {

@@ -169,3 +169,39 @@ fn a_question_that_nothing_waits_for_is_gone() {
     let task = over(&world, "t3");
     assert!(answer(&task).contains("taken back -32800"), "{task:#}");
 }
+
+/// A form of several fields, and one whose answer is any of some choices.
+const DOOR: &str = r#"{"type":"object","required":["colour","count"],"properties":{
+    "colour":{"type":"string","enum":["red","blue"],"title":"The colour"},"count":{"type":"integer","minimum":1,"maximum":9},
+    "parts":{"type":"array","items":{"type":"string","enum":["hinge","bolt"]}},"note":{"type":"string","maxLength":20}}}"#;
+
+#[test]
+fn a_form_of_several_fields_is_asked_and_answered_by_their_names() {
+    let (world, _daemon) = in_place();
+    let door = DOOR.replace('\n', " ");
+    let forms = [
+        (
+            "t1",
+            "colour=blue; count=2; parts=hinge, bolt; note=a; b",
+            r#"{"colour": "blue", "count": 2, "note": "a; b", "parts": ["hinge", "bolt"]}"#,
+        ),
+        ("t2", "{\"Colour\": \"red\", \"count\": 3}", r#"{"colour": "red", "count": 3}"#),
+        // One is missing, is too large, is none of the choices, is there twice, or is none of the form's.
+        ("t3", "colour=blue", "decline"),
+        ("t4", "colour=blue; count=10", "decline"),
+        ("t5", "colour=blue; count=1; parts=lock", "decline"),
+        ("t6", "colour=blue; count=1; colour=red", "decline"),
+        ("t7", "colour=blue; count=1; price=2", "decline"),
+    ];
+    for (task, text, heard) in forms {
+        begun(&world, task, &format!("elicit {door} | How is the door?"));
+        let asked = until_open(&world, 1);
+        let question = asked[0]["text"].as_str().unwrap();
+        assert!(question.contains("colour: [The colour] (one of: red, blue)"), "{question}");
+        assert!(question.contains("note: (may be left out)"), "{question}");
+        let given = at_the_terminal(&world, &format!("question answer feat-coder '{text}'"));
+        assert!(given.status.success(), "{given:?}");
+        let told = answer(&over(&world, task));
+        assert!(told.contains(heard), "{text}: {told}");
+    }
+}
