@@ -47,6 +47,7 @@ methods! {
     "background.launch" => BackgroundLaunch(Launch),
     "background.cancel" => BackgroundCancel(OfTask),
     "background.output" => BackgroundOutput(OfTask),
+    "background.say" => BackgroundSay(Words),
     "artifacts.preview" => ArtifactsPreview(OfArtifacts),
     "artifacts.apply" => ArtifactsApply(OfArtifacts),
     "code.explain" => CodeExplain(OfCode),

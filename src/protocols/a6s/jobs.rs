@@ -8,11 +8,11 @@ use super::envelope::{A6sError, Said};
 use super::fleet::Meant;
 use super::map::{IN_BACKGROUND, background, execution_id, task_id};
 use super::session::{Outcome, Session};
-use super::wire::{Feedback, Invoke, Launch, Launched, Signal, Started};
+use super::wire::{Feedback, Invoke, Launch, Launched, Signal, Started, Words};
 use provost_agents::{Ask, JobAsk, Plan, PromptFor, Wanted, fresh_job_id};
 use provost_base::JobId;
 use provost_base::limits::A6S_LISTED_MAX;
-use provost_domain::command::NoteFeedback;
+use provost_domain::command::{NoteFeedback, SayToTask};
 use provost_domain::{Job, JobKind, JobResult, Refusal};
 
 /// An execution that is on the disk.
@@ -166,6 +166,25 @@ impl A6s {
             true => Said::new(&serde_json::json!({ "output": text })),
             false => Said::new(&text),
         }
+    }
+
+    /// `background.say`: words for the agent that works at a job, or at the step of a workflow that is under way.
+    pub(super) async fn say(&self, session: &Session, asked: &Words) -> Result<Said, A6sError> {
+        let mut job = self.found(asked.task_id.as_str(), "task").await?;
+        let text = asked.text.as_str();
+        if text.trim().is_empty() {
+            return Err(A6sError::new("background.say: `text` is empty"));
+        }
+        if job.kind == JobKind::Workflow {
+            let steps = self.service().job_steps(&job.id).await?;
+            job = steps.into_iter().find(|it| !it.state.is_over()).unwrap_or(job);
+        }
+        let task = job.tasks.last().cloned().ok_or_else(|| {
+            A6sError::new("background.say: no agent works at it yet; say it again when one does")
+        })?;
+        let verb = SayToTask { task, text: text.into(), now: asked.now };
+        let said = self.provost().submit(&session.who, verb).await?;
+        Said::new(&serde_json::json!({ "ok": true, "number": said.number, "waiting": said.waiting }))
     }
 
     /// `feedback.submit`

@@ -208,6 +208,7 @@ impl A6s {
                 self.cancel(session, asked.execution_id.as_str(), "execution").await
             }
             Call::BackgroundOutput(asked) => self.output(session, asked.task_id.as_str()).await,
+            Call::BackgroundSay(asked) => self.say(session, asked).await,
             Call::FeedbackSubmit(asked) => self.feedback(session, asked).await,
             Call::AgentsList(_) => self.agents().await,
             Call::FleetList(asked) => self.fleet(asked.capability.as_ref()).await,

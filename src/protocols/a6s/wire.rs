@@ -164,6 +164,19 @@ pub struct OfScan {
     pub job_id: Id,
 }
 
+/// `background.say`, which is Provost's own.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Words {
+    /// The job at which the agent works: of any kind.
+    #[serde(alias = "taskId", alias = "executionId")]
+    pub task_id: Id,
+    /// What is said to it.
+    pub text: Text,
+    /// Whether its turn is ended first.
+    #[serde(default)]
+    pub now: bool,
+}
+
 /// `feedback.submit`.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Feedback {

@@ -159,6 +159,46 @@ fn costs_have_a_bar_by_the_largest_and_unknown_is_not_zero() {
 }
 
 #[test]
+fn what_the_proxy_has_counted_stands_beside_what_agents_report() {
+    let counted = |more: Value| {
+        let mut text = json!({
+            "calls": 3, "tokens_input": 100, "tokens_output": 20, "tokens_reasoning": 5, "tokens_cache_read": 0,
+            "tokens_cache_write": 0, "models": ["a-model"],
+        });
+        text.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        Some(serde_json::from_value(text).unwrap())
+    };
+    let row = |key: &str, tokens: Option<u64>, counted: Option<wire::Counted>| wire::CostRow {
+        key: key.into(),
+        worker: None,
+        runs: 1,
+        used: wire::Used { tokens_input: tokens, ..wire::Used::default() },
+        counted,
+    };
+    let found = vec![
+        row("ada", None, counted(json!({ "cost_usd": 1.5 }))),
+        row("bob", None, counted(json!({ "unpriced": ["a-model"] }))),
+        row("eve", Some(7), counted(json!({ "cost_usd": 2.0 }))),
+        row("odd", None, None),
+    ];
+    let sums = |rows: Vec<wire::CostRow>| wire::Costs {
+        by: "agent".into(),
+        rows,
+        total: row("", None, None),
+        truncated: false,
+        budgets: Vec::new(),
+    };
+    let shown = view::costs(&sums(found), &sums(Vec::new()));
+    let list = rows(&shown[0]);
+    assert_eq!(list.columns.last(), Some(&"Counted by the proxy"));
+    let column: Vec<String> = list.rows.iter().map(|it| text(it.cells.last().unwrap())).collect();
+    assert_eq!(column[0], "120 tokens in 3 calls, 1.50 USD");
+    assert_eq!(column[1], "120 tokens in 3 calls, not all with a price");
+    assert!(column[2].starts_with("120 tokens in 3 calls, ") && column[2].contains("; "), "{}", column[2]);
+    assert_eq!(column[3], "nothing");
+}
+
+#[test]
 fn earlier_decisions_say_who_what_and_why() {
     let now: wire::Approval = serde_json::from_value(json!({
         "id": 9, "asked_by": "orch", "door": "devit", "verb": "Delegate", "task": "t9", "worker": "shell", "tool": "devit_delegate",

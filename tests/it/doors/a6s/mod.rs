@@ -15,6 +15,7 @@ mod owed;
 mod own_editor;
 mod patterns;
 mod rounds;
+mod said;
 mod scans;
 mod shown;
 mod workflows;
