@@ -1,7 +1,7 @@
 //! Modes that the agent sets by itself: judged by the rules as those that the editor sets.
 //!
 //! ```text
-//!   agent tells a mode that nobody has set --> the editor hears of it --> rules
+//!   agent tells a mode that was not set --> the editor hears of it --> rules
 //!     allowed, or no rule: it stays; without a rule that is put on record
 //!     denied, or a rule asks: set back at once, and set again once a person has allowed it
 //! ```

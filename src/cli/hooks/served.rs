@@ -55,7 +55,7 @@ impl Over {
     /// the one that it says.
     pub(super) fn here(&self, told: &Told) -> Result<RepoContext, CliError> {
         let mut environment = Environment::current();
-        // Those of the daemon are of whoever has started it.
+        // Those of the daemon are of the program that has started it.
         (environment.agent, environment.token) = (self.named.clone(), None);
         environment.expected_daemon_version = None;
         let runs_in = system::working_folder(self.process);

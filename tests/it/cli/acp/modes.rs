@@ -71,7 +71,7 @@ fn an_agent_that_does_not_take_its_mode_back_has_its_turn_cancelled() {
     editor.prompt("s1", &[&told("", "yolo"), "say on"]);
     editor.agent_gets("session/cancel");
     assert!(editor.complaints().contains("does not take its mode back"), "{}", editor.complaints());
-    // In a session that nobody has begun there is no mode to go back to.
+    // Where an agent has told no mode at the beginning, there is none to go back to.
     let mut editor = Editor::with(&world, &[], &[]);
     editor.begin(&world);
     editor.prompt("s1", &[&told("", "yolo"), "say on"]);

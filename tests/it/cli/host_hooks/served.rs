@@ -249,7 +249,7 @@ fn the_environment_of_the_host_and_the_installation_name_its_agent() {
     assert!(why.contains("you are ada"), "{why}");
     let why = Host::start(&world, &[("WIT_SESSION", "bob")]).objection(&edit).unwrap();
     assert!(why.contains("you are bob"), "{why}");
-    // A name that is a person's is nobody's to take.
+    // No host takes a person's name.
     let why = Host::start(&world, &[("PROVOST_AGENT", "supervisor")]).objection(&edit).unwrap();
     assert!(why.contains("could not find out"), "{why}");
     served(&world, &["--agent", "claude-desk"]);
