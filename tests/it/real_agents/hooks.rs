@@ -74,6 +74,12 @@ fn the_second_of_two_real_hosts_is_stopped_at_its_write() {
         let installed = with_programs(&world, &["hook", "install", name]).output().unwrap();
         assert!(installed.status.success(), "{}", said(&installed));
     }
+    // This Claude Code asks the daemon itself, and starts no program for a write.
+    let settings = fs::read_to_string(world.repo().join(".claude/settings.local.json")).unwrap();
+    assert!(
+        settings.contains("\"type\": \"http\"") && settings.contains("/hook/claude/pre-tool-use"),
+        "{settings}"
+    );
     let (first, second) = (Model::start(&world, "first.log"), Model::start(&world, "second.log"));
     let goal = "Do this: [[edit sums.ts|return a + b|return b + a]] [[hang]]";
     let mut claude = host(&world, "claude", &["-p", goal, "--permission-mode", "acceptEdits"]);
@@ -98,4 +104,27 @@ fn the_second_of_two_real_hosts_is_stopped_at_its_write() {
         "{output}\n{}",
         second.results()
     );
+}
+
+#[test]
+fn the_real_claude_code_writes_nothing_while_no_daemon_answers_its_hooks() {
+    let world = World::new();
+    fs::write(world.repo().join("sums.ts"), CODE).unwrap();
+    let daemon = world.start();
+    let installed = with_programs(&world, &["hook", "install", "claude", "--form", "http"]).output().unwrap();
+    assert!(installed.status.success(), "{}", said(&installed));
+    let model = Model::start(&world, "model.log");
+    let turn = |goal: &str| {
+        let mut claude = host(&world, "claude", &["-p", goal, "--permission-mode", "acceptEdits"]);
+        claude.env("ANTHROPIC_BASE_URL", model.url()).env("ANTHROPIC_API_KEY", super::key());
+        // Its hooks start no daemon here.
+        said(&claude.env("CI", "1").output().unwrap())
+    };
+    let file = || fs::read_to_string(world.repo().join("sums.ts")).unwrap();
+    let output = turn("Do this: [[edit sums.ts|return a + b|return b + a]]");
+    assert!(file().contains("return b + a"), "{output}");
+    drop(daemon);
+    let output = turn("Do this: [[edit sums.ts|return b + a|return 0]]");
+    assert!(!file().contains("return 0"), "{output}");
+    assert!(model.results().contains("onFailure"), "{}\n{output}", model.results());
 }
