@@ -60,6 +60,7 @@ const LISTINGS: &[(&str, usize, &str)] = &[
     ("src/jail/child/linux/process_tree.rs", 2, "processes, in /proc"),
     ("src/jail/child/linux/spare_stubs.rs", 2, "whether a stub is empty; the folders of stubs"),
     ("src/jail/repositories.rs", 1, "whether a folder is empty"),
+    ("src/mcp/session.rs", 1, "records of hosts' sessions"),
     ("src/workspace/work_trees.rs", 2, "git's entries about work trees, and what is half removed of them"),
     ("src/workspace/work_trees/record.rs", 1, "records of work trees"),
     ("src/service/conflicts.rs", 1, "versions of files in conflict"),

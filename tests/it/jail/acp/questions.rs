@@ -201,7 +201,8 @@ fn a_form_of_several_fields_is_asked_and_answered_by_their_names() {
         assert!(question.contains("note: (may be left out)"), "{question}");
         let given = at_the_terminal(&world, &format!("question answer feat-coder '{text}'"));
         assert!(given.status.success(), "{given:?}");
-        let told = answer(&over(&world, task));
+        let over = over(&world, task);
+        let told = answer(&over);
         assert!(told.contains(heard), "{text}: {told}");
     }
 }
