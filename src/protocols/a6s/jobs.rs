@@ -172,9 +172,6 @@ impl A6s {
     pub(super) async fn say(&self, session: &Session, asked: &Words) -> Result<Said, A6sError> {
         let mut job = self.found(asked.task_id.as_str(), "task").await?;
         let text = asked.text.as_str();
-        if text.trim().is_empty() {
-            return Err(A6sError::new("background.say: `text` is empty"));
-        }
         if job.kind == JobKind::Workflow {
             let steps = self.service().job_steps(&job.id).await?;
             job = steps.into_iter().find(|it| !it.state.is_over()).unwrap_or(job);

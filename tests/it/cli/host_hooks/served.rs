@@ -250,7 +250,7 @@ fn the_environment_of_the_host_and_the_installation_name_its_agent() {
     let why = Host::start(&world, &[("WIT_SESSION", "bob")]).objection(&edit).unwrap();
     assert!(why.contains("you are bob"), "{why}");
     // No host takes a person's name.
-    let why = Host::start(&world, &[("PROVOST_AGENT", "supervisor")]).objection(&edit).unwrap();
+    let why = Host::start(&world, &[("PROVOST_AGENT", "provost")]).objection(&edit).unwrap();
     assert!(why.contains("could not find out"), "{why}");
     served(&world, &["--agent", "claude-desk"]);
     let why = Host::start(&world, &[("PROVOST_AGENT", "ada")]).objection(&edit).unwrap();
@@ -289,22 +289,14 @@ fn who_shows_no_token_of_the_repository_is_not_answered() {
     }
     // A page of a browser, another name of this machine, and another method.
     let (http, token) = (Http::mcp(&world), hook["headers"]["x-provost-hook"].as_str().unwrap().to_owned());
-    let body = edit.to_string();
+    let (at, body) = ("POST /hook/claude/pre-tool-use", edit.to_string());
     let ours = [("x-provost-hook", token.as_str())];
-    let answer = http.bare(
-        "POST /hook/claude/pre-tool-use",
-        &[&ours[..], &[("Origin", "https://a.example")]].concat(),
-        body.as_bytes(),
-    );
-    assert_eq!(answer.status, 403, "{answer:?}");
-    let answer = http.bare(
-        "POST /hook/claude/pre-tool-use",
-        &[&ours[..], &[("Host", "a.example:PORT")]].concat(),
-        body.as_bytes(),
-    );
-    assert_eq!(answer.status, 403, "{answer:?}");
-    let answer = http.bare("GET /hook/claude/pre-tool-use", &ours, b"");
-    assert_eq!(answer.status, 405, "{answer:?}");
+    let foreign = http.send(at, &[&ours[..], &[("Origin", "https://a.example")]].concat(), body.as_bytes());
+    assert_eq!(foreign.status, 403, "{foreign:?}");
+    let foreign = http.bare(at, &[&ours[..], &[("Host", "a.example:PORT")]].concat(), body.as_bytes());
+    assert_eq!(foreign.status, 403, "{foreign:?}");
+    assert_eq!(http.send("GET /hook/claude/pre-tool-use", &ours, b"").status, 405);
+    assert_eq!(http.send(at, &ours, body.as_bytes()).status, 200);
     // The token of another repository is none of this one, and a host of another repository is not of this one.
     let second = self::world("");
     let _second_daemon = second.start();
@@ -418,7 +410,11 @@ fn a_session_that_says_nothing_for_long_is_there_while_its_host_runs() {
     let world = world("");
     let daemon = world.start();
     served(&world, &[]);
-    publish(&world, "hello");
+    // Its row stays when signs of life are forgotten.
+    let status = json!({
+        "type": "agent.status", "agent_id": CLAUDE, "payload": { "status": "working", "modified_files": [] },
+    });
+    world.done(CLAUDE, &["broker", "publish", &status.to_string()]);
     // A host that has begun its session, and says nothing from then on.
     let told = world.path("told.json");
     fs::write(&told, recorded(&world, "claude/session_start").to_string()).unwrap();

@@ -27,7 +27,7 @@ fn words_reach_the_agent_that_an_editor_has_started() {
     let task = format!("job_{}", id.rsplit('_').next().unwrap());
     until_some("its session has begun", || shown(&world, &task).filter(|it| it["session"].is_object()));
     for (wrong, why) in [
-        (json!({ "taskId": id, "text": " " }), "`text` is empty"),
+        (json!({ "taskId": id, "text": " " }), "is empty"),
         (json!({ "taskId": "bg_0123456789abcdef", "text": "x" }), "Unknown task"),
         (json!({ "taskId": id }), "text"),
     ] {
