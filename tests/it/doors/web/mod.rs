@@ -4,11 +4,14 @@ mod acts;
 mod acts_signed;
 mod answers;
 mod app;
+mod crowd;
 mod diffs;
 mod elsewhere;
 mod finding;
 mod gate;
+mod hostile;
 mod hub;
+mod hub_acts;
 mod hub_apart;
 mod hub_page;
 mod hub_search;
@@ -20,6 +23,8 @@ mod sample;
 mod scale;
 mod sessions;
 mod signed;
+mod taken;
+mod taken_signed;
 
 use serde_json::json;
 
