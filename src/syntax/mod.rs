@@ -25,6 +25,7 @@ mod reading;
 mod signature;
 mod symbols;
 mod tokens;
+mod together;
 mod touched;
 mod trouble;
 mod walk;

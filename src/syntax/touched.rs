@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use provost_base::encloses;
 
-use super::Reading;
+use super::{Reading, together};
 
 /// A file's code and its bytes.
 #[derive(Clone, Copy)]
@@ -28,7 +28,7 @@ pub fn touched(old: Version<'_>, new: Version<'_>) -> Vec<Box<str>> {
         return Vec::new();
     }
     if !old.reading.is_whole() || !new.reading.is_whole() {
-        return vec![around_the_change(old, new)];
+        return around_the_change(old, new);
     }
     let (before, after) = (owned(old), owned(new));
     let names: BTreeSet<&str> = before.keys().chain(after.keys()).copied().collect();
@@ -148,6 +148,7 @@ fn places(version: Version<'_>) -> (Vec<Range<usize>>, Vec<Vec<usize>>) {
             ranges[*at] = with_its_lines(version.bytes, plain(*at), from..next);
             from = ranges[*at].end;
         }
+        together::share(version, inner, bounds.end, &mut ranges);
     }
     (ranges, children)
 }
@@ -161,10 +162,17 @@ fn with_its_lines(bytes: &[u8], range: Range<usize>, bounds: Range<usize>) -> Ra
         start = line;
         while start > bounds.start {
             let above = line_start(start - 1);
-            if above < bounds.start || !is_note(&bytes[above..start]) {
+            let line = &bytes[above..start];
+            let ends_one = line.trim_ascii_end().ends_with(b"*/");
+            let block = || {
+                let begin = comment_that_ends(&bytes[bounds.start..start]).filter(|_| ends_one);
+                begin.map(|it| bounds.start + it)
+            };
+            let Some(begin) = (if is_note(line) { Some(above) } else { block() }) else { break };
+            if begin < bounds.start {
                 break;
             }
-            start = above;
+            start = begin;
         }
     }
     let end = range.end.min(bytes.len());
@@ -175,8 +183,22 @@ fn with_its_lines(bytes: &[u8], range: Range<usize>, bounds: Range<usize>) -> Ra
 /// Whether a line is a comment or an attribute of what follows it.
 fn is_note(line: &[u8]) -> bool {
     let line = line.trim_ascii();
-    const MARKS: [&[u8]; 5] = [b"//", b"/*", b"*", b"# ", b"@"];
-    line == b"#" || MARKS.iter().any(|it| line.starts_with(it))
+    const MARKS: [&[u8]; 4] = [b"//", b"/*", b"*", b"@"];
+    // After these, a sign of comments is one of a preprocessor or of the system.
+    const ORDERS: [&[u8]; 15] = [
+        b"if", b"else", b"elif", b"end", b"include", b"import", b"define", b"undef", b"pragma", b"error", b"warning", b"line",
+        b"region", b"nullable", b"!",
+    ];
+    let is_remark = line.strip_prefix(b"#").is_some_and(|rest| !ORDERS.iter().any(|it| rest.starts_with(it)));
+    is_remark || MARKS.iter().any(|it| line.starts_with(it))
+}
+
+/// Where the line begins on which a comment of several lines begins that ends at the end of a text, on lines of its own.
+fn comment_that_ends(text: &[u8]) -> Option<usize> {
+    let inside = text.trim_ascii_end().strip_suffix(b"*/")?;
+    let begin = inside.windows(2).rposition(|it| it == b"/*")?;
+    let line = inside[..begin].iter().rposition(|it| *it == b'\n').map_or(0, |it| it + 1);
+    inside[line..begin].iter().all(u8::is_ascii_whitespace).then_some(line)
 }
 
 /// A range without those of some symbols, and without empty lines.
@@ -192,17 +214,21 @@ fn outside_of(bytes: &[u8], range: &Range<usize>, inner: &[usize], ranges: &[Ran
     lines.collect::<Vec<_>>().join(&b'\n')
 }
 
-/// The innermost symbol of the version that was read as a whole in which everything that differs lies.
-fn around_the_change(old: Version<'_>, new: Version<'_>) -> Box<str> {
+/// The innermost symbol of the version that was read as a whole in which everything that differs lies; of names that are declared
+/// together, each.
+fn around_the_change(old: Version<'_>, new: Version<'_>) -> Vec<Box<str>> {
     let same = |a: &[u8], b: &[u8]| a.iter().zip(b).take_while(|(a, b)| a == b).count();
     let before = same(old.bytes, new.bytes);
     let backwards = |it: &[u8]| it[before..].iter().rev().copied().collect::<Vec<u8>>();
     let after = same(&backwards(old.bytes), &backwards(new.bytes));
     let whole = [old, new].into_iter().find(|it| it.reading.is_whole());
-    let Some(version) = whole else { return "".into() };
+    let Some(version) = whole else { return vec!["".into()] };
     let change = before..version.bytes.len() - after;
     let (ranges, _) = places(version);
     let is_around = |at: &usize| ranges[*at].start <= change.start && change.end <= ranges[*at].end;
-    let innermost = (0..ranges.len()).filter(is_around).min_by_key(|at| ranges[*at].len());
-    innermost.map_or("".into(), |at| version.reading.symbols[at].path.clone())
+    let Some(innermost) = (0..ranges.len()).filter(is_around).min_by_key(|at| ranges[*at].len()) else {
+        return vec!["".into()];
+    };
+    let with_it = (0..ranges.len()).filter(|at| ranges[*at] == ranges[innermost]);
+    with_it.map(|at| version.reading.symbols[at].path.clone()).collect()
 }

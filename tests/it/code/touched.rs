@@ -69,3 +69,41 @@ fn a_symbol_has_moved_if_its_place_among_the_others_has() {
     // Of two that change places, it cannot be told which one has moved.
     assert!(moved("ab", "ba", "a") && moved("ab", "ba", "b"));
 }
+
+#[test]
+fn what_is_declared_together_is_touched_together() {
+    use Language::{Go, Python, TypeScript};
+    let cases = [
+        (Go, "package a\n\nvar p, q = two(6)\n\nvar r = 1\n", "two(6)", "two(66)", &["p", "q"][..]),
+        (Go, "package a\n\nvar u, v int = 1, 2\n", "int", "int64", &["u", "v"]),
+        (Go, "package a\n\nvar p, q = 1, 2\n\nvar r = 1\n", "r = 1", "r = 2", &["r"]),
+        // Each of a list of constants has a line of its own.
+        (Go, "package a\n\nconst (\n\tA = iota\n\tB\n\tC\n)\n", "\tC\n", "\tC\n\tD\n", &["D"]),
+        (Python, "a, b = divmod(7, 2)\nc = 1\n", "(7", "(8", &["a", "b"]),
+        (Python, "a, b = divmod(7, 2)\nc = 1\n", "c = 1", "c = 2", &["c"]),
+        (TypeScript, "const [m, n] = f(1);\nconst x = 1;\n", "f(1)", "f(2)", &["m", "n"]),
+        (TypeScript, "const {\n  o,\n  k: l,\n} = f(\n  1,\n);\nconst x = 1;\n", "  1,\n", "  2,\n", &["l", "o"]),
+        (TypeScript, "const {\n  o,\n} = f(1);\nconst x = 1;\n", "x = 1", "x = 2", &["x"]),
+        (TypeScript, "enum E { Red, Green }\n", "Green", "Green, Blue", &["E.Blue"]),
+    ];
+    for (language, text, old, new, expected) in cases {
+        assert_eq!(touches(language, text, &text.replacen(old, new, 1)), expected, "{text:?}: {old:?} -> {new:?}");
+    }
+}
+
+#[test]
+fn the_comments_directly_above_a_symbol_belong_to_it_in_all_their_forms() {
+    use Language::{Go, Python, Rust, TypeScript};
+    let cases = [
+        (Go, "package a\n\n/* F does f.\n   It does. */\nfunc F() {}\n", "does f", "does g", &["F"][..]),
+        (Go, "package a\n\n/* A remark. */\n\nfunc F() {}\n", "remark", "word", &[""]),
+        (Rust, "fn a() {}\n\n/* f does f.\nIt does. */\nfn f() {}\n", "It does", "It did", &["f"]),
+        (TypeScript, "/* f does f.\n   It does. */\nfunction f() {}\n", "It does", "It did", &["f"]),
+        (Python, "#no space\ndef f():\n    pass\n", "no space", "a space", &["f"]),
+        (Python, "#: sphinx\nf = 1\n", "sphinx", "other", &["f"]),
+        (Python, "#!/usr/bin/python3\ndef f():\n    pass\n", "python3", "python", &[""]),
+    ];
+    for (language, text, old, new, expected) in cases {
+        assert_eq!(touches(language, text, &text.replacen(old, new, 1)), expected, "{text:?}: {old:?} -> {new:?}");
+    }
+}
