@@ -111,9 +111,13 @@ fn look(here: &RepoContext, asked: &Check) -> Result<wire::Guarded, CliError> {
     })
 }
 
-/// Parses `FILE` or `FILE:SYMBOL`. An existing file whose name has a colon in it is a file.
+/// Parses `FILE` or `FILE:SYMBOL`. An existing file whose name has a colon in it is a file; a symbol may have some, too.
 fn file_and_symbol(here: &RepoContext, typed: &Path) -> (PathBuf, Option<String>) {
-    let split = typed.to_str().and_then(|it| it.rsplit_once(':'));
+    let is_file = |it: &str| !it.is_empty() && here.cwd.join(it).is_file();
+    let split = typed.to_str().and_then(|text| {
+        let at_file = text.match_indices(':').find(|(at, _)| is_file(&text[..*at]));
+        at_file.map(|(at, _)| (&text[..at], &text[at + 1..])).or_else(|| text.rsplit_once(':'))
+    });
     match split.filter(|_| here.cwd.join(typed).symlink_metadata().is_err()) {
         Some((file, symbol)) if !file.is_empty() => {
             (file.into(), Some(symbol.to_owned()).filter(|it| !it.is_empty()))

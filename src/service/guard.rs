@@ -219,12 +219,17 @@ impl Provost {
         for edit in edits {
             files.push(self.code().spelling(base, &edit.path).await);
         }
-        let claims = ClaimsOn { files: files.clone(), others_than: writer.agent.clone() };
-        let claims = self.view(claims).await?;
+        // What is claimed or announced of a folder is about each file in it.
+        let with_folders: Vec<Vec<RepoPath>> =
+            files.iter().map(|it| std::iter::once(it.clone()).chain(folders_of(it)).collect()).collect();
+        let asked = ClaimsOn { files: with_folders.concat(), others_than: writer.agent.clone() };
+        let mut found = self.view(asked).await?.into_iter();
+        let claims: Vec<Option<Arc<Claim>>> =
+            with_folders.iter().map(|all| found.by_ref().take(all.len()).fold(None, Option::or)).collect();
         let around = Around {
             own_claims: self.view(ClaimsOf(writer.agent.clone())).await?,
             locks: self.locks(None, files.clone()).await?.0,
-            intents: self.view(IntentsOn(files.clone())).await?,
+            intents: self.view(IntentsOn(with_folders.concat())).await?,
         };
         let mut looked = Looked { files: files.clone(), ..Looked::default() };
         let foreign = around.locks.iter().filter(|it| writer.is_other(&it.it)).map(|it| it.it.fence);
@@ -250,14 +255,15 @@ impl Provost {
         let foreign = || locks().filter(|it| writer.is_other(&it.it));
         let walls = foreign().filter(|it| it.it.keeps_out(Some(&tree))).cloned().map(Obstacle::Lock);
         let theirs: Vec<Obstacle> = claim.into_iter().map(Obstacle::Claim).chain(walls).collect();
-        let is_planned =
-            |it: &&Arc<Intent>| it.agent != writer.agent && it.files.iter().any(|it| it.path == *file);
+        let is_planned = |it: &&Arc<Intent>| {
+            it.agent != writer.agent && it.files.iter().any(|it| is_or_has(&it.path, file))
+        };
         let planned: Vec<_> = around.intents.iter().filter(is_planned).collect();
         if !writes && theirs.is_empty() && planned.is_empty() && foreign().next().is_none() {
             return;
         }
         let locked = locks().filter(|it| !writer.is_other(&it.it)).map(|it| Hold::of_lock(&it.it));
-        let claimed = around.own_claims.iter().filter(|it| it.file == *file).map(|it| Hold::of_claim(it));
+        let claimed = around.own_claims.iter().filter(|it| is_or_has(&it.file, file)).map(|it| Hold::of_claim(it));
         let mine: Vec<Hold<'_>> = locked.chain(claimed).collect();
         let read = self.read_edit(edit, file, until).await;
         let names = match &edit.symbol {
@@ -325,9 +331,22 @@ fn is_in_the_way_of(theirs: &Obstacle, mine: &[Hold<'_>], names: &[Box<str>]) ->
     theirs.overlaps(&asked) && !mine.iter().filter(|it| it.fence < theirs.fence).any(|it| covers(&it))
 }
 
+/// The folders that a file is in, the innermost first.
+fn folders_of(file: &RepoPath) -> Vec<RepoPath> {
+    let ends = file.as_str().rmatch_indices('/').map(|(at, _)| at);
+    ends.filter_map(|end| RepoPath::parse(&file.as_str()[..end]).ok()).collect()
+}
+
+/// Whether a path is a file's, or one of a folder that it is in.
+fn is_or_has(path: &RepoPath, file: &RepoPath) -> bool {
+    let rest = file.as_str().strip_prefix(path.as_str());
+    rest.is_some_and(|it| it.is_empty() || it.starts_with('/'))
+}
+
 /// Where an announced change is about what an edit, or a change of a symbol, touches.
 fn meets(intent: &Intent, file: &RepoPath, names: &[Box<str>], edit: Option<&Read<'_>>) -> Option<Box<str>> {
-    let planned = intent.files.iter().find(|it| it.path == *file)?;
+    let exact = intent.files.iter().find(|it| it.path == *file);
+    let planned = exact.or_else(|| intent.files.iter().find(|it| is_or_has(&it.path, file)))?;
     if intent.symbols.is_empty() || planned.names.is_empty() {
         let changes = edit.is_none_or(|it| it.old.1 != it.new.1);
         return changes.then(|| file.as_str().into());
@@ -357,6 +376,9 @@ fn is_in_the_way(theirs: &Obstacle, mine: &[Hold<'_>], edit: Option<&Read<'_>>) 
     let earlier: Vec<&Hold<'_>> =
         mine.iter().filter(|it| it.fence < hold.fence && it.overlaps(&hold)).collect();
     let had = !earlier.is_empty();
+    // Where it cannot be told what an edit changes, whose grant in the file is the earliest goes first, or two would keep each other
+    // out.
+    let is_first = mine.iter().any(|it| it.fence < hold.fence);
     let Some(edit) = edit else { return !had };
     if edit.old.1 == edit.new.1 {
         return false;
@@ -364,12 +386,12 @@ fn is_in_the_way(theirs: &Obstacle, mine: &[Hold<'_>], edit: Option<&Read<'_>>) 
     if earlier.iter().any(|it| it.is_whole()) {
         return false;
     }
-    let (Some(old), Some(new)) = (edit.old.0.reading(), edit.new.0.reading()) else { return !had };
+    let (Some(old), Some(new)) = (edit.old.0.reading(), edit.new.0.reading()) else { return !is_first };
     if hold.is_whole() && !had {
         return true;
     }
     if !old.is_whole() || !new.is_whole() {
-        return !had;
+        return !is_first;
     }
     let names: Vec<&str> = earlier.iter().flat_map(|it| it.names.iter().copied()).collect();
     let rest = |reading: &Reading, bytes, name| left_of(reading, bytes, name, &names);

@@ -19,6 +19,9 @@ use provost_domain::view::{LiveLocks, LockWaiters, Named};
 use provost_domain::{Event, EventKind, Lock, Principal, ProcessMark, Refusal, UntilCommit, Waiter};
 use provost_syntax::Reading;
 
+/// So many symbols of one name a lock by that name holds; of more it holds the name alone, and says so.
+const NAMESAKES_MAX: usize = 32;
+
 /// How long a lock lasts whose asker names no time.
 const LOCK_TTL: Ttl = Ttl::minutes(30);
 
@@ -207,7 +210,8 @@ impl Provost {
             }
         };
         let (known, names) = known_as(reading, at.symbol());
-        let path = names.iter().find(|name| name.contains('.')).map_or(at.symbol(), |name| name);
+        let is_several = matches!(known, SymbolPresence::Ambiguous(_));
+        let path = names.iter().find(|name| name.contains('.') && !is_several).map_or(at.symbol(), |name| name);
         let full = SymbolPath::of(at.file().clone(), path);
         let mut callers = match &full {
             Ok(full) => self.callers_of(base, source, full).await,
@@ -244,7 +248,8 @@ async fn is_missing(base: &Base, file: &RepoPath) -> bool {
     file.as_str() != "?" && found.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
 }
 
-/// What a file says of a name, and the other names of the same symbol.
+/// What a file says of a name, and the other names of the same symbol; of a name that several symbols have, their whole paths,
+/// so that a lock by it holds each of them.
 pub(super) fn known_as(reading: &Reading, name: &str) -> (SymbolPresence, Vec<Box<str>>) {
     if name.is_empty() {
         return (SymbolPresence::Found, Vec::new());
@@ -253,9 +258,18 @@ pub(super) fn known_as(reading: &Reading, name: &str) -> (SymbolPresence, Vec<Bo
     paths.sort_unstable();
     paths.dedup();
     let [path] = paths[..] else {
-        return match paths.is_empty() {
-            true => (SymbolPresence::Missing, Vec::new()),
-            false => (SymbolPresence::Ambiguous(paths.into_iter().map(Into::into).collect()), Vec::new()),
+        if let Some(plain) = as_a_path(name).filter(|_| paths.is_empty()) {
+            let (known, mut names) = known_as(reading, &plain);
+            if !matches!(known, SymbolPresence::Missing) {
+                names.insert(0, plain.into());
+                return (known, names);
+            }
+        }
+        let paths: Vec<Box<str>> = paths.into_iter().map(Into::into).collect();
+        return match paths.len() {
+            0 => (SymbolPresence::Missing, Vec::new()),
+            1..=NAMESAKES_MAX => (SymbolPresence::Ambiguous(paths.clone()), paths),
+            _ => (SymbolPresence::Ambiguous(paths), Vec::new()),
         };
     };
     let own = reading.find(path).first().map_or(path, |symbol| symbol.name());
@@ -267,6 +281,15 @@ pub(super) fn known_as(reading: &Reading, name: &str) -> (SymbolPresence, Vec<Bo
         }
     }
     (SymbolPresence::Found, names)
+}
+
+/// A name as languages write it, `Store::get`, `(*Store).Get`, `Store#get`, `get()` or `square!`, in the form that symbols have here;
+/// none where it has that already.
+fn as_a_path(name: &str) -> Option<String> {
+    let bare = name.strip_suffix("()").unwrap_or(name);
+    let bare = bare.strip_suffix('!').unwrap_or(bare);
+    let plain = bare.replace("::", ".").replace('#', ".").replace("(*", "").replace(").", ".");
+    (plain != name && !plain.is_empty()).then_some(plain)
 }
 
 /// Whether a lock or a place in a queue has ended within a file.

@@ -55,6 +55,7 @@ impl Handles<endpoints::Lock> for Own {
         let base = base(self, body.worktree).await?;
         from_the_top(self, base.as_ref(), [&mut body.symbol]);
         let at = in_tree(self, words::lockable(&body.symbol)?, base.as_ref());
+        is_no_folder(base.as_ref().unwrap_or(self.0.provost.base()), &at).await?;
         let process = match body.pid {
             Some(pid) => Some(process_of_ours(pid).ok_or_else(|| {
                 let message = format!("{pid} is no running process of this user");
@@ -87,6 +88,24 @@ impl Handles<endpoints::Lock> for Own {
             None => self.tie(&call.tied, &call.who, taken),
         }
         Ok(words::granted(&granted))
+    }
+}
+
+/// A lock on a folder would hold nothing: no write is compared with it.
+async fn is_no_folder(base: &Base, at: &SymbolPath) -> Result<(), OwnError> {
+    if at.is_resource() {
+        return Ok(());
+    }
+    let file = at.file().as_str();
+    let found = tokio::fs::metadata(base.root().place().path().join(file)).await;
+    match found.is_ok_and(|it| it.is_dir()) {
+        false => Ok(()),
+        true => Err(OwnError::new(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "is_folder",
+            format!("{file} is a folder, and a lock holds a file or a symbol in one"),
+        )
+        .hint("lock its files, or announce a change of all of it: provost intent declare \"...\" --file FOLDER")),
     }
 }
 

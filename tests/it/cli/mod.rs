@@ -9,6 +9,8 @@ mod diff_colours;
 #[cfg(unix)]
 mod everyday;
 mod forms;
+#[cfg(unix)]
+mod held_names;
 mod hooks;
 mod host_hooks;
 mod json;
