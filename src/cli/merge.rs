@@ -179,6 +179,11 @@ fn branches(here: &RepoContext, asked: &Branches) -> Result<u8, CliError> {
                 "no checks are configured: `merge.checks` in provost.toml names what is run on the merged tree",
             );
         }
+        // Asked before a branch is in the queue: what waits there would stay, and its merge would be refused.
+        if !client.who_am_i().await?.operates {
+            return Err(CliError::refusal("an agent has spoken in this terminal, and a merge is a person's to start")
+                .next("provost merge queue add BRANCH here, which asks for approval; or provost merge in another terminal"));
+        }
         let queued = client.queue_merges(&request).await?;
         let only: Vec<u64> = entries(&queued)?.iter().map(|it| it.number).collect();
         let begun = client.run_merges(&wire::RunMerges { only }).await?;

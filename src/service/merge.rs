@@ -25,7 +25,7 @@ use provost_domain::command::{
     MergesBegun, MergesQueued, MergesRemoved, QueueMerges, RemoveMerges, RunMerges,
 };
 use provost_domain::view::AllMerges;
-use provost_domain::{Answer, MergeEntry, MergePasses, Principal, Refusal};
+use provost_domain::{Answer, MergeEntry, MergePasses, Principal, Refusal, Scope};
 use provost_workspace::GitError;
 use provost_workspace::git_objects::Objects;
 use provost_workspace::git_refs::{BranchError, Repository};
@@ -148,6 +148,10 @@ impl Provost {
         passes: MergePasses,
     ) -> Result<Answer<MergesQueued>, MergeError> {
         let (into, branches) = self.with_objects(move |objects| preview::asked(objects, &order)).await?;
+        // Before a person is asked, since no answer would help.
+        if passes != MergePasses::default() && !who.operates() {
+            return Err(Refusal::OutOfScope { needs: Scope::Operate }.into());
+        }
         Ok(self.submit_judged(who, QueueMerges { branches, into, passes }).await?)
     }
 

@@ -9,6 +9,9 @@ use serde_json::Value;
 pub struct Me {
     /// Under which name the caller is known.
     pub agent: String,
+    /// Whether it may operate: the user, at a process below which no agent has spoken.
+    #[serde(default)]
+    pub operates: bool,
 }
 
 /// `POST /send-message`.

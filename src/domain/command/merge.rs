@@ -42,7 +42,11 @@ impl QueueMerges {
         let one =
             |it: &MergeAsked| json!({ "branch": it.branch, "commit": it.commit, "changes": it.summary });
         let branches: Vec<_> = self.branches.iter().map(one).collect();
-        Json::from_value(&json!({ "merge": branches, "into": self.into }))
+        let mut shown = json!({ "merge": branches, "into": self.into });
+        if self.passes != MergePasses::default() {
+            shown["lets_pass"] = json!(self.passes);
+        }
+        Json::from_value(&shown)
     }
 }
 

@@ -48,7 +48,7 @@ impl Handles<endpoints::About> for Own {
 
 impl Handles<endpoints::WhoAmI> for Own {
     async fn handle(&self, call: &Call, (): ()) -> Answered<wire::Me> {
-        Ok(wire::Me { agent: call.who.agent().to_string() })
+        Ok(wire::Me { agent: call.who.agent().to_string(), operates: call.who.operates() })
     }
 }
 

@@ -331,7 +331,7 @@ fn warning_told(asked: &str, warning: &Warning) -> wire::Told {
         ),
         Warning::Ambiguous(paths) => plain(
             "ambiguous_symbol",
-            format!("{asked} is locked, but several symbols have this name: {}", paths.join(", ")),
+            format!("{asked} is locked, and with it each symbol that has this name: {}", paths.join(", ")),
         ),
         Warning::Unreadable(why) => plain(
             "unread_file",
