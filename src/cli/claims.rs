@@ -17,7 +17,7 @@ use provost_client::ClientError;
 pub(super) enum Claim {
     /// Claim a whole file, so that no other agent of the crew works on it
     #[command(
-        after_help = "Examples:\n  provost claim acquire src/auth.ts --as claude-code-1\n  provost claim acquire src/auth.ts --json\n\nExit codes: 0 you hold it; 5 another agent holds it. The agent has to be in the crew: `provost adapter run` announces it."
+        after_help = "Examples:\n  provost claim acquire src/auth.ts --as claude-code-1\n  provost claim acquire src/auth.ts --json\n\nExit codes: 0 you hold it; 5 another agent holds it. An agent that is not in the crew joins it by its claim."
     )]
     Acquire(Acquire),
     /// Release a claimed file

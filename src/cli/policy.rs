@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand, ValueHint};
 use serde_json::{Value, json};
 
-use super::cli_error::{DONE, FAILED};
+use super::cli_error::{DONE, FAILED, USAGE};
 use super::repo_context::now;
 use super::{CliError, RepoContext, out};
 use provost_base::AgentId;
@@ -74,13 +74,14 @@ pub(super) struct Explain {
     /// The asking agent; by default you
     #[arg(long)]
     client: Option<AgentId>,
-    /// The door of the request: own or devit
+    /// The door of the request: own, devit, wit, mcp or another of those that docs/policy.md names
     #[arg(long, default_value = "own")]
     door: String,
-    /// The proof of the asking agent: terminal, peer_uid, own_key or shared_key
+    /// The proof of the asking agent: person (a person at a terminal, terminal is the same), desktop, passkey, peer_uid, own_key,
+    /// shared_key, token or jailed
     #[arg(long, default_value = "terminal")]
     proof: String,
-    /// The kind of request: delegate, screenshot, apply or permission
+    /// The kind of request: delegate, screenshot, apply, permission, approve or token
     #[arg(long, default_value = "delegate")]
     action: String,
     /// The tool of DevIt that the request names, or the tool of a host
@@ -283,6 +284,12 @@ fn explain(here: &RepoContext, asked: &Explain) -> Result<u8, CliError> {
         if is_passkey_alone(&outcome.by) && !super::passkeys::any_listed(here) {
             out::note(format!("rule `{}` {PASSKEY_MISSING}", outcome.rule));
         }
+        if asked.action == "permission" && outcome.rule.as_str() == "no-rule" {
+            out::note("no rule speaks of it, so the daemon says nothing: the agent's host asks its own person");
+        }
+        if asked.action == "delegate" && !here.places.root.join(&asked.dir).is_dir() {
+            out::note(format!("there is no folder {}: a delegation there is refused before the rules are asked", asked.dir));
+        }
     }
     Ok(DONE)
 }
@@ -292,7 +299,7 @@ fn request(here: &RepoContext, asked: &Explain) -> Result<Request, CliError> {
     let config = here.config(None)?.config;
     let mut parts = json!({
         "action": asked.action, "client": asked.client.as_ref().map_or_else(us, ToString::to_string),
-        "door": asked.door, "proof": asked.proof, "worker": asked.worker, "cwd": asked.dir,
+        "door": asked.door, "proof": if asked.proof == "person" { "terminal" } else { &asked.proof }, "worker": asked.worker, "cwd": asked.dir,
         "root": here.places.root.to_string_lossy(), "tool": asked.tool, "now": now(),
         "command": asked.command, "path": asked.path,
     });
@@ -316,7 +323,10 @@ fn request(here: &RepoContext, asked: &Explain) -> Result<Request, CliError> {
         parts["tier"] = worker.tier.as_str().into();
     }
     serde_json::from_value(parts).map_err(|e| {
-        CliError::of("such a request cannot be made").because(e).next("provost policy explain --help")
+        CliError::of("such a request cannot be made")
+            .because(e)
+            .next("provost policy explain --help")
+            .with_code(USAGE)
     })
 }
 
