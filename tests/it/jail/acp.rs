@@ -177,6 +177,15 @@ fn a_mode_that_it_leaves_is_set_again_and_one_that_it_leaves_for_good_ends_the_r
 }
 
 #[test]
+fn a_mode_of_an_agent_whose_mode_was_not_set_is_in_its_transcript_once() {
+    let (world, _daemon) = started("modeless", "", &[]);
+    let goal = "mode bypass\nmode bypass\nsay x";
+    let output = world.command(&["delegate", goal, "--worker", "coder", "--wait"]).output().unwrap();
+    let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    assert_eq!(text.matches("it has set its mode to 'bypass' by itself").count(), 1, "{text}");
+}
+
+#[test]
 fn modes_and_models_that_are_options_are_set_by_their_category() {
     let (world, _daemon) = started("options", "default_model = \"large\"\nacp_mode = \"bypass\"", &[]);
     let said = done(&world, "say x");

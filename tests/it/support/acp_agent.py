@@ -218,6 +218,8 @@ def handle(message):
             file.write(params["cwd"])
         say("too early ")
         made = {"sessionId": SESSION, "modes": {"currentModeId": "auto", "availableModes": MODES}}
+        if HOW == "modeless":
+            made["modes"] = {"currentModeId": "auto", "availableModes": [{"id": "auto", "name": "Auto"}, {"id": "bypass", "name": "Bypass"}]}
         if HOW == "options":
             rows = [{"value": mode["id"], "name": mode["name"]} for mode in MODES]
             made = {"sessionId": SESSION, "configOptions": [
