@@ -157,6 +157,9 @@ macro_rules! for_each_endpoint {
             POST "/end-session" end_session EndSession() -> SessionEnded,
                 tools ("the door for hosts over HTTP asks it when a session ends"),
                 commands ("only the daemon's own doors name a session"), outlives_proof;
+            /// Takes from an agent all that it holds, waits for and has announced.
+            POST "/release-agent" release_agent ReleaseAgent(ReleaseAgent) -> AgentReleased,
+                tools ("a person takes from agents"), commands ["agent release"];
             /// Declares an intent.
             POST "/declare" declare Declare(Declare) -> Declared,
                 tools ["intent_declare", "work_begin"], commands ["intent declare"];

@@ -13,6 +13,7 @@ mod failures;
 mod file;
 mod find;
 mod presets;
+mod release;
 mod trial;
 
 use std::path::PathBuf;
@@ -49,6 +50,11 @@ pub(super) enum Agent {
                       the program's requests; it never enters the jail. Next: provost agent try NAME"
     )]
     Add(Box<Add>),
+    /// Release all that an agent holds: its locks, places in queues, claimed files and intents
+    #[command(
+        after_help = "Examples:\n  provost agent release feat-a\n  provost agent release feat-a --json\n\nOnly the user may. The agent can take it again."
+    )]
+    Release(release::Release),
     /// Remove the entry of an agent; its secret stays in the vault
     #[command(after_help = "Example:\n  provost agent remove claude")]
     Remove(Remove),
@@ -134,6 +140,7 @@ pub(super) fn agent(here: &RepoContext, asked: Agent, rehearse: &Rehearsal) -> R
         Agent::Add(it) => add(here, &it, rehearse),
         Agent::Remove(it) => remove(here, &it.name),
         Agent::Try(it) => trial::run(here, &it),
+        Agent::Release(it) => release::run(here, &it),
     }
 }
 

@@ -21,7 +21,9 @@ pub(super) enum Claim {
     )]
     Acquire(Acquire),
     /// Release a claimed file
-    #[command(after_help = "Example:\n  provost claim release src/auth.ts --as claude-code-1")]
+    #[command(
+        after_help = "Examples:\n  provost claim release src/auth.ts --as claude-code-1\n  provost claim release src/auth.ts --force"
+    )]
     Release(Release),
     /// List the files that agents of the crew have claimed
     #[command(after_help = "Examples:\n  provost claim list\n  provost claim list --json")]
@@ -47,6 +49,9 @@ pub(super) struct Release {
     /// The file
     #[arg(value_hint = ValueHint::FilePath)]
     file: PathBuf,
+    /// Free another agent's file, as the user
+    #[arg(long)]
+    force: bool,
     #[command(flatten)]
     identity: IdentityArgs,
 }
@@ -102,7 +107,7 @@ fn list(here: &RepoContext) -> Result<u8, CliError> {
 }
 
 fn release(here: &RepoContext, asked: Release) -> Result<u8, CliError> {
-    let request = wire::ReleaseClaim { path: here.path(&asked.file)? };
+    let request = wire::ReleaseClaim { path: here.path(&asked.file)?, force: asked.force, fence: None };
     let done = wait_for(async { Ok(asked.identity.daemon(here).await?.release_claim(&request).await?) })?;
     if here.json {
         return out::json(&done).map(|()| DONE);

@@ -35,7 +35,7 @@ pub(super) enum Intent {
     Conflicts,
     /// Update the status of an intent
     #[command(
-        after_help = "Examples:\n  provost intent update 3f0c2a active\n  provost intent update 3f0c2a resolved"
+        after_help = "Examples:\n  provost intent update 3f0c2a active\n  provost intent update 3f0c2a resolved\n  provost intent update 3f0c2a abandoned --force"
     )]
     Update(Update),
 }
@@ -106,6 +106,9 @@ impl Status {
 pub(super) struct Update {
     /// The intent's id, or enough of its beginning
     id: String,
+    /// End another agent's intent, as the user: with `abandoned`
+    #[arg(long)]
+    force: bool,
     /// The new status
     #[arg(value_enum)]
     to: To,
@@ -217,7 +220,7 @@ fn update(here: &RepoContext, asked: Update) -> Result<u8, CliError> {
     let intent = wait_for(async {
         let client = asked.identity.daemon(here).await?;
         let id = meant(&client, &asked.id).await?;
-        Ok(client.update_intent(&wire::UpdateIntent { id, to: to.into() }).await?)
+        Ok(client.update_intent(&wire::UpdateIntent { id, to: to.into(), force: asked.force }).await?)
     })?;
     if here.json {
         return out::json(&intent).map(|()| DONE);

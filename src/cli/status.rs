@@ -97,21 +97,14 @@ pub(super) async fn needs_of(client: &Client) -> Result<(String, Needs), ClientE
         failed,
         tainted: some(&|task| is_newly_tainted(task), FAILURES_SHOWN),
         to_take_in: some(&|task| has_changes_to_take_in(task), CHANGES_SHOWN),
-        set_aside: set_aside_of(&merges.entries),
+        set_aside: provost_view::set_aside(&merges.entries, chrono::Utc::now().timestamp_millis())
+            .into_iter()
+            .cloned()
+            .collect(),
         broken_workers: about.workers.into_iter().filter(|worker| worker.broken.is_some()).collect(),
         notes: about.broken.into_iter().chain(about.notes).collect(),
     };
     Ok((about.version, needs))
-}
-
-fn set_aside_of(entries: &[wire::Merge]) -> Vec<wire::Merge> {
-    let is_newest = |it: &wire::Merge| {
-        !entries
-            .iter()
-            .any(|other| other.number > it.number && other.branch == it.branch && other.into == it.into)
-    };
-    let aside = entries.iter().filter(|it| it.state == "set_aside" && is_of_today(&it.at) && is_newest(it));
-    aside.cloned().collect()
 }
 
 async fn newest_finished(client: &Client) -> Result<Vec<wire::Task>, ClientError> {

@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::Value;
 
+use super::args::duration;
 use super::cli_error::{DONE, USAGE};
 use super::follow::Follow;
 use super::identity::IdentityArgs;
@@ -10,7 +11,7 @@ use super::repo_context::wait_for;
 use super::{CliError, RepoContext, applies, changes, delegate, out, say};
 use provost_api::wire;
 use provost_base::limits::STATUS_FINISHED_MAX;
-use provost_base::{AgentId, EXACTLY, TaskId, shell_word, visible_name};
+use provost_base::{AgentId, EXACTLY, TaskId, Ttl, shell_word, visible_name};
 use provost_client::{Client, ClientError};
 
 /// The beginning of an id must be this long to stand for it; less is more likely a slip.
@@ -84,6 +85,9 @@ pub(super) struct List {
     /// List only tasks that have all of these words in their ids, goals or names
     #[arg(long, value_name = "WORDS", conflicts_with = "filter")]
     text: Option<String>,
+    /// List only tasks that have changed within this time
+    #[arg(long, value_name = "2h", value_parser = duration, conflicts_with = "filter")]
+    within: Option<Ttl>,
     /// Go on where the list before ended: what it has printed last
     #[arg(long, value_name = "PLACE", conflicts_with = "filter")]
     after: Option<String>,
@@ -130,6 +134,7 @@ impl List {
             worker: self.worker.clone(),
             by: self.by.clone(),
             text: self.text.clone(),
+            within_ms: self.within.map(|it| it.as_duration().as_millis().try_into().unwrap_or(u64::MAX)),
             after: self.after.clone(),
             limit: None,
         };

@@ -4,7 +4,7 @@ use provost_api::wire;
 use provost_base::Timestamp;
 use provost_base::limits::{SEARCH_ROWS_MAX, WEB_EVENTS_PAGE, WEB_EXPORT_EVENTS_MAX};
 use provost_view::{self as view, Filter, Shown, encoded};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Client, ClientError};
 
@@ -91,7 +91,18 @@ impl Client {
         Ok((shown, not_yet))
     }
 
-    /// The newest events of a choice as lines of JSON, oldest first, as many as one file has at most.
+    /// One event, whole; `None` where the journal has none of this number.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn view_of_event(&self, seq: u64) -> Result<Option<Shown>, ClientError> {
+        let asked = wire::EventsQuery { after: seq.checked_sub(1), limit: Some(1), wait_ms: None };
+        let page = if seq == 0 { Vec::new() } else { self.events(&asked).await?.events };
+        Ok(page.into_iter().find(|it| seq_of(it) == seq).map(|it| view::event(&it)))
+    }
+
+    /// The newest events of a choice as lines of JSON, oldest first: `limit` of them, and no more than one file has. Where there are
+    /// older ones, the first line is no event and says before which number they are.
     ///
     /// # Errors
     /// [`ClientError`].
@@ -99,19 +110,29 @@ impl Client {
         &self,
         choice: &EventChoice,
         head: u64,
+        limit: Option<u64>,
     ) -> Result<String, ClientError> {
-        let (mut all, mut choice) = (Vec::new(), choice.clone());
-        while all.len() < WEB_EXPORT_EVENTS_MAX {
-            let most = WEB_EXPORT_EVENTS_MAX.saturating_sub(all.len()).min(usize::from(WEB_EVENTS_PAGE));
+        let limit = limit.and_then(|it| usize::try_from(it).ok()).unwrap_or(WEB_EXPORT_EVENTS_MAX);
+        let limit = limit.clamp(1, WEB_EXPORT_EVENTS_MAX);
+        let (mut all, mut choice, mut more) = (Vec::new(), choice.clone(), None);
+        while all.len() < limit {
+            let most = limit.saturating_sub(all.len()).min(usize::from(WEB_EVENTS_PAGE));
             let (found, next, _) = self.chosen(&choice, head, most).await?;
             all.extend(found);
+            more = next;
             match next {
                 Some(before) => choice.before = Some(before),
                 None => break,
             }
         }
         all.sort_by_key(seq_of);
-        Ok(all.iter().map(|it| format!("{it}\n")).collect())
+        let older = more.map(|before| {
+            let says = format!(
+                "older events of this choice are not in this file: ask for those before {before}, or `provost journal export` for all"
+            );
+            json!({ "more": { "before": before }, "says": says })
+        });
+        Ok(older.iter().chain(&all).map(|it| format!("{it}\n")).collect())
     }
 
     /// The number of the first event at this time or later; the end of the journal where there is none.

@@ -10,7 +10,7 @@ use provost_base::limits::{
     WEB_ROWS_MAX,
 };
 use provost_base::{Timestamp, visible};
-use provost_view::{self as view, Filter, NeedSources, Shown};
+use provost_view::{self as view, AgentSources, Filter, NeedSources, Shown};
 
 /// What an event says of an approval: when, who, and what.
 pub type Became = (String, String, String);
@@ -26,17 +26,33 @@ impl Client {
     /// [`ClientError`].
     pub async fn view_of_needs(&self, about: wire::About, now: Timestamp) -> Result<Shown, ClientError> {
         let (everyones, finished) = (wire::Whose::default(), of_tasks("finished", WEB_FINISHED_PAGE));
-        let (approvals, questions, roster, overlaps, locks, finished) = tokio::try_join!(
+        let merges = wire::MergesQuery::default();
+        let (approvals, questions, roster, overlaps, locks, finished, merges, agents) = tokio::try_join!(
             self.approvals(),
             self.questions(),
             self.roster(),
             self.overlaps(),
             self.locks(&everyones),
             self.tasks(&finished),
+            self.merges(&merges),
+            self.agents(),
         )?;
         let notes = about.broken.into_iter().chain(about.notes).collect();
         let (waiting, finished, workers) = (locks.waiting, finished.finished, about.workers);
-        let from = NeedSources { approvals, questions, roster, overlaps, waiting, finished, workers, notes };
+        let (merges, locks) = (merges.entries, locks.locks);
+        let from = NeedSources {
+            approvals,
+            questions,
+            roster,
+            overlaps,
+            waiting,
+            finished,
+            merges,
+            agents,
+            locks,
+            workers,
+            notes,
+        };
         Ok(view::needs(from, now.0))
     }
 
@@ -85,11 +101,26 @@ impl Client {
     /// [`ClientError`].
     pub async fn view_of_agents(&self, filter: &Filter) -> Result<Shown, ClientError> {
         let (everyones, active) = (wire::Whose::default(), of_tasks("active", WEB_ROWS_MAX));
-        let (mut known, locks, live) =
-            tokio::try_join!(self.agents(), self.locks(&everyones), self.tasks(&active))?;
+        let all = wire::ClaimsQuery::default();
+        let (mut known, locks, live, claims, intents, waits) = tokio::try_join!(
+            self.agents(),
+            self.locks(&everyones),
+            self.tasks(&active),
+            self.claims(&all),
+            self.intents(&everyones),
+            self.waits(),
+        )?;
         // The page itself is no agent.
         known.retain(|it| it.id != role::PAGE);
-        Ok(view::agents(&known, &locks, &live.active, filter, WEB_ROWS_MAX))
+        let from = AgentSources {
+            known,
+            locks: Some(locks),
+            claims,
+            intents,
+            waits: waits.waits,
+            live: live.active,
+        };
+        Ok(view::agents(&from, filter, WEB_ROWS_MAX))
     }
 
     /// Locks, who waits for them, and claimed files.
@@ -99,7 +130,33 @@ impl Client {
     pub async fn view_of_locks(&self, filter: &Filter, now: Timestamp) -> Result<Shown, ClientError> {
         let (everyones, all) = (wire::Whose::default(), wire::ClaimsQuery::default());
         let (locks, claims) = tokio::try_join!(self.locks(&everyones), self.claims(&all))?;
-        Ok(view::locks(&locks, &claims, filter, WEB_ROWS_MAX, &now.rfc3339()))
+        let mut shown = view::locks(&locks, &claims, filter, WEB_ROWS_MAX, &now.rfc3339());
+        if let Some(place) = filter.way() {
+            shown.blocks.splice(0..0, self.in_the_way(place).await?);
+        }
+        Ok(shown)
+    }
+
+    /// Who would be in the way of a change of a file, or of a symbol in it, and who calls it.
+    async fn in_the_way(&self, place: &str) -> Result<Vec<view::Block>, ClientError> {
+        let (file, symbol) = place.split_once(':').unwrap_or((place, ""));
+        let symbols = if symbol.is_empty() { Vec::new() } else { vec![symbol.to_owned()] };
+        let asked = wire::CheckConflicts { files: vec![file.to_owned()], symbols, worktree: None };
+        let found = match self.check_conflicts(&asked).await {
+            Ok(found) => found,
+            // While one types, a place is none yet.
+            Err(ClientError::Refused { status: 400..=422, fault }) => return Ok(vec![view::no_way(&fault.message)]),
+            Err(err) => return Err(err),
+        };
+        let callers = match symbol.is_empty() {
+            true => None,
+            false => match self.callers(&wire::GraphQuery { symbol: place.to_owned() }).await {
+                Ok(found) => Some(Ok(found)),
+                Err(ClientError::Refused { fault, .. }) => Some(Err(fault.message)),
+                Err(err) => return Err(err),
+            },
+        };
+        Ok(view::in_the_way(place, &found, callers.as_ref().map(Result::as_ref)))
     }
 
     /// Who waits for what, behind whom.

@@ -404,7 +404,7 @@ impl State {
         FileReleased { released: true }
     }
 
-    fn free_claim(&self, claim: &Claim, content: Content, why: Option<&str>, out: &mut Outbox) {
+    pub(super) fn free_claim(&self, claim: &Claim, content: Content, why: Option<&str>, out: &mut Outbox) {
         let Some(owner) = claim.held.owner().cloned() else { return };
         let why = why.map(Into::into);
         let last = Some(owner.clone());

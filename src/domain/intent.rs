@@ -398,8 +398,19 @@ impl State {
             return Err(Refusal::IntentCannot { from: intent.status, to: verb.to });
         }
         self.agents.beat(now, who.agent(), out);
-        self.forget_settled(usize::from(!verb.to.is_live()), out);
-        Ok(IntentUpdated { intent: self.move_intent(now, intent, verb.to, out) })
+        Ok(IntentUpdated { intent: self.settle_intent(now, intent, verb.to, out) })
+    }
+
+    /// Moves an intent on, with room for it among the settled ones.
+    pub(super) fn settle_intent(
+        &self,
+        now: Timestamp,
+        intent: &Intent,
+        to: IntentStatus,
+        out: &mut Outbox,
+    ) -> Arc<Intent> {
+        self.forget_settled(usize::from(!to.is_live()), out);
+        self.move_intent(now, intent, to, out)
     }
 
     fn move_intent(

@@ -468,7 +468,7 @@ impl State {
         verb: &LeaveQueue,
         out: &mut Outbox,
     ) -> Result<QueueLeft, Refusal> {
-        if (self.owns_place(who.agent(), verb.ticket) || who.may(Scope::Operate))
+        if (self.owns_place(who.agent(), verb.ticket) || who.operates())
             && let Some(waiter) = self.locks.waiter(verb.ticket)
         {
             self.give_up(waiter, out);
@@ -493,6 +493,14 @@ impl State {
         waits.for_each(|waiter| self.give_up(waiter, out));
         let intents = if verb.intents { self.abandon_all(now, who.agent(), out) } else { 0 };
         HasLeft { locks: held.iter().filter(|it| !it.lapsed).count(), intents }
+    }
+
+    /// Frees all that an agent holds or waits for, whichever of its runs; how many live locks and places that were.
+    pub(super) fn free_places_of(&self, agent: &AgentId, why: &str, out: &mut Outbox) -> (usize, usize) {
+        let live =
+            self.locks.held_by(agent).inspect(|it| self.free(it, why, out)).filter(|it| !it.lapsed).count();
+        let waits = self.locks.waiters().filter(|it| it.agent == *agent);
+        (live, waits.map(|waiter| self.give_up(waiter, out)).count())
     }
 
     /// Locks whose holders are gone, as far as they still are the same grants.

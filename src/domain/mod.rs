@@ -24,6 +24,7 @@ mod effect;
 mod event;
 mod event_kinds;
 mod files;
+mod forced;
 mod grants;
 mod handoff;
 mod hook;

@@ -12,10 +12,10 @@ use sha2::{Digest as _, Sha256};
 
 use super::{Base, Provost};
 use provost_base::limits::{CLAIMED_BYTES_MAX, CLAIMED_READ_MS_MAX, VERSION_BYTES_MAX};
-use provost_base::{Digest, RepoPath};
+use provost_base::{AgentId, Digest, Fence, RepoPath};
 use provost_domain::command::{
-    ChangedFile, ClaimFile, CrewLeft, FileClaimed, FileLocked, FileReleased, LeaveCrew, LockFile, NoteTaken,
-    ReleaseFile, TakeNote,
+    AgentReleased, ChangedFile, ClaimFile, ClaimFreed, CrewLeft, FileClaimed, FileLocked, FileReleased,
+    FreeClaim, LeaveCrew, LockFile, NoteTaken, ReleaseAgent, ReleaseFile, TakeNote,
 };
 use provost_domain::view::{ClaimsOf, WholeCrew};
 use provost_domain::{Content, Event, Hold, Note, Principal, Refusal, Version};
@@ -121,6 +121,30 @@ impl Provost {
     pub async fn release_claim(&self, who: &Principal, file: RepoPath) -> Result<FileReleased, Refusal> {
         let content = self.content_now(&file).await;
         self.submit(who, ReleaseFile { file, content }).await
+    }
+
+    /// Frees a file, whichever agent has it; only if it still is this grant, where one is named.
+    ///
+    /// # Errors
+    /// A [`Refusal`]; then nothing has changed.
+    pub async fn free_claim(
+        &self,
+        who: &Principal,
+        file: RepoPath,
+        fence: Option<Fence>,
+    ) -> Result<ClaimFreed, Refusal> {
+        let content = self.content_now(&file).await;
+        self.submit(who, FreeClaim { file, content, fence }).await
+    }
+
+    /// Takes from an agent all that it holds, waits for and has announced.
+    ///
+    /// # Errors
+    /// A [`Refusal`]; then nothing has changed.
+    pub async fn release_agent(&self, who: &Principal, agent: AgentId) -> Result<AgentReleased, Refusal> {
+        let claims = self.view(ClaimsOf(agent.clone())).await?;
+        let contents = self.contents(claims.iter().map(|it| it.file.clone()).collect()).await;
+        self.submit(who, ReleaseAgent { agent, contents }).await
     }
 
     /// Locks a file for the lead, or gives it free.

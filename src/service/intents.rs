@@ -15,7 +15,8 @@ use provost_base::limits::{
 };
 use provost_base::{Fence, IntentId, RepoPath, Span, Ttl};
 use provost_domain::command::{
-    Conflict, DeclareIntent, Declared, FreshSpans, IntendedFile, IntentUpdated, RefreshIntents, UpdateIntent,
+    Conflict, DeclareIntent, Declared, EndIntent, FreshSpans, IntendedFile, IntentEnded, IntentUpdated,
+    RefreshIntents, UpdateIntent,
 };
 use provost_domain::view::{Collisions, IntentsOn, Named, SomeIntents};
 use provost_domain::{Intent, IntentStatus, Principal, Refusal};
@@ -117,6 +118,14 @@ impl Provost {
         to: IntentStatus,
     ) -> Result<IntentUpdated, Refusal> {
         self.submit(who, UpdateIntent { id, to }).await
+    }
+
+    /// Ends the intent of any agent.
+    ///
+    /// # Errors
+    /// [`Refusal::OutOfScope`], [`Refusal::IntentNotFound`], [`Refusal::IntentCannot`].
+    pub async fn end_intent(&self, who: &Principal, id: IntentId) -> Result<IntentEnded, Refusal> {
+        self.submit(who, EndIntent { id }).await
     }
 
     /// Intents, with symbols where they are now as far as that is found out in time.

@@ -29,6 +29,8 @@ pub struct TaskChoice {
     pub by: Option<String>,
     /// Only those that have each of these words in their ids, goals or names.
     pub words: Vec<String>,
+    /// Only those that have changed since then.
+    pub since: Option<Timestamp>,
 }
 
 /// The word of a task's state.
@@ -53,7 +55,13 @@ impl TaskChoice {
     pub fn new(state: Option<&'static str>, worker: Option<&str>, by: Option<&str>, text: &str) -> Self {
         let words = text.split_whitespace().map(str::to_lowercase).collect();
         let low = |it: Option<&str>| it.map(str::to_lowercase).filter(|it| !it.is_empty());
-        Self { state, worker: low(worker), by: low(by), words }
+        Self { state, worker: low(worker), by: low(by), words, since: None }
+    }
+
+    /// The same, without what has not changed since then.
+    #[must_use]
+    pub fn since(self, since: Option<Timestamp>) -> Self {
+        Self { since, ..self }
     }
 
     fn takes(&self, task: &Task) -> bool {
@@ -63,6 +71,7 @@ impl TaskChoice {
         self.state.is_none_or(|it| it == task_state(task))
             && has(task.order.worker.as_str(), &self.worker)
             && has(task.asked_by.as_str(), &self.by)
+            && self.since.is_none_or(|it| task.updated_at >= it)
             && self.has_words(task)
     }
 

@@ -6,7 +6,7 @@ use provost_api::wire;
 use provost_base::Timestamp;
 use provost_client::approvals::{facts, words};
 use provost_client::{Client, ClientError};
-use provost_view::{self as view, Block, Cell, Empty, Filter, Shown};
+use provost_view::{self as view, Block, Cell, Empty, Filter, Line, Shown, Tone};
 
 /// The name as which a person answers agents, as `provost answer` does.
 const SUPERVISOR: &str = "supervisor";
@@ -28,6 +28,8 @@ pub enum Asked {
     Approval(u64),
     /// A task, by its id.
     Task(String),
+    /// An event, by its number.
+    Event(u64),
     /// The changes of a task.
     Changes(String),
     /// What a task's worker writes, from a position on; waits for more where there is none.
@@ -80,6 +82,10 @@ pub(super) async fn ask(client: &Client, asked: &Asked, now: Timestamp) -> Resul
         }
         Asked::Approval(id) => approval(client, *id).await?,
         Asked::Task(id) => Got::Shown(Box::new(client.view_of_task(id).await?)),
+        Asked::Event(seq) => {
+            let empty = || Shown::new(format!("Event {seq}"), vec![gone(*seq)]);
+            Got::Shown(Box::new(client.view_of_event(*seq).await?.unwrap_or_else(empty)))
+        }
         Asked::Changes(task) => {
             let found =
                 client.preview_task(&wire::OfTask { task: task.clone(), ..wire::OfTask::default() }).await?;
@@ -104,6 +110,12 @@ async fn list(
         Screen::Events => client.view_of_events(filter, None, client.about().await?.journal_seq).await,
         Screen::Messages => client.view_of_messages(filter, None).await,
     }
+}
+
+/// What is said in the place of an event that is not there.
+fn gone(seq: u64) -> Block {
+    let text = format!("The journal has no event {seq} any more.");
+    Block::Notice(Line { text, tone: Tone::Quiet })
 }
 
 /// The rows that pass a filter, for lists whose view takes none.

@@ -22,6 +22,7 @@ const NAMES_MAX: usize = 22;
 pub(crate) enum About {
     Approval(u64),
     Task(String),
+    Event(u64),
     /// A row without a view of its own.
     Row,
 }
@@ -170,6 +171,7 @@ impl Detail {
             (Some(shown), _) => one_line(&shown.title),
             (None, About::Approval(id)) => format!("Approval {id}"),
             (None, About::Task(id)) => format!("Task {}", one_line(id)),
+            (None, About::Event(seq)) => format!("Event {seq}"),
             (None, About::Row) => String::new(),
         }
     }

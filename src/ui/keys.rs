@@ -16,6 +16,7 @@ pub(crate) enum Subject {
     Approval(u64),
     Question(u64),
     Task(String),
+    Event(u64),
     Other,
 }
 
@@ -26,11 +27,12 @@ pub(crate) fn subject_of(row: &Row) -> Subject {
         return Subject::Question(question);
     }
     let Some(to) = &row.to else { return Subject::Other };
-    match (to.strip_prefix("/a/").map(str::parse), to.strip_prefix("/t/")) {
-        (Some(Ok(id)), _) => Subject::Approval(id),
-        (_, Some(id)) => decoded(id).map_or(Subject::Other, Subject::Task),
-        _ => Subject::Other,
+    let numbered = |start: &str| to.strip_prefix(start)?.parse().ok();
+    if let Some(id) = to.strip_prefix("/t/") {
+        return decoded(id).map_or(Subject::Other, Subject::Task);
     }
+    let approval = numbered("/a/").map(Subject::Approval);
+    approval.or_else(|| numbered("/e/").map(Subject::Event)).unwrap_or(Subject::Other)
 }
 
 /// A part of a path as `view` writes it, read.
@@ -93,6 +95,7 @@ impl Model {
         let asked = match &detail.about {
             About::Approval(id) => Asked::Approval(*id),
             About::Task(id) => Asked::Task(id.clone()),
+            About::Event(seq) => Asked::Event(*seq),
             About::Row => return,
         };
         match soon {
@@ -286,6 +289,7 @@ impl Model {
         let about = match subject_of(&row) {
             Subject::Approval(id) => About::Approval(id),
             Subject::Task(id) => About::Task(id),
+            Subject::Event(seq) => About::Event(seq),
             Subject::Question(_) | Subject::Other => About::Row,
         };
         let of_row = (about == About::Row).then(|| self.shown_row(&row));
@@ -323,6 +327,7 @@ impl Model {
             let subject = match &detail.about {
                 About::Approval(id) => Subject::Approval(*id),
                 About::Task(id) => Subject::Task(id.clone()),
+                About::Event(seq) => Subject::Event(*seq),
                 About::Row => self.chosen().map_or(Subject::Other, |it| subject_of(&it.row)),
             };
             return Some((detail.repository, subject));

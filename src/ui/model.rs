@@ -381,6 +381,7 @@ impl Model {
         let Some(detail) = self.detail.as_mut().filter(|it| it.repository == repository) else { return };
         let is_meant = match (asked, &detail.about) {
             (Asked::Approval(id), About::Approval(open)) => id == open,
+            (Asked::Event(seq), About::Event(open)) => seq == open,
             (Asked::Task(id) | Asked::Changes(id) | Asked::Log { task: id, .. }, About::Task(open)) => {
                 id == open
             }

@@ -2,39 +2,52 @@
 
 use std::collections::BTreeMap;
 
-use provost_api::wire::{Agent, Lock, Locks, Task};
+use provost_api::wire::{Agent, HeldFile, Intent, Lock, Locks, Task, Wait};
 
 use super::block::Empty;
 use super::{Block, Cell, Command, Filter, Here, Row, Rows, Shown, Tone, Word};
+
+/// What the view is made of.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct AgentSources {
+    /// The agents.
+    pub known: Vec<Agent>,
+    /// Locks, and who waits for one; absent where nothing is held.
+    pub locks: Option<Locks>,
+    /// Claimed files.
+    pub claims: Vec<HeldFile>,
+    /// Intents that live.
+    pub intents: Vec<Intent>,
+    /// Who waits for what.
+    pub waits: Vec<Wait>,
+    /// Tasks that are not finished.
+    pub live: Vec<Task>,
+}
 
 /// What is known of what an agent does.
 #[derive(Default)]
 struct Doing<'a> {
     runs: Option<&'a Task>,
     asked: Option<&'a Task>,
-    waits: Option<&'a str>,
+    waits: Option<&'a Wait>,
+    queues: Option<&'a str>,
     holds: Vec<&'a Lock>,
+    claims: Vec<&'a HeldFile>,
+    intents: usize,
+}
+
+impl Doing<'_> {
+    fn holds_nothing(&self) -> bool {
+        self.holds.is_empty() && self.claims.is_empty()
+    }
 }
 
 /// The agents that pass a filter, `most` at the most. An agent's state is derived, and its reason stands beside it.
-pub fn agents(known: &[Agent], locks: &Locks, live: &[Task], filter: &Filter, most: usize) -> Shown {
-    let mut doing: BTreeMap<&str, Doing<'_>> = BTreeMap::new();
-    for task in live {
-        match task.state.as_str() {
-            "running" | "assigned" => doing.entry(&task.worker).or_default().runs = Some(task),
-            _ => {
-                doing.entry(&task.asked_by).or_default().asked.get_or_insert(task);
-            }
-        }
-    }
-    for waiter in &locks.waiting {
-        doing.entry(&waiter.agent).or_default().waits = Some(&waiter.symbol);
-    }
-    for lock in &locks.locks {
-        doing.entry(&lock.holder).or_default().holds.push(lock);
-    }
+pub fn agents(from: &AgentSources, filter: &Filter, most: usize) -> Shown {
+    let doing = doing(from);
     let nothing = Doing::default();
-    let mut rows: Vec<(u8, Row)> = known
+    let mut rows: Vec<(u8, Row)> = from
+        .known
         .iter()
         .filter(|it| filter.takes(&[&it.id, it.name.as_deref().unwrap_or_default(), &it.doors.join(" ")]))
         .map(|agent| row(agent, doing.get(agent.id.as_str()).unwrap_or(&nothing)))
@@ -54,18 +67,45 @@ pub fn agents(known: &[Agent], locks: &Locks, live: &[Task], filter: &Filter, mo
     Shown::new("Agents", vec![Block::List(rows)])
 }
 
+fn doing(from: &AgentSources) -> BTreeMap<&str, Doing<'_>> {
+    let mut doing: BTreeMap<&str, Doing<'_>> = BTreeMap::new();
+    for task in &from.live {
+        match task.state.as_str() {
+            "running" | "assigned" => doing.entry(&task.worker).or_default().runs = Some(task),
+            _ => {
+                doing.entry(&task.asked_by).or_default().asked.get_or_insert(task);
+            }
+        }
+    }
+    if let Some(locks) = &from.locks {
+        for waiter in &locks.waiting {
+            doing.entry(&waiter.agent).or_default().queues = Some(&waiter.symbol);
+        }
+        for lock in &locks.locks {
+            doing.entry(&lock.holder).or_default().holds.push(lock);
+        }
+    }
+    for wait in from.waits.iter().filter(|it| it.kind != "approval") {
+        // The longest wait comes first, and says what it stands still for; who has handed work out need not.
+        let it = doing.entry(&wait.agent).or_default();
+        if it.waits.is_none_or(|had| had.kind == "task" && wait.kind != "task") {
+            it.waits = Some(wait);
+        }
+    }
+    from.claims.iter().for_each(|it| doing.entry(&it.holder).or_default().claims.push(it));
+    from.intents.iter().for_each(|it| doing.entry(&it.agent).or_default().intents += 1);
+    doing
+}
+
 fn row(agent: &Agent, doing: &Doing<'_>) -> (u8, Row) {
     let (rank, state, because) = state(agent, doing);
-    let holds = match doing.holds.len() {
-        0 => Cell::None,
-        1 => Cell::code(&doing.holds[0].symbol),
-        n => Cell::text(&format!("{n} locks, {} and others", doing.holds[0].symbol)),
-    };
     let to = doing.runs.or(doing.asked).map(|it| super::task::path(&it.id));
-    let release = doing.holds.first().map(|lock| super::locks::release(&lock.symbol));
+    let one = doing.holds.first().map(|lock| super::locks::release(&lock.symbol, Some(lock.fence)));
+    let all = (!doing.holds_nothing() || doing.intents > 0).then(|| release_all(&agent.id));
     let name = provost_base::shell_word(&agent.id);
     let here = Here::verb("revoke-tokens", serde_json::json!({ "agent": agent.id }));
     let revoke = Command::new("Revoke its tokens", format!("provost token revoke --of {name}")).or_here(here);
+    let message = super::messages::write("Message", &[&agent.id]);
     let row = Row {
         key: agent.id.clone(),
         to,
@@ -73,21 +113,42 @@ fn row(agent: &Agent, doing: &Doing<'_>) -> (u8, Row) {
             Cell::State(state),
             Cell::code(&agent.id),
             because,
-            holds,
+            holds(doing),
             Cell::text(&agent.doors.join(", ")),
             Cell::time(agent.last_seen.as_deref()),
         ],
-        commands: release
-            .into_iter()
-            .chain([revoke, super::messages::write("Message", &[&agent.id])])
-            .collect(),
+        commands: one.into_iter().chain(all).chain([revoke, message]).collect(),
     };
     (rank, row)
 }
 
+/// Takes from an agent all that it holds, with a reason.
+pub(super) fn release_all(agent: &str) -> Command {
+    let line = format!("provost agent release {}", provost_base::shell_word(agent));
+    Command::new("Release all that it holds", line).or_here(Here::release_agent(agent))
+}
+
+fn holds(doing: &Doing<'_>) -> Cell {
+    let first = doing.holds.first().map(|it| &it.symbol).or(doing.claims.first().map(|it| &it.file));
+    let many = |count: usize, what: &str| {
+        (count > 0).then(|| format!("{count} {what}{}", if count == 1 { "" } else { "s" }))
+    };
+    let counted = [many(doing.holds.len(), "lock"), many(doing.claims.len(), "claimed file")];
+    let counted: Vec<String> = counted.into_iter().flatten().collect();
+    match (first, doing.holds.len() + doing.claims.len()) {
+        (Some(first), 1) => Cell::code(first),
+        (Some(first), _) => Cell::text(&format!("{}, {first} and others", counted.join(", "))),
+        (None, _) => Cell::None,
+    }
+}
+
 /// The state of an agent: what needs someone first.
 fn state(agent: &Agent, doing: &Doing<'_>) -> (u8, Word, Cell) {
-    if let Some(symbol) = doing.waits {
+    let waits = doing.waits.filter(|it| it.kind != "task");
+    if let Some((state, because)) = waits.and_then(standing_still) {
+        return (1, state, because);
+    }
+    if let Some(symbol) = doing.queues {
         return (1, Word::new("waits for a lock", Tone::Waiting), Cell::code(symbol));
     }
     if let Some(task) = doing.runs {
@@ -97,13 +158,32 @@ fn state(agent: &Agent, doing: &Doing<'_>) -> (u8, Word, Cell) {
         let approval = task.approval.map_or_else(|| "an approval".into(), |n| format!("approval {n}"));
         return (1, Word::new("waits for approval", Tone::Waiting), Cell::text(&approval));
     }
-    match (agent.alive, doing.holds.is_empty()) {
-        (true, _) => (3, Word::new("there", Tone::Good), Cell::text("a sign of life within half a minute")),
+    if let Some(wait) = doing.waits.filter(|it| it.kind == "task") {
+        let because = format!("task {} by {}", wait.wanted, wait.by.join(", "));
+        return (3, Word::new("waits for work", Tone::Waiting), Cell::code(&because));
+    }
+    match (agent.alive, doing.holds_nothing()) {
+        (true, _) => (4, Word::new("idle", Tone::Good), Cell::text("a sign of life within half a minute")),
         (false, false) => {
-            (0, Word::new("silent", Tone::Bad), Cell::text("holds locks, and gives no sign of life"))
+            (0, Word::new("silent", Tone::Bad), Cell::text("holds something, and gives no sign of life"))
         }
         (false, true) => {
-            (4, Word::new("gone", Tone::Quiet), Cell::text("no sign of life, and holds nothing"))
+            (5, Word::new("gone", Tone::Quiet), Cell::text("no sign of life, and holds nothing"))
         }
     }
+}
+
+/// What an agent stands still for, and behind whom.
+fn standing_still(wait: &Wait) -> Option<(Word, Cell)> {
+    let behind = || match wait.by.first() {
+        Some(by) => format!("{} behind {by}", wait.wanted),
+        None => wait.wanted.clone(),
+    };
+    let (word, because) = match wait.kind.as_str() {
+        "lock" | "resource" => (format!("waits for a {}", wait.kind), Cell::code(&behind())),
+        "answer" => ("waits for an answer".into(), Cell::text(&format!("question {}", wait.wanted))),
+        "handoff" | "contract" => (format!("waits for a {}", wait.kind), Cell::code(&behind())),
+        _ => return None,
+    };
+    Some((Word::new(word, Tone::Waiting), because))
 }

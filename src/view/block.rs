@@ -347,16 +347,39 @@ impl Here {
         Self::Verb { verb, arguments, asks_reason: false, asks_text: false }
     }
 
-    /// The release of a lock of another agent, with a reason.
-    pub fn release(symbol: &str) -> Self {
-        let arguments = serde_json::json!({ "symbol": symbol, "force": true });
-        Self::Verb { verb: "unlock", arguments, asks_reason: true, asks_text: false }
+    /// A verb that is signed with a reason.
+    fn with_reason(verb: &'static str, arguments: serde_json::Value) -> Self {
+        Self::Verb { verb, arguments, asks_reason: true, asks_text: false }
+    }
+
+    /// The release of a lock of another agent, with a reason; of this grant, where it is known.
+    pub fn release(symbol: &str, fence: Option<u64>) -> Self {
+        let mut arguments = serde_json::json!({ "symbol": symbol, "force": true });
+        if let Some(fence) = fence {
+            arguments["fence"] = fence.into();
+        }
+        Self::with_reason("unlock", arguments)
+    }
+
+    /// The release of a file that another agent has claimed, with a reason.
+    pub fn release_claim(file: &str, fence: u64) -> Self {
+        Self::with_reason("release-claim", serde_json::json!({ "path": file, "force": true, "fence": fence }))
+    }
+
+    /// The end of another agent's intent, with a reason.
+    pub fn end_intent(id: &str) -> Self {
+        let arguments = serde_json::json!({ "id": id, "to": "abandoned", "force": true });
+        Self::with_reason("update-intent", arguments)
+    }
+
+    /// Takes from an agent all that it holds, with a reason.
+    pub fn release_agent(agent: &str) -> Self {
+        Self::with_reason("release-agent", serde_json::json!({ "agent": agent }))
     }
 
     /// Has an agent wait no longer, with a reason.
     pub fn end_wait(ticket: u64) -> Self {
-        let arguments = serde_json::json!({ "ticket": ticket });
-        Self::Verb { verb: "end-wait", arguments, asks_reason: true, asks_text: false }
+        Self::with_reason("end-wait", serde_json::json!({ "ticket": ticket }))
     }
 
     /// A message to these agents.

@@ -1,9 +1,10 @@
 //! Events of the journal, newest first.
 
+use provost_base::{visible, visible_name};
 use serde_json::Value;
 
 use super::block::Empty;
-use super::{Block, Cell, Filter, Row, Rows, Shown};
+use super::{Block, Cell, Fact, Filter, Row, Rows, Shown};
 
 /// A page of events in the shape of the own API, in the order of the journal.
 pub fn events(found: &[Value], filter: &Filter) -> Shown {
@@ -14,13 +15,14 @@ pub fn events(found: &[Value], filter: &Filter) -> Shown {
         let more = particulars.map(Value::to_string).unwrap_or_default();
         filter.takes(&[&kind, text("actor"), &more]).then(|| Row {
             key: seq.to_string(),
-            to: to(particulars),
+            to: Some(path(seq)),
             cells: vec![
                 Cell::text(&seq.to_string()),
                 Cell::time(Some(text("at"))),
                 Cell::code(text("actor")),
                 Cell::code(&kind),
                 Cell::said(&more),
+                about(particulars),
             ],
             commands: Vec::new(),
         })
@@ -31,7 +33,7 @@ pub fn events(found: &[Value], filter: &Filter) -> Shown {
     };
     let rows = Rows {
         title: "Newest first".into(),
-        columns: vec!["No.", "When", "Who", "What", "Particulars"],
+        columns: vec!["No.", "When", "Who", "What", "Particulars", "About"],
         rows: passing.collect(),
         more: 0,
         empty,
@@ -39,6 +41,33 @@ pub fn events(found: &[Value], filter: &Filter) -> Shown {
     let mut shown = Shown::new("Events", vec![Block::List(rows)]);
     let first = found.first().and_then(|it| it.get("seq")).and_then(Value::as_u64);
     shown.next = first.filter(|it| *it > 1).map(|it| format!("/e?before={it}"));
+    shown
+}
+
+/// The path of the view of an event.
+fn path(seq: u64) -> String {
+    format!("/e/{seq}")
+}
+
+/// One event, whole, in the shape of the own API.
+pub fn event(event: &Value) -> Shown {
+    let text = |name: &str| event.get(name).and_then(Value::as_str).unwrap_or_default();
+    let seq = event.get("seq").and_then(Value::as_u64).unwrap_or_default();
+    let (kind, particulars) = kind_of(event);
+    let facts = vec![
+        Fact::text("number", &seq.to_string()),
+        Fact::new("when", Cell::time(Some(text("at")))),
+        Fact::new("who", Cell::code(text("actor"))),
+        Fact::new("what", Cell::code(&kind)),
+        Fact::new("about", about(particulars)),
+    ];
+    let whole = serde_json::to_string_pretty(event).unwrap_or_default();
+    let blocks = vec![
+        Block::Facts { title: "What the journal knows".into(), facts },
+        Block::Words { title: "As JSON".into(), text: visible(&whole), folded: false, by_person: false },
+    ];
+    let mut shown = Shown::new(format!("Event {seq}"), blocks);
+    shown.next = (seq > 1).then(|| path(seq - 1));
     shown
 }
 
@@ -64,6 +93,16 @@ pub(crate) fn kind_of(event: &Value) -> (String, Option<&Value>) {
         },
         _ => (String::new(), None),
     }
+}
+
+/// What an event is about, as a link to the view of that.
+fn about(particulars: Option<&Value>) -> Cell {
+    let Some(to) = to(particulars) else { return Cell::None };
+    let (what, name) = match (to.strip_prefix("/a/"), particulars.and_then(|it| it.get("task")?.as_str())) {
+        (Some(number), _) => ("approval", number),
+        (None, name) => ("task", name.unwrap_or_default()),
+    };
+    Cell::link(&format!("{what} {}", visible_name(name, 12)), to)
 }
 
 /// The view about what an event is about.

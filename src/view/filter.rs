@@ -1,4 +1,5 @@
-//! A filter of lists as it is typed: words that each row has to have, and `state:`, `worker:` and `by:` before a value.
+//! A filter of lists as it is typed: words that each row has to have, `state:`, `worker:`, `by:` and `since:` before a value among
+//! tasks, and `way:` before a file or a symbol among locks.
 
 use provost_api::wire::{Task, TaskPageQuery};
 
@@ -7,6 +8,10 @@ use provost_api::wire::{Task, TaskPageQuery};
 pub struct Filter {
     words: Vec<String>,
     fields: Vec<(Field, String)>,
+    /// A file or a symbol of which it is asked who would be in the way there.
+    way: Option<String>,
+    /// Only what has changed within this time, in milliseconds.
+    within_ms: Option<u64>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,11 +21,32 @@ enum Field {
     By,
 }
 
+/// A time as it is typed, as `90s`, `30m`, `2h` or `7d`, in milliseconds.
+fn milliseconds(text: &str) -> Option<u64> {
+    let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    let unit = match unit {
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(unit)
+}
+
 impl Filter {
     /// Reads a filter. Every text is one: a field of another name is a word like any other.
     pub fn parse(text: &str) -> Self {
         let mut filter = Self::default();
         for part in text.split_whitespace() {
+            if let Some(place) = part.strip_prefix("way:").filter(|it| !it.is_empty()) {
+                filter.way = Some(place.to_owned());
+                continue;
+            }
+            if let Some(within) = part.strip_prefix("since:").and_then(milliseconds) {
+                filter.within_ms = Some(within);
+                continue;
+            }
             let part = part.to_lowercase();
             let field = part.split_once(':').and_then(|(name, value)| {
                 let field = match name {
@@ -41,7 +67,12 @@ impl Filter {
 
     /// Whether it lets everything pass.
     pub fn is_empty(&self) -> bool {
-        self.words.is_empty() && self.fields.is_empty()
+        self.words.is_empty() && self.fields.is_empty() && self.way.is_none() && self.within_ms.is_none()
+    }
+
+    /// The file or symbol of which it is asked who would be in the way of a change there.
+    pub fn way(&self) -> Option<&str> {
+        self.way.as_deref()
     }
 
     /// The same as a query for a page of tasks. A state may be typed in part; one that there is not is none of any task.
@@ -57,6 +88,7 @@ impl Filter {
             worker: field(Field::Worker),
             by: field(Field::By),
             text: Some(self.words.join(" ")),
+            within_ms: self.within_ms,
             ..TaskPageQuery::default()
         }
     }

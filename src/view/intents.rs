@@ -4,7 +4,7 @@ use provost_api::wire::{Contract, Intent, Meeting, MeetingSide, Overlap};
 use provost_base::{shell_word, visible, visible_name};
 
 use super::block::Empty;
-use super::{Block, Cell, Command, Filter, Row, Rows, Shown, Tone, Word};
+use super::{Block, Cell, Command, Filter, Here, Row, Rows, Shown, Tone, Word};
 
 /// What passes a filter: meetings by severity, pairs that only the changed files show, contracts that wait, and intents; `most`
 /// of each at the most.
@@ -162,9 +162,13 @@ fn intent(it: &Intent) -> Row {
             Cell::time(Some(&it.declared_at)),
             Cell::Until { at: it.expires_at.clone() },
         ],
-        commands: vec![Command::new(
-            "End",
-            format!("provost intent update {} abandoned", shell_word(&it.id)),
-        )],
+        commands: vec![
+            Command::new(
+                "End by force",
+                format!("provost intent update {} abandoned --force", shell_word(&it.id)),
+            )
+            .or_here(Here::end_intent(&it.id)),
+            super::messages::write("Message", &[&it.agent]),
+        ],
     }
 }

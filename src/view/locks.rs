@@ -3,7 +3,7 @@
 use provost_api::wire::{HeldFile, Locks};
 
 use super::block::Empty;
-use super::{Block, Cell, Command, Filter, Here, Row, Rows, Shown, Tone, Word};
+use super::{Block, Cell, Command, Filter, Here, Line, Row, Rows, Shown, Tone, Word};
 
 /// What is held and passes a filter, `most` of each kind at the most. `now` is in the form of RFC 3339 in UTC, as the
 /// API's times are.
@@ -28,7 +28,10 @@ pub fn locks(found: &Locks, claims: &[HeldFile], filter: &Filter, most: usize, n
                     Cell::text(&it.fence.to_string()),
                     Cell::Until { at: it.until.clone() },
                 ],
-                commands: vec![release(&it.symbol)],
+                commands: vec![
+                    release(&it.symbol, Some(it.fence)),
+                    super::messages::write("Message", &[&it.holder]),
+                ],
             }
         })
         .collect();
@@ -54,7 +57,10 @@ pub fn locks(found: &Locks, claims: &[HeldFile], filter: &Filter, most: usize, n
                 Cell::code(&it.holder),
                 Cell::time(it.since.as_deref()),
             ],
-            commands: vec![super::messages::write("Message", &[&it.holder])],
+            commands: release_claim(it)
+                .into_iter()
+                .chain([super::messages::write("Message", &[&it.holder])])
+                .collect(),
         }
     });
     let (waiting, claimed): (Vec<Row>, Vec<Row>) = (waiting.collect(), claimed.collect());
@@ -69,6 +75,10 @@ pub fn locks(found: &Locks, claims: &[HeldFile], filter: &Filter, most: usize, n
     blocks.push(list("Waiting, longest first", &columns, waiting, most, empty("No agent waits.", None)));
     let claim = empty("No file is claimed.", Some("provost claim acquire src/auth.ts"));
     blocks.push(list("Claimed files", &["State", "File", "Holder", "Since"], claimed, most, claim));
+    if filter.is_empty() {
+        let text = "Type way: and a file or FILE:SYMBOL into the filter to see who would be in the way of a change there, and who calls it.";
+        blocks.push(Block::Notice(Line { text: text.into(), tone: Tone::Quiet }));
+    }
     Shown::new("Locks", blocks)
 }
 
@@ -78,12 +88,23 @@ fn list(title: &str, columns: &[&'static str], mut rows: Vec<Row>, most: usize, 
     Block::List(Rows { title, columns: columns.to_vec(), rows, more, empty })
 }
 
+/// Frees a file that another agent has. One in conflict waits for the decision about whose change counts.
+fn release_claim(it: &HeldFile) -> Option<Command> {
+    let word = provost_base::shell_word(&it.file);
+    let line = match it.file.starts_with('-') {
+        true => format!("provost claim release --force -- {word}"),
+        false => format!("provost claim release {word} --force"),
+    };
+    let here = Here::release_claim(&it.file, it.fence);
+    (it.how != "conflicted").then(|| Command::new("Release by force", line).or_here(here))
+}
+
 /// The command that releases another agent's lock. A symbol that begins with a dash is no option behind two of them.
-pub(super) fn release(symbol: &str) -> Command {
+pub(super) fn release(symbol: &str, fence: Option<u64>) -> Command {
     let word = provost_base::shell_word(symbol);
     let line = match symbol.starts_with('-') {
         true => format!("provost unlock --force -- {word}"),
         false => format!("provost unlock {word} --force"),
     };
-    Command::new("Release by force", line).or_here(Here::release(symbol))
+    Command::new("Release by force", line).or_here(Here::release(symbol, fence))
 }

@@ -1,11 +1,12 @@
 //! What needs a person: approvals, questions, changes to take in, and what went wrong.
 
-use provost_api::wire::{Approval, Overlap, Question, RosterRow, Task, Waiter, WorkerAt};
+use provost_api::wire::{Agent, Approval, Lock, Merge, Overlap, Question, RosterRow, Task, Waiter, WorkerAt};
 
 use super::block::Empty;
 use super::word::gravity;
 use super::{
-    Block, Cell, Command, Line, Row, Rows, Shown, Tone, Word, approval, of_risk, of_task, plain, task,
+    Block, Cell, Command, Line, Row, Rows, Shown, Tone, Word, approval, of_risk, of_task, plain, set_aside,
+    task,
 };
 
 /// How long ago a task may have failed, or an agent begun to wait, and still need someone, in milliseconds: a day.
@@ -29,6 +30,12 @@ pub struct NeedSources {
     pub waiting: Vec<Waiter>,
     /// Finished tasks, newest first.
     pub finished: Vec<Task>,
+    /// The queue of merges.
+    pub merges: Vec<Merge>,
+    /// Agents, for those that hold something and give no sign of life.
+    pub agents: Vec<Agent>,
+    /// Locks that agents have.
+    pub locks: Vec<Lock>,
     /// Workers of the configuration.
     pub workers: Vec<WorkerAt>,
     /// What was wrong or ignored in the configuration, or makes the daemon of no use.
@@ -76,6 +83,16 @@ pub fn needs(from: NeedSources, now_ms: i64) -> Shown {
         failed.take(FINISHED_SHOWN).map(ended_row).collect(),
     );
     optional("Changes to take in", &columns, take_in.take(FINISHED_SHOWN).map(ended_row).collect());
+    optional(
+        "Branches that a merge has set aside",
+        &["State", "Branch", "Why", "Told", "Queued"],
+        set_aside(&from.merges, now_ms).into_iter().map(super::set_aside::row).collect(),
+    );
+    optional(
+        "Agents that hold something and give no sign of life",
+        &["Agent", "Holds", "Who waits for it", "Seen"],
+        silent_rows(&from.agents, &from.locks, &from.waiting),
+    );
     optional(
         "Agents that wait for a lock",
         &["Agent", "Waits for", "Since"],
@@ -161,7 +178,7 @@ fn is_recent(it: &Task, now_ms: i64) -> bool {
     is_of_today(&it.updated_at, now_ms)
 }
 
-fn is_of_today(at: &str, now_ms: i64) -> bool {
+pub(super) fn is_of_today(at: &str, now_ms: i64) -> bool {
     // A time that cannot be read is no reason to hide what needs a person.
     chrono::DateTime::parse_from_rfc3339(at)
         .map_or(true, |at| at.timestamp_millis() >= now_ms.saturating_sub(RECENT_MS_MAX))
@@ -199,6 +216,43 @@ fn waiter_row(it: &Waiter) -> Row {
         cells: vec![Cell::code(&it.agent), Cell::code(&it.symbol), Cell::time(Some(&it.since))],
         commands: vec![super::waits::end(it.ticket), super::messages::write("Message", &[&it.agent])],
     }
+}
+
+/// Agents that are silent, and what they keep others from.
+fn silent_rows(agents: &[Agent], locks: &[Lock], waiting: &[Waiter]) -> Vec<Row> {
+    let row = |agent: &Agent| {
+        let held: Vec<&Lock> = locks.iter().filter(|it| it.holder == agent.id).collect();
+        let first = held.first()?;
+        let blocked = |it: &&Waiter| held.iter().any(|lock| is_around(&lock.symbol, &it.symbol));
+        let waits: Vec<&str> = waiting.iter().filter(blocked).map(|it| it.agent.as_str()).collect();
+        let holds = match held.len() {
+            1 => Cell::code(&first.symbol),
+            n => Cell::text(&format!("{n} locks, {} and others", first.symbol)),
+        };
+        Some(Row {
+            key: format!("silent:{}", agent.id),
+            to: None,
+            cells: vec![
+                Cell::code(&agent.id),
+                holds,
+                if waits.is_empty() { Cell::None } else { Cell::code(&waits.join(", ")) },
+                Cell::time(agent.last_seen.as_deref()),
+            ],
+            commands: vec![
+                super::agents::release_all(&agent.id),
+                super::messages::write("Message", &[&agent.id]),
+            ],
+        })
+    };
+    agents.iter().filter(|it| !it.alive).filter_map(row).collect()
+}
+
+/// Whether two symbols are the same, or one is in the other.
+fn is_around(one: &str, other: &str) -> bool {
+    let is_in = |inner: &str, outer: &str| {
+        inner.strip_prefix(outer).is_some_and(|it| it.is_empty() || it.starts_with([':', '.']))
+    };
+    is_in(one, other) || is_in(other, one)
 }
 
 fn overlap_row(it: &Overlap) -> Row {

@@ -181,7 +181,7 @@ fn commands(it: &Wait) -> Vec<Command> {
         "lock" | "resource" => {
             let both: Vec<&str> = std::iter::once(it.agent.as_str()).chain(held_by(it)).collect();
             let says = if both.len() > 1 { "Message both" } else { "Message" };
-            let mut all = vec![super::locks::release(&it.wanted)];
+            let mut all = vec![super::locks::release(&it.wanted, None)];
             all.extend(it.ticket.map(end));
             all.extend(task("Cancel the waiting task", "task cancel", "").into_iter().map(cancels));
             all.push(super::messages::write(says, &both));

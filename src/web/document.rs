@@ -76,7 +76,8 @@ impl Place<'_> {
 }
 
 /// Views about one thing, by the beginning of their paths: the name and the title.
-const ABOUT_ONE: [(&str, &str, &str); 2] = [("/a/", "approval", "Approval"), ("/t/", "task", "Task")];
+const ABOUT_ONE: [(&str, &str, &str); 3] =
+    [("/a/", "approval", "Approval"), ("/t/", "task", "Task"), ("/e/", "event", "Event")];
 
 /// What a path shows: the name of a view and its title, the view of the navigation that is at this path, and whether it filters.
 fn shown(path: &str) -> Option<(&'static str, &'static str, bool)> {
@@ -189,6 +190,9 @@ fn document(path: &str, (name, title, filters): (&str, &str, bool), place: Place
                 main #main tabindex="-1" {
                     (heading(title, filters))
                     p #outcome .notice .good role="status" hidden {}
+                    @if name == "tasks" {
+                        section #chosen aria-label="Chosen tasks" hidden {}
+                    }
                     p #news hidden { button #more-rows type="button" { "new" } }
                     div #blocks aria-busy="true" {
                         p.quiet { "Loading." }
@@ -240,7 +244,7 @@ pub(super) fn nothing_there() -> String {
                 header.top { p.mark { "Provost" } }
                 main {
                     h1 { "There is nothing at this address" }
-                    p { "An approval is at /a/ and its number, a task at /t/ and its id or the beginning of it." }
+                    p { "An approval is at /a/ and its number, a task at /t/ and its id or the beginning of it, an event at /e/ and its number." }
                     p { a href="/" { "To what needs you" } }
                 }
             }
@@ -259,6 +263,8 @@ fn heading(title: &str, filters: bool) -> Markup {
         div #fault role="alert" hidden {
             p {}
             button #retry type="button" { "Try again" }
+            " "
+            button #copy-fault type="button" { "Copy details" }
         }
         @if filters {
             form #filter role="search" {
@@ -290,7 +296,7 @@ fn keys(views: &[(&Listed, String)], place: Place<'_>) -> Markup {
                     div { dt { kbd { "g" } " " kbd { (view.key) } } dd { (view.title) } }
                 }
                 @if place != Place::One {
-                    div { dt { kbd { "r" } } dd { "Another repository" } }
+                    div { dt { kbd { "r" } } dd { "Another repository, where no row takes words" } }
                 }
                 div { dt { kbd { "j" } " " kbd { "k" } } dd { "Next and previous row" } }
                 div { dt { kbd { "Enter" } } dd { "Open the row" } }
@@ -298,6 +304,10 @@ fn keys(views: &[(&Listed, String)], place: Place<'_>) -> Markup {
                 div { dt { kbd { "s" } } dd { "Put the row off for an hour, in this browser" } }
                 div { dt { kbd { "." } } dd { "Commands of the row" } }
                 div { dt { kbd { "n" } } dd { "Show new rows" } }
+                div { dt { kbd { "r" } } dd { "Write to the agent of the row, or answer it" } }
+                div { dt { kbd { "u" } } dd { "Show what an undo would bring back" } }
+                div { dt { kbd { "x" } } dd { "Choose the task, to cancel several together" } }
+                div { dt { kbd { "p" } } dd { "Hold the list of events, or go on" } }
                 div { dt { kbd { "/" } } dd { "Filter, or search" } }
                 div { dt { kbd { "Ctrl" } " " kbd { "K" } } dd { "Go to a view, or search everything" } }
                 div { dt { kbd { "Esc" } } dd { "Close, or go back" } }

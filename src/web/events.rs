@@ -36,7 +36,7 @@ pub(super) async fn shown(
 pub(super) async fn lines(client: &Client, query: &Query) -> Result<String, WebError> {
     let head = client.about().await?.journal_seq;
     let choice = choice(client, query, head).await?;
-    Ok(client.chosen_events_as_lines(&choice, head).await?)
+    Ok(client.chosen_events_as_lines(&choice, head, query.number("limit")?).await?)
 }
 
 async fn choice(client: &Client, query: &Query, head: u64) -> Result<EventChoice, WebError> {

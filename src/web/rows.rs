@@ -95,6 +95,7 @@ pub(super) async fn answer(
         "intents" => client.view_of_intents(&filter).await?,
         "messages" => client.view_of_messages(&filter, query.number("before")?).await?,
         "search" => behind(search(client, query).await?),
+        "event" => one_event(client, query.needed("id")?).await?,
         "events" => behind(events::shown(client, query, &filter, about.journal_seq).await?),
         "audit" => behind(audit(client, query, &about).await?),
         "health" => health(client, &about).await?,
@@ -259,6 +260,19 @@ async fn search(client: &Client, query: &Query) -> Result<(Shown, u64), WebError
         Err(ClientError::Refused { status: 400, fault }) => Ok((view::no_search(&fault.message), 0)),
         Err(err) => Err(err.into()),
     }
+}
+
+async fn one_event(client: &Client, named: &str) -> Result<Shown, WebError> {
+    let name = provost_base::visible_name(named, 60);
+    let seq = named.parse::<u64>().map_err(|_| {
+        let message =
+            format!("`id` is no number: there is no event {name}; an event goes by its number, as in /e/7");
+        WebError::new(StatusCode::BAD_REQUEST, "bad_query", message)
+    })?;
+    client.view_of_event(seq).await?.ok_or_else(|| {
+        let message = format!("the journal has no event {name} any more, or has none yet");
+        WebError::new(StatusCode::NOT_FOUND, "event_not_found", message)
+    })
 }
 
 async fn health(client: &Client, about: &wire::About) -> Result<Shown, WebError> {

@@ -264,6 +264,48 @@ pub struct UpdateIntent {
     pub id: String,
     /// `active`, `resolved`, `abandoned`.
     pub to: String,
+    /// Whether to end another agent's intent, which only the user may do; `to` is `abandoned` then.
+    #[serde(default)]
+    pub force: bool,
+}
+
+/// `POST /release-agent`: takes from an agent all that it holds, waits for and has announced, which only the user may do.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ReleaseAgent {
+    /// The agent.
+    pub agent: String,
+}
+
+/// Answer to [`ReleaseAgent`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct AgentReleased {
+    /// Locks that were released.
+    pub locks: usize,
+    /// Places in queues that were given up.
+    pub waits: usize,
+    /// Claimed files that were freed.
+    pub claims: usize,
+    /// Intents that were abandoned.
+    pub intents: usize,
+}
+
+impl AgentReleased {
+    /// What it was, as the end of a sentence.
+    pub fn in_words(&self) -> String {
+        let many = |count: usize, what: &str| {
+            (count > 0).then(|| format!("{count} {what}{}", if count == 1 { "" } else { "s" }))
+        };
+        let all = [
+            many(self.locks, "lock"),
+            many(self.waits, "place in a queue")
+                .map(|it| it.replace("place in a queues", "places in queues")),
+            many(self.claims, "claimed file"),
+            many(self.intents, "intent"),
+        ];
+        let all: Vec<String> = all.into_iter().flatten().collect();
+        if all.is_empty() { "nothing".into() } else { all.join(", ") }
+    }
 }
 
 /// `POST /propose-contract`, answered with the contract.

@@ -55,6 +55,10 @@ pub struct Claimed {
 pub struct ReleaseClaim {
     /// The path of the file, from the root of the repository.
     pub path: String,
+    /// Whether to free another agent's file, which only the user may do.
+    pub force: bool,
+    /// With `force`: only if it still is this grant.
+    pub fence: Option<u64>,
 }
 
 /// Answer to [`ReleaseClaim`].

@@ -33,6 +33,19 @@ pub struct EndWait {
     pub ticket: u64,
 }
 
+/// `cancel-tasks`: the person ends these tasks.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CancelTasks {
+    /// The tasks, each once; at most [`CANCELLED_AT_ONCE_MAX`].
+    pub tasks: Vec<String>,
+    /// Why, for their records.
+    pub reason: String,
+}
+
+/// As many tasks one signature ends: what fits on a screen, so that it was looked at.
+pub const CANCELLED_AT_ONCE_MAX: usize = 50;
+
 /// Beside the arguments of `delegate`, as `rules`: what the person was shown of the rules' answer.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]

@@ -16,6 +16,8 @@ pub struct TaskPageQuery {
     pub by: Option<String>,
     /// Words that are all in the id, the goal or one of the names.
     pub text: Option<String>,
+    /// Only tasks that have changed within this time, in milliseconds.
+    pub within_ms: Option<u64>,
     /// Where the page before ended: its `next`.
     pub after: Option<String>,
     /// How many tasks at most.

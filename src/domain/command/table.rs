@@ -226,6 +226,12 @@ verbs! {
     ClaimFile => FileClaimed, needs Coordinate, Commit, by state.claim_file(call.now, call.who, it, out);
     /// Release a claimed file.
     ReleaseFile => FileReleased, needs Coordinate, Commit, by Ok(state.release_file(call.now, call.who, it, out));
+    /// End another agent's intent.
+    EndIntent => IntentEnded, needs Operate, Commit, by state.end_intent(call.now, call.who, it, out);
+    /// Free a file, whichever agent has it.
+    FreeClaim => ClaimFreed, needs Operate, Commit, by state.free_claim_by_force(call.who, it, out);
+    /// Take from an agent all that it holds.
+    ReleaseAgent => AgentReleased, needs Operate, Commit, by state.release_agent(call.now, call.who, it, out);
     /// Lock a file, or give it free.
     LockFile => FileLocked, needs Coordinate, Commit, by state.lock_file(call.now, call.who, it, out);
     /// Want something done by one of the crew.

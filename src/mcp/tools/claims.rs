@@ -106,7 +106,10 @@ struct Release {
 }
 
 async fn release(call: Call, asked: Release) -> Result<Said<wire::Released>, ToolError> {
-    let done = call.client().release_claim(&wire::ReleaseClaim { path: asked.path }).await?;
+    let done = call
+        .client()
+        .release_claim(&wire::ReleaseClaim { path: asked.path, ..wire::ReleaseClaim::default() })
+        .await?;
     let text = if done.released { "It is free." } else { "It was not yours; nothing has changed." };
     Ok(Said { text: text.into(), answer: done })
 }

@@ -208,7 +208,7 @@ struct Update {
 }
 
 async fn update(call: Call, asked: Update) -> Result<Said<Intent>, ToolError> {
-    let request = wire::UpdateIntent { id: asked.intent_id, to: asked.status };
+    let request = wire::UpdateIntent { id: asked.intent_id, to: asked.status, force: false };
     let now = intent(call.client().update_intent(&request).await?);
     Ok(Said { text: format!("Intent {} is {}.", now.intent_id, now.status), answer: now })
 }

@@ -195,7 +195,7 @@ async fn announced(client: Client, declare: wire::Declare) -> Result<wire::Decla
     let (to, from) = oneshot::channel();
     tokio::spawn(async move {
         if let Err(Ok(unheard)) = to.send(client.declare(&declare).await) {
-            let request = wire::UpdateIntent { id: unheard.intent.id, to: "abandoned".into() };
+            let request = wire::UpdateIntent { id: unheard.intent.id, to: "abandoned".into(), force: false };
             // One that cannot be ended ends with its time.
             let _ended = client.update_intent(&request).await;
         }
@@ -301,7 +301,7 @@ struct Ended {
 
 async fn end(call: Call, asked: End) -> Result<Said<Ended>, ToolError> {
     let to = if asked.outcome == Outcome::Done { "resolved" } else { "abandoned" };
-    let request = wire::UpdateIntent { id: asked.intent_id, to: to.into() };
+    let request = wire::UpdateIntent { id: asked.intent_id, to: to.into(), force: false };
     // Who may end it is decided here, before anything is given back.
     let ended = call.client().update_intent(&request).await?;
     let mine = call.client().locks(&wire::Whose { mine: true, ..wire::Whose::default() }).await?;

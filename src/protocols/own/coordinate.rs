@@ -13,6 +13,7 @@ use super::ties::Taken;
 use provost_api::{endpoints, wire};
 use provost_auth::peer::process_of_ours;
 use provost_base::{Fence, IntentId, SymbolPath, is_absolute};
+use provost_domain::IntentStatus;
 use provost_domain::command::{Apart, AppointLead};
 use provost_domain::view::{ClaimsOn, ContractsOn};
 use provost_service::{Base, CallGraphImportError, Edit, IntentOrder, LockOrder, WriteOrder};
@@ -204,6 +205,15 @@ impl Handles<endpoints::Intents> for Own {
 impl Handles<endpoints::UpdateIntent> for Own {
     async fn handle(&self, call: &Call, body: wire::UpdateIntent) -> Answered<wire::Intent> {
         let (id, to) = (words::intent_id(&body.id)?, words::intent_status(&body.to)?);
+        if body.force {
+            if to != IntentStatus::Abandoned {
+                return Err(OwnError::invalid(
+                    "to: another agent's intent can be abandoned, and nothing else",
+                ));
+            }
+            let ended = self.0.provost.end_intent(&call.who, id).await.map_err(map::fault)?;
+            return Ok(words::intent(&ended.intent, None));
+        }
         let moved = self.0.provost.update_intent(&call.who, id, to).await.map_err(map::fault)?;
         Ok(words::intent(&moved.intent, None))
     }

@@ -61,6 +61,9 @@ impl Handles<endpoints::ClaimFile> for Own {
 impl Handles<endpoints::ReleaseClaim> for Own {
     async fn handle(&self, call: &Call, body: wire::ReleaseClaim) -> Answered<wire::Released> {
         let file = file(self, &body.path).await?;
+        if body.force {
+            return self.free_claim(call, file, body.fence).await;
+        }
         let done = self.0.provost.release_claim(&call.who, file).await.map_err(map::fault)?;
         Ok(wire::Released { released: done.released })
     }

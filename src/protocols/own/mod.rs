@@ -10,6 +10,7 @@ mod coordinate;
 mod cost;
 mod counted;
 mod crew;
+mod forced;
 mod graph;
 mod handle;
 mod health;

@@ -87,7 +87,7 @@ impl Own {
 
 impl Handles<endpoints::EndWait> for Own {
     async fn handle(&self, call: &Call, body: wire::EndWait) -> Answered<wire::Done> {
-        if !call.who.may(Scope::Operate) {
+        if !call.who.operates() {
             return Err(map::fault(Refusal::OutOfScope { needs: Scope::Operate }));
         }
         let waiting = self.0.provost.lock_waiters().await.map_err(map::fault)?;

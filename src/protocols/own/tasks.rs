@@ -4,6 +4,7 @@ use super::Own;
 use super::handle::{Answered, Call, Handles, patience};
 use super::map::{self, OwnError};
 use provost_api::{endpoints, wire};
+use provost_base::Timestamp;
 use provost_base::limits::{SEARCH_LEN_MAX, TASK_PAGE_MAX};
 use provost_domain::command::AckTask;
 use provost_domain::view::WaitingOne;
@@ -146,7 +147,9 @@ impl Handles<endpoints::TaskPage> for Own {
         if text.len() > SEARCH_LEN_MAX {
             return Err(OwnError::invalid(format!("text has more than {SEARCH_LEN_MAX} bytes")));
         }
-        let choice = TaskChoice::new(state, query.worker.as_deref(), query.by.as_deref(), &text);
+        let now = self.0.provost.engine().now();
+        let since = query.within_ms.map(|ms| Timestamp(now.0.saturating_sub_unsigned(ms)));
+        let choice = TaskChoice::new(state, query.worker.as_deref(), query.by.as_deref(), &text).since(since);
         let limit = query.limit.unwrap_or(TASK_PAGE_MAX).clamp(1, TASK_PAGE_MAX);
         let page = self.0.provost.task_page(choice, after.transpose()?, limit).await.map_err(map::fault)?;
         let changed = page.tasks.iter().filter(|it| it.state.is_finished() && it.changes.is_some());

@@ -11,11 +11,11 @@ use super::Own;
 use super::handle::{Answered, Call, Handles};
 use super::map::{self, OwnError};
 use super::ties::Tied;
-use super::{outcome, push, speaking};
+use super::{forced, outcome, push, speaking};
 use provost_api::{endpoints, wire};
 use provost_auth::role;
-use provost_base::Json;
 use provost_base::limits::{SIGNED_NOTE_BYTES_MAX, SIGNED_VERB_BYTES_MAX};
+use provost_base::{Json, visible_name};
 use provost_domain::SignedWord;
 use provost_domain::command::SayWord;
 use provost_passkey::Asserted;
@@ -44,11 +44,16 @@ enum SignedVerb {
     Delegate(Box<wire::Delegate>, wire::RulesSaid),
     MessageAgents(wire::MessageAgents),
     AnswerQuestion(wire::AnswerQuestion),
+    CancelTasks(wire::CancelTasks),
+    ReleaseClaim(wire::ReleaseClaim),
+    UpdateIntent(wire::UpdateIntent),
+    ReleaseAgent(wire::ReleaseAgent),
 }
 
 /// The verbs that a passkey signs, for who asks for another one.
 const SIGNED: &str = "verb: a passkey signs cancel-task, say-to-task, unlock, revoke-tokens, switch-worker, end-web-session, \
-    subscribe-push, remove-push, apply-task, undo, discard-task, end-wait, delegate, message-agents and answer-question";
+    subscribe-push, remove-push, apply-task, undo, discard-task, end-wait, delegate, message-agents, answer-question, cancel-tasks, \
+    release-claim, update-intent and release-agent";
 
 fn read<T: DeserializeOwned>(arguments: &Value) -> Answered<T> {
     T::deserialize(arguments).map_err(|err| OwnError::invalid(format!("arguments: {err}")))
@@ -115,6 +120,27 @@ impl Said {
                 SignedVerb::MessageAgents(it)
             }
             "answer-question" => SignedVerb::AnswerQuestion(read(arguments)?),
+            "cancel-tasks" => {
+                let it: wire::CancelTasks = read(arguments)?;
+                forced::check(&it)?;
+                SignedVerb::CancelTasks(it)
+            }
+            "release-claim" => {
+                let it: wire::ReleaseClaim = read(arguments)?;
+                forced::is_forced(it.force)?;
+                has_reason(arguments, "the file is taken away")?;
+                SignedVerb::ReleaseClaim(it)
+            }
+            "update-intent" => {
+                let it: wire::UpdateIntent = read(arguments)?;
+                forced::is_forced(it.force)?;
+                has_reason(arguments, "the intent is ended")?;
+                SignedVerb::UpdateIntent(it)
+            }
+            "release-agent" => {
+                has_reason(arguments, "all of it is taken away")?;
+                SignedVerb::ReleaseAgent(read(arguments)?)
+            }
             _ => return Err(OwnError::invalid(SIGNED)),
         };
         Ok(Self { verb, arguments: text })
@@ -175,6 +201,18 @@ impl Own {
             }
             SignedVerb::MessageAgents(it) => done.said = Some(self.message_agents(&call.who, it).await?),
             SignedVerb::AnswerQuestion(it) => done.said = Some(self.answer_question(&call.who, it).await?),
+            SignedVerb::CancelTasks(it) => done.said = Some(self.cancel_tasks(&call, it).await),
+            SignedVerb::ReleaseClaim(it) => {
+                Handles::<endpoints::ReleaseClaim>::handle(self, &call, it).await.map(drop)?;
+            }
+            SignedVerb::UpdateIntent(it) => {
+                Handles::<endpoints::UpdateIntent>::handle(self, &call, it).await.map(drop)?;
+            }
+            SignedVerb::ReleaseAgent(it) => {
+                let agent = visible_name(&it.agent, 80);
+                let it = Handles::<endpoints::ReleaseAgent>::handle(self, &call, it).await?;
+                done.said = Some(format!("Taken from {agent}: {}.", it.in_words()));
+            }
             SignedVerb::CancelTask(it) => {
                 Handles::<endpoints::Cancel>::handle(self, &call, it).await.map(drop)?;
             }

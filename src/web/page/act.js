@@ -54,7 +54,7 @@ const ASKS = {
 };
 
 /** A verb of the own API, signed. @param {any} here @param {string} at */
-function verbNode(here, at) {
+export function verbNode(here, at) {
   const line = make('p', { class: 'quiet', role: 'status' });
   const name = `reason-${fields += 1}`;
   const asks = here.asks_text ? 'text' : here.asks_reason ? 'reason' : '';

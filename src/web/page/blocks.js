@@ -9,6 +9,7 @@ import { again, answerNode } from './answer.js';
 import { delegateNode, hereNode } from './act.js';
 import { enrolNode, vouchNode } from './enrol.js';
 import { boardNode } from './board.js';
+import { choiceNodes, keepShown } from './choose.js';
 import { differenceNode } from './diff.js';
 import { eventFilterNode } from './events.js';
 import { bringBack, comeBack, isPutOff, putOff, putOffNode } from './snooze.js';
@@ -113,7 +114,7 @@ function fill(made, row, columns) {
     return make('td', { 'data-label': columns[n] ?? '' }, inner);
   });
   const last = make('td', { 'data-label': 'Commands', class: 'actions' });
-  if (row.commands.length) last.append(actionsNode(row));
+  if (row.commands.length) last.append(...choiceNodes(row), actionsNode(row));
   made.replaceChildren(...cells, last);
 }
 
@@ -260,7 +261,7 @@ function whole(block) {
     case 'vouch': return vouchNode(block);
     case 'graph':
       return make('section', { class: 'block' }, title(), ...graphNode(block.title, block.drawing));
-    case 'board': return boardNode(block, cellNode, actionsNode);
+    case 'board': return boardNode(block, cellNode, (row) => [...choiceNodes(row), actionsNode(row)]);
     case 'commands':
       return make('section', { class: 'block' }, title(), commandsNode(block.commands));
     default:
@@ -294,6 +295,7 @@ export class Blocks {
    */
   draw(blocks) {
     this.shown = blocks;
+    if (document.body.dataset.view === 'tasks') keepShown(blocks);
     const used = new Set();
     const elements = blocks.map((block) => {
       // A heading may have a number in it, which changes.

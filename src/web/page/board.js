@@ -35,7 +35,7 @@ export function arranged(view, blocks) {
 /**
  * @param {any} block
  * @param {(cell: any) => Node} cellNode
- * @param {(row: any) => HTMLElement} actions
+ * @param {(row: any) => HTMLElement[]} actions
  */
 export function boardNode(block, cellNode, actions) {
   const card = (/** @type {any} */ row) => {
@@ -44,7 +44,7 @@ export function boardNode(block, cellNode, actions) {
       if (n === 0) return make('p', {}, row.to ? make('a', { href: row.to }, cellNode(cell)) : cellNode(cell));
       return make('p', {}, make('span', { class: 'quiet' }, `${block.heads[n]} `), cellNode(cell));
     });
-    made.append(...cells, ...(row.commands.length ? [actions(row)] : []));
+    made.append(...cells, ...(row.commands.length ? actions(row) : []));
     return made;
   };
   const columns = block.columns.map((/** @type {[string, any[]]} */ [state, rows]) => (

@@ -13,6 +13,48 @@ function local(at) {
   return new Date(date.getTime() - date.getTimezoneOffset() * 60000).toISOString().slice(0, 16).replace('T', ' ');
 }
 
+/** How long a file is kept for the browser that saves it, in milliseconds. */
+const KEPT = 60_000;
+
+/** Saves the chosen events, part by part: a file has an end, and the next one goes on before it. */
+function saveNode() {
+  const first = `${base}/rows/export${location.search}`;
+  const save = /** @type {HTMLAnchorElement} */ (
+    make('a', { href: first, download: 'events.jsonl', class: 'button', 'data-does': 'save-events' }, 'Save these as JSONL')
+  );
+  const name = (/** @type {string} */ text) => { save.textContent = text; };
+  let busy = false;
+  const part = async () => {
+    const answer = await fetch(save.href);
+    if (!answer.ok) throw new Error((await answer.json()).message);
+    const text = await answer.text();
+    const lines = text.split('\n').filter(Boolean).map((it) => JSON.parse(it));
+    const more = lines[0]?.more;
+    const events = more ? lines.slice(1) : lines;
+    if (events.length === 0) return say('There is no event to save.');
+    const [from, to] = [events[0].seq, events[events.length - 1].seq];
+    const file = URL.createObjectURL(new Blob([text], { type: 'application/x-ndjson' }));
+    make('a', { href: file, download: `events-${from}-to-${to}.jsonl` }).click();
+    setTimeout(() => URL.revokeObjectURL(file), KEPT);
+    say(`The browser saves ${events.length} events, number ${from} to ${to}.`);
+    if (!more) {
+      save.href = first;
+      return name(`Saved to number ${from}, the first; begin again`);
+    }
+    const query = new URLSearchParams(location.search);
+    query.set('before', String(more.before));
+    save.href = `${base}/rows/export?${query}`;
+    name(`Saved from number ${from} on; save those before`);
+  };
+  save.onclick = (event) => {
+    event.preventDefault();
+    if (busy) return;
+    busy = true;
+    part().catch((err) => name(`Not saved: ${err instanceof Error ? err.message : err}`)).finally(() => { busy = false; });
+  };
+  return save;
+}
+
 /** @param {any} block */
 export function eventFilterNode(block) {
   const here = new URLSearchParams(location.search);
@@ -70,8 +112,7 @@ export function eventFilterNode(block) {
   offer();
   const rows = NAMES.map((name) => make('p', { class: 'field' },
     make('label', { for: `event-${name}` }, texts[/** @type {keyof typeof texts} */ (name)]), fields[name]));
-  const save = make('a', { href: `${base}/rows/export${location.search}`, download: 'events.jsonl', class: 'button' }, 'Save these as JSONL');
-  save.onclick = () => say('The browser saves the newest 5,000 of these events.');
+  const save = saveNode();
   const all = make('a', { href: location.pathname, class: 'button' }, 'Show all');
   form.append(...rows, kinds, make('p', { class: 'answers' }, make('button', { type: 'submit' }, 'Show'), save, all), line);
   const open = NAMES.some((name) => here.has(name));

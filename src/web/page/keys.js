@@ -11,7 +11,7 @@ const SEQUENCE = 1500;
 /** A row of a list, or a card of a board. */
 const ROW = 'tr[data-key], article[data-key]';
 
-/** @param {{ news: () => void, search: () => void, switchTo?: () => void }} to */
+/** @param {{ news: () => void, search: () => void, hold?: () => void, switchTo?: () => void }} to */
 export function listen(to) {
   const dialog = /** @type {HTMLDialogElement} */ (byId('keys'));
   const off = /** @type {HTMLInputElement} */ (byId('keys-off'));
@@ -43,7 +43,10 @@ export function listen(to) {
       k: () => move(-1),
       o: () => { if (row?.dataset.to) location.assign(row.dataset.to); },
       n: to.news,
-      r: to.switchTo,
+      r: reply(row) ?? to.switchTo,
+      u: () => undo(row),
+      p: to.hold,
+      x: () => choose(row),
       s: () => { if (row?.querySelector('button[data-does="put-off"]')) press('put-off', row); },
       a: () => press('approve', row),
       d: () => press('deny', row),
@@ -94,6 +97,35 @@ function press(does, row) {
   } else if (row?.dataset.to?.match(/(^|\/)a\/\d+$/)) {
     location.assign(row.dataset.to);
   }
+}
+
+/**
+ * What leads to the field in which its reader writes to the agent of a row, or answers it; nothing where there is none.
+ * @param {HTMLElement | null} row
+ */
+function reply(row) {
+  const field = row?.querySelector('.here textarea');
+  if (!(field instanceof HTMLTextAreaElement)) return undefined;
+  return () => {
+    const details = field.closest('details');
+    if (details) details.open = true;
+    field.focus();
+  };
+}
+
+/** Shows what an undo would bring back, in the row or in the view. @param {HTMLElement | null} row */
+function undo(row) {
+  const button = (row ?? document).querySelector('button[data-does="show-undo"]');
+  if (!(button instanceof HTMLButtonElement)) return;
+  const details = button.closest('details');
+  if (details) details.open = true;
+  press('show-undo', row);
+}
+
+/** Chooses the task of a row, or chooses it no more. @param {HTMLElement | null} row */
+function choose(row) {
+  const box = row?.querySelector('input[data-does="choose"]');
+  if (box instanceof HTMLInputElement) box.click();
 }
 
 /** @param {HTMLElement | null} row */

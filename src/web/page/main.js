@@ -9,6 +9,7 @@ import { Live } from './live.js';
 import { AGAIN, unfold } from './answer.js';
 import { Blocks, commandNode, state as stateNode } from './blocks.js';
 import { arranged, boardSwitch } from './board.js';
+import { Hold } from './hold.js';
 import { badge, install } from './install.js';
 import { keepFilters } from './kept.js';
 import { listen } from './keys.js';
@@ -52,7 +53,7 @@ function source() {
     const value = here.get(name);
     if (value) query.set(name, value);
   }
-  if (view === 'approval' || view === 'task') query.set('id', about());
+  if (view === 'approval' || view === 'task' || view === 'event') query.set('id', about());
   return `${base}/rows/${view}?${query}`;
 }
 
@@ -61,6 +62,8 @@ function concerns(change) {
   if (repository && change.repository !== repository) return false;
   // What was found in all repositories would be looked for in each of them again.
   if (overAll && !repository && view === 'search') return false;
+  // What has happened stays as it is.
+  if (view === 'event') return false;
   const id = view === 'approval' || view === 'task' ? about() : '';
   if (view === 'approval') return change.approval === null ? change.task !== null : String(change.approval) === id;
   if (view === 'task') return change.task === null || change.task === id;
@@ -115,6 +118,19 @@ function fault(text) {
   if (line) line.textContent = text;
   // What is not there is not loading.
   if (!box.hidden && blocks.shown.length === 0) byId('blocks').replaceChildren();
+}
+
+/** Copies what went wrong, where and when; where the browser does not let a page copy, it is selected. */
+async function copyFault() {
+  const line = byId('fault').querySelector('p');
+  const text = [line?.textContent ?? '', location.href, new Date().toISOString(), `page ${document.body.dataset.version}`].join('\n');
+  try {
+    await navigator.clipboard.writeText(text);
+    say('Copied.');
+  } catch {
+    if (line) getSelection()?.selectAllChildren(line);
+    say('The browser does not let this page copy; what went wrong is selected.');
+  }
 }
 
 /** @param {any} said */
@@ -229,6 +245,7 @@ function filter() {
   field.value = new URLSearchParams(location.search).get('q') ?? '';
   form.onsubmit = (event) => event.preventDefault();
   if (view === 'tasks') form.append(boardSwitch(() => again()));
+  if (view === 'events') form.append(hold.button);
   if (view !== 'search') keepFilters(view, form, field);
   field.oninput = () => {
     const query = new URLSearchParams(location.search);
@@ -284,14 +301,16 @@ async function begin() {
   byId('blocks').setAttribute('aria-busy', 'false');
 }
 
+const hold = new Hold(() => again());
 const live = new Live({
   where,
-  change: (change, last) => { if (concerns(change)) again(numberOf(last)); },
+  change: (change, last) => { if (concerns(change) && !hold.counts()) again(numberOf(last)); },
   all: (of) => { if (!repository || !of || of === repository) again(); },
   refused,
 });
 byId('title').textContent = title.replace(/ · Provost$/, '');
 byId('retry').onclick = () => ask();
+byId('copy-fault').onclick = copyFault;
 byId('more-rows').onclick = release;
 byId('all-views').onclick = () => {
   const open = byId('views').classList.toggle('open');
@@ -310,7 +329,8 @@ document.addEventListener(AGAIN, () => again());
 document.addEventListener('visibilitychange', () => { if (!document.hidden && wanted) again(wanted); });
 scheme();
 filter();
-listen({ news: release, search, ...(overAll ? { switchTo } : {}) });
+const holds = view === 'events' ? { hold: () => hold.turn() } : {};
+listen({ news: release, search, ...holds, ...(overAll ? { switchTo } : {}) });
 listenForSearch();
 // On a phone the views are in one line, and the one that is shown may be beyond its end.
 document.querySelector('nav.views [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });

@@ -21,7 +21,7 @@ const NOT_RUNNING: i32 = 3;
 const REFUSED: i32 = 4;
 
 /// Every command, with enough to ask for its help.
-const COMMANDS: [&str; 163] = [
+const COMMANDS: [&str; 164] = [
     "acp",
     "worktree",
     "worktree list",
@@ -97,6 +97,7 @@ const COMMANDS: [&str; 163] = [
     "agent",
     "agent list",
     "agent add",
+    "agent release",
     "agent remove",
     "agent try",
     "lock",

@@ -1,7 +1,7 @@
 //! What people are shown, as tables: the order of rows, the words of states, what nobody can mistake for a fact.
 
 use provost::api::wire;
-use provost::view::{self, Block, Cell, Filter, NeedSources, Rows, Shown, Tone};
+use provost::view::{self, AgentSources, Block, Cell, Filter, NeedSources, Rows, Shown, Tone};
 use serde_json::{Value, json};
 
 fn approval(id: u64, risk: &str, by: &str, expires_at: &str) -> wire::Approval {
@@ -323,7 +323,17 @@ fn events_are_newest_first_and_lead_to_what_they_are_about() {
     let shown = view::events(&found, &Filter::default());
     assert_eq!(keys(lists(&shown)[0]), ["6", "5", "4"]);
     let to: Vec<Option<&str>> = lists(&shown)[0].rows.iter().map(|it| it.to.as_deref()).collect();
-    assert_eq!(to, [Some("/a/3"), None, Some("/t/a%20b")]);
+    assert_eq!(to, [Some("/e/6"), Some("/e/5"), Some("/e/4")]);
+    let about: Vec<&Cell> = lists(&shown)[0].rows.iter().map(|it| &it.cells[5]).collect();
+    let link = |text: &str, to: &str| Cell::Link { text: text.into(), to: to.into() };
+    assert_eq!(about, [&link("approval 3", "/a/3"), &Cell::None, &link("task a b", "/t/a%20b")]);
+    let one = view::event(&found[0]);
+    assert_eq!((one.title.as_str(), one.next.as_deref()), ("Event 4", Some("/e/3")));
+    let whole = one.blocks.iter().find_map(|it| match it {
+        Block::Words { text, .. } => Some(text.as_str()),
+        _ => None,
+    });
+    assert_eq!(serde_json::from_str::<Value>(whole.unwrap()).unwrap(), found[0]);
     assert_eq!(shown.next.as_deref(), Some("/e?before=4"));
     assert_eq!(keys(lists(&view::events(&found, &Filter::parse("revived")))[0]), ["5"]);
     assert_eq!(
@@ -356,9 +366,38 @@ fn a_silent_agent_that_holds_something_comes_first() {
         agent("silent", false),
     ];
     let live = [task("t", "running", &json!({}))];
-    let shown = view::agents(&known, &locks, &live, &Filter::default(), 100);
+    let wait = |kind: &str, agent: &str, wanted: &str| wire::Wait {
+        kind: kind.into(),
+        agent: agent.into(),
+        wanted: wanted.into(),
+        by: vec!["silent".into()],
+        ..wire::Wait::default()
+    };
+    let waits =
+        vec![wait("task", "asks", "t-9"), wait("answer", "asks", "5"), wait("lock", "waits", "src/a.py:f")];
+    let mut known = known.to_vec();
+    known.push(agent("asks", true));
+    let from = AgentSources {
+        known,
+        locks: Some(locks.clone()),
+        live: live.to_vec(),
+        waits,
+        ..AgentSources::default()
+    };
+    let shown = view::agents(&from, &Filter::default(), 100);
     let rows = lists(&shown)[0];
-    assert_eq!(keys(rows), ["silent", "waits", "shell", "there", "gone"]);
+    assert_eq!(keys(rows), ["silent", "waits", "asks", "shell", "there", "gone"]);
+    let says = |n: usize| {
+        let text = |it: &Cell| match it {
+            Cell::State(word) => word.word.clone(),
+            Cell::Code { text } | Cell::Text { text } => text.clone(),
+            _ => String::new(),
+        };
+        (text(&rows.rows[n].cells[0]), text(&rows.rows[n].cells[2]))
+    };
+    assert_eq!(says(1), ("waits for a lock".into(), "src/a.py:f behind silent".into()));
+    assert_eq!(says(2), ("waits for an answer".into(), "question 5".into()));
+    assert_eq!(says(4).0, "idle");
     assert_eq!(rows.rows[0].commands[0].line, "provost unlock src/a.py:f --force");
     // A lock whose time is over has lapsed; the other view says so, too.
     let lapsed = view::locks(&locks, &[], &Filter::default(), 100, "2026-07-01T10:30:00Z");

@@ -7,8 +7,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
+use crate::support::loopback_client::Http;
 use crate::support::passkeys::{asks, world_by};
+use crate::support::repositories::{committed, well};
 use crate::support::rules::ASK;
+use crate::support::terminal::at_the_terminal;
 use crate::support::waits::{stays, within};
 use crate::support::{Daemon, World, eventually, provost};
 
@@ -382,4 +385,39 @@ fn a_screen_without_anything_to_count_down_rests() {
         crate::support::another_second();
         ticks() == before
     });
+}
+
+#[test]
+fn a_branch_that_a_merge_has_set_aside_and_the_whole_of_an_event_stand_on_the_screen_and_the_page() {
+    let world = World::new();
+    world.configure("[web]\nenabled = true\n");
+    world.rule(ASK);
+    let repo = committed(&world);
+    let now = well(&repo, &["rev-parse", "--abbrev-ref", "HEAD"]).trim().to_owned();
+    for (name, value) in [("user.name", "Pat"), ("user.email", "pat@example.invalid")] {
+        well(&repo, &["config", name, value]);
+    }
+    well(&repo, &["checkout", "-qb", "feat/a"]);
+    world.write("src/a.rs", "fn b() {}\n");
+    well(&repo, &["commit", "-qam", "two"]);
+    well(&repo, &["checkout", "-q", &now]);
+    world.write("src/a.rs", "fn c() {}\n");
+    well(&repo, &["commit", "-qam", "three"]);
+    let _daemon = world.start();
+    let terminal = Terminal::of(&world, "ui");
+    terminal.shows("All is calm");
+    let merged = at_the_terminal(&world, "merge feat/a");
+    assert_eq!(merged.status.code(), Some(7), "{merged:?}");
+    terminal.keys(&["R"]);
+    terminal.shows("Branches that a merge has set aside");
+    terminal.shows("set aside: text");
+    terminal.shows("feat/a");
+    // The page has the same, with the same commands.
+    let rows = Http::web(&world).look("/rows/needs-you").json().to_string();
+    assert!(rows.contains("set aside: text") && rows.contains("provost merge feat/a --into "), "{rows}");
+    terminal.keys(&["6"]);
+    terminal.shows("Newest first");
+    terminal.keys(&["Enter"]);
+    terminal.shows("As JSON");
+    terminal.shows("\"seq\": ");
 }

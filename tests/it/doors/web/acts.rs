@@ -3,10 +3,11 @@
 use serde_json::{Value, json};
 
 use super::{LOOKS, OPEN, at, examine};
-use crate::support::browser::{Browser, Tab, Virtual};
+use crate::support::acting::{enrol, open, write};
+use crate::support::browser::Browser;
 use crate::support::loopback_client::Http;
 use crate::support::own_api::own;
-use crate::support::passkeys::{code, get};
+use crate::support::passkeys::get;
 use crate::support::rules::{allow, ask, policy};
 use crate::support::{Daemon, World, eventually};
 
@@ -24,20 +25,6 @@ fn world() -> (World, Daemon, Http) {
     (world, daemon, door)
 }
 
-/// Enrols the first passkey on the page.
-fn enrol<'a>(world: &World, tab: &'a Tab<'a>, door: Http) -> Virtual<'a> {
-    let authenticator = tab.authenticator("internal");
-    tab.go(&at(door, "/passkeys"));
-    tab.until("the form", "document.querySelector('#code')");
-    tab.eval("document.querySelector('#code').focus()");
-    tab.write(&code(world));
-    tab.eval("document.querySelector('#passkey-name').focus()");
-    tab.write("phone");
-    tab.click("button[data-does=enrol]");
-    tab.shows("phone answers from now on");
-    authenticator
-}
-
 fn done(world: &World, script: &str) -> String {
     let asked = ["delegate", "--worker", "coder", script, "--wait", "--json"];
     let done = world.command(&asked).output().unwrap();
@@ -45,26 +32,12 @@ fn done(world: &World, script: &str) -> String {
     task["id"].as_str().unwrap().to_owned()
 }
 
-/// Opens what can be done about the row that has a button for this, and what has to be written for it.
-fn open(tab: &Tab<'_>, does: &str) {
-    tab.until(does, &format!("document.querySelector('button[data-does={does}]')"));
-    tab.eval(&format!("{{ const it = document.querySelector('button[data-does={does}]').closest('details'); if (it) it.open = true; }} true"));
-}
-
-/// Writes into the field that stands with the button for this.
-fn write(tab: &Tab<'_>, does: &str, text: &str) {
-    tab.eval(&format!(
-        "document.querySelector('button[data-does={does}]').closest('.here').querySelector('input, textarea').focus()"
-    ));
-    tab.write(text);
-}
-
 #[test]
 fn a_person_writes_answers_and_hands_out_work_on_the_page() {
     let (world, _daemon, door) = world();
     let browser = Browser::start();
     let tab = browser.open(&at(door, "/"));
-    let _authenticator = enrol(&world, &tab, door);
+    let _authenticator = enrol(&world, &tab, &at(door, "/passkeys"));
     let question = json!({ "kind": "question", "text": "<script>alert(1)</script> or not?" });
     let (status, _) = own(&world, ("POST", "/send-message"), &[("x-provost-agent", "feat-q")], &question);
     assert_eq!(status, 200);
@@ -136,7 +109,7 @@ fn changes_are_written_and_brought_back_after_they_are_shown() {
     let read = || std::fs::read_to_string(world.repo().join("src/a.py")).unwrap();
     let browser = Browser::start();
     let tab = browser.open(&at(door, "/"));
-    let _authenticator = enrol(&world, &tab, door);
+    let _authenticator = enrol(&world, &tab, &at(door, "/passkeys"));
     tab.go(&at(door, &format!("/t/{task}")));
     open(&tab, "show-apply-task");
     assert!(!tab.is("document.querySelector('button[data-does=apply-task]')"), "not before it is shown");

@@ -5,64 +5,26 @@ use std::process::{Child, Stdio};
 
 use serde_json::{Value, json};
 
-use super::{OPEN, at};
-use crate::support::authenticator::{Authenticator, Kind};
-use crate::support::loopback_client::{Answer, Http};
+use super::OPEN;
+use crate::support::World;
+use crate::support::loopback_client::Http;
 use crate::support::own_api::own;
-use crate::support::passkeys::{asks, assertion, enrol, get, rules_by};
+use crate::support::passkeys::{asks, assertion, get, rules_by};
 use crate::support::rules::{ALLOW, allow, ask, policy};
+use crate::support::signing_desk::SigningDesk as Desk;
 use crate::support::terminal::at_the_terminal;
 use crate::support::waits::until_some;
-use crate::support::{Daemon, World};
 
 const OWN: (&str, &str) = ("Host", "provost.localhost:PORT");
 const PAGE: (&str, &str) = ("Origin", "http://provost.localhost:PORT");
 const IS_JSON: (&str, &str) = ("Content-Type", "application/json");
 
-/// A person with a passkey at the page of a repository.
-struct Desk {
-    world: World,
-    daemon: Daemon,
-    door: Http,
-    key: Authenticator,
+trait Sees {
+    fn posts(&self) -> Vec<Value>;
+    fn done(&self, script: &str) -> String;
 }
 
-impl Desk {
-    fn new(rules: &str) -> Self {
-        let world = World::new();
-        world.configure(&format!("{OPEN}[[agent]]\nid = \"coder\"\ncommand = [\"/bin/sh\"]\n"));
-        world.rule(rules);
-        world.write("src/a.py", "def f():\n    return 1\n");
-        let daemon = world.start();
-        let door = Http::web(&world);
-        let mut key = Authenticator::new(Kind::Es256);
-        key.origin = at(door, "");
-        let (status, said) = enrol(&world, &mut key, "phone", None);
-        assert_eq!(status, 200, "{said}");
-        Self { world, daemon, door, key }
-    }
-
-    fn post(&self, path: &str, body: &Value) -> Answer {
-        self.door.bare(&format!("POST {path}"), &[OWN, PAGE, IS_JSON], body.to_string().as_bytes())
-    }
-
-    fn challenge(&self, verb: &str, arguments: &Value) -> Value {
-        let answer = self.post("/word-challenge", &json!({ "verb": verb, "arguments": arguments }));
-        assert_eq!(answer.status, 200, "{answer:?}");
-        answer.json()
-    }
-
-    fn hand_in(&self, challenge: &Value, assertion: &Value) -> Answer {
-        self.post("/signed-word", &json!({ "nonce": challenge["nonce"], "assertion": assertion }))
-    }
-
-    /// Signs a verb, from the beginning.
-    fn act(&mut self, verb: &str, arguments: &Value) -> Answer {
-        let challenge = self.challenge(verb, arguments);
-        let signed = assertion(&mut self.key, &challenge);
-        self.hand_in(&challenge, &signed)
-    }
-
+impl Sees for Desk {
     fn posts(&self) -> Vec<Value> {
         get(&self.world, "/posts?limit=50")["posts"].as_array().unwrap().clone()
     }
@@ -76,8 +38,9 @@ impl Desk {
 }
 
 /// Each new verb with arguments of its own.
-fn each() -> [(&'static str, Value); 7] {
+fn each() -> [(&'static str, Value); 8] {
     [
+        ("cancel-tasks", json!({ "tasks": ["none"], "reason": "no" })),
         ("message-agents", json!({ "to": ["feat-a"], "text": "stop" })),
         ("answer-question", json!({ "question": 1, "text": "yes" })),
         ("end-wait", json!({ "ticket": 1, "reason": "no" })),

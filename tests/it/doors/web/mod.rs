@@ -9,6 +9,7 @@ mod elsewhere;
 mod finding;
 mod gate;
 mod hub;
+mod hub_acts;
 mod hub_apart;
 mod hub_page;
 mod hub_search;
@@ -20,6 +21,8 @@ mod sample;
 mod scale;
 mod sessions;
 mod signed;
+mod taken;
+mod taken_signed;
 
 use serde_json::json;
 

@@ -1,0 +1,63 @@
+//! Verbs by which a person takes from agents what they hold or have announced: one thing, or all of one agent's.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Content, Intent};
+use provost_base::{AgentId, Fence, IntentId, RepoPath};
+
+/// End another agent's intent: it is abandoned.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct EndIntent {
+    /// The intent.
+    pub id: IntentId,
+}
+
+/// The intent is abandoned.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct IntentEnded {
+    /// The intent as it is now.
+    pub intent: Arc<Intent>,
+}
+
+/// Free a file, whichever agent has claimed or locked it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct FreeClaim {
+    /// The file, in its one spelling.
+    pub file: RepoPath,
+    /// The file's content at this moment.
+    pub content: Content,
+    /// Only if it still is this grant.
+    pub fence: Option<Fence>,
+}
+
+/// The file is free.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ClaimFreed {
+    /// Whether an agent had it until now.
+    pub released: bool,
+}
+
+/// Take from an agent all that it holds, waits for and has announced.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ReleaseAgent {
+    /// The agent.
+    pub agent: AgentId,
+    /// The contents of its claimed files at this moment, as far as they are known.
+    pub contents: BTreeMap<RepoPath, Content>,
+}
+
+/// The agent holds nothing any more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AgentReleased {
+    /// Locks that were released.
+    pub locks: usize,
+    /// Places in queues that were given up.
+    pub waits: usize,
+    /// Files that were freed.
+    pub claims: usize,
+    /// Intents that were abandoned.
+    pub intents: usize,
+}
