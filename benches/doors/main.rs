@@ -24,7 +24,6 @@ mod machine;
 mod mcp;
 mod mcp_echo;
 mod page;
-mod page_store;
 mod socket;
 mod storage;
 mod table;

@@ -18,9 +18,9 @@ use sha2::Digest as _;
 
 use crate::browser::Browser;
 use crate::http::{Line, Server, of_the_page};
-use crate::page_store::{COMMON, RARE, Size, fill};
 use crate::table::{Rounds, Table, Unit};
 use crate::world::{Daemon, World, fresh};
+use provost_test_equipment::full_store::{COMMON, RARE, Size, fill, holder};
 
 const ROUNDS: usize = 20;
 const PAINTS: usize = 9;
@@ -30,8 +30,8 @@ const LOG_BYTES: usize = 50_000_000;
 const DIFF_LINES: usize = 20_000;
 
 /// What is there before the first question: one of each was made by a daemon itself.
-const FULL: Size = Size { tasks: 9_700, approvals: 254, events: 1_000_000 };
-const EMPTY: Size = Size { tasks: 0, approvals: 0, events: 0 };
+const FULL: Size = Size { tasks: 9_700, approvals: 254, events: 1_000_000, agents: 200, locks: 10_000 };
+const EMPTY: Size = Size { tasks: 0, approvals: 0, events: 0, agents: 0, locks: 0 };
 
 const SETTINGS: &str = "[web]\nenabled = true\n[limits]\ntasks_per_agent = 10000\n[[agent]]\nid = \"coder\"\ncommand = [\"/bin/sh\"]\n";
 
@@ -57,7 +57,8 @@ impl Side {
         delegate(&daemon, "bench:0", "absent", "look at the parser and its vectors")?;
         delegate(&daemon, "asker:0", "shell", "true")?;
         daemon.stop()?;
-        fill(&world, size)?;
+        fill(&world.state_dir()?, size, chrono::Utc::now().timestamp_millis())
+            .map_err(|why| anyhow::anyhow!("{why}"))?;
         let (daemon, _) = world.start()?;
         let server = Server::new(daemon.port("web")?, daemon.pid());
         Ok(Self { world, daemon, server })
@@ -134,6 +135,8 @@ async fn index(table: &mut Table, full: &Side) -> Result<()> {
 async fn answers(table: &mut Table, full: &Side, empty: &Side) -> Result<()> {
     let rare = format!("/rows/search?q={RARE}");
     let common = format!("/rows/search?q={COMMON}");
+    let one = format!("/rows/agents?q={}", holder(7));
+    let at = format!("/rows/events?at={}", chrono::Utc::now().format("%Y-%m-%dT%H:%M:%SZ"));
     for (what, path) in [
         ("first page of the tasks", "/rows/tasks"),
         ("tasks that pass a filter", "/rows/tasks?q=state:queued%20vectors"),
@@ -144,7 +147,14 @@ async fn answers(table: &mut Table, full: &Side, empty: &Side) -> Result<()> {
         ("search of a word that none has", "/rows/search?q=albatross"),
         ("what needs a person", "/rows/needs-you"),
         ("health", "/rows/health"),
-        ("agents", "/rows/agents"),
+        ("agents, 200", "/rows/agents"),
+        ("one of the agents", &one),
+        ("locks, 10,000", "/rows/locks"),
+        ("locks of one file of those", "/rows/locks?q=src/room3/file100.py"),
+        ("who is in the way of a change", "/rows/locks?q=way:src/room3/file100.py:f7"),
+        ("waits", "/rows/waits"),
+        ("a time in a million events", &at),
+        ("one event, whole", "/rows/event?id=2"),
     ] {
         let (mut ours, mut floor) = (Rounds::default(), Rounds::default());
         let (mut to, mut to_floor) = (Line::to(full.server).await?, Line::to(empty.server).await?);
@@ -222,8 +232,12 @@ async fn in_a_browser(table: &mut Table, browser: &mut Browser, full: &Side, emp
     browser.before(PAINTED).await?;
     table.note("")?;
     table.ratios(PAINTS)?;
-    for (what, path) in [("first paint of the tasks", "/tasks"), ("first paint of what needs a person", "/")]
-    {
+    for (what, path) in [
+        ("first paint of the tasks", "/tasks"),
+        ("first paint of what needs a person", "/"),
+        ("first paint of the locks", "/locks"),
+        ("first paint of the agents", "/agents"),
+    ] {
         let (mut ours, mut floor) = (Rounds::default(), Rounds::default());
         for round in 0..=PAINTS {
             for (side, rounds) in [(full, &mut ours), (empty, &mut floor)] {

@@ -145,7 +145,9 @@ impl Client {
         let found = match self.check_conflicts(&asked).await {
             Ok(found) => found,
             // While one types, a place is none yet.
-            Err(ClientError::Refused { status: 400..=422, fault }) => return Ok(vec![view::no_way(&fault.message)]),
+            Err(ClientError::Refused { status: 400..=422, fault }) => {
+                return Ok(vec![view::no_way(&fault.message)]);
+            }
             Err(err) => return Err(err),
         };
         let callers = match symbol.is_empty() {

@@ -47,7 +47,12 @@ fn called(place: &str, name: &str, calls: &Calls) -> Vec<Block> {
             true => Word::new("by its name alone", Tone::Waiting),
             false => Word::new("calls it", Tone::Quiet),
         };
-        Row { key: format!("caller:{it}"), to: None, cells: vec![Cell::State(state), Cell::code(it)], commands: Vec::new() }
+        Row {
+            key: format!("caller:{it}"),
+            to: None,
+            cells: vec![Cell::State(state), Cell::code(it)],
+            commands: Vec::new(),
+        }
     };
     let list = Block::List(Rows {
         title: format!("What calls {name} ({})", calls.symbols.len()),
@@ -61,7 +66,11 @@ fn called(place: &str, name: &str, calls: &Calls) -> Vec<Block> {
         commands: vec![Command::new("Callers", format!("provost graph callers {}", shell_word(place)))],
     };
     let missing = (!calls.complete).then(|| {
-        let why = if calls.missing.is_empty() { "not all files are known".into() } else { calls.missing.join("; ") };
+        let why = if calls.missing.is_empty() {
+            "not all files are known".into()
+        } else {
+            calls.missing.join("; ")
+        };
         Block::Notice(Line { text: visible(&format!("Complete: no. {why}.")), tone: Tone::Waiting })
     });
     missing.into_iter().chain([list, all]).collect()

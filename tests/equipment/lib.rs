@@ -1,11 +1,12 @@
-//! Test equipment that shares code with no test: a store in memory, a second judge of rules, and callers
-//! without proof.
+//! Test equipment that shares code with no test: a store in memory, a second judge of rules, callers
+//! without proof, and what fills a store as a long life does.
 //!
 //! It is a crate of its own so that nothing of it is in the product. Only the tests and the benches depend on
 //! it.
 #![forbid(unsafe_code)]
 
 pub mod callers;
+pub mod full_store;
 mod memory;
 pub mod naive;
 mod naive_calls;

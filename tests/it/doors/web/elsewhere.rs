@@ -13,7 +13,9 @@ use crate::support::{World, eventually};
 const DOCUMENTS: [&str; 4] = ["/", "/a/1", "/passkeys", "/t/x"];
 
 /// What has something of the repository in it.
-const CONTENT: [&str; 8] = [
+const CONTENT: [&str; 10] = [
+    "/rows/event?id=1",
+    "/rows/export",
     "/rows/needs-you",
     "/rows/tasks",
     "/rows/events",

@@ -16,7 +16,7 @@ use crate::support::{World, eventually};
 const OWN: (&str, &str) = ("Host", "provost.localhost:PORT");
 
 /// Every kind of view, and what its script asks for.
-const DOCUMENTS: [&str; 14] = [
+const DOCUMENTS: [&str; 15] = [
     "/",
     "/tasks",
     "/agents",
@@ -31,8 +31,9 @@ const DOCUMENTS: [&str; 14] = [
     "/passkeys",
     "/a/1",
     "/t/x",
+    "/e/7",
 ];
-const ROWS: [&str; 14] = [
+const ROWS: [&str; 17] = [
     "/rows/needs-you",
     "/rows/tasks",
     "/rows/agents",
@@ -47,6 +48,9 @@ const ROWS: [&str; 14] = [
     "/rows/health",
     "/rows/passkeys",
     "/rows/approval?id=1",
+    "/rows/event?id=1",
+    "/rows/export",
+    "/rows/locks?q=way:src/a.py",
 ];
 
 fn get(door: Http, path: &str, headers: &[(&str, &str)]) -> Answer {
