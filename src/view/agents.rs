@@ -124,7 +124,8 @@ fn row(agent: &Agent, doing: &Doing<'_>) -> (u8, Row) {
 
 /// Takes from an agent all that it holds, with a reason.
 pub(super) fn release_all(agent: &str) -> Command {
-    let line = format!("provost agent release {}", provost_base::shell_word(agent));
+    let apart = if agent.starts_with('-') { "-- " } else { "" };
+    let line = format!("provost agent release {apart}{}", provost_base::shell_word(agent));
     Command::new("Release all that it holds", line).or_here(Here::release_agent(agent))
 }
 

@@ -1,5 +1,7 @@
 //! What needs a person: approvals, questions, changes to take in, and what went wrong.
 
+use std::collections::BTreeMap;
+
 use provost_api::wire::{Agent, Approval, Lock, Merge, Overlap, Question, RosterRow, Task, Waiter, WorkerAt};
 
 use super::block::Empty;
@@ -12,7 +14,7 @@ use super::{
 /// How long ago a task may have failed, or an agent begun to wait, and still need someone, in milliseconds: a day.
 const RECENT_MS_MAX: i64 = 24 * 60 * 60 * 1000;
 
-/// Rows of finished tasks: more would push what can be acted on off the screen.
+/// Rows of finished tasks, and of silent agents: more would push what can be acted on off the screen.
 const FINISHED_SHOWN: usize = 20;
 
 /// What the view is made of.
@@ -218,10 +220,12 @@ fn waiter_row(it: &Waiter) -> Row {
     }
 }
 
-/// Agents that are silent, and what they keep others from.
+/// Agents that are silent, and what they keep others from: those first that do.
 fn silent_rows(agents: &[Agent], locks: &[Lock], waiting: &[Waiter]) -> Vec<Row> {
+    let mut held: BTreeMap<&str, Vec<&Lock>> = BTreeMap::new();
+    locks.iter().for_each(|it| held.entry(&it.holder).or_default().push(it));
     let row = |agent: &Agent| {
-        let held: Vec<&Lock> = locks.iter().filter(|it| it.holder == agent.id).collect();
+        let held = held.get(agent.id.as_str())?;
         let first = held.first()?;
         let blocked = |it: &&Waiter| held.iter().any(|lock| is_around(&lock.symbol, &it.symbol));
         let waits: Vec<&str> = waiting.iter().filter(blocked).map(|it| it.agent.as_str()).collect();
@@ -229,7 +233,7 @@ fn silent_rows(agents: &[Agent], locks: &[Lock], waiting: &[Waiter]) -> Vec<Row>
             1 => Cell::code(&first.symbol),
             n => Cell::text(&format!("{n} locks, {} and others", first.symbol)),
         };
-        Some(Row {
+        let row = Row {
             key: format!("silent:{}", agent.id),
             to: None,
             cells: vec![
@@ -242,9 +246,12 @@ fn silent_rows(agents: &[Agent], locks: &[Lock], waiting: &[Waiter]) -> Vec<Row>
                 super::agents::release_all(&agent.id),
                 super::messages::write("Message", &[&agent.id]),
             ],
-        })
+        };
+        Some((waits.is_empty(), row))
     };
-    agents.iter().filter(|it| !it.alive).filter_map(row).collect()
+    let mut rows: Vec<(bool, Row)> = agents.iter().filter(|it| !it.alive).filter_map(row).collect();
+    rows.sort_by_key(|(is_alone, _)| *is_alone);
+    rows.into_iter().map(|(_, row)| row).take(FINISHED_SHOWN).collect()
 }
 
 /// Whether two symbols are the same, or one is in the other.

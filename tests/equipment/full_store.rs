@@ -118,7 +118,7 @@ fn agents(size: Size, now: Timestamp) -> Result<Vec<Change>, Failed> {
 }
 
 fn lock(n: usize, agents: usize, now: Timestamp) -> Result<Lock, Failed> {
-    let file = format!("src/room{}/file{}.py", n % 97, n / 10);
+    let file = format!("src/room{}/file{}.py", (n / 10) % 97, n / 10);
     let at = SymbolPath::of(RepoPath::parse(&file)?, &format!("f{}", n % 10))?;
     let fence = Fence(COPIED_FROM + n as u64);
     Ok(Lock {

@@ -209,9 +209,13 @@ class List {
    * @param {any} row
    */
   refill(node, row) {
-    const had = node.contains(document.activeElement) && document.activeElement !== node;
+    const at = document.activeElement;
+    const had = node.contains(at) && at !== node;
+    const chose = at instanceof HTMLInputElement && at.dataset.does === 'choose';
     fill(node, row, this.block?.columns ?? []);
-    if (had) (node.querySelector('a') ?? node).focus();
+    const again = chose ? node.querySelector('input[data-does="choose"]') : null;
+    const focus = again ?? node.querySelector('a') ?? node;
+    if (had && focus instanceof HTMLElement) focus.focus();
   }
 
   /** @param {HTMLElement} node */

@@ -305,7 +305,7 @@ const hold = new Hold(() => again());
 const live = new Live({
   where,
   change: (change, last) => { if (concerns(change) && !hold.counts()) again(numberOf(last)); },
-  all: (of) => { if (!repository || !of || of === repository) again(); },
+  all: (of) => { if ((!repository || !of || of === repository) && !hold.counts()) again(); },
   refused,
 });
 byId('title').textContent = title.replace(/ · Provost$/, '');

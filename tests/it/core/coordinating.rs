@@ -1,6 +1,7 @@
 //! Locks, intents and contracts by script: every rule, with the time turned by hand.
 
 mod contracts;
+mod forced;
 mod intents;
 
 use provost::base::limits::{LOCKS_PER_AGENT_MAX, WARNINGS_MAX};
