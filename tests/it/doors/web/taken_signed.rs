@@ -163,10 +163,10 @@ fn several_tasks_end_by_one_signature_and_what_is_over_stays_as_it_is() {
         let task: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
         task["id"].as_str().or(task["task"].as_str()).unwrap_or_else(|| panic!("{task}")).to_owned()
     };
-    let (one, other) = (begin("sleep 600"), begin("sleep 601"));
     let over = begin("true");
     let state = |desk: &SigningDesk, id: &str| get(&desk.world, &format!("/task?id={id}"))["state"].clone();
     until_some("it is over", || (state(&desk, &over) == "completed").then_some(()));
+    let (one, other) = (begin("sleep 600"), begin("sleep 601"));
     for tasks in
         [json!([]), json!([one, one]), json!([""]), json!((0..51).map(|n| n.to_string()).collect::<Vec<_>>())]
     {
