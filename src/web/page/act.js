@@ -72,7 +72,7 @@ export function verbNode(here, at) {
     field.value = '';
     return done.said ?? 'Done.';
   };
-  const to = here.arguments.to ? `To ${here.arguments.to.join(', ')}` : 'Words';
+  const to = Array.isArray(here.arguments.to) ? `To ${here.arguments.to.join(', ')}` : 'Words';
   const label = make('label', { for: name }, here.asks_text ? to : 'Why');
   const button = signing({ text: 'Do it with a passkey', does: here.verb, work, line });
   return make('section', { class: 'here' }, ...(asks ? [label, ' ', field, ' '] : []), button, line);

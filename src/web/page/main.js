@@ -88,8 +88,10 @@ async function ask() {
   wanted = 0;
   pace.take(Date.now());
   try {
-    const answer = await fetch(source());
-    const said = await answer.json();
+    const answer = await fetch(source()).catch(() => null);
+    const said = await answer?.json().catch(() => null);
+    // What goes wrong while it is drawn is another fault, and says so.
+    if (!answer || !said) throw new Error('The daemon does not answer.');
     if (answer.status === 401) return signedOut();
     // It was shown before its daemon's last start.
     if (said.error === 'own_page_only') blocks.draw([]);
@@ -102,7 +104,7 @@ async function ask() {
     if (meant !== Infinity && meant > said.seq) [wanted, after] = [Math.max(wanted, meant), INDEXED_AFTER];
     if (wanted <= said.seq) wanted = 0;
   } catch (err) {
-    fault(err instanceof TypeError ? 'The daemon does not answer.' : String(err instanceof Error ? err.message : err));
+    fault(String(err instanceof Error ? err.message : err));
   }
   asking = false;
   byId('blocks').setAttribute('aria-busy', 'false');

@@ -419,5 +419,5 @@ fn a_branch_that_a_merge_has_set_aside_and_the_whole_of_an_event_stand_on_the_sc
     terminal.shows("Newest first");
     terminal.keys(&["Enter"]);
     terminal.shows("As JSON");
-    terminal.shows("\"seq\": ");
+    terminal.shows("\"merge_moved\": {");
 }

@@ -28,7 +28,8 @@ fn busy(s: &mut Script) -> provost::base::Ticket {
     for (n, name) in [(1, "ada"), (2, "bob")] {
         let file = format!("{name}.ts");
         s.say(&client(name), acquire(&format!("{file}:f"))).unwrap();
-        s.say(&client(name), JoinCrew { tool: "x".into(), role: Role::Worker, capabilities: Vec::new() }).unwrap();
+        s.say(&client(name), JoinCrew { tool: "x".into(), role: Role::Worker, capabilities: Vec::new() })
+            .unwrap();
         let claim = ClaimFile { file: path(&file), content: Content::Missing, assignment: None };
         s.say(&client(name), claim).unwrap();
         s.say(&client(name), intent(n, &[(&file, &[])], &[])).unwrap();

@@ -51,7 +51,7 @@ fn a_claimed_file_and_an_intent_of_an_agent_end_by_signature_with_a_reason() {
     // Another grant than the one that was shown is left alone.
     let mut other = claim.clone();
     other["fence"] = json!(fence + 1);
-    assert_eq!(error_of(&desk.act("release-claim", &other)), (409, json!("file_claimed")));
+    assert_eq!(error_of(&desk.act("release-claim", &other)), (409, json!("file_held")));
     let asked = desk.challenge("release-claim", &claim);
     let signed = assertion(&mut desk.key, &asked);
     assert_eq!(desk.hand_in(&asked, &signed).status, 200);
@@ -130,6 +130,21 @@ fn no_agent_takes_from_another_one_and_a_process_without_a_name_below_an_agent_i
             assert_eq!(status, 403, "{path} {headers:?}: {answer}");
         }
     }
+    // Nor does a page, without a signature, or with one that is none.
+    let none = json!({ "credential": "", "client_data": "", "authenticator_data": "", "signature": "" });
+    let forced = json!({ "path": "src/b.py", "force": true, "reason": "x" });
+    for (verb, arguments) in [
+        ("release-claim", forced),
+        ("update-intent", json!({ "id": intent, "to": "abandoned", "force": true, "reason": "x" })),
+        ("release-agent", json!({ "agent": "feat-a", "reason": "x" })),
+        ("cancel-tasks", json!({ "tasks": ["none"], "reason": "x" })),
+    ] {
+        for path in [format!("/{verb}"), format!("/rows/{verb}")] {
+            assert_eq!(desk.post(&path, &arguments).status, 405, "{path}");
+        }
+        let asked = desk.challenge(verb, &arguments);
+        assert_eq!(desk.hand_in(&asked, &none).status, 403, "{verb}");
+    }
     assert_eq!(get(&desk.world, "/claims").as_array().unwrap().len(), 1);
     assert_eq!(get(&desk.world, "/intents").as_array().unwrap().len(), 1);
     let locks = get(&desk.world, "/locks");
@@ -148,10 +163,10 @@ fn several_tasks_end_by_one_signature_and_what_is_over_stays_as_it_is() {
         let task: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
         task["id"].as_str().or(task["task"].as_str()).unwrap_or_else(|| panic!("{task}")).to_owned()
     };
-    let (one, other) = (begin("sleep 600"), begin("sleep 601"));
     let over = begin("true");
     let state = |desk: &SigningDesk, id: &str| get(&desk.world, &format!("/task?id={id}"))["state"].clone();
     until_some("it is over", || (state(&desk, &over) == "completed").then_some(()));
+    let (one, other) = (begin("sleep 600"), begin("sleep 601"));
     for tasks in
         [json!([]), json!([one, one]), json!([""]), json!((0..51).map(|n| n.to_string()).collect::<Vec<_>>())]
     {
