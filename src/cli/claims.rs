@@ -83,7 +83,7 @@ fn acquire(here: &RepoContext, asked: Acquire) -> Result<u8, CliError> {
     }
     out::line(out::one_line(&format!("claimed: {}", done.file), 4_200))?;
     for warning in &done.warnings {
-        out::note(out::one_line(&format!("warning: {warning}"), 800));
+        out::note(out::one_line(&format!("warning: {}", out::local_times(warning)), 800));
     }
     Ok(DONE)
 }

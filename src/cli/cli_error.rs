@@ -119,8 +119,10 @@ impl CliError {
 
     /// The sentence for whoever started us in the background.
     pub(super) fn text(&self) -> String {
-        let mut text = format!("error: {}", out::plain(&self.what));
-        for (label, more) in [("cause", &self.cause), ("try", &self.next)] {
+        let mut text = format!("error: {}", out::local_times(&out::plain(&self.what)));
+        let cause = self.cause.as_deref().map(out::local_times);
+        // Times in a command stay as they were typed.
+        for (label, more) in [("cause", &cause), ("try", &self.next)] {
             if let Some(more) = more {
                 text.push_str(&format!("\n  {label}: {}", out::plain(more)));
             }

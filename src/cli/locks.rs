@@ -219,7 +219,7 @@ fn is_in_the_way(lock: &wire::Lock, symbol: &str) -> bool {
 pub(super) fn told(word: &str, all: &[wire::Told], more: usize) {
     for it in all {
         let word = if it.kind == "incomplete" { "warning" } else { word };
-        out::note(out::one_line(&format!("{word} [{}]: {}", it.kind, it.message), 800));
+        out::note(out::one_line(&format!("{word} [{}]: {}", it.kind, out::local_times(&it.message)), 800));
     }
     if more > 0 {
         out::note(format!("{word}: and {more} more"));
