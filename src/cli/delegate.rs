@@ -48,7 +48,8 @@ pub(super) struct Delegate {
     /// Speak as this agent; by default as PROVOST_AGENT or the host of this shell says, else as yourself
     #[arg(long = "as", value_name = "AGENT")]
     speak_as: Option<AgentId>,
-    /// Stay, show the worker's output, and end with its exit code
+    /// Stay, show the worker's output, and end with its exit code; 124 where its time was over, 128 and the number where a signal
+    /// has ended it, 1 where it failed otherwise or never ran
     #[arg(long)]
     wait: bool,
     /// With --wait: show the output unchanged, escape sequences included

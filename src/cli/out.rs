@@ -55,7 +55,16 @@ pub(super) fn one_line(text: &str, most: usize) -> String {
     format!("{cut}…")
 }
 
-/// The same, keeping the spaces it begins with.
+/// The same, cut behind a word, with what leads to the rest.
+pub(super) fn cut_at_a_word(text: &str, most: usize, rest: impl FnOnce() -> String) -> String {
+    let text = one_line(text, usize::MAX);
+    let Some((end, _)) = text.char_indices().nth(most) else { return text };
+    let kept = text.get(..end).unwrap_or(&text);
+    let kept = kept.rsplit_once(' ').map_or(kept, |(words, _)| words);
+    format!("{kept} … ({})", rest())
+}
+
+/// The same as `one_line`, keeping the spaces it begins with.
 pub(super) fn one_line_indented(text: &str, most: usize) -> String {
     let indent = text.len() - text.trim_start_matches(' ').len();
     format!("{}{}", " ".repeat(indent), one_line(text, most.saturating_sub(indent)))

@@ -3,6 +3,32 @@
 
 use super::*;
 
+#[test]
+fn a_worker_that_a_signal_or_the_time_has_ended_has_the_code_of_shells() {
+    let desk = Desk::with_daemon();
+    let said = desk.run(&["delegate", "kill -9 $$", "--wait"]).ends(137);
+    assert!(said.err.contains("failed. The worker ended badly: terminated by signal 9."), "{}", said.err);
+    let said = desk.run(&["delegate", "sleep 600", "--timeout", "1s", "--wait", "--json"]).ends(124);
+    let id = said.json()["id"].as_str().unwrap().to_owned();
+    for line in ["task list", "task show"] {
+        let mut args: Vec<&str> = line.split(' ').collect();
+        args.extend((line == "task show").then_some(id.as_str()));
+        let shown = desk.run(&args).ends(DONE).out;
+        assert!(shown.contains("failed") && !shown.contains("(-1)") && !shown.contains("exit code"), "{shown}");
+    }
+    let shown = desk.run(&["task", "show", &id]).ends(DONE).out;
+    assert!(shown.contains("It ran longer than the 1 s that it had."), "{shown}");
+}
+
+#[test]
+fn what_a_worker_writes_without_an_end_of_line_is_not_run_into_our_words() {
+    let desk = Desk::with_daemon();
+    let seen = desk.type_in("delegate 'printf abc' --wait").ends(DONE).out;
+    assert!(seen.lines().any(|it| it.ends_with("abc")) && !seen.contains("abctask"), "{seen}");
+    let read = desk.run(&["delegate", "printf abc", "--wait"]).ends(DONE);
+    assert_eq!(read.out, "abc", "a program reads what the worker has written");
+}
+
 fn numbers(log: &str) -> Vec<u64> {
     let events = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     events.filter_map(|it| it["seq"].as_u64()).collect()
