@@ -94,6 +94,13 @@ pub(super) fn delegate(here: &RepoContext, asked: Delegate) -> Result<u8, CliErr
         {
             out::note(format!("{}; the task waits until one comes for it ({})", it.what, it.why));
         }
+        if is_thrown_away(here, &request) && !here.json {
+            out::note(format!(
+                "{} works in a copy that is deleted afterwards (`copy = true`), so that nothing it changes is kept; \
+                 `copy = \"kept\"` in its entry keeps its changes",
+                out::one_line(&request.worker, 60)
+            ));
+        }
         if asked.wait {
             let follow = Follow { client, raw: asked.raw, json: here.json };
             return follow.to_the_end(&done.task, done.approval).await;
@@ -138,6 +145,14 @@ fn request(here: &RepoContext, asked: &Delegate) -> Result<wire::Delegate, CliEr
         }),
         ..wire::Delegate::default()
     })
+}
+
+/// Whether the worker's entry says that what it changes is deleted.
+fn is_thrown_away(here: &RepoContext, request: &wire::Delegate) -> bool {
+    // What cannot be read is told by the daemon.
+    let Ok(read) = here.config(None) else { return false };
+    let entry = read.config.workers.iter().find(|(id, _)| id.as_str() == request.worker);
+    request.worktree.is_none() && entry.is_some_and(|(_, it)| it.copies() == provost_config::Copies::Thrown)
 }
 
 /// The directory relative to the repository's root, as the daemon expects it. By default it is the current directory,
