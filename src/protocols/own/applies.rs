@@ -225,7 +225,8 @@ fn fault(fault: ApplyError) -> OwnError {
             .hint("`provost apply list` lists what there is"),
         ApplyError::NothingKept(_) => OwnError::new(StatusCode::NOT_FOUND, "nothing_kept", text).hint(
             "changes are kept of workers with `copy = \"kept\"`, as agents have it, or `copy = \"worktree\"`; \
-             without a copy they are in your files already, and with `copy = true` they are deleted: `provost jail explain NAME` says which way it works",
+             without a copy they are in your files already, and with `copy = true` they are deleted: \
+             `provost jail explain NAME` says which way it works",
         ),
         ApplyError::Changed => OwnError::new(StatusCode::CONFLICT, "apply_changed", text)
             .hint("look at it again: nothing was written"),

@@ -74,7 +74,10 @@ pub(super) fn fault(refusal: Refusal) -> OwnError {
         Refusal::SessionCannot { why } => talk::with_next_step(fault, &why),
         Refusal::WorkerBroken { .. } => fault.hint("`provost doctor` says what to mend"),
         Refusal::PasskeyRefused { .. } => fault.hint("`provost passkey list` lists passkeys, and how they stand"),
-        Refusal::NameTaken { .. } => fault.hint("set PROVOST_TOKEN, or end its tokens: provost token revoke --of AGENT"),
+        Refusal::NameTaken { agent } => fault.hint(format!(
+            "set PROVOST_TOKEN to its token; or end its tokens, in a terminal in which no agent has run: provost token revoke --of {}",
+            provost_base::shell_word(agent.as_str())
+        )),
         Refusal::TokenNotFound => fault.hint("`provost token list` lists what there is"),
         Refusal::Crew(CrewRefusal::NotInCrew) => fault.hint("announce it first: `provost adapter run` does, and POST /agents/announce at Agent Protocol's door"),
         Refusal::Crew(CrewRefusal::FileClaimed { .. } | CrewRefusal::FileLocked { .. }) => fault.hint("work on something else, or ask the holder"),

@@ -76,3 +76,11 @@ fn tokens_keys_and_refusals_have_the_time_of_the_lists() {
     let said = said.ends(5);
     assert!(!said.err.contains("+05:30"), "a program reads the time as the daemon has it: {}", said.err);
 }
+
+#[test]
+fn an_agent_whose_name_is_taken_is_told_which_tokens_end() {
+    let desk = Desk::with_daemon();
+    desk.run(&["token", "mint", "agent-b"]).ends(DONE);
+    let said = desk.run(&["claim", "acquire", "inner/a.ts", "--as", "agent-b"]).ends(REFUSED);
+    assert!(said.err.contains("provost token revoke --of agent-b"), "{}", said.err);
+}
