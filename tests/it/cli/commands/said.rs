@@ -84,3 +84,10 @@ fn an_agent_whose_name_is_taken_is_told_which_tokens_end() {
     let said = desk.run(&["claim", "acquire", "inner/a.ts", "--as", "agent-b"]).ends(REFUSED);
     assert!(said.err.contains("provost token revoke --of agent-b"), "{}", said.err);
 }
+
+#[test]
+fn a_check_of_a_file_that_is_not_there_says_so() {
+    let desk = Desk::with_daemon();
+    let said = desk.run(&["contract", "check", "nope.ts"]).ends(FAILED);
+    assert!(said.err.contains("there is no file nope.ts") && said.err.contains("try:"), "{}", said.err);
+}
