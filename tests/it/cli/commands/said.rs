@@ -91,3 +91,17 @@ fn a_check_of_a_file_that_is_not_there_says_so() {
     let said = desk.run(&["contract", "check", "nope.ts"]).ends(FAILED);
     assert!(said.err.contains("there is no file nope.ts") && said.err.contains("try:"), "{}", said.err);
 }
+
+#[test]
+fn another_grant_of_ones_own_lock_is_named_and_releasing_all_is_no_leaving() {
+    let desk = Desk::with_daemon();
+    let locked = desk.run(&["lock", "@db:test", "--as", "x1", "--json"]).ends(DONE).json();
+    let grant = locked["lock"]["fence"].as_u64().unwrap();
+    let other = (grant + 7).to_string();
+    let said = desk.run(&["unlock", "@db:test", "--as", "x1", "--fence", &other]).ends(REFUSED).err;
+    assert!(said.contains(&format!("grant {grant}, and not {other}")), "{said}");
+    assert!(said.contains(&format!("--fence {grant}")) && !said.contains("--force"), "{said}");
+    desk.run(&["unlock", "--all", "--as", "x1"]).ends(DONE);
+    let log = desk.run(&["log"]).ends(DONE).out;
+    assert!(log.contains("its agent has released all") && !log.contains("its session has left"), "{log}");
+}
