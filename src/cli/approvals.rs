@@ -33,6 +33,7 @@ pub(super) enum Approval {
 #[derive(Args, Debug)]
 pub(super) struct Approve {
     /// The approval's number, as `provost approval list` shows it
+    #[arg(value_parser = number)]
     id: ApprovalId,
     /// The reason, for the journal
     #[arg(long)]
@@ -43,10 +44,15 @@ pub(super) struct Approve {
 #[derive(Args, Debug)]
 pub(super) struct Deny {
     /// The approval's number, as `provost approval list` shows it
+    #[arg(value_parser = number)]
     id: ApprovalId,
     /// The reason; the daemon tells it to the asking agent
     #[arg(long)]
     reason: String,
+}
+
+fn number(typed: &str) -> Result<ApprovalId, String> {
+    typed.parse().map_err(|_| "it is the number of an approval, as `provost approval list` shows it".to_owned())
 }
 
 pub(super) fn approval(here: &RepoContext, asked: Approval) -> Result<u8, CliError> {

@@ -88,6 +88,16 @@ impl CliError {
         Self { cause: Some(cause.to_string()), ..self }
     }
 
+    /// The same with a subject: what was said is its cause.
+    pub(super) fn about(self, what: impl Display) -> Self {
+        Self { cause: Some(self.what), what: what.to_string(), ..self }
+    }
+
+    /// What to do, where nothing was said about that.
+    pub(super) fn or_next(self, next: impl Into<String>) -> Self {
+        Self { next: self.next.or_else(|| Some(next.into())), ..self }
+    }
+
     pub(super) fn next(self, next: impl Into<String>) -> Self {
         Self { next: Some(next.into()), ..self }
     }

@@ -72,6 +72,9 @@ pub(super) fn fault(refusal: Refusal) -> OwnError {
         Refusal::TaskNotFound => fault.hint("`provost task list` lists what there is"),
         Refusal::ApprovalNotFound(_) | Refusal::ApprovalChanged => fault.hint("`provost approval list` lists what waits"),
         Refusal::SessionCannot { why } => talk::with_next_step(fault, &why),
+        Refusal::SwitchedOff { .. } => {
+            fault.hint("set `enabled = true` in `[screenshot]` of provost.toml, then: provost down && provost up")
+        }
         Refusal::WorkerBroken { .. } => fault.hint("`provost doctor` says what to mend"),
         Refusal::PasskeyRefused { .. } => fault.hint("`provost passkey list` lists passkeys, and how they stand"),
         Refusal::NameTaken { agent } => fault.hint(format!(
