@@ -52,7 +52,9 @@ pub(super) struct Deny {
 }
 
 fn number(typed: &str) -> Result<ApprovalId, String> {
-    typed.parse().map_err(|_| "it is the number of an approval, as `provost approval list` shows it".to_owned())
+    typed
+        .parse()
+        .map_err(|_| "it is the number of an approval, as `provost approval list` shows it".to_owned())
 }
 
 pub(super) fn approval(here: &RepoContext, asked: Approval) -> Result<u8, CliError> {

@@ -187,7 +187,8 @@ fn status(here: &RepoContext) -> Result<u8, CliError> {
         return out::json(&rows).map(|()| DONE);
     }
     if rows.is_empty() {
-        return out::line("No agent has reported its status; `provost broker log` shows all messages.").map(|()| DONE);
+        return out::line("No agent has reported its status; `provost broker log` shows all messages.")
+            .map(|()| DONE);
     }
     let mut table = vec![["agent", "cli", "status", "phase", "last word"].map(str::to_owned)];
     table.extend(rows.iter().map(|row| {

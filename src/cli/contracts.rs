@@ -206,9 +206,12 @@ fn check(here: &RepoContext, asked: &Check) -> Result<u8, CliError> {
     // What is gone may have been part of a contract; what never was is a slip.
     let absent = asked.files.iter().find(|it| !here.cwd.join(it).exists());
     if let Some(absent) = absent.filter(|_| checked.compared == 0) {
-        return Err(CliError::of(format!("there is no file {}", visible_name(&absent.to_string_lossy(), 400)))
-            .because("no contract is about it, either")
-            .next("provost contract list"));
+        return Err(CliError::of(format!(
+            "there is no file {}",
+            visible_name(&absent.to_string_lossy(), 400)
+        ))
+        .because("no contract is about it, either")
+        .next("provost contract list"));
     }
     let code = if checked.violations.is_empty() { DONE } else { FAILED };
     if here.json {

@@ -197,12 +197,7 @@ impl Follow {
         Ok(page)
     }
 
-    fn show(
-        &self,
-        chunk: &wire::Chunk,
-        messages: &mut Messages,
-        seen: &mut Seen,
-    ) -> Result<(), CliError> {
+    fn show(&self, chunk: &wire::Chunk, messages: &mut Messages, seen: &mut Seen) -> Result<(), CliError> {
         if messages.is_some() && chunk.stream == "stderr" {
             keep_end(&mut seen.errors, &chunk.text);
             return Ok(());

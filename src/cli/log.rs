@@ -10,8 +10,8 @@ use super::cli_error::{DONE, INTERRUPTED};
 use super::repo_context::wait_for;
 use super::{CliError, RepoContext, journal, out, tasks};
 use provost_api::wire;
-use provost_base::{EventSeq, Scope, Scopes};
 use provost_base::limits::EVENT_PAGE_MAX;
+use provost_base::{EventSeq, Scope, Scopes};
 use provost_client::Client;
 
 /// `provost journal show`.

@@ -439,9 +439,7 @@ impl State {
         if lock.holder != *who.agent() && !verb.force {
             return Err(match lock.lapsed {
                 true => Refusal::LockNotFound,
-                false => {
-                    Refusal::LockNotHeld { by: lock.holder.clone(), fence: lock.fence, asked: None }
-                }
+                false => Refusal::LockNotHeld { by: lock.holder.clone(), fence: lock.fence, asked: None },
             });
         }
         if let Some(fence) = verb.fence.filter(|fence| *fence != lock.fence) {

@@ -50,7 +50,8 @@ pub(in super::super) fn with_data(fault: OwnError, refusal: &Refusal) -> OwnErro
         Refusal::LockNotHeld { by, fence, asked } => {
             let fault = fault.data(json!({ "holder": by.as_str(), "fence": fence.0 }));
             match asked {
-                Some(_) => fault.hint(format!("the same with --fence {fence}, the grant in force, or without --fence")),
+                Some(_) => fault
+                    .hint(format!("the same with --fence {fence}, the grant in force, or without --fence")),
                 None => fault.hint("`provost lock list` shows whose it is; the user may end it with --force"),
             }
         }

@@ -166,7 +166,8 @@ fn a_worker_whose_copy_is_deleted_says_so_and_nothing_is_asked_about_it() {
     let world = world(&[("a.txt", "old\n")], more);
     world.rule(&freely());
     let _daemon = world.start();
-    let said = ran(&world, &["delegate", "echo new > a.txt", "--worker", "thrown", "--task", "gone", "--wait"], 0);
+    let said =
+        ran(&world, &["delegate", "echo new > a.txt", "--worker", "thrown", "--task", "gone", "--wait"], 0);
     assert!(said.contains("a copy that is deleted afterwards"), "{said}");
     assert_eq!(text(&world, "a.txt"), "old\n");
     let said = ran(&world, &["task", "diff", "gone"], 1);
