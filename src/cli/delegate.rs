@@ -13,6 +13,7 @@ use provost_api::wire;
 use provost_base::nearest;
 use provost_base::{AgentId, TaskId, Ttl, task_command};
 use provost_client::Client;
+use provost_config::{Copies, WorkerKind};
 use provost_system::real_path;
 
 /// `provost delegate`.
@@ -94,12 +95,8 @@ pub(super) fn delegate(here: &RepoContext, asked: Delegate) -> Result<u8, CliErr
         {
             out::note(format!("{}; the task waits until one comes for it ({})", it.what, it.why));
         }
-        if is_thrown_away(here, &request) && !here.json {
-            out::note(format!(
-                "{} works in a copy that is deleted afterwards (`copy = true`), so that nothing it changes is kept; \
-                 `copy = \"kept\"` in its entry keeps its changes",
-                out::one_line(&request.worker, 60)
-            ));
+        if !here.json {
+            said_of_its_entry(here, &request).iter().for_each(out::note);
         }
         if asked.wait {
             let follow = Follow { client, raw: asked.raw, json: here.json };
@@ -147,12 +144,29 @@ fn request(here: &RepoContext, asked: &Delegate) -> Result<wire::Delegate, CliEr
     })
 }
 
-/// Whether the worker's entry says that what it changes is deleted.
-fn is_thrown_away(here: &RepoContext, request: &wire::Delegate) -> bool {
+/// What the worker's entry has to do with this request: that what it changes is deleted, and that it has no choice of model.
+fn said_of_its_entry(here: &RepoContext, request: &wire::Delegate) -> Vec<String> {
     // What cannot be read is told by the daemon.
-    let Ok(read) = here.config(None) else { return false };
+    let Ok(read) = here.config(None) else { return Vec::new() };
     let entry = read.config.workers.iter().find(|(id, _)| id.as_str() == request.worker);
-    request.worktree.is_none() && entry.is_some_and(|(_, it)| it.copies() == provost_config::Copies::Thrown)
+    let Some((_, entry)) = entry else { return Vec::new() };
+    let name = out::one_line(&request.worker, 60);
+    let mut said = Vec::new();
+    if request.worktree.is_none() && entry.copies() == Copies::Thrown {
+        said.push(format!(
+            "{name} works in a copy that is deleted afterwards (`copy = true`), so that nothing it changes is kept; \
+             `copy = \"kept\"` in its entry keeps its changes"
+        ));
+    }
+    let names_a_model = entry.default_model.is_some()
+        || entry.allowed_models.is_some()
+        || entry.args.iter().any(|it| it.contains("{model}"));
+    if request.model.is_some() && entry.kind == WorkerKind::Cli && !names_a_model {
+        said.push(format!(
+            "{name} has no choice of model, so --model changes nothing: none of its `args` has {{model}}"
+        ));
+    }
+    said
 }
 
 /// The directory relative to the repository's root, as the daemon expects it. By default it is the current directory,

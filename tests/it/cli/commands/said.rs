@@ -179,3 +179,24 @@ fn a_command_line_that_makes_no_sense_is_told_a_program_in_json() {
         assert!(said.out.is_empty());
     }
 }
+
+#[test]
+fn small_answers_say_what_is_so() {
+    let desk = Desk::with_daemon();
+    let said = desk.run(&["delegate", "true", "--model", "gpt", "--wait"]).ends(DONE).err;
+    assert!(said.contains("shell has no choice of model"), "{said}");
+    let mut add = desk.command(&["secret", "add", "hook-key", "--daemon"]);
+    let mut add = add.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    std::io::Write::write_all(&mut add.stdin.take().unwrap(), b"abc\n").unwrap();
+    assert!(add.wait().unwrap().success());
+    let said = desk.run(&["secret", "remove", "hook-key"]).ends(DONE).err;
+    assert!(said.contains("no notice that needs it") && !said.contains("workers"), "{said}");
+    let said = desk.run(&["hook", "remove", "claude"]).ends(DONE).err;
+    assert!(said.contains("nothing was removed"), "{said}");
+    assert!(desk.run(&["hook", "install", "claude"]).ends(DONE).err.contains("info/exclude"));
+    assert!(
+        desk.run(&["hook", "remove", "claude"]).ends(DONE).err.contains("the hooks of claude are removed")
+    );
+    fs::remove_dir_all(desk.path("repo/.git")).unwrap();
+    assert!(!desk.run(&["hook", "install", "claude"]).ends(DONE).err.contains("rev-parse"));
+}
