@@ -197,6 +197,10 @@ fn small_answers_say_what_is_so() {
     assert!(
         desk.run(&["hook", "remove", "claude"]).ends(DONE).err.contains("the hooks of claude are removed")
     );
-    fs::remove_dir_all(desk.path("repo/.git")).unwrap();
-    assert!(!desk.run(&["hook", "install", "claude"]).ends(DONE).err.contains("rev-parse"));
+    // Where there is no git, nothing is kept out of commits.
+    let outside = desk.path("outside");
+    fs::create_dir(&outside).unwrap();
+    let mut install = desk.command(&["hook", "install", "claude"]);
+    let said: Said = install.current_dir(outside).output().unwrap().into();
+    assert!(!said.ends(DONE).err.contains("rev-parse"));
 }
