@@ -135,7 +135,7 @@ fn answer(here: &RepoContext, id: ApprovalId, grant: bool, note: Option<String>)
     }
     if let Some(why) = &answered.failed {
         return Err(CliError::of("granted, but it could not be carried out")
-            .because(out::one_line(why, 400))
+            .because(out::one_line(why, 4_000))
             .next("provost log")
             .with_code(FAILED));
     }

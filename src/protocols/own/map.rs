@@ -122,6 +122,7 @@ fn word(refusal: &Refusal) -> (StatusCode, &'static str) {
         Refusal::Crew(
             CrewRefusal::FileClaimed { .. } | CrewRefusal::FileLocked { .. } | CrewRefusal::FileConflicted,
         ) => (StatusCode::CONFLICT, "file_held"),
+        Refusal::Crew(CrewRefusal::PersonOnly) => (StatusCode::CONFLICT, "person_only"),
         Refusal::Crew(_) => (StatusCode::CONFLICT, "crew"),
         Refusal::MailNotFound => (StatusCode::NOT_FOUND, "mail_not_found"),
         Refusal::AlreadyNamed { .. } => (StatusCode::CONFLICT, "already_named"),
