@@ -159,8 +159,8 @@ fn find(args: &[OsString], definition: &Command) -> Option<(&'static Form, usize
 
 /// Whether a word stands for a verb of the noun. In the place of an old form, a misspelt verb does, too: it is pointed out.
 fn is_verb(noun: &Command, word: &str, kind: Kind) -> bool {
-    let mut verbs = noun.get_subcommands().map(Command::get_name);
-    noun.find_subcommand(word).is_some() || (kind == Kind::Old && nearest(word, &mut verbs).is_some())
+    let verbs = noun.get_subcommands().map(Command::get_name);
+    noun.find_subcommand(word).is_some() || (kind == Kind::Old && nearest(word, verbs).is_some())
 }
 
 /// Whether the command of a form has arguments that must be there.

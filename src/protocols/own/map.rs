@@ -78,7 +78,7 @@ pub(super) fn fault(refusal: Refusal) -> OwnError {
         Refusal::WorkerBroken { .. } => fault.hint("`provost doctor` says what to mend"),
         Refusal::PasskeyRefused { .. } => fault.hint("`provost passkey list` lists passkeys, and how they stand"),
         Refusal::NameTaken { agent } => fault.hint(format!(
-            "set PROVOST_TOKEN to its token; or end its tokens, in a terminal in which no agent has run: provost token revoke --of {}",
+            "set PROVOST_TOKEN; or, in a terminal in which no agent has run: provost token revoke --of {}",
             provost_base::shell_word(agent.as_str())
         )),
         Refusal::TokenNotFound => fault.hint("`provost token list` lists what there is"),
