@@ -226,7 +226,8 @@ fn for_a_program(err: &clap::Error) -> CliError {
     let text = help::plain(&err.render().to_string());
     let text = text.trim().strip_prefix("error: ").unwrap_or(text.trim());
     let (what, rest) = text.split_once("\n\n").unwrap_or((text, ""));
-    CliError::of(out::one_line(what, 800)).next(out::one_line(rest, 800)).with_code(cli_error::USAGE)
+    let error = CliError::of(out::one_line(what, 800)).with_code(cli_error::USAGE);
+    if rest.trim().is_empty() { error } else { error.next(out::one_line(rest, 800)) }
 }
 
 /// What the definition of the command line has to say: help and version, or what is wrong.
