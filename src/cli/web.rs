@@ -271,7 +271,8 @@ fn invite(here: &RepoContext, asked: Invite) -> Result<u8, CliError> {
     out::line(&made.link)?;
     out::note(format!(
         "good for one browser, until {}; it sees states, and no words, differences or logs; end it: provost web session end {}",
-        made.session.until, made.session.id
+        short_time(&made.session.until),
+        made.session.id
     ));
     Ok(DONE)
 }
