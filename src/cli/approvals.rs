@@ -33,6 +33,7 @@ pub(super) enum Approval {
 #[derive(Args, Debug)]
 pub(super) struct Approve {
     /// The approval's number, as `provost approval list` shows it
+    #[arg(value_parser = number)]
     id: ApprovalId,
     /// The reason, for the journal
     #[arg(long)]
@@ -43,10 +44,17 @@ pub(super) struct Approve {
 #[derive(Args, Debug)]
 pub(super) struct Deny {
     /// The approval's number, as `provost approval list` shows it
+    #[arg(value_parser = number)]
     id: ApprovalId,
     /// The reason; the daemon tells it to the asking agent
     #[arg(long)]
     reason: String,
+}
+
+fn number(typed: &str) -> Result<ApprovalId, String> {
+    typed
+        .parse()
+        .map_err(|_| "it is the number of an approval, as `provost approval list` shows it".to_owned())
 }
 
 pub(super) fn approval(here: &RepoContext, asked: Approval) -> Result<u8, CliError> {
@@ -127,7 +135,7 @@ fn answer(here: &RepoContext, id: ApprovalId, grant: bool, note: Option<String>)
     }
     if let Some(why) = &answered.failed {
         return Err(CliError::of("granted, but it could not be carried out")
-            .because(out::one_line(why, 400))
+            .because(out::one_line(why, 4_000))
             .next("provost log")
             .with_code(FAILED));
     }

@@ -26,10 +26,12 @@ Examples:
   provost                               what needs you now
   provost lock list                     which agent holds what
   eval \"$(provost env)\"                 point existing clients at this daemon
+  provost help lock                     what can be done with locks
 
-Exit codes: 0 done; 1 failed or denied; 2 invalid command line; 3 no daemon runs; 4 refused;
-5 another agent holds it; 6 the check was impossible; 7 a branch was set aside; 130 interrupted; 141 the output was closed.
-`delegate --wait` ends with the exit code of the worker, `jail try` with that of the command.";
+Exit codes: 0 done; 1 failed or denied; 2 invalid command line; 3 no daemon runs; 4 refused; \
+5 another agent holds it; 6 the check was impossible; 7 a branch was set aside; 130 interrupted; 141 the output was closed. \
+`delegate --wait` ends with the exit code of the worker, `jail try` with that of the command: 124 where the \
+time was over, 128 and the number where a signal has ended it. A task whose worker never ran ends with 1.";
 
 /// `provost`.
 #[derive(Parser, Debug)]

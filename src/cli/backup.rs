@@ -1,14 +1,15 @@
 //! `provost store`: a copy of the store, and recovery after damage.
 
+use std::io::{BufRead as _, IsTerminal as _};
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 use serde_json::json;
 
-use super::cli_error::DONE;
+use super::cli_error::{DONE, FAILED};
 use super::repo_context::now;
-use super::{CliError, RepoContext, out, up};
-use provost_store::{self as store, Restore};
+use super::{CliError, RepoContext, journal, out, up};
+use provost_store::{self as store, Restore, Verdict};
 
 /// `provost store`.
 #[derive(Subcommand, Debug)]
@@ -46,6 +47,9 @@ pub(super) struct RestoreFrom {
     /// Continue with an empty store; the present files are kept aside
     #[arg(long, conflicts_with = "file")]
     empty: bool,
+    /// With --empty: do not ask for confirmation, also where the store is undamaged
+    #[arg(long, requires = "empty")]
+    yes: bool,
 }
 
 pub(super) fn store(here: &RepoContext, asked: &Store) -> Result<u8, CliError> {
@@ -79,6 +83,10 @@ fn restore(here: &RepoContext, asked: &RestoreFrom) -> Result<u8, CliError> {
         (None, true) => Restore::AsItIs,
         (None, false) => Restore::Empty,
     };
+    // Where a daemon runs, the store says so itself.
+    if how == Restore::Empty && !asked.yes && !matches!(up::running(here), Ok(Some(_))) && is_whole(here) {
+        confirm()?;
+    }
     here.places.create()?;
     here.places.create_config()?;
     let anchor = here.places.anchor();
@@ -113,4 +121,30 @@ fn restore(here: &RepoContext, asked: &RestoreFrom) -> Result<u8, CliError> {
     }
     out::note("start the daemon: provost up");
     Ok(DONE)
+}
+
+/// Whether there is a store, and nothing is wrong with it.
+fn is_whole(here: &RepoContext) -> bool {
+    let verified = || journal::reader(here).and_then(|mut it| Ok(it.verify(None)?));
+    store::look(&here.places.state, Some(&here.places.anchor()), true).is_ok()
+        && verified().is_ok_and(|it| matches!(it, Verdict::Ok { .. }))
+}
+
+/// Waits for a yes of the person at the terminal to begin again without what is in an undamaged store.
+fn confirm() -> Result<(), CliError> {
+    if !std::io::stdin().is_terminal() {
+        return Err(CliError::refusal(
+            "the store is undamaged, and there is no person to ask whether it is given up",
+        )
+        .because("standard input is no terminal")
+        .next("provost store restore --empty --yes"));
+    }
+    out::note(
+        "The store is undamaged. Begin with an empty one? Tasks, approvals and messages are gone. [y/N]",
+    );
+    let mut line = String::new();
+    match std::io::stdin().lock().read_line(&mut line) {
+        Ok(_) if matches!(line.trim(), "y" | "Y" | "yes") => Ok(()),
+        _ => Err(CliError::of("nothing was restored").with_code(FAILED)),
+    }
 }

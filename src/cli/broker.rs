@@ -151,7 +151,11 @@ fn show(here: &RepoContext, posts: &wire::Posts) -> Result<u8, CliError> {
         return out::json(posts).map(|()| DONE);
     }
     for post in &posts.posts {
-        let text = out::one_line(&post.text, out::width().max(60) - 20);
+        // git-paw's line counts what feedback says; here its words are read.
+        let errors = post.message["payload"]["errors"].as_array().filter(|_| post.kind == "feedback");
+        let words: Vec<&str> = errors.into_iter().flatten().filter_map(Value::as_str).collect();
+        let words = if words.is_empty() { String::new() } else { format!(": {}", words.join("; ")) };
+        let text = out::one_line(&format!("{}{words}", post.text), out::width().max(60) - 20);
         out::line(format!("{:>6}  {}  {text}", post.seq, short_time(&post.at)))?;
     }
     if posts.posts.is_empty() {
@@ -183,7 +187,8 @@ fn status(here: &RepoContext) -> Result<u8, CliError> {
         return out::json(&rows).map(|()| DONE);
     }
     if rows.is_empty() {
-        return out::line("No agent has sent a message.").map(|()| DONE);
+        return out::line("No agent has reported its status; `provost broker log` shows all messages.")
+            .map(|()| DONE);
     }
     let mut table = vec![["agent", "cli", "status", "phase", "last word"].map(str::to_owned)];
     table.extend(rows.iter().map(|row| {

@@ -265,7 +265,16 @@ fn if_older(task: &wire::Task, can_apply: bool) -> String {
 }
 
 pub(super) fn discard(here: &RepoContext, asked: &Discard) -> Result<u8, CliError> {
-    let task = wait_for(async { meant(&here.daemon(None).await?, &asked.id).await })?;
+    let task = wait_for(async {
+        let client = here.daemon(None).await?;
+        let task = meant(&client, &asked.id).await?;
+        if !asked.yes && task.changes.is_none() && !task.changes_kept().can_apply {
+            // Where nothing is kept, this says so; a person is asked about what is there.
+            let whole = wire::OfTask { task: task.id.clone(), paths: Vec::new(), seen: None };
+            client.preview_task(&whole).await?;
+        }
+        Ok(task)
+    })?;
     if !asked.yes {
         confirm(&task)?;
     }

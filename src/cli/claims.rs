@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
-use super::cli_error::DONE;
+use super::cli_error::{DONE, REFUSED};
 use super::identity::IdentityArgs;
 use super::repo_context::wait_for;
 use super::tasks::short_time;
@@ -83,7 +83,7 @@ fn acquire(here: &RepoContext, asked: Acquire) -> Result<u8, CliError> {
     }
     out::line(out::one_line(&format!("claimed: {}", done.file), 4_200))?;
     for warning in &done.warnings {
-        out::note(out::one_line(&format!("warning: {warning}"), 800));
+        out::note(out::one_line(&format!("warning: {}", out::local_times(warning)), 800));
     }
     Ok(DONE)
 }
@@ -109,9 +109,13 @@ fn list(here: &RepoContext) -> Result<u8, CliError> {
 fn release(here: &RepoContext, asked: Release) -> Result<u8, CliError> {
     let request = wire::ReleaseClaim { path: here.path(&asked.file)?, force: asked.force, fence: None };
     let done = wait_for(async { Ok(asked.identity.daemon(here).await?.release_claim(&request).await?) })?;
+    let code = if done.released { DONE } else { REFUSED };
     if here.json {
-        return out::json(&done).map(|()| DONE);
+        return out::json(&done).map(|()| code);
     }
-    let said = if done.released { "released" } else { "was not yours, nothing released" };
-    out::line(out::one_line(&format!("{said}: {}", request.path), 4_200)).map(|()| DONE)
+    if !done.released {
+        return Err(CliError::refusal(format!("{} was not yours, nothing released", request.path))
+            .next("provost claim list, which says whose it is"));
+    }
+    out::line(out::one_line(&format!("released: {}", request.path), 4_200)).map(|()| DONE)
 }

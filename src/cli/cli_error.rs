@@ -28,6 +28,10 @@ pub(super) const HELD: u8 = 5;
 pub(super) const UNCHECKED: u8 = 6;
 /// A branch was set aside, and the others were merged.
 pub(super) const RETURNED: u8 = 7;
+/// A worker ran out of time, as `timeout` says it.
+pub(super) const TIMED_OUT: u8 = 124;
+/// A signal has ended a worker: its number is added to this, as shells count it.
+pub(super) const SIGNALLED: u8 = 128;
 /// Ended by Ctrl-C, as shells count it.
 pub(super) const INTERRUPTED: u8 = 130;
 /// Nobody reads what we write, as shells count it.
@@ -84,6 +88,16 @@ impl CliError {
         Self { cause: Some(cause.to_string()), ..self }
     }
 
+    /// The same with a subject: what was said is its cause.
+    pub(super) fn about(self, what: impl Display) -> Self {
+        Self { cause: Some(self.what), what: what.to_string(), ..self }
+    }
+
+    /// What to do, where nothing was said about that.
+    pub(super) fn or_next(self, next: impl Into<String>) -> Self {
+        Self { next: self.next.or_else(|| Some(next.into())), ..self }
+    }
+
     pub(super) fn next(self, next: impl Into<String>) -> Self {
         Self { next: Some(next.into()), ..self }
     }
@@ -119,8 +133,10 @@ impl CliError {
 
     /// The sentence for whoever started us in the background.
     pub(super) fn text(&self) -> String {
-        let mut text = format!("error: {}", out::plain(&self.what));
-        for (label, more) in [("cause", &self.cause), ("try", &self.next)] {
+        let mut text = format!("error: {}", out::local_times(&out::plain(&self.what)));
+        let cause = self.cause.as_deref().map(out::local_times);
+        // Times in a command stay as they were typed.
+        for (label, more) in [("cause", &cause), ("try", &self.next)] {
             if let Some(more) = more {
                 text.push_str(&format!("\n  {label}: {}", out::plain(more)));
             }

@@ -4,14 +4,15 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 
-use super::cli_error::{DONE, FAILED};
+use super::cli_error::{DONE, FAILED, USAGE};
 use super::git::{Checker, say_violations};
 use super::identity::IdentityArgs;
 use super::intents::only;
 use super::repo_context::wait_for;
 use super::{CliError, RepoContext, out};
 use provost_api::wire;
-use provost_client::Client;
+use provost_base::{shell_word, visible_name};
+use provost_client::{Client, ClientError};
 
 /// `provost contract`.
 #[derive(Subcommand, Debug)]
@@ -122,8 +123,25 @@ pub(super) fn contract(here: &RepoContext, asked: Contract) -> Result<u8, CliErr
 
 fn propose(here: &RepoContext, asked: &Propose) -> Result<wire::Contract, CliError> {
     let request = wire::Propose { symbol: here.symbol(&asked.symbol)?, worktree: here.linked_worktree() };
+    let shown = visible_name(request.symbol.trim_end_matches(':'), 400);
+    if request.symbol.ends_with(':') {
+        return Err(CliError::of(format!("{shown} names no symbol"))
+            .because("a contract is about the signature of one symbol")
+            .next(format!("provost contract propose {}:SYMBOL", shell_word(&shown)))
+            .with_code(USAGE));
+    }
     IdentityArgs::start(here)?;
-    wait_for(async { Ok(asked.identity.daemon(here).await?.propose(&request).await?) })
+    wait_for(async {
+        match asked.identity.daemon(here).await?.propose(&request).await {
+            Err(ClientError::Refused { status, fault }) if fault.error == "no_symbol" => {
+                let error = CliError::from(ClientError::Refused { status, fault });
+                Err(error
+                    .about(format!("no contract can be made on {shown}"))
+                    .or_next("name a symbol that its file declares with a signature"))
+            }
+            done => Ok(done?),
+        }
+    })
 }
 
 fn answer(here: &RepoContext, asked: &Which, accept: bool) -> Result<wire::Contract, CliError> {
@@ -185,6 +203,16 @@ fn check(here: &RepoContext, asked: &Check) -> Result<u8, CliError> {
             false => checker.on_disk(&asked.files).await,
         }
     })?;
+    // What is gone may have been part of a contract; what never was is a slip.
+    let absent = asked.files.iter().find(|it| !here.cwd.join(it).exists());
+    if let Some(absent) = absent.filter(|_| checked.compared == 0) {
+        return Err(CliError::of(format!(
+            "there is no file {}",
+            visible_name(&absent.to_string_lossy(), 400)
+        ))
+        .because("no contract is about it, either")
+        .next("provost contract list"));
+    }
     let code = if checked.violations.is_empty() { DONE } else { FAILED };
     if here.json {
         return out::json(&checked).map(|()| code);

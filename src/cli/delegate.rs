@@ -13,6 +13,7 @@ use provost_api::wire;
 use provost_base::nearest;
 use provost_base::{AgentId, TaskId, Ttl, task_command};
 use provost_client::Client;
+use provost_config::{Copies, WorkerKind};
 use provost_system::real_path;
 
 /// `provost delegate`.
@@ -48,7 +49,8 @@ pub(super) struct Delegate {
     /// Speak as this agent; by default as PROVOST_AGENT or the host of this shell says, else as yourself
     #[arg(long = "as", value_name = "AGENT")]
     speak_as: Option<AgentId>,
-    /// Stay, show the worker's output, and end with its exit code
+    /// Stay, show the worker's output, and end with its exit code; 124 where its time was over, 128 and the number where a signal
+    /// has ended it, 1 where it failed otherwise or never ran
     #[arg(long)]
     wait: bool,
     /// With --wait: show the output unchanged, escape sequences included
@@ -92,6 +94,9 @@ pub(super) fn delegate(here: &RepoContext, asked: Delegate) -> Result<u8, CliErr
             && let Some(it) = stranger(here, &client, &request.worker).await?
         {
             out::note(format!("{}; the task waits until one comes for it ({})", it.what, it.why));
+        }
+        if !here.json {
+            said_of_its_entry(here, &request).iter().for_each(out::note);
         }
         if asked.wait {
             let follow = Follow { client, raw: asked.raw, json: here.json };
@@ -137,6 +142,31 @@ fn request(here: &RepoContext, asked: &Delegate) -> Result<wire::Delegate, CliEr
         }),
         ..wire::Delegate::default()
     })
+}
+
+/// What the worker's entry has to do with this request: that what it changes is deleted, and that it has no choice of model.
+fn said_of_its_entry(here: &RepoContext, request: &wire::Delegate) -> Vec<String> {
+    // What cannot be read is told by the daemon.
+    let Ok(read) = here.config(None) else { return Vec::new() };
+    let entry = read.config.workers.iter().find(|(id, _)| id.as_str() == request.worker);
+    let Some((_, entry)) = entry else { return Vec::new() };
+    let name = out::one_line(&request.worker, 60);
+    let mut said = Vec::new();
+    if request.worktree.is_none() && entry.copies() == Copies::Thrown {
+        said.push(format!(
+            "{name} works in a copy that is deleted afterwards (`copy = true`), so that nothing it changes is kept; \
+             `copy = \"kept\"` in its entry keeps its changes"
+        ));
+    }
+    let names_a_model = entry.default_model.is_some()
+        || entry.allowed_models.is_some()
+        || entry.args.iter().any(|it| it.contains("{model}"));
+    if request.model.is_some() && entry.kind == WorkerKind::Cli && !names_a_model {
+        said.push(format!(
+            "{name} has no choice of model, so --model changes nothing: none of its `args` has {{model}}"
+        ));
+    }
+    said
 }
 
 /// The directory relative to the repository's root, as the daemon expects it. By default it is the current directory,

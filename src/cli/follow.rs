@@ -6,10 +6,10 @@
 //!   finished                   --> the output that is left, and the end
 //! ```
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
 
-use super::cli_error::{DONE, FAILED, INTERRUPTED};
+use super::cli_error::{DONE, FAILED, INTERRUPTED, SIGNALLED, TIMED_OUT};
 use super::{CliError, changes, out, tasks, up};
 use provost_api::wire;
 use provost_base::{task_command, visible_name};
@@ -54,6 +54,24 @@ struct Seen {
     pause_ms: u64,
     /// The end of the standard error of a worker that writes messages, which is shown only if its run fails.
     errors: String,
+    /// Whether what was shown last has not ended its line, on the terminal where we say something next.
+    within_line: bool,
+}
+
+impl Seen {
+    /// Text was shown as it is.
+    fn shown(&mut self, text: &str, is_beside_ours: bool) {
+        if !text.is_empty() {
+            self.within_line = is_beside_ours && !text.ends_with('\n');
+        }
+    }
+
+    /// Ends a line that the worker has begun, before we say something.
+    fn end_line(&mut self) {
+        if std::mem::take(&mut self.within_line) {
+            out::note("");
+        }
+    }
 }
 
 impl Follow {
@@ -82,6 +100,7 @@ impl Follow {
             output: 0,
             pause_ms: *PAUSE_MS.start(),
             errors: String::new(),
+            within_line: false,
         };
         if let Some(approval) = approval {
             seen.state = "awaiting".into();
@@ -108,6 +127,7 @@ impl Follow {
             messages.finish();
             tell(messages)?;
         }
+        seen.end_line();
         let until = tokio::time::Instant::now() + LATE_MAX;
         // Only when its run has ended it is known what it had changed.
         while seen.ran && task.may_still_run() && tokio::time::Instant::now() < until {
@@ -172,19 +192,14 @@ impl Follow {
         let page = self.client.output(&query).await?;
         seen.output = page.next;
         if !self.json {
-            page.chunks.iter().try_for_each(|chunk| self.show(chunk, messages, &mut seen.errors))?;
+            page.chunks.iter().try_for_each(|chunk| self.show(chunk, messages, seen))?;
         }
         Ok(page)
     }
 
-    fn show(
-        &self,
-        chunk: &wire::Chunk,
-        messages: &mut Messages,
-        errors: &mut String,
-    ) -> Result<(), CliError> {
+    fn show(&self, chunk: &wire::Chunk, messages: &mut Messages, seen: &mut Seen) -> Result<(), CliError> {
         if messages.is_some() && chunk.stream == "stderr" {
-            keep_end(errors, &chunk.text);
+            keep_end(&mut seen.errors, &chunk.text);
             return Ok(());
         }
         if let Some(messages) = messages.as_mut().filter(|_| chunk.stream != "stderr") {
@@ -193,9 +208,12 @@ impl Follow {
         }
         let text = if self.raw { chunk.text.clone() } else { out::plain(&chunk.text) };
         if chunk.stream == "stderr" {
+            seen.shown(&text, true);
             let _unheard = std::io::stderr().lock().write_all(text.as_bytes());
             return Ok(());
         }
+        // What a program reads gets no line end that the worker has not written.
+        seen.shown(&text, std::io::stdout().is_terminal());
         out::text_as_is(&text)
     }
 
@@ -209,12 +227,13 @@ impl Follow {
         }
         seen.state.clone_from(&task.state);
         seen.ran |= task.state == "running";
+        seen.end_line();
         match (task.state.as_str(), task.approval) {
             ("awaiting", Some(approval)) => out::note(waiting_for(&self.client, approval).await),
             ("queued", _) if !up::is_watched() => {}
             (state, _) if task.failure.is_some() => {
-                let failure = task.failure.as_ref().map(tasks::failure_in_words).unwrap_or_default();
-                out::note(out::one_line(&format!("task {}: {state}, {failure}", seen.task), 800));
+                let failure = tasks::failure_in_words(task).unwrap_or_default();
+                out::note(format!("task {}: {state}. {failure}", out::one_line(&seen.task, 400)));
             }
             (state, _) => out::note(out::one_line(&format!("task {}: {state}", seen.task), 400)),
         }
@@ -268,10 +287,20 @@ fn tell(messages: &mut Transcript) -> Result<(), CliError> {
     messages.take_log().iter().try_for_each(out::line)
 }
 
-/// The worker's exit code where there is one; a task that did not succeed never ends with zero.
+/// The worker's exit code where there is one; a task that did not succeed never ends with zero. A run that ran out of
+/// time and one that a signal has ended have the codes that `timeout` and shells have for that.
 fn exit_code(task: &wire::Task) -> u8 {
+    let failed = |kind: &str| task.failure.as_ref().and_then(|it| it.get(kind));
+    if failed("run_timeout").is_some() {
+        return TIMED_OUT;
+    }
+    let why = failed("worker_failed").and_then(|it| it.get("why")?.as_str());
+    let signal = why.and_then(|it| it.strip_prefix("terminated by signal ")?.parse::<u8>().ok());
+    if let Some(signal) = signal {
+        return SIGNALLED.saturating_add(signal);
+    }
     let least = if task.state == "completed" { DONE } else { FAILED };
-    match task.exit_code {
+    match tasks::exit_code(task) {
         None | Some(0) => least,
         Some(code) => u8::try_from(code.rem_euclid(256)).ok().filter(|code| *code != 0).unwrap_or(FAILED),
     }

@@ -8,6 +8,8 @@ use std::ffi::OsString;
 
 use clap::Command;
 
+use provost_base::nearest;
+
 /// The version from which the old forms are gone.
 pub const OLD_FORMS_END: &str = "0.2";
 
@@ -146,13 +148,19 @@ fn find(args: &[OsString], definition: &Command) -> Option<(&'static Form, usize
     let form = FORMS.iter().find(|form| form.typed == word)?;
     let Some(noun) = definition.find_subcommand(word) else { return Some((form, at, None)) };
     let is_noun = match (behind, second) {
-        (Some(_), second) => second.is_some_and(|it| noun.find_subcommand(it).is_some()),
+        (Some(_), second) => second.is_some_and(|it| is_verb(noun, it, form.kind)),
         // A noun alone gets its help, unless the form was a whole command.
         (None, _) => {
             needs_more(form, definition) || args[at..].iter().any(|it| *it == "--help" || *it == "-h")
         }
     };
     (!is_noun).then_some((form, at, None))
+}
+
+/// Whether a word stands for a verb of the noun. In the place of an old form, a misspelt verb does, too: it is pointed out.
+fn is_verb(noun: &Command, word: &str, kind: Kind) -> bool {
+    let verbs = noun.get_subcommands().map(Command::get_name);
+    noun.find_subcommand(word).is_some() || (kind == Kind::Old && nearest(word, verbs).is_some())
 }
 
 /// Whether the command of a form has arguments that must be there.

@@ -1,5 +1,7 @@
 //! The definition of the command line as people see it: nouns in groups, and the short forms.
 
+use std::ffi::OsString;
+
 use clap::{Command, CommandFactory as _};
 
 use super::args::Line;
@@ -34,13 +36,20 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("This program", &["doctor", "completions", "man"]),
 ];
 
+/// A space at which no line is broken.
+const UNBROKEN: &str = "\u{a0}";
+
 /// The definition, with the short forms beside the commands that they stand for.
 pub fn definition() -> Command {
     let mut line = Line::command();
     for form in short_forms() {
         let command =
             form.meant.split(' ').try_fold(&mut line, |command, word| command.find_subcommand_mut(word));
+        let mut usage = None;
         if let Some(command) = command {
+            let short =
+                command.clone().bin_name(format!("provost {}", form.typed)).render_usage().to_string();
+            usage = short.strip_prefix("Usage: ").map(str::to_owned);
             let said = command.get_after_help().map(|it| format!("{it}\n\n")).unwrap_or_default();
             let said = format!("{said}Short form: provost {}", form.typed);
             *command = std::mem::take(command).after_help(said);
@@ -49,7 +58,9 @@ pub fn definition() -> Command {
         if let Some(noun) = line.find_subcommand_mut(form.typed) {
             let said = noun.get_after_help().map(|it| format!("{it}\n\n")).unwrap_or_default();
             let said = format!("{said}Without a verb: short for provost {}", form.meant);
-            *noun = std::mem::take(noun).after_help(said);
+            let verbs = format!("provost {} [OPTIONS] <COMMAND>", form.typed);
+            let usage = usage.map(|short| format!("{verbs}\n       {short}")).unwrap_or(verbs);
+            *noun = std::mem::take(noun).after_help(said).override_usage(usage);
         }
     }
     let after = line.get_after_help().map(ToString::to_string).unwrap_or_default();
@@ -58,6 +69,36 @@ pub fn definition() -> Command {
         "{{about}}\n\n{{usage-heading}} {{usage}}\n\n{groups}Options:\n{{options}}{{after-help}}"
     ))
     .after_help(after)
+}
+
+/// The definition for a terminal: lines that begin with spaces are examples and lists, and stay whole at any width.
+pub(super) fn for_a_terminal() -> Command {
+    unbroken(definition())
+}
+
+fn unbroken(command: Command) -> Command {
+    let command = command.mut_subcommands(unbroken);
+    let Some(text) = command.get_after_help().map(ToString::to_string) else { return command };
+    let line = |line: &str| match line.starts_with("  ") {
+        true => line.replace(' ', UNBROKEN),
+        false => line.to_owned(),
+    };
+    let lines: Vec<String> = text.lines().map(line).collect();
+    command.after_help(lines.join("\n"))
+}
+
+/// A text that was made of the definition for a terminal, with plain spaces.
+pub(super) fn plain(text: &str) -> String {
+    text.replace(UNBROKEN, " ")
+}
+
+/// `help WORDS` asks what `WORDS --help` asks.
+pub(super) fn asked(args: &mut Vec<OsString>) {
+    let first = (1..args.len()).find(|at| args[*at] != "--json");
+    if let Some(at) = first.filter(|at| args[*at] == "help") {
+        args.remove(at);
+        args.push("--help".into());
+    }
 }
 
 /// The definition for shells: a short form is completed as the command that it stands for.

@@ -7,7 +7,7 @@ use clap::Args;
 use super::cli_error::USAGE;
 use super::{CliError, RepoContext, session, up};
 use provost_base::limits::{WAY_FOLDERS_MAX, WIT_WORKTREES_MAX};
-use provost_base::{AgentId, Resource};
+use provost_base::{AgentId, Resource, shell_word};
 use provost_client::Client;
 use provost_system::{Ways, real_path};
 
@@ -103,7 +103,14 @@ impl RepoContext {
     /// The same for `file:symbol`; a file alone stands for everything in it.
     pub(super) fn symbol(&self, typed: &str) -> Result<String, CliError> {
         let (file, symbol) = typed.split_once(':').unwrap_or((typed, ""));
-        Ok(format!("{}:{symbol}", self.path(Path::new(file))?))
+        let path = self.path(Path::new(file))?;
+        if path.is_empty() {
+            return Err(CliError::of(format!("{} names no file", shell_word(typed)))
+                .because("it is the top of the repository, which has no symbols")
+                .next("name a file, or a symbol in it as FILE:SYMBOL")
+                .with_code(USAGE));
+        }
+        Ok(format!("{path}:{symbol}"))
     }
 
     /// The same, or a resource. A file whose name begins with `@` is typed, and said, with `./` before it.

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand, ValueHint};
 use serde_json::{Value, json};
 
 use super::cli_error::{DONE, FAILED};
+use super::tasks::short_time;
 use super::{CliError, RepoContext, log, out, search, signatures};
 use provost_store::{self as store, Anchor, Leap, StoreError, Verdict};
 
@@ -164,7 +165,7 @@ fn verify(here: &RepoContext, anchor: Option<Anchor>) -> Result<u8, CliError> {
 /// The restore that has skipped these numbers.
 fn restored(leap: &Leap) -> String {
     let with = leap.with.as_deref().map(|it| format!(" ({it})")).unwrap_or_default();
-    let at = leap.at.map(|it| format!(" at {it}")).unwrap_or_default();
+    let at = leap.at.map(|it| format!(" at {}", short_time(&it.rfc3339()))).unwrap_or_default();
     format!("`provost store restore`{with} has skipped them{at}, as event {} says", leap.mark())
 }
 

@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::cli_error::DONE;
 use super::repo_context::{now, wait_for};
+use super::tasks::short_time;
 use super::{CliError, RepoContext, args, out};
 use provost_base::{AgentId, Secret, Ttl};
 use provost_client::keys::{self, KeyInfo, KeyRing, ReloadOutcome, Role, is_reserved};
@@ -154,11 +155,12 @@ fn rows_of(info: &KeyInfo) -> Vec<[String; 5]> {
     let role = role.to_owned();
     let agent = out::one_line(info.ident.as_str(), 60);
     if let Some(at) = info.revoked {
-        return vec![[agent, role, "-".into(), "-".into(), format!("revoked {at}")]];
+        return vec![[agent, role, "-".into(), "-".into(), format!("revoked {}", short_time(&at.rfc3339()))]];
     }
     let row = |key: &keys::KeyDates| {
-        let until = key.expires.map_or("-".into(), |at| at.to_string());
-        [agent.clone(), role.clone(), key.id.clone(), key.created.to_string(), until]
+        let until = key.expires.map_or("-".into(), |at| short_time(&at.rfc3339()));
+        let created = short_time(&key.created.rfc3339());
+        [agent.clone(), role.clone(), key.id.clone(), created, until]
     };
     info.keys.iter().map(row).collect()
 }

@@ -17,7 +17,7 @@ use provost_client::Client;
 pub(super) enum Lock {
     /// Take a lock on a symbol or a resource, or renew it
     #[command(
-        after_help = "Examples:\n  provost lock acquire src/auth.ts:Session.renew --reason \"new token format\"\n  provost lock acquire src/auth.ts:login --wait 2m --ttl 10m\n  provost lock acquire src/auth.ts --while-parent --as agent-a\n  provost lock acquire @db:test --wait 5m\n\nExit codes: 0 you hold it; 5 another agent holds it; 4 refused. With --json, `data` has the holder, the time at which the\nlock ends, and the number of the grant."
+        after_help = "Examples:\n  provost lock acquire src/auth.ts:Session.renew --reason \"new token format\"\n  provost lock acquire src/auth.ts:login --wait 2m --ttl 10m\n  provost lock acquire src/auth.ts --while-parent --as agent-a\n  provost lock acquire @db:test --wait 5m\n\nExit codes: 0 you hold it; 5 another agent holds it; 4 refused. With --json, `data` has the holder, the time at which the lock ends, and the number of the grant."
     )]
     Acquire(Acquire),
     /// Release a lock, or all of them
@@ -219,7 +219,7 @@ fn is_in_the_way(lock: &wire::Lock, symbol: &str) -> bool {
 pub(super) fn told(word: &str, all: &[wire::Told], more: usize) {
     for it in all {
         let word = if it.kind == "incomplete" { "warning" } else { word };
-        out::note(out::one_line(&format!("{word} [{}]: {}", it.kind, it.message), 800));
+        out::note(out::one_line(&format!("{word} [{}]: {}", it.kind, out::local_times(&it.message)), 800));
     }
     if more > 0 {
         out::note(format!("{word}: and {more} more"));

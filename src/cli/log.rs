@@ -10,8 +10,8 @@ use super::cli_error::{DONE, INTERRUPTED};
 use super::repo_context::wait_for;
 use super::{CliError, RepoContext, journal, out, tasks};
 use provost_api::wire;
-use provost_base::EventSeq;
 use provost_base::limits::EVENT_PAGE_MAX;
+use provost_base::{EventSeq, Scope, Scopes};
 use provost_client::Client;
 
 /// `provost journal show`.
@@ -26,10 +26,13 @@ pub(super) struct Log {
     /// Begin after the event of this number
     #[arg(long, value_name = "NUMBER")]
     after: Option<u64>,
-    /// Without --after: show this many of the newest events
-    #[arg(long, default_value_t = 50)]
-    limit: u64,
+    /// Show at most this many events: the newest, by default 50; with --after the next ones, by default all
+    #[arg(long, value_name = "COUNT")]
+    limit: Option<u64>,
 }
+
+/// How many of the newest events are shown where no number is given.
+const NEWEST: u64 = 50;
 
 pub(super) fn log(here: &RepoContext, asked: &Log) -> Result<u8, CliError> {
     if let Some(job) = &asked.job {
@@ -42,43 +45,51 @@ pub(super) fn log(here: &RepoContext, asked: &Log) -> Result<u8, CliError> {
             Err(error) if error.is_not_running() && !asked.follow => return from_store(here, asked),
             Err(error) => return Err(error),
         };
-        let from = asked.after.unwrap_or(about.journal_seq.saturating_sub(asked.limit));
-        let from = show_until(here, &client, from, about.journal_seq).await?;
-        if !asked.follow {
+        let newest = about.journal_seq.saturating_sub(asked.limit.unwrap_or(NEWEST));
+        // Events that were pruned have no line, so that the lines are counted where a number of next ones is asked for.
+        let mut left = asked.limit.filter(|_| asked.after.is_some()).unwrap_or(u64::MAX);
+        let from = asked.after.unwrap_or(newest);
+        let from = show_until(here, &client, from, about.journal_seq, &mut left).await?;
+        if !asked.follow || left == 0 {
             return Ok(DONE);
         }
         tokio::select! {
-            ended = follow(here, &client, from) => ended,
+            ended = follow(here, &client, from, left) => ended,
             _interrupted = tokio::signal::ctrl_c() => Ok(INTERRUPTED),
         }
     })
 }
 
-/// Shows the events after `from` up to `last`; returns where it stopped.
-async fn show_until(here: &RepoContext, client: &Client, mut from: u64, last: u64) -> Result<u64, CliError> {
-    while from < last {
-        let next = page(here, client, from).await?;
+/// Shows the events after `from` up to `last`, at most `left`; returns where it stopped.
+async fn show_until(
+    here: &RepoContext,
+    client: &Client,
+    mut from: u64,
+    last: u64,
+    left: &mut u64,
+) -> Result<u64, CliError> {
+    while from < last && *left > 0 {
+        let limit = u16::try_from(*left).unwrap_or(EVENT_PAGE_MAX).min(EVENT_PAGE_MAX);
+        let query = wire::EventsQuery { after: Some(from), limit: Some(limit), wait_ms: None };
+        let page = client.events(&query).await?;
+        page.events.iter().try_for_each(|event| show(here, event))?;
+        *left = left.saturating_sub(page.events.len() as u64);
         // What was pruned entirely leaves nothing to show.
-        if next <= from {
+        if page.next <= from {
             break;
         }
-        from = next;
+        from = page.next;
     }
     Ok(from)
 }
 
-async fn follow(here: &RepoContext, client: &Client, from: u64) -> Result<u8, CliError> {
+async fn follow(here: &RepoContext, client: &Client, from: u64, mut left: u64) -> Result<u8, CliError> {
     let mut events = client.event_stream(from).await?;
-    loop {
+    while left > 0 {
         show(here, &events.next().await?)?;
+        left -= 1;
     }
-}
-
-async fn page(here: &RepoContext, client: &Client, from: u64) -> Result<u64, CliError> {
-    let query = wire::EventsQuery { after: Some(from), limit: Some(EVENT_PAGE_MAX), wait_ms: None };
-    let page = client.events(&query).await?;
-    page.events.iter().try_for_each(|event| show(here, event))?;
-    Ok(page.next)
+    Ok(DONE)
 }
 
 /// Reads the files, if no daemon runs.
@@ -86,6 +97,7 @@ fn from_store(here: &RepoContext, asked: &Log) -> Result<u8, CliError> {
     let mut reader = journal::reader(here)?;
     let mut kept = std::collections::VecDeque::new();
     let mut after = EventSeq(asked.after.unwrap_or(0));
+    let mut left = asked.limit.filter(|_| asked.after.is_some()).unwrap_or(u64::MAX);
     loop {
         let page = reader.events_after(after, EVENT_PAGE_MAX)?;
         let Some(newest) = page.last() else { break };
@@ -98,11 +110,15 @@ fn from_store(here: &RepoContext, asked: &Log) -> Result<u8, CliError> {
             let mut event = body.unwrap_or(gone);
             event["at"] = in_words(&event["at"]);
             if asked.after.is_some() {
+                if left == 0 {
+                    return Ok(DONE);
+                }
+                left -= 1;
                 show(here, &event)?;
                 continue;
             }
             kept.push_back(event);
-            if kept.len() as u64 > asked.limit {
+            if kept.len() as u64 > asked.limit.unwrap_or(NEWEST) {
                 kept.pop_front();
             }
         }
@@ -141,11 +157,16 @@ pub(super) fn show(here: &RepoContext, event: &Value) -> Result<(), CliError> {
     out::line(out::one_line(&line, out::width()))
 }
 
-/// Members with a value, as `name=value`; digests by their beginning.
+/// Members with a value, as `name=value`; digests by their beginning, moments as times, scopes by their names.
 fn in_short(details: &Map<String, Value>) -> String {
     let pair = |(name, value): (&String, &Value)| {
         let value = match value {
             Value::Null => return None,
+            Value::Number(_) if is_moment(name) => match in_words(value) {
+                Value::String(at) => tasks::short_time(&at),
+                other => other.to_string(),
+            },
+            Value::Number(_) if name == "scopes" => scopes(value),
             Value::String(text) if text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit()) => {
                 text.get(..12).unwrap_or(text).to_owned()
             }
@@ -155,4 +176,17 @@ fn in_short(details: &Map<String, Value>) -> String {
         Some(format!("{name}={value}"))
     };
     details.iter().filter_map(pair).collect::<Vec<_>>().join(" ")
+}
+
+/// Whether the number of this name is a moment, in milliseconds since 1970.
+fn is_moment(name: &str) -> bool {
+    matches!(name, "until" | "since" | "at") || name.ends_with("_at")
+}
+
+/// The names of scopes, which the journal has as one number.
+fn scopes(bits: &Value) -> String {
+    match serde_json::from_value::<Scopes>(bits.clone()) {
+        Ok(scopes) => scopes.iter().map(Scope::as_str).collect::<Vec<_>>().join(","),
+        Err(_) => bits.to_string(),
+    }
 }

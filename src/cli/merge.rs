@@ -26,7 +26,7 @@ const WHY_CHARS: usize = 8_000;
 pub(super) enum Merge {
     /// Merge branches into the trunk, or show what would come of that
     #[command(
-        after_help = "Examples:\n  provost merge feat/auth feat/log --preview\n  provost merge feat/auth feat/log\n  provost merge feat/auth --into release\n  provost merge branches queue   # a branch that is called so\n\nThe branches are merged in an order that is shown with its reasons, each is checked on the merged tree, and only then the\ntrunk moves. One that conflicts is returned to the agent that made it, and the others go on.\n\nExit codes: 7 if a branch was set aside, or taken out of the queue meanwhile."
+        after_help = "Examples:\n  provost merge feat/auth feat/log --preview\n  provost merge feat/auth feat/log\n  provost merge feat/auth --into release\n  provost merge branches queue   # a branch that is called so\n\nThe branches are merged in an order that is shown with its reasons, each is checked on the merged tree, and only then the trunk moves. One that conflicts is returned to the agent that made it, and the others go on.\n\nExit codes: 7 if a branch was set aside, or taken out of the queue meanwhile."
     )]
     Branches(Branches),
     /// Add branches to the queue of merges, list, remove and merge them

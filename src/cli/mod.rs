@@ -111,14 +111,20 @@ pub fn main(run: &Run, rehearse: &Rehearsal) -> ExitCode {
 }
 
 fn provost(args: &[OsString], run: &Run, rehearse: &Rehearsal) -> Result<u8, CliError> {
-    let mut definition = definition();
+    let mut definition = help::for_a_terminal();
     let mut args = args.to_vec();
+    help::asked(&mut args);
     let narrowed = overview::go_elsewhere(&mut args)?;
     let Read { args, form } = read(args, &definition);
     let hint = form.and_then(Form::hint);
+    // A line that cannot be read may still say for whom it is.
+    let is_program = args.iter().take_while(|it| *it != "--").any(|it| it == "--json");
     let matches = definition.try_get_matches_from_mut(args);
     let line = match matches.and_then(|mut it| Line::from_arg_matches_mut(&mut it)) {
         Ok(line) => line,
+        Err(err) if err.use_stderr() && is_program => {
+            return Err(for_a_program(&err).typed_as(form).for_program(true));
+        }
         Err(err) => {
             hint.iter().for_each(out::note);
             return spoken(&err, form);
@@ -211,11 +217,24 @@ fn in_repository(here: &RepoContext, command: Command, run: &Run) -> Result<u8, 
     }
 }
 
+/// What is wrong with a command line, in the form of all errors.
+fn for_a_program(err: &clap::Error) -> CliError {
+    use clap::error::ErrorKind::{DisplayHelpOnMissingArgumentOrSubcommand as NoCommand, MissingSubcommand};
+    if matches!(err.kind(), NoCommand | MissingSubcommand) {
+        return CliError::of("a command is missing").next("the same with --help").with_code(cli_error::USAGE);
+    }
+    let text = help::plain(&err.render().to_string());
+    let text = text.trim().strip_prefix("error: ").unwrap_or(text.trim());
+    let (what, rest) = text.split_once("\n\n").unwrap_or((text, ""));
+    let error = CliError::of(out::one_line(what, 800)).with_code(cli_error::USAGE);
+    if rest.trim().is_empty() { error } else { error.next(out::one_line(rest, 800)) }
+}
+
 /// What the definition of the command line has to say: help and version, or what is wrong.
 fn spoken(err: &clap::Error, form: Option<&Form>) -> Result<u8, CliError> {
-    let text = err.render();
+    let text = help::plain(&err.render().to_string());
     if err.use_stderr() {
-        out::note(text.to_string().trim_end());
+        out::note(text.trim_end());
         overview::misplaced(err).iter().for_each(out::note);
         if let Some(Form { typed, meant, kind: Kind::Short }) = form {
             let [typed, meant] = [typed, meant].map(|words| format!("provost {words}"));
@@ -223,6 +242,6 @@ fn spoken(err: &clap::Error, form: Option<&Form>) -> Result<u8, CliError> {
         }
         return Ok(cli_error::USAGE);
     }
-    out::text_as_is(&text.to_string())?;
+    out::text_as_is(&text)?;
     Ok(cli_error::DONE)
 }

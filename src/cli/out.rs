@@ -7,6 +7,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use serde::Serialize;
 
 use super::CliError;
+use super::tasks::short_time;
 use provost_jail::plain_text;
 
 /// Writes one line to standard output. It must be made of our own words and of what [`plain`] or [`one_line`]
@@ -54,10 +55,40 @@ pub(super) fn one_line(text: &str, most: usize) -> String {
     format!("{cut}…")
 }
 
-/// The same, keeping the spaces it begins with.
+/// The same, cut behind a word, with what leads to the rest.
+pub(super) fn cut_at_a_word(text: &str, most: usize, rest: impl FnOnce() -> String) -> String {
+    let text = one_line(text, usize::MAX);
+    let Some((end, _)) = text.char_indices().nth(most) else { return text };
+    let kept = text.get(..end).unwrap_or(&text);
+    let kept = kept.rsplit_once(' ').map_or(kept, |(words, _)| words);
+    format!("{kept} … ({})", rest())
+}
+
+/// The same as `one_line`, keeping the spaces it begins with.
 pub(super) fn one_line_indented(text: &str, most: usize) -> String {
     let indent = text.len() - text.trim_start_matches(' ').len();
     format!("{}{}", " ".repeat(indent), one_line(text, most.saturating_sub(indent)))
+}
+
+/// A text of the daemon, whose times are in UTC, with the times of this machine's time zone, as lists show them.
+pub(super) fn local_times(text: &str) -> String {
+    let mut local = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('Z') {
+        // The length of a time without its Z: with milliseconds, or without.
+        let found = [23, 19].into_iter().find_map(|len| {
+            let from = before.len().checked_sub(len)?;
+            let time = format!("{}Z", before.get(from..)?);
+            chrono::DateTime::parse_from_rfc3339(&time).ok()?;
+            Some((before.get(..from)?, time))
+        });
+        match found {
+            Some((before, time)) => local.push_str(&format!("{before}{}", short_time(&time))),
+            None => local.push_str(&format!("{before}Z")),
+        }
+        rest = after;
+    }
+    local + rest
 }
 
 /// Rows with their columns aligned; the first row is the heading.

@@ -100,7 +100,8 @@ fn add(here: &RepoContext, asked: &Add) -> Result<u8, CliError> {
     let letters: Vec<char> = made.code.chars().collect();
     if let Some(until) = wait_for(async { Ok(here.daemon(None).await?.passkeys().await?) })?.waits_until {
         out::note(format!(
-            "all passkeys were given up: no new one counts until {until}, if the daemon runs until then; make a code then"
+            "all passkeys were given up: no new one counts until {}, if the daemon runs until then; make a code then",
+            short_time(&until)
         ));
     }
     let groups: Vec<String> = letters.chunks(4).map(|it| it.iter().collect()).collect();
@@ -139,7 +140,7 @@ fn list(here: &RepoContext) -> Result<u8, CliError> {
         out::line(format!("no passkey counts: {}", out::plain(problem)))?;
     }
     if let Some(until) = &all.waits_until {
-        out::line(format!("all passkeys were given up, and none counts until {until}"))?;
+        out::line(format!("all passkeys were given up, and none counts until {}", short_time(until)))?;
     }
     if let Some(leapt) = all.leapt_s {
         out::note(format!(
@@ -200,7 +201,10 @@ fn reset(here: &RepoContext) -> Result<u8, CliError> {
     if here.json {
         out::json(&done)?;
     } else {
-        out::line(format!("all passkeys are given up, and none counts until {}", done.waits_until))?;
+        out::line(format!(
+            "all passkeys are given up, and none counts until {}",
+            short_time(&done.waits_until)
+        ))?;
     }
     Ok(DONE)
 }

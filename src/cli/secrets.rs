@@ -83,8 +83,14 @@ pub(super) fn secret(here: &RepoContext, asked: Secrets) -> Result<u8, CliError>
         Secrets::List => list(here),
         Secrets::Add(it) => add(here, *it),
         Secrets::Remove(it) => {
-            here.vault()?.remove(&it.name)?;
-            changed(here, "secret.removed", &it.name, json!({}))
+            let vault = here.vault()?;
+            let is_daemons = vault.look(&it.name).is_ok_and(|known| known.delivery == Delivery::Daemon);
+            vault.remove(&it.name)?;
+            let says = match is_daemons {
+                true => "the daemon sends no notice that needs it",
+                false => "the daemon refuses workers that name it",
+            };
+            changed(here, "secret.removed", &it.name, json!({}), says)
         }
     }
 }
@@ -102,7 +108,7 @@ fn add(here: &RepoContext, asked: Add) -> Result<u8, CliError> {
     let value = value(&name, &delivery)?;
     let details = json!({ "delivery": delivery });
     vault.add(&name, delivery, &value)?;
-    changed(here, "secret.added", &name, details)
+    changed(here, "secret.added", &name, details, "")
 }
 
 fn delivery(asked: Add) -> Result<Delivery, CliError> {
@@ -156,7 +162,13 @@ pub(super) fn value(name: &str, delivery: &Delivery) -> Result<Secret, CliError>
     Ok(Secret::new(bytes.to_vec()))
 }
 
-fn changed(here: &RepoContext, what: &str, name: &str, details: Value) -> Result<u8, CliError> {
+fn changed(
+    here: &RepoContext,
+    what: &str,
+    name: &str,
+    details: Value,
+    removed: &str,
+) -> Result<u8, CliError> {
     if here.json {
         out::json(&json!({ "secret": name, "what": what, "details": details }))?;
     } else {
@@ -165,7 +177,7 @@ fn changed(here: &RepoContext, what: &str, name: &str, details: Value) -> Result
                 format!("stored; an entry [notify.NAME] of the settings may name {name}")
             }
             "secret.added" => format!("stored; a worker with secrets = [\"{name}\"] may get it"),
-            _ => format!("{name} is removed; the daemon refuses workers that name it"),
+            _ => format!("{name} is removed; {removed}"),
         });
     }
     match wait_for(async { Ok(keys::tell(&here.client(), what, name, details).await) })? {

@@ -11,11 +11,17 @@ use super::repo_context::wait_for;
 use super::{CliError, RepoContext, applies, changes, delegate, out, say};
 use provost_api::wire;
 use provost_base::limits::STATUS_FINISHED_MAX;
-use provost_base::{AgentId, EXACTLY, TaskId, Ttl, shell_word, visible_name};
+use provost_base::{AgentId, EXACTLY, TaskId, Ttl, shell_word, task_command, visible_name};
 use provost_client::{Client, ClientError};
 
 /// The beginning of an id must be this long to stand for it; less is more likely a slip.
 const PREFIX_LEN_MIN: usize = 4;
+
+/// The longest sentence about a failure; the commands that mend one are in it.
+const FAILURE_CHARS_MAX: usize = 4_000;
+
+/// The code of a run whose end has none.
+const UNKNOWN: i64 = -1;
 
 /// Length of an id that the daemon has chosen, which is no abbreviation.
 const GENERATED_LEN: usize = 36;
@@ -161,7 +167,7 @@ enum Filter {
 pub(super) struct Show {
     /// The task's id, or enough of its beginning
     id: TaskId,
-    /// Follow the task to its end, and end with the worker's exit code
+    /// Follow the task to its end, and end with the exit code that `delegate --wait` has
     #[arg(long)]
     wait: bool,
     /// With --wait: show the output unchanged, escape sequences included
@@ -319,7 +325,8 @@ fn plain_state(task: &wire::Task) -> String {
     if let Some(need) = task.waits_for.first() {
         return out::one_line(&format!("waits for {}", need.resource), 40);
     }
-    match (task.state.as_str(), task.approval, task.exit_code) {
+    // A worker that ends with zero and has failed has said so otherwise.
+    match (task.state.as_str(), task.approval, exit_code(task).filter(|code| *code != 0)) {
         ("awaiting", Some(approval), _) => format!("awaiting {approval}"),
         ("failed", _, Some(code)) => format!("failed ({code})"),
         (state, ..) => out::one_line(state, 20),
@@ -448,10 +455,10 @@ fn in_full(task: &wire::Task) -> String {
     facts.extend([("created", short_time(&task.created_at)), ("updated", short_time(&task.updated_at))]);
     facts.push(("time limit", format!("{} s", task.timeout_s)));
     facts.extend((!task.beside.is_empty()).then(|| ("ran beside", task.beside.join(", "))));
-    facts.extend(task.exit_code.map(|code| ("exit code", code.to_string())));
-    facts.extend(task.failure.as_ref().map(|failure| ("failure", failure_in_words(failure))));
-    let rows: Vec<_> =
+    facts.extend(exit_code(task).map(|code| ("exit code", code.to_string())));
+    let mut rows: Vec<_> =
         facts.iter().map(|(name, fact)| [(*name).to_owned(), out::one_line(fact, 400)]).collect();
+    rows.extend(failure_in_words(task).map(|failure| ["failure".to_owned(), failure]));
     let mut text = out::table(&rows);
     if let Some(handoff) = &task.handoff {
         text.push_str(&look_at(handoff));
@@ -500,33 +507,15 @@ fn changed_files(changed: &wire::FilesChanged) -> String {
     text + &incomplete.unwrap_or_default()
 }
 
-/// A failure is a keyword, or a keyword with details: `worker_failed: exit code 3`.
-pub(super) fn failure_in_words(failure: &Value) -> String {
-    let in_short = |details: &Value| match details {
-        Value::String(text) => text.clone(),
-        Value::Object(members) => {
-            // What a number is counted in is the end of its name.
-            let unit = |key: &str| {
-                if key.ends_with("_ms") {
-                    " ms"
-                } else if key.ends_with("_s") {
-                    " s"
-                } else {
-                    ""
-                }
-            };
-            let number = |key: &str, it: &Value| format!("{it}{}", unit(key));
-            let text =
-                |(key, it): (&String, &Value)| it.as_str().map_or_else(|| number(key, it), str::to_owned);
-            members.iter().map(text).collect::<Vec<_>>().join(", ")
-        }
-        other => other.to_string(),
-    };
-    let text = match failure.as_object().and_then(|members| members.iter().next()) {
-        Some((word, details)) => format!("{word}: {}", in_short(details)),
-        None => in_short(failure),
-    };
-    out::one_line(&text, 400)
+/// Why a task has failed, in the sentence that the page has too; a very long one up to the end of a word.
+pub(super) fn failure_in_words(task: &wire::Task) -> Option<String> {
+    let rest = || format!("all of it: {} --json", task_command("task show", &task.id, ""));
+    provost_view::failure(task).map(|it| out::cut_at_a_word(&it, FAILURE_CHARS_MAX, rest))
+}
+
+/// The exit code of a task's worker, where its end is known.
+pub(super) fn exit_code(task: &wire::Task) -> Option<i64> {
+    task.exit_code.filter(|code| *code != UNKNOWN)
 }
 
 /// Text from other programs, behind a bar.

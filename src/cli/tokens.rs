@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 
 use super::cli_error::DONE;
 use super::repo_context::wait_for;
+use super::tasks::short_time;
 use super::{CliError, RepoContext, args, out, up};
 use provost_api::wire;
 use provost_base::{AgentId, Ttl};
@@ -75,7 +76,7 @@ fn mint(here: &RepoContext, asked: Mint) -> Result<u8, CliError> {
     out::line(&minted.secret)?;
     out::note(format!(
         "the token of {agent}, shown only once, valid until {}; clients send it as Authorization: Bearer, and commands read it from PROVOST_TOKEN",
-        minted.token.expires_at
+        short_time(&minted.token.expires_at)
     ));
     Ok(DONE)
 }
@@ -93,7 +94,7 @@ fn list(here: &RepoContext) -> Result<u8, CliError> {
     let mut rows = vec![["TOKEN", "AGENT", "GOOD FOR", "GOOD UNTIL", "MADE BY"].map(String::from)];
     rows.extend(tokens.iter().map(|it| {
         let (agent, by) = (out::one_line(&it.agent, 60), out::one_line(&it.minted_by, 60));
-        [it.id.clone(), agent, it.scopes.join(","), it.expires_at.clone(), by]
+        [it.id.clone(), agent, it.scopes.join(","), short_time(&it.expires_at), by]
     }));
     out::text_as_is(&out::table(&rows))?;
     Ok(DONE)

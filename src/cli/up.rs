@@ -15,6 +15,7 @@ use clap::{Args, ValueHint};
 use super::cli_error::{DONE, NOT_RUNNING};
 use super::identity::IdentityArgs;
 use super::repo_context::wait_for;
+use super::tasks::short_time;
 use super::{CliError, RepoContext, Run, git, out};
 use provost_api::wire::About;
 use provost_base::Secret;
@@ -113,7 +114,7 @@ pub(super) fn up(here: &RepoContext, up: Up, run: &Run) -> Result<u8, CliError> 
         && let Some(about) = running(here)?
     {
         if !here.json {
-            out::note(format!("already running since {}", about.started_at));
+            out::note(format!("already running since {}", short_time(&about.started_at)));
         }
         return announce(here, &about);
     }

@@ -8,7 +8,7 @@ use super::repo_context::wait_for;
 use super::tasks::short_time;
 use super::{CliError, RepoContext, args, out, up, web_all};
 use provost_api::wire;
-use provost_base::Ttl;
+use provost_base::{Door, Ttl};
 use provost_config::Config;
 
 /// `provost web`.
@@ -112,7 +112,9 @@ fn open(here: &RepoContext, asked: &Open) -> Result<u8, CliError> {
         if here.json {
             return out::json(&page).map(|()| DONE);
         }
-        return out::line(out::one_line(&page.address, 400)).map(|()| DONE);
+        out::line(out::one_line(&page.address, 400))?;
+        other_port(here, &page.address).iter().for_each(out::note);
+        return Ok(DONE);
     }
     let Some(address) = page.public.first() else {
         return Err(CliError::of("the page is at no address that a phone can open")
@@ -127,6 +129,16 @@ fn open(here: &RepoContext, asked: &Open) -> Result<u8, CliError> {
     let picture = picture(&address).ok_or_else(|| CliError::of("the address is too long for a picture"))?;
     picture.iter().try_for_each(|line| out::text_as_is(&format!("{line}\n")))?;
     Ok(DONE)
+}
+
+/// What to say where the page is not at the port of the settings.
+fn other_port(here: &RepoContext, address: &str) -> Option<String> {
+    let wanted = here.config(None).ok()?.config.doors.of(Door::Web)?.port;
+    let (_, host) = address.split_once("://")?;
+    let port: u16 = host.split('/').next()?.rsplit_once(':')?.1.parse().ok()?;
+    (wanted != 0 && port != wanted).then(|| {
+        format!("port {wanted} was another program's when this page got its port, so it is at port {port}")
+    })
 }
 
 /// The lines of the picture, in colours of its own where there are colours: a terminal can show its usual ones either way round.
@@ -259,7 +271,8 @@ fn invite(here: &RepoContext, asked: Invite) -> Result<u8, CliError> {
     out::line(&made.link)?;
     out::note(format!(
         "good for one browser, until {}; it sees states, and no words, differences or logs; end it: provost web session end {}",
-        made.session.until, made.session.id
+        short_time(&made.session.until),
+        made.session.id
     ));
     Ok(DONE)
 }

@@ -439,11 +439,15 @@ impl State {
         if lock.holder != *who.agent() && !verb.force {
             return Err(match lock.lapsed {
                 true => Refusal::LockNotFound,
-                false => Refusal::LockNotHeld { by: lock.holder.clone(), fence: lock.fence },
+                false => Refusal::LockNotHeld { by: lock.holder.clone(), fence: lock.fence, asked: None },
             });
         }
-        if verb.fence.is_some_and(|fence| fence != lock.fence) {
-            return Err(Refusal::LockNotHeld { by: lock.holder.clone(), fence: lock.fence });
+        if let Some(fence) = verb.fence.filter(|fence| *fence != lock.fence) {
+            return Err(Refusal::LockNotHeld {
+                by: lock.holder.clone(),
+                fence: lock.fence,
+                asked: Some(fence),
+            });
         }
         self.free(lock, if verb.force { "forced" } else { "released" }, out);
         Ok(LockReleased { lock: lock.clone() })
@@ -489,7 +493,9 @@ impl State {
             !lock.is_of_other_run(run.as_ref()) && (verb.process.is_none() || lock.process == verb.process)
         };
         let held: Vec<_> = self.locks.held_by(who.agent()).filter(is_its).cloned().collect();
-        held.iter().for_each(|lock| self.free(lock, "its session has left", out));
+        let is_session = verb.intents || verb.process.is_some();
+        let why = if is_session { "its session has left" } else { "its agent has released all" };
+        held.iter().for_each(|lock| self.free(lock, why, out));
         let waits = self.locks.waiters().filter(|it| it.agent == *who.agent() && verb.process.is_none());
         waits.for_each(|waiter| self.give_up(waiter, out));
         let intents = if verb.intents { self.abandon_all(now, who.agent(), out) } else { 0 };

@@ -202,12 +202,14 @@ pub enum Refusal {
     #[error("no agent has this lock")]
     LockNotFound,
     /// Another agent has it, or another grant of it.
-    #[error("this lock is {by}'s (grant {fence})")]
+    #[error("this lock is {by}'s (grant {fence}{})", other_grant(*asked))]
     LockNotHeld {
         /// The agent that has the lock.
         by: AgentId,
         /// The grant that is in force.
         fence: Fence,
+        /// The grant that was meant, where the agent is the right one.
+        asked: Option<Fence>,
     },
     /// Another agent has the place through another door, and the configuration says that this is refused.
     #[error("{} {} {}, through another protocol ({})", _0.at, _0.kind.verb(), _0.agent, _0.kind.as_str())]
@@ -424,6 +426,11 @@ impl Refusal {
     pub fn too_long(what: &str, most: usize, unit: &'static str) -> Self {
         Refusal::TooLong { what: what.into(), most: most as u64, unit }
     }
+}
+
+/// How the grant that was meant differs from that in force.
+fn other_grant(asked: Option<Fence>) -> String {
+    asked.map(|it| format!(", and not {it}")).unwrap_or_default()
 }
 
 /// Why a task failed without its worker saying so, or what a failed worker met.

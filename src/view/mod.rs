@@ -74,7 +74,7 @@ pub use search::{no_search, search};
 pub use search_all::search_of_all;
 pub use set_aside::set_aside;
 pub use states::{has_states, states};
-pub use task::{changes, task};
+pub use task::{changes, failure, task};
 pub use tasks::{delegating, task_page, tasks};
 pub use touches::touches;
 pub use waits::waits;

@@ -76,7 +76,7 @@ pub fn task(it: &Task) -> Shown {
 }
 
 /// Why it failed, in a sentence. One that this version does not know is told by its own words.
-pub(crate) fn failure(it: &Task) -> Option<String> {
+pub fn failure(it: &Task) -> Option<String> {
     let failure = it.failure.as_ref()?;
     let (kind, about) = match failure {
         Value::String(kind) => (kind.as_str(), &Value::Null),
@@ -145,7 +145,9 @@ fn facts(it: &Task) -> Vec<Fact> {
     facts.push(Fact::new("accepted", Cell::time(Some(&it.created_at))));
     facts.push(Fact::new("changed", Cell::time(Some(&it.updated_at))));
     facts.push(Fact::text("may run", &format!("{} s", it.timeout_s)));
-    facts.extend(it.exit_code.map(|code| Fact::text("exit code", &code.to_string())));
+    // Where the end of a run is not known, its code is -1.
+    let code = it.exit_code.filter(|code| *code != -1);
+    facts.extend(code.map(|code| Fact::text("exit code", &code.to_string())));
     facts.extend(some("model", it.model_used.as_deref().or(it.model.as_deref())));
     facts.extend(it.usage.as_ref().and_then(Used::in_words).map(|used| Fact::text("used", &used)));
     facts.extend(it.counted.as_ref().map(|it| Fact::text("counted", &it.in_words())));

@@ -270,7 +270,7 @@ fn look(name: &AgentId, task: &wire::Task, tried: &mut Tried) {
         }
         return;
     }
-    let failure = task.failure.as_ref().map(tasks::failure_in_words).unwrap_or_default();
+    let failure = tasks::failure_in_words(task).unwrap_or_default();
     let said = stderr_of(task);
     let what = if failure.is_empty() { summary } else { failure };
     let next = next_of(name, &task.id, &what, &said);

@@ -221,7 +221,8 @@ pub(super) fn install(here: &RepoContext, host: Host, wish: &Wish<'_>) -> Result
         let _not_put = rule::put(here);
     }
     let done = status(here, &[host])?;
-    if !here.json && !wish.shared {
+    let is_of_git = here.places.worktree.join(".git").exists();
+    if !here.json && !wish.shared && is_of_git {
         let own = out::one_line(own, 200);
         out::note(format!(
             "{own} holds paths of this machine; to keep it out of commits: \
@@ -274,9 +275,12 @@ pub(super) fn remove(here: &RepoContext, host: Host) -> Result<u8, CliError> {
         both(host).into_iter().map(|path| HostFile::at(here, path)).collect::<Result<_, _>>()?;
     // They share a folder, which was made for the first of them.
     let made = files.iter().map(HostFile::made).max().unwrap_or(0);
+    let mut had_ours = false;
     for file in files {
         let Some(seen) = file.read()? else { continue };
-        if ours(host, &parse(&file, &seen.text)?).is_empty() || file.bring_back(&seen, made)? {
+        let has_none = ours(host, &parse(&file, &seen.text)?).is_empty();
+        had_ours |= !has_none;
+        if has_none || file.bring_back(&seen, made)? {
             continue;
         }
         let left = without(host, &file, &seen.text)?;
@@ -284,6 +288,12 @@ pub(super) fn remove(here: &RepoContext, host: Host) -> Result<u8, CliError> {
     }
     if host == Host::Codex {
         rule::take_out(here)?;
+    }
+    if !here.json {
+        out::note(match had_ours {
+            true => format!("the hooks of {} are removed", host.word()),
+            false => format!("{} has no hooks of Provost here, so nothing was removed", host.word()),
+        });
     }
     status(here, &[host])
 }

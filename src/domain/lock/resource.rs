@@ -122,7 +122,7 @@ impl State {
         let found = found.or_else(|| self.locks.get(&verb.at));
         // What another run of the same worker has is not this one's to give back.
         if let Some(lock) = found.filter(|lock| lock.is_of_other_run(run.as_ref()) && !verb.force) {
-            return Err(Refusal::LockNotHeld { by: lock.holder.clone(), fence: lock.fence });
+            return Err(Refusal::LockNotHeld { by: lock.holder.clone(), fence: lock.fence, asked: None });
         }
         Ok(found)
     }

@@ -224,8 +224,9 @@ fn fault(fault: ApplyError) -> OwnError {
         ApplyError::NoSuchApply(_) => OwnError::new(StatusCode::NOT_FOUND, "apply_not_found", text)
             .hint("`provost apply list` lists what there is"),
         ApplyError::NothingKept(_) => OwnError::new(StatusCode::NOT_FOUND, "nothing_kept", text).hint(
-            "a worker's changes are kept where it works in a private copy: `provost jail explain NAME` says which way it \
-             works",
+            "changes are kept of workers with `copy = \"kept\"`, as agents have it, or `copy = \"worktree\"`; \
+             without a copy they are in your files already, and with `copy = true` they are deleted: \
+             `provost jail explain NAME` says which way it works",
         ),
         ApplyError::Changed => OwnError::new(StatusCode::CONFLICT, "apply_changed", text)
             .hint("look at it again: nothing was written"),

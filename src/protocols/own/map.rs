@@ -72,9 +72,15 @@ pub(super) fn fault(refusal: Refusal) -> OwnError {
         Refusal::TaskNotFound => fault.hint("`provost task list` lists what there is"),
         Refusal::ApprovalNotFound(_) | Refusal::ApprovalChanged => fault.hint("`provost approval list` lists what waits"),
         Refusal::SessionCannot { why } => talk::with_next_step(fault, &why),
+        Refusal::SwitchedOff { .. } => {
+            fault.hint("set `enabled = true` in `[screenshot]` of provost.toml, then: provost down && provost up")
+        }
         Refusal::WorkerBroken { .. } => fault.hint("`provost doctor` says what to mend"),
         Refusal::PasskeyRefused { .. } => fault.hint("`provost passkey list` lists passkeys, and how they stand"),
-        Refusal::NameTaken { .. } => fault.hint("set PROVOST_TOKEN, or end its tokens: provost token revoke --of AGENT"),
+        Refusal::NameTaken { agent } => fault.hint(format!(
+            "set PROVOST_TOKEN; or, in a terminal in which no agent has run: provost token revoke --of {}",
+            provost_base::shell_word(agent.as_str())
+        )),
         Refusal::TokenNotFound => fault.hint("`provost token list` lists what there is"),
         Refusal::Crew(CrewRefusal::NotInCrew) => fault.hint("announce it first: `provost adapter run` does, and POST /agents/announce at Agent Protocol's door"),
         Refusal::Crew(CrewRefusal::FileClaimed { .. } | CrewRefusal::FileLocked { .. }) => fault.hint("work on something else, or ask the holder"),
@@ -116,6 +122,7 @@ fn word(refusal: &Refusal) -> (StatusCode, &'static str) {
         Refusal::Crew(
             CrewRefusal::FileClaimed { .. } | CrewRefusal::FileLocked { .. } | CrewRefusal::FileConflicted,
         ) => (StatusCode::CONFLICT, "file_held"),
+        Refusal::Crew(CrewRefusal::PersonOnly) => (StatusCode::CONFLICT, "person_only"),
         Refusal::Crew(_) => (StatusCode::CONFLICT, "crew"),
         Refusal::MailNotFound => (StatusCode::NOT_FOUND, "mail_not_found"),
         Refusal::AlreadyNamed { .. } => (StatusCode::CONFLICT, "already_named"),

@@ -39,9 +39,8 @@ impl Own {
     /// the caller's processes; any other fault as it is. `data.spoken` has the agent's name, for programs.
     pub(super) fn naming_speaker(&self, fault: OwnError, who: &Principal, peer: Option<&PeerId>) -> OwnError {
         let is_unproved = who.proof() == Proof::PeerUid && who.door() == Door::Own;
-        let Some(peer) = peer.filter(|_| is_unproved && fault.body.error == "out_of_scope") else {
-            return fault;
-        };
+        let is_a_persons = matches!(fault.body.error.as_str(), "out_of_scope" | "held_back" | "person_only");
+        let Some(peer) = peer.filter(|_| is_unproved && is_a_persons) else { return fault };
         let own_name = (*who.agent() != self.0.user).then(|| who.agent().to_string());
         let Some(spoken) = own_name.or_else(|| self.0.names.speaker_in(peer.line())) else { return fault };
         let mut data = fault.body.data.clone().unwrap_or_else(|| json!({}));

@@ -85,7 +85,7 @@ fn refused(refusal: &Refusal) -> WitError {
             WitError::method("LOCK_CONFLICT", &Conflict::elsewhere(stake, message))
         }
         Refusal::LockNotFound => WitError::bare("LOCK_NOT_FOUND"),
-        Refusal::LockNotHeld { by, fence } => {
+        Refusal::LockNotHeld { by, fence, .. } => {
             WitError::method("LOCK_NOT_HELD", &json!({ "heldBy": by, "fence": fence }))
         }
         Refusal::IntentNotFound => WitError::bare("INTENT_NOT_FOUND"),

@@ -396,9 +396,9 @@ fn at_its_end_it_releases_nothing_and_takes_nobody_off_that_it_has_not_announced
     ))
     .unwrap();
     assert_eq!(released, json!({ "released": true }));
-    assert!(
-        done(&world, &["claim", "release", "src/a.ts", "--as", "claude-code-1"]).contains("nothing released")
-    );
+    let again = ["claim", "release", "src/a.ts", "--as", "claude-code-1"];
+    assert!(refused(&world, &again).contains("nothing released"));
+    assert_eq!(run(&world, &again).status.code(), Some(4));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 mod first_steps;
 mod running;
+mod said;
 
 use std::fs;
 use std::io::Read as _;

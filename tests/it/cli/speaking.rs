@@ -54,7 +54,9 @@ fn what_only_a_person_may_do_is_refused_in_a_hosts_shell() {
     let _daemon = world.start();
     world.done("ada", &["lock", "@db:test"]);
     let (code, text) = said(&world, &[("CLAUDE_CODE_SESSION_ID", SESSION)], &["crew", "appoint", "ada"]);
-    assert_eq!(code, 4, "{text}");
+    assert!(code == 4 && text.contains("has spoken as an agent in this terminal"), "{text}");
+    let (code, text) = said(&world, &[("PROVOST_AGENT", "ada")], &["worker", "pause", "shell"]);
+    assert!(code == 4 && text.contains("ada has spoken as an agent in this terminal"), "{text}");
     for command in [
         &["task", "report", "none", "--status", "completed"][..],
         &["task", "say", "none", "hello"],

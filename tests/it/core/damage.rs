@@ -508,7 +508,10 @@ fn numbers_that_a_restore_has_passed_over_are_told_as_that_and_not_counted_as_ev
     let it = verified(&world);
     assert_eq!(it["passed_over"].as_array().unwrap().len(), 2, "{it}");
     assert_eq!(it["events"].as_u64(), Some(lines(&world)), "{it}");
-    does(&world, &["store", "restore", "--empty"]);
+    let (done, said) = says(&world, &["store", "restore", "--empty"]);
+    assert!(!done && said.contains("the store is undamaged") && said.contains("--yes"), "{said}");
+    assert_eq!(verified(&world), it, "and nothing has changed");
+    does(&world, &["store", "restore", "--empty", "--yes"]);
     let it = verified(&world);
     assert_eq!((&it["events"], &it["passed_over"][0]["from"]), (&json!(1), &json!(1)), "{it}");
 }

@@ -160,11 +160,11 @@ fn outcome(task: &wire::Task) -> Result<&'static str, CliError> {
         "completed" => Ok(OVER),
         "cancelled" => Ok(CANCELLED),
         state => {
-            let failure = task.failure.as_ref().map(tasks::failure_in_words);
+            let failure = tasks::failure_in_words(task);
             let summary = task.notes.last().map(|it| out::one_line(&it.summary, 800));
             let why = failure.into_iter().chain(summary.filter(|it| !it.is_empty()));
             Err(CliError::of(format!("task {} has {state}", out::one_line(&task.id, 400)))
-                .because(why.collect::<Vec<_>>().join(": "))
+                .because(why.collect::<Vec<_>>().join(" "))
                 .next(task_command("task show", &task.id, "")))
         }
     }

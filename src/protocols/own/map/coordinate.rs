@@ -47,9 +47,13 @@ pub(in super::super) fn with_data(fault: OwnError, refusal: &Refusal) -> OwnErro
             .data(json!({ "resource": &**resource, "fence": fence.0 }))
             .hint(format!("`provost lock release {resource}`, then delegate again")),
         Refusal::LockNotFound => fault.hint("`provost lock list` lists what there is"),
-        Refusal::LockNotHeld { by, fence } => {
-            let data = json!({ "holder": by.as_str(), "fence": fence.0 });
-            fault.data(data).hint("`provost lock list` shows whose it is; the user may end it with --force")
+        Refusal::LockNotHeld { by, fence, asked } => {
+            let fault = fault.data(json!({ "holder": by.as_str(), "fence": fence.0 }));
+            match asked {
+                Some(_) => fault
+                    .hint(format!("the same with --fence {fence}, the grant in force, or without --fence")),
+                None => fault.hint("`provost lock list` shows whose it is; the user may end it with --force"),
+            }
         }
         Refusal::IntentNotFound => fault.hint("`provost intent list` lists those that live"),
         Refusal::IntentNotOwned { by } => fault.data(json!({ "owner": by.as_str() })),

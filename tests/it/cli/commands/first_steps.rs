@@ -95,8 +95,8 @@ fn nobody_waits_for_a_worker_that_there_is_none_of() {
 #[test]
 fn a_failure_names_its_values() {
     let desk = Desk::with_daemon();
-    let said = desk.run(&["delegate", "sleep 600", "--timeout", "1s", "--wait"]);
-    assert!(said.err.contains("run_timeout: 1 s"), "{}", said.err);
+    let said = desk.run(&["delegate", "sleep 600", "--timeout", "1s", "--wait"]).ends(124);
+    assert!(said.err.contains("It ran longer than the 1 s that it had."), "{}", said.err);
 }
 
 #[test]

@@ -257,7 +257,10 @@ fn messages_are_published_read_and_waited_for() {
     assert_eq!(waited["posts"].as_array().unwrap().len(), 1);
     assert_eq!(poll(broker, "feat-aa", 0).0.len(), 2);
     assert!(run(&world, &["broker", "status"]).contains("feat-aa"));
-    assert!(run(&world, &["broker", "log"]).contains("feedback from feat-bb: 1 errors"));
+    let word = feedback["payload"]["errors"][0].as_str().unwrap();
+    for shown in [run(&world, &["broker", "log"]), run(&world, &["broker", "inbox", "feat-aa"])] {
+        assert!(shown.contains(&format!("feedback from feat-bb: 1 errors: {word}")), "{shown}");
+    }
     for wrong in ["{", "{}", r#"{"type":"agent.status","agent_id":"Feat-X","payload":{"status":"x"}}"#] {
         let out = world.command(&["broker", "publish", wrong]).output().unwrap();
         assert!(!out.status.success(), "{wrong}");

@@ -158,3 +158,21 @@ fn changes_that_the_daemon_has_removed_for_their_age_say_so() {
     let person = at_the_terminal(&world, &format!("discard {newer} --yes"));
     assert!(!person.status.success(), "{person:?}");
 }
+
+#[test]
+fn a_worker_whose_copy_is_deleted_says_so_and_nothing_is_asked_about_it() {
+    let more = "[workers.thrown]\ntype = \"cli\"\nbinary = \"/bin/sh\"\nargs = [\"-c\", \"{goal}\"]\n\
+                parse_mode = \"text\"\ncopy = true\n";
+    let world = world(&[("a.txt", "old\n")], more);
+    world.rule(&freely());
+    let _daemon = world.start();
+    let said =
+        ran(&world, &["delegate", "echo new > a.txt", "--worker", "thrown", "--task", "gone", "--wait"], 0);
+    assert!(said.contains("a copy that is deleted afterwards"), "{said}");
+    assert_eq!(text(&world, "a.txt"), "old\n");
+    let said = ran(&world, &["task", "diff", "gone"], 1);
+    assert!(said.contains("with `copy = true` they are deleted"), "{said}");
+    // Without --yes, and at no terminal: that nothing is kept is found before there is a question.
+    let said = ran(&world, &["discard", "gone"], 1);
+    assert!(said.contains("with `copy = true` they are deleted") && !said.contains("no person"), "{said}");
+}
