@@ -33,6 +33,7 @@ mod job;
 mod judge;
 mod judged;
 mod lock;
+mod log_entry;
 mod mail;
 mod merge;
 mod note;
@@ -104,6 +105,7 @@ pub use lock::{
     AwaitedNeed, AwaitedNeeds, Lock, LockWait, Locks, NeedsWait, ProcessMark, RefusedCircle, RefusedCircles,
     Units, UntilCommit, Waiter, Writer, Writing,
 };
+pub use log_entry::LogEntry;
 pub use mail::{Mail, MailKind, Mailboxes, Risk};
 pub use merge::{MergeEntry, MergeEvent, MergePasses, MergeState, Merges};
 pub use origin::{CallOrigin, ProcessSession};
@@ -120,7 +122,7 @@ pub use provost_base::{Door, Scope, Scopes};
 pub use push::{PushChange, PushSetting, PushSubscription, PushSubscriptions, push_address, push_id};
 pub use quota::{Quota, Uses};
 pub use refusal::{Failure, Refusal, RefusalKind};
-pub use row::Change;
+pub use row::{Change, ChangeClass};
 pub use screenshot::Picture;
 pub use session::{ALIVE_FOR, Agents, Nick, RegisteredAgent};
 pub use settings::{Auto, AutoSetting, CrewSetting, Settings, WorkerSetting};
@@ -403,6 +405,11 @@ impl Core {
     pub fn restore(&mut self, state: State) {
         let switches = std::mem::take(&mut self.state.switches);
         self.state = State { switches, ..state };
+    }
+
+    /// Takes over what the daemon of another host has decided.
+    pub fn fold(&mut self, entry: &LogEntry) {
+        entry.changes.iter().for_each(|change| self.state.apply(change));
     }
 
     /// Puts other rules in force from the next command on.

@@ -100,3 +100,75 @@ pub enum Change {
     /// The last number handed out, of each kind, and what was counted.
     Count(Counters),
 }
+
+/// Who has to know of a change.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ChangeClass {
+    /// Every store keeps it, and every daemon has it in memory.
+    Row,
+    /// Every daemon has it in memory. A store of one writer does not keep it, since it ends with that daemon; a shared store does,
+    /// until the host that it belongs to is down.
+    Shared,
+    /// It belongs to the daemon that has decided it, and is in that memory alone.
+    Own,
+}
+
+impl Change {
+    /// Who has to know of it.
+    pub fn class(&self) -> ChangeClass {
+        match self {
+            Change::PutTask(_)
+            | Change::FinishTask(_)
+            | Change::AmendTask(_)
+            | Change::PutAgent(_)
+            | Change::DropAgent(_)
+            | Change::PutMail(_)
+            | Change::DropMail(..)
+            | Change::PutApproval(_)
+            | Change::DropApproval(_)
+            | Change::PutUses(_)
+            | Change::PutLock(_)
+            | Change::DropLock(_)
+            | Change::PutIntent(_)
+            | Change::DropIntent(_)
+            | Change::PutContract(_)
+            | Change::DropContract(_)
+            | Change::Crew(_)
+            | Change::PutToken(_)
+            | Change::DropToken(_)
+            | Change::Passkey(_)
+            | Change::Push(_)
+            | Change::Job(_)
+            | Change::PutMerge(_)
+            | Change::DropMerge(_)
+            | Change::Spend(_)
+            | Change::Switch(..)
+            | Change::StartEffect(_)
+            | Change::DropEffect(_)
+            | Change::Count(_) => ChangeClass::Row,
+            Change::Post(PostChange::Newest(..))
+            | Change::CarryMail(..)
+            | Change::PutWaiter(_)
+            | Change::DropWaiter(_)
+            | Change::OweHook(..)
+            | Change::OweNotice(..)
+            | Change::OweDeed(..) => ChangeClass::Shared,
+            Change::Post(_) => ChangeClass::Row,
+            Change::Beat(..)
+            | Change::CameBy(..)
+            | Change::Grant(_)
+            | Change::Apply(_)
+            | Change::RefuseCircle(_) => ChangeClass::Own,
+        }
+    }
+
+    /// Whether every store keeps this; the rest is memory's, but in a shared store.
+    pub fn is_stored(&self) -> bool {
+        self.class() == ChangeClass::Row
+    }
+
+    /// Whether the daemons of other hosts have to know of it, and a shared store keeps it.
+    pub fn is_shared(&self) -> bool {
+        self.class() != ChangeClass::Own
+    }
+}

@@ -42,7 +42,7 @@ pub use measures::{Durations, Measures, Spread};
 use message_queue::{Closing, Message, MessageQueue};
 
 use provost_base::limits::ENGINE_QUEUE_MAX;
-use provost_base::{AgentId, Digest, EffectId, EventSeq, Fence, MailSeq, SymbolPath, Timestamp};
+use provost_base::{AgentId, DaemonId, Digest, EffectId, EventSeq, Fence, MailSeq, SymbolPath, Timestamp};
 use provost_domain::command::{Collected, Locked};
 use provost_domain::post::{Owner, Post};
 use provost_domain::view::View;
@@ -50,7 +50,7 @@ use provost_domain::{
     Answer, Command, Core, Effect, Facts, Judge, JudgedVerb, Owed, Principal, Proof, Refusal, Reply,
     Settings, State, Verb,
 };
-use provost_store::{JournalHead, Reader, Retention, Store, StoreError};
+use provost_store::{Head, JournalHead, Reader, Retention, Store, StoreError};
 use readers::Readers;
 use repeats::{Repeats, Taken};
 use token_board::TokenBoard;
@@ -59,6 +59,7 @@ pub use wait::Woken;
 use worker::Worker;
 use worker::beside::Beside;
 use worker::receiving;
+use worker::turn::Others;
 
 type Answered = Result<Answer<Reply>, Refusal>;
 type StateQuery = Box<dyn FnOnce(Timestamp, &State) + Send>;
@@ -75,6 +76,8 @@ enum Envelope {
     Messages,
     /// A commit beside the thread is over.
     Committed,
+    /// Another daemon may have committed something.
+    Wake,
     /// Something was given to a caller who went away before reading the answer.
     TakeBack(Principal, Given),
     Look(StateQuery),
@@ -88,6 +91,13 @@ enum Envelope {
     SetSettings(Box<Settings>),
     SetCodeOwners(Vec<Owner>),
     Stop,
+}
+
+impl Envelope {
+    /// Whether it needs nothing but what memory has.
+    fn only_looks(&self) -> bool {
+        matches!(self, Envelope::Look(_) | Envelope::Reader(_) | Envelope::Head(_))
+    }
 }
 
 /// A handle for doors, services and effects. Cheap to clone.
@@ -168,6 +178,7 @@ pub fn start(
     let (queue, inbox) = sync_channel(ENGINE_QUEUE_MAX);
     let queue = Arc::new(queue);
     let beside = Beside::start(Arc::downgrade(&queue)).map_err(no_thread)?;
+    let others = others(&mut *store, &queue, loaded.daemon, loaded.head);
     let events = Live::behind(store.journal_head().seq);
     let (owe, effects) = mpsc::unbounded_channel();
     let board = Arc::new(EmptyQueues::default());
@@ -180,7 +191,7 @@ pub fn start(
     let (trouble, measures) = (Trouble::default(), Measures::default());
     let worker = Worker::new(
         core,
-        (store, intake, beside),
+        (store, intake, beside, others),
         clock.clone(),
         retention,
         events.teller(),
@@ -222,6 +233,22 @@ pub fn start(
     };
     let thread = std::thread::Builder::new().name("engine".into()).spawn(run).map_err(no_thread)?;
     Ok(Started { engine, effects, owed: loaded.owed, clean: loaded.clean, thread, ended })
+}
+
+/// Has the store wake the engine when another daemon may have committed something.
+fn others(store: &mut dyn Store, queue: &Arc<SyncSender<Envelope>>, daemon: DaemonId, head: Head) -> Others {
+    let (queue, woken) = (Arc::downgrade(queue), Arc::new(AtomicBool::new(false)));
+    let said = woken.clone();
+    store.wake_by(Box::new(move || {
+        // One call in the queue is enough, and a queue that is full wakes the engine as well.
+        if !said.swap(true, Ordering::AcqRel)
+            && let Some(queue) = queue.upgrade()
+            && queue.try_send(Envelope::Wake).is_err()
+        {
+            said.store(false, Ordering::Release);
+        }
+    }));
+    Others::of(store, daemon, head, woken)
 }
 
 fn no_thread(err: std::io::Error) -> StoreError {

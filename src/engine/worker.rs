@@ -10,6 +10,7 @@ pub(super) mod beside;
 mod indexing;
 pub(super) mod receiving;
 pub(super) mod steps;
+pub(super) mod turn;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,6 +27,7 @@ use super::token_board::TokenBoard;
 use beside::{Batch, Beside, Home};
 use indexing::Indexing;
 use receiving::Receiving;
+use turn::Others;
 
 use super::{Answered, Clock, EmptyQueues, Envelope, Given, InboxIndex, Lost, StateQuery, Trouble};
 use provost_base::limits::{BATCH_MAX, CLOCK_JUMP_MS_MIN, REPEATS_TOLD_MS_MAX};
@@ -35,7 +37,7 @@ use provost_domain::post::{Post, Source};
 use provost_domain::{
     Answer, Call, Change, Command, Core, Effect, Facts, Outbox, PostChange, Principal, Refusal, Reply, Task,
 };
-use provost_store::{Intake, JournalHead, Retention, Store, StoreError};
+use provost_store::{CommitError, Intake, JournalHead, Retention, Store, StoreError};
 
 /// How often old history is pruned, and a failed store is tried again.
 const PRUNE_EVERY: Duration = Duration::from_secs(600);
@@ -75,6 +77,7 @@ pub(super) struct Worker {
     intake: Option<Box<dyn Intake>>,
     /// The thread that commits while this one goes on.
     beside: Beside,
+    others: Others,
     clock: Arc<dyn Clock>,
     retention: Retention,
     events: Teller,
@@ -121,7 +124,7 @@ pub(super) struct Worker {
 impl Worker {
     pub(super) fn new(
         core: Core,
-        (store, intake, beside): (Box<dyn Store>, Option<Box<dyn Intake>>, Beside),
+        (store, intake, beside, others): (Box<dyn Store>, Option<Box<dyn Intake>>, Beside, Others),
         clock: Arc<dyn Clock>,
         retention: Retention,
         events: Teller,
@@ -134,6 +137,7 @@ impl Worker {
             store: Home::of(store),
             intake,
             beside,
+            others,
             clock,
             retention,
             events,
@@ -177,13 +181,18 @@ impl Worker {
             self.clock.catch_up();
         }
         let before = self.now;
-        self.now = before.max(self.clock.now());
+        self.now = before.max(self.present());
         // The machine has slept, or a clock that was set ahead is followed at once; timers know of neither.
         let passed = u64::try_from(self.told.elapsed().as_millis()).unwrap_or(u64::MAX);
         if self.now.since_ms(before) > passed.saturating_add(CLOCK_JUMP_MS_MIN) {
             self.tokens.time_jumped();
         }
         self.told = Instant::now();
+    }
+
+    /// The time by the store that all daemons go by, or else by this machine.
+    fn present(&self) -> Timestamp {
+        self.others.time().unwrap_or_else(|| self.clock.now())
     }
 
     /// Takes one envelope; `true` when it was the last.
@@ -193,7 +202,7 @@ impl Worker {
         waiting: &mut Vec<Waiting>,
         looks: &mut Vec<StateQuery>,
     ) -> bool {
-        if !matches!(envelope, Envelope::Messages | Envelope::Committed | Envelope::Repeated) {
+        if !matches!(envelope, Envelope::Messages | Envelope::Committed | Envelope::Repeated | Envelope::Wake) {
             self.have_store(waiting);
         }
         match envelope {
@@ -208,6 +217,7 @@ impl Worker {
             Envelope::TakeBack(who, given) => self.take_back(&who, given),
             // They are on record already.
             Envelope::Repeated | Envelope::Committed => {}
+            Envelope::Wake => self.is_woken(),
             // Views wait for the commit, so that no reader sees what may still be rolled back.
             Envelope::Look(look) => looks.push(look),
             Envelope::Reader(reply) => {
@@ -329,23 +339,31 @@ impl Worker {
         }
     }
 
-    fn commit(&mut self, waiting: &mut [Waiting]) {
+    fn commit(&mut self, waiting: &mut Vec<Waiting>) {
         if !self.have_store(waiting) {
             return;
         }
         self.ended.clear();
         let (batch, head) = (self.take_batch(), self.store.journal_head());
-        if !batch.out.is_empty() {
+        if self.has_to_commit(&batch.out) {
             let began = Instant::now();
-            if let Err(err) = self.store.commit(&batch.out) {
-                self.roll_back(batch, &err, waiting);
-                return;
+            match self.store.commit(&batch.out) {
+                Ok(head) => self.others.head = head,
+                Err(CommitError::Failed(err)) => return self.roll_back(batch, &err, waiting),
+                Err(CommitError::Unknown(err)) => return self.keep_unsure(batch, &err, waiting),
             }
             self.measures.commits.note(began.elapsed());
             self.keep_after(head);
             self.receiving.done();
+        } else {
+            self.let_go();
         }
         self.follow(batch);
+    }
+
+    /// Whether something of a batch is the store's, or the other daemons'.
+    fn has_to_commit(&self, out: &Outbox) -> bool {
+        !out.is_empty() || (self.others.are_there && out.is_shared())
     }
 
     /// Messages are kept behind what is on record, if the journal has gone on since it ended at `head`.
@@ -366,20 +384,8 @@ impl Worker {
     /// A batch is on record: what shows it beside the thread follows, and all who wait for it learn of it.
     fn follow(&mut self, mut batch: Batch) {
         self.tell_note();
-        self.show(&batch.out, batch.shown);
-        for change in &batch.out.changes {
-            match change {
-                Change::PutMail(mail) => self.board.arrived(&mail.to),
-                Change::CarryMail(agent, _, false) => self.board.arrived(agent),
-                // An inbox is emptied bit by bit.
-                Change::Post(PostChange::DropMailbox(slug)) => {
-                    self.prune_on = true;
-                    self.repeats.forget(slug);
-                }
-                Change::PutToken(_) | Change::DropToken(_) => self.tokens.follow(change),
-                _ => {}
-            }
-        }
+        self.show_rest(&batch.out, batch.shown);
+        self.follow_changes(&batch.out.changes);
         if !batch.out.events.is_empty() {
             self.indexing.wait_for_more();
         }
@@ -397,6 +403,23 @@ impl Worker {
         }
         batch.out.clear();
         self.spare = batch.out;
+    }
+
+    /// What doors read without asking follows changes that are on record.
+    fn follow_changes(&mut self, changes: &[Change]) {
+        for change in changes {
+            match change {
+                Change::PutMail(mail) => self.board.arrived(&mail.to),
+                Change::CarryMail(agent, _, false) => self.board.arrived(agent),
+                // An inbox is emptied bit by bit.
+                Change::Post(PostChange::DropMailbox(slug)) => {
+                    self.prune_on = true;
+                    self.repeats.forget(slug);
+                }
+                Change::PutToken(_) | Change::DropToken(_) => self.tokens.follow(change),
+                _ => {}
+            }
+        }
     }
 
     /// A batch is not on record.
@@ -419,7 +442,7 @@ impl Worker {
         let (settings, head) = (self.core.state().settings.clone(), self.store.journal_head());
         match self.store.load(settings) {
             Ok(loaded) => {
-                self.core.restore(loaded.state);
+                self.take_over(loaded);
                 if self.store.journal_head() == head {
                     self.receiving.unsent();
                 } else {
@@ -468,6 +491,12 @@ impl Worker {
             )
             .into();
         }
+        if self.others.are_there {
+            return format!(
+                "the shared store does not answer (incident {incident}; see the log); ask again once it does"
+            )
+            .into();
+        }
         format!("the store failed (incident {incident}; see the log and the free space of its disk)").into()
     }
 
@@ -508,6 +537,7 @@ impl Worker {
     /// stopped in order.
     fn close(&mut self) {
         self.have_store(&mut []);
+        self.give_up_waiting(true);
         if self.broken.is_some() {
             return;
         }

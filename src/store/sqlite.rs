@@ -27,14 +27,14 @@ use super::intake::{End, FileIntake};
 use super::journal::{Checkpoint, Key};
 use super::marks::{self, As, FoundMarks, Marks};
 use super::{
-    AnchorSink, Intake, JournalHead, Loaded, Options, Pruned, Reader, Retention, Store, StoreError, WAYS_BACK,
+    AnchorSink, CommitError, Head, Intake, JournalHead, Loaded, Options, Pruned, Reader, Retention, Store, StoreError, WAYS_BACK,
 };
 use super::{codec, migrations};
 use provost_base::limits::{
     CHECKPOINT_EVENTS_MAX, CHECKPOINT_EVERY, CHECKPOINT_PAUSE_MS, NUMBERS_SKIPPED, STORE_BUSY_MS,
     USAGE_DAYS_KEPT, WAL_PAGES,
 };
-use provost_base::{ApprovalId, Digest, EffectId, EventSeq, Fence, MailSeq, PostSeq, TaskId, Timestamp};
+use provost_base::{ApprovalId, DaemonId, Digest, EffectId, EventSeq, Fence, MailSeq, PostSeq, TaskId, Timestamp};
 use provost_domain::{Counters, Durability, EventKind, Outbox, Settings, Task};
 
 pub use epoch::{Restore, Restored, backup, restore};
@@ -327,15 +327,16 @@ impl Store for SqliteStore {
         }
         let (state, owed) = read::live(&self.db, settings, self.written.counters)?;
         let until = read::event_time(&self.db, self.written.head.seq)?;
-        Ok(Loaded { state, owed, clean: self.clean, until, received, intake })
+        let (head, daemon, clean) = (Head::default(), DaemonId::default(), self.clean);
+        Ok(Loaded { state, owed, head, daemon, clean, until, received, intake })
     }
 
-    fn commit(&mut self, batch: &Outbox) -> Result<(), StoreError> {
-        self.write(batch, None)
+    fn commit(&mut self, batch: &Outbox) -> Result<Head, CommitError> {
+        Ok(self.write(batch, None).map(|()| Head::default())?)
     }
 
-    fn commit_kept(&mut self, batch: &Outbox, seal: &Digest) -> Result<(), StoreError> {
-        self.write(batch, Some(seal))
+    fn commit_kept(&mut self, batch: &Outbox, seal: &Digest) -> Result<Head, CommitError> {
+        Ok(self.write(batch, Some(seal)).map(|()| Head::default())?)
     }
 
     fn waits_for_disk(&self) -> bool {

@@ -12,7 +12,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use provost_base::limits::{CHECKPOINT_EVERY, NUMBERS_SKIPPED};
 use provost_base::{
-    AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, Fence, IntentId, JobId, Json, MailSeq,
+    AgentId, ApprovalId, ContractId, DaemonId, Digest, EffectId, EventSeq, Fence, IntentId, JobId, Json, MailSeq,
     RuleId, Secret, SymbolPath, TaskId, Timestamp,
 };
 use provost_domain::post::Received;
@@ -23,7 +23,7 @@ use provost_domain::{
 };
 use provost_store::journal::{Checkpoint, Key};
 use provost_store::{
-    Anchor, Intake, JournalHead, Loaded, Pruned, Reader, Retention, Store, StoreError, StoredEvent, codec,
+    Anchor, CommitError, Head, Intake, JournalHead, Loaded, Pruned, Reader, Retention, Store, StoreError, StoredEvent, codec,
 };
 
 use crew::CrewRows;
@@ -443,18 +443,19 @@ impl Store for MemoryStore {
         let (state, owed) = disk.rows.state(settings);
         let until = disk.rows.events.last().map(|it| it.at).unwrap_or_default();
         let intake = is_start.then(|| Box::new(MemoryIntake(self.disk.clone())) as Box<dyn Intake>);
-        Ok(Loaded { state, owed, clean: self.clean, until, received, intake })
+        let (head, daemon, clean) = (Head::default(), DaemonId::default(), self.clean);
+        Ok(Loaded { state, owed, head, daemon, clean, until, received, intake })
     }
 
-    fn commit(&mut self, batch: &Outbox) -> Result<(), StoreError> {
+    fn commit(&mut self, batch: &Outbox) -> Result<Head, CommitError> {
         let kept = self.disk().received.len();
-        self.write(batch, kept)
+        Ok(self.write(batch, kept).map(|()| Head::default())?)
     }
 
-    fn commit_kept(&mut self, batch: &Outbox, _seal: &Digest) -> Result<(), StoreError> {
+    fn commit_kept(&mut self, batch: &Outbox, _seal: &Digest) -> Result<Head, CommitError> {
         self.gate.pass();
         let kept = self.disk().turned;
-        self.write(batch, kept)
+        Ok(self.write(batch, kept).map(|()| Head::default())?)
     }
 
     fn past_task(&mut self, id: &TaskId) -> Result<Option<Arc<Task>>, StoreError> {

@@ -1,0 +1,314 @@
+//! The turn at a store that other daemons write, too: when the engine has it, what the others have done meanwhile, and a commit
+//! whose answer was lost.
+//!
+//! ```text
+//!   [out of turn] --begin: the others' entries are folded--> [in turn] --commit, or let go--> [out of turn]
+//!        ^                                                       |
+//!        |                                                       +--commit without an answer--> [unsure]
+//!        +---- the next begin finds the batch, or that nothing of it was done ---------------------+
+//! ```
+//! Memory is never ahead of the store, but for a batch whose commit is unsure: its callers, and all who want to look, wait until that
+//! is decided, or for `UNKNOWN_KEPT_MS`. A store of one writer has none of this: its turn costs no more than a call that returns.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use super::super::{Given, StateQuery};
+use super::beside::Batch;
+use super::receiving::Publisher;
+use super::{Waiting, Worker};
+use provost_base::limits::{HOST_BEAT_MS, UNKNOWN_KEPT_MS};
+use provost_base::{DaemonId, Timestamp};
+use provost_domain::{LogEntry, Principal, Refusal};
+use provost_store::{Behind, Head, Loaded, Store, StoreError};
+
+/// How often in a row the turn is taken, each time after memory was loaded again.
+const TURNS_TRIED: u32 = 4;
+/// The time after which a daemon without work takes a turn, so that the store hears of it and it of the others.
+const BEAT: Duration = Duration::from_millis(HOST_BEAT_MS);
+const UNKNOWN_KEPT: Duration = Duration::from_millis(UNKNOWN_KEPT_MS);
+
+/// What callers learn of a command whose outcome is not known.
+const NOT_KNOWN: &str = "it is not known whether this was done, since the shared store has not answered; \
+                         look whether it was before you ask again";
+/// The same, where it is known that it was not.
+const NOT_DONE: &str = "the shared store did not answer, and nothing of this was done; ask again";
+
+/// What the engine knows of the others.
+pub(in super::super) struct Others {
+    /// Whether there can be any.
+    pub(super) are_there: bool,
+    /// This daemon, as they know it.
+    daemon: DaemonId,
+    /// The last entry of the log that memory has.
+    pub(super) head: Head,
+    /// The time by the store, and when it was that.
+    time: Option<(Timestamp, Instant)>,
+    /// When the last turn was taken.
+    looked: Instant,
+    /// Whether the store has said that there may be something new.
+    woken: Arc<AtomicBool>,
+    unsure: Option<Unsure>,
+    /// What callers were given who have gone.
+    gave_back: Vec<(Principal, Given)>,
+}
+
+/// A batch that is stored, or is not, and those who wait to learn it.
+struct Unsure {
+    batch: Batch,
+    waiting: Vec<Waiting>,
+    asked: Vec<(Publisher, Result<(), Refusal>)>,
+    looks: Vec<StateQuery>,
+    /// When they are told that it is not known.
+    until: Instant,
+}
+
+impl Others {
+    pub(in super::super) fn of(store: &dyn Store, daemon: DaemonId, head: Head, woken: Arc<AtomicBool>) -> Self {
+        Self {
+            are_there: store.is_shared(),
+            daemon,
+            head,
+            time: None,
+            looked: Instant::now(),
+            woken,
+            unsure: None,
+            gave_back: Vec::new(),
+        }
+    }
+
+    /// The time by the store, as far as it is known.
+    pub(super) fn time(&self) -> Option<Timestamp> {
+        let (at, since) = self.time?;
+        let passed = i64::try_from(since.elapsed().as_millis()).unwrap_or(i64::MAX);
+        Some(Timestamp(at.0.saturating_add(passed)))
+    }
+
+    /// When a daemon without work has to look at the store again.
+    pub(super) fn due_in(&self) -> Option<Duration> {
+        if self.unsure.is_some() {
+            return Some(Duration::ZERO);
+        }
+        self.are_there.then(|| BEAT.saturating_sub(self.looked.elapsed()))
+    }
+
+    /// Whether memory has what may not be stored, and those who want to look at it have to wait.
+    pub(super) fn hides_memory(&self) -> bool {
+        self.unsure.as_ref().is_some_and(|it| Instant::now() < it.until)
+    }
+}
+
+impl Worker {
+    /// Takes the turn, and folds what others have done. Where that fails, nothing is taken until the store answers again. While the
+    /// store commits beside this thread, it has one writer.
+    pub(super) fn take_turn(&mut self) {
+        if self.store.is_away() || self.broken.is_some() || self.lost.is_some() {
+            return;
+        }
+        for _ in 0..TURNS_TRIED {
+            match self.try_turn() {
+                Ok(true) => return,
+                Ok(false) => {}
+                Err(err) => return self.turned_away(&err),
+            }
+            if self.lost.is_some() {
+                return;
+            }
+        }
+        self.turned_away(&StoreError::Stopped("its log is cut before this daemon has read it".into()));
+    }
+
+    /// `false` where memory was loaded again meanwhile, out of turn.
+    fn try_turn(&mut self) -> Result<bool, StoreError> {
+        let begun = self.store.begin(self.others.head)?;
+        if let Some(now) = begun.now {
+            let looked = Instant::now();
+            (self.others.time, self.others.looked) = (Some((now, looked)), looked);
+        }
+        let is_known = self.fold(begun.behind)?;
+        if !is_known {
+            self.store.let_go()?;
+            self.load_again()?;
+        }
+        Ok(is_known)
+    }
+
+    fn turned_away(&mut self, err: &StoreError) {
+        // Whatever the store says to this, the next turn is a new one.
+        let _ = self.store.let_go();
+        let why = self.report("cannot take the turn", err);
+        self.break_off(why, err);
+    }
+
+    /// Gives the turn up: nothing came of it.
+    pub(super) fn let_go(&mut self) {
+        if let Err(err) = self.store.let_go() {
+            tracing::debug!(%err, "a turn without a commit has not ended in order");
+        }
+    }
+
+    /// Takes over what others have committed, and finds out what has become of a commit that is unsure. `false` where memory has to be
+    /// loaded again.
+    fn fold(&mut self, behind: Behind) -> Result<bool, StoreError> {
+        let entries = match behind {
+            Behind::TooFar => {
+                self.end_unsure(NOT_KNOWN);
+                return Ok(false);
+            }
+            Behind::Nothing => Vec::new(),
+            Behind::Entries(entries) => entries,
+        };
+        // The batch was decided in turn, so no other entry can be between its place and the head.
+        if let Some(unsure) = self.others.unsure.take() {
+            match entries.first() {
+                Some(first) if first.by == self.others.daemon => self.is_on_record(unsure),
+                _ => {
+                    self.others.unsure = Some(unsure);
+                    self.end_unsure(NOT_DONE);
+                    return Ok(false);
+                }
+            }
+        }
+        for entry in entries {
+            if entry.n != self.others.head.n.next() {
+                return Err(StoreError::Stopped(format!("its log lacks the entry before {}", entry.n).into()));
+            }
+            self.others.head = Head { n: entry.n, mac: entry.mac };
+            // What this daemon has decided is in memory already.
+            if entry.by != self.others.daemon {
+                self.fold_entry(entry);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Another daemon has committed this: what shows memory beside the thread follows, as after a commit of this one.
+    fn fold_entry(&mut self, entry: LogEntry) {
+        self.core.fold(&entry);
+        self.show(&entry.changes, &entry.events);
+        self.follow_changes(&entry.changes);
+        if !entry.events.is_empty() {
+            self.indexing.wait_for_more();
+        }
+        entry.events.into_iter().for_each(|event| self.events.tell(event));
+        for (id, host, effect) in entry.effects {
+            if host == self.others.daemon.host {
+                let _ = self.effects.send((id, effect));
+            }
+        }
+    }
+
+    /// Memory begins again from what is stored, while other daemons go on.
+    fn load_again(&mut self) -> Result<(), StoreError> {
+        let loaded = self.store.load(self.core.state().settings.clone())?;
+        self.take_over(loaded);
+        Ok(())
+    }
+
+    /// Goes on from what was loaded.
+    pub(super) fn take_over(&mut self, loaded: Loaded) {
+        (self.others.head, self.others.daemon) = (loaded.head, loaded.daemon);
+        self.core.restore(loaded.state);
+        if self.others.are_there {
+            self.letterboxes.load(self.core.state());
+            self.tokens.replace(self.core.state().tokens.clone());
+        }
+        self.board.forget_all();
+    }
+
+    /// The store has not said whether it has the batch.
+    pub(super) fn keep_unsure(&mut self, batch: Batch, err: &StoreError, waiting: &mut Vec<Waiting>) {
+        tracing::warn!(%err, "it is not known whether a batch is stored; the next turn tells");
+        self.others.unsure = Some(Unsure {
+            batch,
+            waiting: std::mem::take(waiting),
+            asked: self.receiving.take_asked(),
+            looks: Vec::new(),
+            until: Instant::now() + UNKNOWN_KEPT,
+        });
+    }
+
+    /// Has these wait until it is known what is stored.
+    pub(super) fn hide(&mut self, looks: &mut Vec<StateQuery>) {
+        if let Some(unsure) = &mut self.others.unsure {
+            unsure.looks.append(looks);
+        }
+    }
+
+    /// The commit without an answer was taken.
+    fn is_on_record(&mut self, unsure: Unsure) {
+        let Unsure { batch, mut waiting, asked, looks, .. } = unsure;
+        self.receiving.done();
+        self.follow(batch);
+        self.receiving.tell(asked);
+        self.answer_all(&mut waiting);
+        looks.into_iter().for_each(|look| look(self.now, self.core.state()));
+    }
+
+    /// It was not, or that cannot be found out any more: those who wait learn it.
+    fn end_unsure(&mut self, why: &str) {
+        if let Some(mut unsure) = self.others.unsure.take() {
+            self.refuse_unsure(&mut unsure, why);
+            self.receiving.refuse(why);
+        }
+    }
+
+    fn refuse_unsure(&mut self, unsure: &mut Unsure, why: &str) {
+        let told = || Refusal::Unavailable { why: why.into() };
+        unsure.waiting.iter_mut().for_each(|it| it.answer = Err(told()));
+        unsure.asked.iter_mut().for_each(|(_, it)| *it = Err(told()));
+        self.receiving.tell(std::mem::take(&mut unsure.asked));
+        self.answer_all(&mut unsure.waiting);
+        unsure.looks.drain(..).for_each(|look| look(self.now, self.core.state()));
+    }
+
+    /// Those who have waited long enough for a commit that is unsure go on without an answer. What has become of it is found out
+    /// nevertheless, before anything else is decided.
+    pub(super) fn give_up_waiting(&mut self, at_once: bool) {
+        let is_over = |it: &Unsure| at_once || Instant::now() >= it.until;
+        if self.others.unsure.as_ref().is_some_and(is_over)
+            && let Some(mut unsure) = self.others.unsure.take()
+        {
+            self.refuse_unsure(&mut unsure, NOT_KNOWN);
+            self.others.unsure = Some(unsure);
+        }
+    }
+
+    /// The store has said that there may be something new.
+    pub(super) fn is_woken(&mut self) {
+        self.others.woken.store(false, Ordering::Release);
+        if self.store.is_away() || self.broken.is_some() || self.others.unsure.is_some() {
+            return;
+        }
+        let folded = self.store.catch_up(self.others.head).and_then(|behind| self.fold(behind));
+        let folded = folded.and_then(|is_known| if is_known { Ok(()) } else { self.load_again() });
+        if let Err(err) = folded {
+            self.turned_away(&err);
+        }
+    }
+
+    /// Gives what was given to callers who have gone to those who come next. `true` where there was something.
+    pub(super) fn take_back_all(&mut self) -> bool {
+        let gave_back = std::mem::take(&mut self.others.gave_back);
+        let any = !gave_back.is_empty();
+        gave_back.into_iter().for_each(|(who, given)| self.take_back(&who, given));
+        any
+    }
+
+    /// Answers callers. The peer may have hung up: its command stands nevertheless, and only what it was given is taken back.
+    pub(super) fn answer_all(&mut self, waiting: &mut Vec<Waiting>) {
+        for Waiting { who, reply, answer } in waiting.drain(..) {
+            if let Err(answer) = reply.send(answer)
+                && let Some(given) = Given::by(&answer)
+            {
+                self.others.gave_back.push((who, given));
+            }
+        }
+    }
+
+    /// Whether something is there to take back.
+    pub(super) fn has_to_take_back(&self) -> bool {
+        !self.others.gave_back.is_empty()
+    }
+}
