@@ -27,6 +27,7 @@ mod files;
 mod grants;
 mod handoff;
 mod hook;
+mod host;
 mod inside;
 mod intent;
 mod job;
@@ -68,7 +69,7 @@ pub mod view;
 
 use std::sync::Arc;
 
-use provost_base::{AgentId, ApprovalId, RuleId, SymbolPath, TaskId, Timestamp, Ttl};
+use provost_base::{AgentId, ApprovalId, DaemonId, RuleId, SymbolPath, TaskId, Timestamp, Ttl};
 
 pub use apply::{AppliedFile, ApplyChange, ApplyEvent, ApplyFile, Written};
 pub use approval::{Again, Approvals, Parked, Verdict, approvers_now, approvers_text};
@@ -91,6 +92,7 @@ pub use event_kinds::event_kinds;
 pub use files::{FileChange, Finding, FindingKind, ScanReport, Watched, WatchedFile};
 pub use grants::{Grant, GrantChange, Grants, Outcome};
 pub use handoff::{Handoff, HandoffState, Handoffs};
+pub use host::HOST_DOWN;
 pub use hook::{Hooks, Notice};
 pub use intent::{Intent, IntentFile, IntentStatus, Intents};
 pub use job::{
@@ -240,6 +242,8 @@ pub struct State {
     pub counters: Counters,
     /// The configuration's part in it.
     pub settings: Settings,
+    /// The daemon that decides; each has its own.
+    pub here: DaemonId,
     swept_at: Timestamp,
     /// When the first command or deadline after the last start came; signs of life were not seen before.
     awake_since: Option<Timestamp>,
@@ -278,6 +282,7 @@ impl State {
             switches: Switches::default(),
             counters: Counters::default(),
             settings,
+            here: DaemonId::default(),
             swept_at: Timestamp::default(),
             awake_since: None,
         }
@@ -331,7 +336,8 @@ impl State {
                 self.outgoing.remove(*id);
                 self.owing.remove(*id);
             }
-            Change::StartEffect(_) => {}
+            // The store's, and the daemon's that is named.
+            Change::StartEffect(_) | Change::HostDown(_) => {}
             Change::Count(counters) => self.counters = *counters,
         }
     }
@@ -404,7 +410,13 @@ impl Core {
     /// Goes on from another state, after the store has been read again. Of switches memory knows more.
     pub fn restore(&mut self, state: State) {
         let switches = std::mem::take(&mut self.state.switches);
-        self.state = State { switches, ..state };
+        self.state = State { switches, here: self.state.here, ..state };
+    }
+
+    /// Goes on from a state that other daemons have a part in. What belongs to this one alone stays.
+    pub fn take_over(&mut self, state: State) {
+        let old = std::mem::replace(&mut self.state, state);
+        self.state.keep_own(old);
     }
 
     /// Takes over what the daemon of another host has decided.

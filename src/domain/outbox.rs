@@ -163,6 +163,11 @@ impl Outbox {
         self.counters.named
     }
 
+    /// Passes so many of each number over that is handed out.
+    pub(super) fn skip_numbers(&mut self, step: u64) {
+        self.counters = self.counters.skipped(step);
+    }
+
     pub(super) fn count_finished(&mut self, failed: bool) {
         if failed {
             self.counters.failed += 1;

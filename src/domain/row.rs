@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::post::PostChange;
 use super::{
     ApplyChange, Contract, Counters, CrewChange, Deed, Door, GrantChange, Intent, JobChange, Lock, Mail,
@@ -9,12 +11,13 @@ use super::{
     SpendChange, Switched, Task, Token, Uses, Waiter,
 };
 use provost_base::{
-    AgentId, ApprovalId, ContractId, Digest, EffectId, Fence, IntentId, MailSeq, SymbolPath, TaskId, Ticket,
+    AgentId, ApprovalId, ContractId, DaemonId, Digest, EffectId, Fence, IntentId, MailSeq, SymbolPath, TaskId, Ticket,
     Timestamp,
 };
 
 /// A row to write. Memory and store apply the same changes in the same order.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Change {
     /// A task that is not finished: kept in memory and in the store.
     PutTask(Arc<Task>),
@@ -34,8 +37,8 @@ pub enum Change {
     PutMail(Arc<Mail>),
     /// A message that arrived or was given up.
     DropMail(AgentId, MailSeq),
-    /// A message is on its way (or, with `false`, came back). Memory only.
-    CarryMail(AgentId, MailSeq, bool),
+    /// A message is on its way through a daemon (or, with `None`, came back). Memory only.
+    CarryMail(AgentId, MailSeq, Option<DaemonId>),
     /// A command that waits for approval.
     PutApproval(Arc<Parked>),
     /// An approval that is settled.
@@ -93,6 +96,8 @@ pub enum Change {
     /// A job or an apply is owed, by its effect of that number; an apply of a task's changes with the task. Memory only; the
     /// effect itself is stored.
     OweDeed(EffectId, Deed, Option<TaskId>),
+    /// A daemon is down, and what it held is free. Memory only.
+    HostDown(DaemonId),
     /// An effect is being carried out; after a crash it is not tried again.
     StartEffect(EffectId),
     /// An effect needs nothing more.
@@ -152,7 +157,8 @@ impl Change {
             | Change::DropWaiter(_)
             | Change::OweHook(..)
             | Change::OweNotice(..)
-            | Change::OweDeed(..) => ChangeClass::Shared,
+            | Change::OweDeed(..)
+            | Change::HostDown(_) => ChangeClass::Shared,
             Change::Post(_) => ChangeClass::Row,
             Change::Beat(..)
             | Change::CameBy(..)

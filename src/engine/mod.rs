@@ -174,6 +174,7 @@ pub fn start(
     let received = loaded.received.last().map_or(loaded.until, |it| it.at.max(loaded.until));
     clock.at_least(received);
     let mut core = Core::new(loaded.state, judge);
+    core.decides_at(loaded.daemon);
     let intake = receiving::recover(&mut core, &loaded.received, &mut *store, loaded.intake)?;
     let (queue, inbox) = sync_channel(ENGINE_QUEUE_MAX);
     let queue = Arc::new(queue);

@@ -410,7 +410,7 @@ impl Worker {
         for change in changes {
             match change {
                 Change::PutMail(mail) => self.board.arrived(&mail.to),
-                Change::CarryMail(agent, _, false) => self.board.arrived(agent),
+                Change::CarryMail(agent, _, None) => self.board.arrived(agent),
                 // An inbox is emptied bit by bit.
                 Change::Post(PostChange::DropMailbox(slug)) => {
                     self.prune_on = true;

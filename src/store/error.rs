@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use provost_base::EventSeq;
+use provost_base::{EntryNo, EventSeq};
 use provost_base::limits::BACKUP_WAIT_MS_MAX;
 
 use super::Anchor;
@@ -58,6 +58,25 @@ pub enum StoreError {
     EndMissing {
         /// The last event that is there.
         head: EventSeq,
+    },
+    /// Another program has changed the log that several hosts share, or its end was lost.
+    #[error("the shared log is broken at entry {n}: {what}; nothing is written any more, and `provost doctor` says what to do")]
+    BrokenLog {
+        /// The first entry that is wrong.
+        n: EntryNo,
+        /// The difference that was found, in words for people.
+        what: Box<str>,
+    },
+    /// A later Provost on another host has written what this one cannot fold.
+    #[error(
+        "the shared log has entries of format {found} and this Provost reads {known} at most: install the Provost that the \
+         other hosts have, then start the daemon again"
+    )]
+    NewerFormat {
+        /// The format of the entry.
+        found: u32,
+        /// The newest one known here.
+        known: u32,
     },
     /// The database is not there, though it was.
     #[error("{path} is gone, and {what} shows that there was one{WAYS_BACK}")]

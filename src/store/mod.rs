@@ -18,6 +18,7 @@ mod intake;
 mod job_logs;
 pub mod journal;
 mod letters;
+mod log;
 mod marks;
 mod migrations;
 mod search;
@@ -42,8 +43,9 @@ pub use intake::Intake;
 pub use job_logs::{JobLogs, LogPart};
 pub use journal::{Anchor, AnchorSink, JournalHead, Leap, Verdict, export};
 pub use letters::{Letters, StoredPost};
+pub use log::{ENTRY_FORMAT, ENTRY_FORMAT_OLDEST, SealedEntry};
 pub use search::{Found, Hit, HitKind, SearchError, SearchQuery, SearchWords};
-pub use shared::{Begun, Behind, CommitError, Head, HostBeat, HostState, ServerTimeline};
+pub use shared::{Begun, Behind, CommitError, Head, HostBeat, HostState};
 pub use sqlite::{ForeignEvent, Restore, Restored, SqliteStore, backup, foreign_events, restore};
 pub use sums::{CountedRow, UsageBy, UsageQuery, UsageRow};
 

@@ -24,8 +24,9 @@ pub struct Begun {
     pub behind: Behind,
     /// The other hosts and this one, as the store has them.
     pub hosts: Vec<HostBeat>,
-    /// The server's history that is written now.
-    pub server: ServerTimeline,
+    /// Whether the server writes another history than the last commit has seen, as after a failover. Numbers may have been lost with
+    /// the first, so this turn passes some over.
+    pub moved: bool,
 }
 
 /// What has been committed after a daemon's head.
@@ -66,15 +67,6 @@ pub enum HostState {
     Down,
     /// A person has removed it.
     Removed,
-}
-
-/// One history of a database server. After a failover another one is written, and numbers may have been lost with the first.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct ServerTimeline {
-    /// The server's system identifier.
-    pub system: u64,
-    /// The number of its timeline; zero where the store has none.
-    pub number: u32,
 }
 
 /// Why a batch is not known to be stored.

@@ -34,7 +34,7 @@ use provost_base::limits::{
     CHECKPOINT_EVENTS_MAX, CHECKPOINT_EVERY, CHECKPOINT_PAUSE_MS, NUMBERS_SKIPPED, STORE_BUSY_MS,
     USAGE_DAYS_KEPT, WAL_PAGES,
 };
-use provost_base::{ApprovalId, DaemonId, Digest, EffectId, EventSeq, Fence, MailSeq, PostSeq, TaskId, Timestamp};
+use provost_base::{DaemonId, Digest, EventSeq, TaskId, Timestamp};
 use provost_domain::{Counters, Durability, EventKind, Outbox, Settings, Task};
 
 pub use epoch::{Restore, Restored, backup, restore};
@@ -244,7 +244,7 @@ impl SqliteStore {
         rows::set_meta(&tx, "clean", "0")?;
         if !self.clean {
             let step = rows::meta(&tx, "numbers_skipped")?.and_then(|it| it.parse().ok());
-            counters = skip(counters, step.unwrap_or(NUMBERS_SKIPPED));
+            counters = counters.skipped(step.unwrap_or(NUMBERS_SKIPPED));
             rows::put_counters(&tx, &self.written.counters, &counters)?;
         }
         rows::set_meta(&tx, "numbers_skipped", &NUMBERS_SKIPPED.to_string())?;
@@ -509,16 +509,5 @@ fn must_have_grown(then: Counters, now: Counters) -> Result<(), StoreError> {
         Ok(())
     } else {
         Err(StoreError::damaged("its numbers were set back since the last checkpoint"))
-    }
-}
-
-fn skip(counters: Counters, step: u64) -> Counters {
-    Counters {
-        effect: EffectId(counters.effect.0.saturating_add(step)),
-        approval: ApprovalId(counters.approval.0.saturating_add(step)),
-        mail: MailSeq(counters.mail.0.saturating_add(step)),
-        fence: Fence(counters.fence.0.saturating_add(step)),
-        post: PostSeq(counters.post.0.saturating_add(step)),
-        ..counters
     }
 }

@@ -289,6 +289,7 @@ impl Rows {
             Change::Beat(..)
             | Change::CameBy(..)
             | Change::CarryMail(..)
+            | Change::HostDown(_)
             | Change::Grant(..)
             | Change::Apply(..)
             | Change::OweHook(..)
@@ -430,11 +431,7 @@ impl Store for MemoryStore {
             self.clean = disk.clean || !disk.used;
             let counters = &mut disk.write()?.counters;
             if !self.clean {
-                counters.effect.0 += NUMBERS_SKIPPED;
-                counters.approval.0 += NUMBERS_SKIPPED;
-                counters.mail.0 += NUMBERS_SKIPPED;
-                counters.fence.0 += NUMBERS_SKIPPED;
-                counters.post.0 += NUMBERS_SKIPPED;
+                *counters = counters.skipped(NUMBERS_SKIPPED);
             }
             (disk.used, disk.clean, self.running) = (true, false, true);
             received = disk.received.clone();

@@ -6,6 +6,3 @@ pub const HOST_BEAT_MS: u64 = 3_000;
 
 /// How long callers wait to learn what has become of a commit without an answer, in milliseconds: longer than most failovers take.
 pub const UNKNOWN_KEPT_MS: u64 = 10_000;
-
-/// The bytes of one entry's changes and effects at most. A batch that comes near ends there.
-pub const ENTRY_BYTES_MAX: usize = 4 << 20;

@@ -18,7 +18,7 @@ use super::super::{Given, StateQuery};
 use super::beside::Batch;
 use super::receiving::Publisher;
 use super::{Waiting, Worker};
-use provost_base::limits::{HOST_BEAT_MS, UNKNOWN_KEPT_MS};
+use provost_base::limits::{HOST_BEAT_MS, NUMBERS_SKIPPED, UNKNOWN_KEPT_MS};
 use provost_base::{DaemonId, Timestamp};
 use provost_domain::{LogEntry, Principal, Refusal};
 use provost_store::{Behind, Head, Loaded, Store, StoreError};
@@ -127,6 +127,10 @@ impl Worker {
             (self.others.time, self.others.looked) = (Some((now, looked)), looked);
         }
         let is_known = self.fold(begun.behind)?;
+        if is_known && begun.moved {
+            tracing::warn!("the database is continued by another server; numbers that it may have given are passed over");
+            self.core.skip_numbers(self.now, NUMBERS_SKIPPED, &mut self.out);
+        }
         if !is_known {
             self.store.let_go()?;
             self.load_again()?;
@@ -172,7 +176,7 @@ impl Worker {
         }
         for entry in entries {
             if entry.n != self.others.head.n.next() {
-                return Err(StoreError::Stopped(format!("its log lacks the entry before {}", entry.n).into()));
+                return Err(StoreError::BrokenLog { n: entry.n, what: "an entry before it is missing".into() });
             }
             self.others.head = Head { n: entry.n, mac: entry.mac };
             // What this daemon has decided is in memory already.
@@ -209,10 +213,13 @@ impl Worker {
     /// Goes on from what was loaded.
     pub(super) fn take_over(&mut self, loaded: Loaded) {
         (self.others.head, self.others.daemon) = (loaded.head, loaded.daemon);
-        self.core.restore(loaded.state);
         if self.others.are_there {
+            self.core.take_over(loaded.state);
+            self.core.decides_at(loaded.daemon);
             self.letterboxes.load(self.core.state());
             self.tokens.replace(self.core.state().tokens.clone());
+        } else {
+            self.core.restore(loaded.state);
         }
         self.board.forget_all();
     }
