@@ -42,7 +42,8 @@ impl std::str::FromStr for HostId {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         // The one spelling only: no sign, no upper case.
-        let is_id = text.len() == HOST_ID_LEN && text.bytes().all(|it| matches!(it, b'0'..=b'9' | b'a'..=b'f'));
+        let is_id =
+            text.len() == HOST_ID_LEN && text.bytes().all(|it| matches!(it, b'0'..=b'9' | b'a'..=b'f'));
         if !is_id {
             return Err(BadHostId);
         }

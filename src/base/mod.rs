@@ -34,8 +34,8 @@ pub use digest::Digest;
 pub use doors::{AGENT, At, Door, DoorRow, LoopbackAt};
 pub use hosts::{BadHostId, DaemonId, HostId};
 pub use ids::{
-    AgentId, ApplyId, ApprovalId, AssignmentId, BadId, ContractId, EffectId, EntryNo, EventSeq, Fence, HandoffId,
-    IntentId, JobId, MailSeq, PostSeq, RuleId, SessionId, Slug, TaskId, Ticket,
+    AgentId, ApplyId, ApprovalId, AssignmentId, BadId, ContractId, EffectId, EntryNo, EventSeq, Fence,
+    HandoffId, IntentId, JobId, MailSeq, PostSeq, RuleId, SessionId, Slug, TaskId, Ticket,
 };
 pub use ignored::IgnoreRules;
 pub use json::Json;

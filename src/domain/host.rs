@@ -1,8 +1,9 @@
 //! Hosts that are down: what their daemons held is freed, and what they ran is lost.
 //!
-//! A host is judged by those who look on, and buried in their turn at the store: so it happens once, and no host leads. What ends is
-//! what cannot go on without its daemon. Locks that an agent took by itself stay until their time is up, since the agent may come
-//! back through another host. A lost task is never begun again by itself: the host may have stood still, and its worker may go on.
+//! A host is judged by those who look on, and buried in their turn at the store: so it happens once, and no host leads. What
+//! ends is what cannot go on without its daemon. Locks that an agent took by itself stay until their time is up, since the
+//! agent may come back through another host. A lost task is never begun again by itself: the host may have stood still, and its
+//! worker may go on.
 
 use std::sync::Arc;
 
@@ -22,8 +23,9 @@ impl Core {
         self.state.here = daemon;
     }
 
-    /// Ends what a daemon held that is down: those who wait there leave, messages on their way come back, locks of processes and runs are
-    /// free, switches that agents have set there are undone, and running tasks are lost. A second time finds nothing.
+    /// Ends what a daemon held that is down: those who wait there leave, messages on their way come back, locks of processes
+    /// and runs are free, switches that agents have set there are undone, and running tasks are lost. A second time finds
+    /// nothing.
     pub fn bury(&mut self, now: Timestamp, daemon: DaemonId, out: &mut Outbox) {
         self.by_itself(now, out, |state, out| state.free_all_of(daemon, out));
         let lost = self.state.tasks.iter().filter(|it| it.runs_at(daemon)).cloned();

@@ -92,8 +92,8 @@ pub use event_kinds::event_kinds;
 pub use files::{FileChange, Finding, FindingKind, ScanReport, Watched, WatchedFile};
 pub use grants::{Grant, GrantChange, Grants, Outcome};
 pub use handoff::{Handoff, HandoffState, Handoffs};
-pub use host::HOST_DOWN;
 pub use hook::{Hooks, Notice};
+pub use host::HOST_DOWN;
 pub use intent::{Intent, IntentFile, IntentStatus, Intents};
 pub use job::{
     Job, JobChange, JobEvent, JobKind, JobResult, JobState, Jobs, Phase, PhaseName, PhaseState, Phases,

@@ -31,6 +31,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use clock::StoreClock;
 pub use clock::{Clock, SteadyClock, SystemClock};
 pub use empty_queues::{EmptyQueues, QueueSlot};
 pub use fanout::{Encoded, Fanout, Frame};
@@ -42,7 +43,7 @@ pub use measures::{Durations, Measures, Spread};
 use message_queue::{Closing, Message, MessageQueue};
 
 use provost_base::limits::ENGINE_QUEUE_MAX;
-use provost_base::{AgentId, DaemonId, Digest, EffectId, EventSeq, Fence, MailSeq, SymbolPath, Timestamp};
+use provost_base::{AgentId, Digest, EffectId, EventSeq, Fence, MailSeq, SymbolPath, Timestamp};
 use provost_domain::command::{Collected, Locked};
 use provost_domain::post::{Owner, Post};
 use provost_domain::view::View;
@@ -50,7 +51,7 @@ use provost_domain::{
     Answer, Command, Core, Effect, Facts, Judge, JudgedVerb, Owed, Principal, Proof, Refusal, Reply,
     Settings, State, Verb,
 };
-use provost_store::{Head, JournalHead, Reader, Retention, Store, StoreError};
+use provost_store::{JournalHead, Reader, Retention, Store, StoreError};
 use readers::Readers;
 use repeats::{Repeats, Taken};
 use token_board::TokenBoard;
@@ -151,9 +152,7 @@ pub struct Started {
 
 /// Why an engine has ended by itself: what it held in memory was no longer what is stored.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error(
-    "the store cannot be read any more: {0}; the daemon has ended, so that no answer is wrong: check its disk, and run `provost doctor`"
-)]
+#[error("{0}")]
 pub struct Lost(pub Box<str>);
 
 /// Loads the store and starts the engine's thread.
@@ -173,13 +172,15 @@ pub fn start(
     // What is in the log already is not later than what comes, whatever the system's clock shows by now.
     let received = loaded.received.last().map_or(loaded.until, |it| it.at.max(loaded.until));
     clock.at_least(received);
+    let of_store = store.is_shared().then(|| Arc::new(StoreClock::at(loaded.until, clock.clone())));
+    let clock = of_store.clone().map_or(clock, |it| it as Arc<dyn Clock>);
     let mut core = Core::new(loaded.state, judge);
     core.decides_at(loaded.daemon);
     let intake = receiving::recover(&mut core, &loaded.received, &mut *store, loaded.intake)?;
     let (queue, inbox) = sync_channel(ENGINE_QUEUE_MAX);
     let queue = Arc::new(queue);
     let beside = Beside::start(Arc::downgrade(&queue)).map_err(no_thread)?;
-    let others = others(&mut *store, &queue, loaded.daemon, loaded.head);
+    let others = Others::of((loaded.daemon, loaded.head), of_store, woken_by(&mut *store, &queue));
     let events = Live::behind(store.journal_head().seq);
     let (owe, effects) = mpsc::unbounded_channel();
     let board = Arc::new(EmptyQueues::default());
@@ -237,7 +238,7 @@ pub fn start(
 }
 
 /// Has the store wake the engine when another daemon may have committed something.
-fn others(store: &mut dyn Store, queue: &Arc<SyncSender<Envelope>>, daemon: DaemonId, head: Head) -> Others {
+fn woken_by(store: &mut dyn Store, queue: &Arc<SyncSender<Envelope>>) -> Arc<AtomicBool> {
     let (queue, woken) = (Arc::downgrade(queue), Arc::new(AtomicBool::new(false)));
     let said = woken.clone();
     store.wake_by(Box::new(move || {
@@ -249,7 +250,7 @@ fn others(store: &mut dyn Store, queue: &Arc<SyncSender<Envelope>>, daemon: Daem
             said.store(false, Ordering::Release);
         }
     }));
-    Others::of(store, daemon, head, woken)
+    woken
 }
 
 fn no_thread(err: std::io::Error) -> StoreError {

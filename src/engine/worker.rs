@@ -181,18 +181,13 @@ impl Worker {
             self.clock.catch_up();
         }
         let before = self.now;
-        self.now = before.max(self.present());
+        self.now = before.max(self.clock.now());
         // The machine has slept, or a clock that was set ahead is followed at once; timers know of neither.
         let passed = u64::try_from(self.told.elapsed().as_millis()).unwrap_or(u64::MAX);
         if self.now.since_ms(before) > passed.saturating_add(CLOCK_JUMP_MS_MIN) {
             self.tokens.time_jumped();
         }
         self.told = Instant::now();
-    }
-
-    /// The time by the store that all daemons go by, or else by this machine.
-    fn present(&self) -> Timestamp {
-        self.others.time().unwrap_or_else(|| self.clock.now())
     }
 
     /// Takes one envelope; `true` when it was the last.
@@ -202,7 +197,8 @@ impl Worker {
         waiting: &mut Vec<Waiting>,
         looks: &mut Vec<StateQuery>,
     ) -> bool {
-        if !matches!(envelope, Envelope::Messages | Envelope::Committed | Envelope::Repeated | Envelope::Wake) {
+        if !matches!(envelope, Envelope::Messages | Envelope::Committed | Envelope::Repeated | Envelope::Wake)
+        {
             self.have_store(waiting);
         }
         match envelope {
@@ -363,7 +359,7 @@ impl Worker {
 
     /// Whether something of a batch is the store's, or the other daemons'.
     fn has_to_commit(&self, out: &Outbox) -> bool {
-        !out.is_empty() || (self.others.are_there && out.is_shared())
+        !out.is_empty() || (self.others.are_there() && out.is_shared())
     }
 
     /// Messages are kept behind what is on record, if the journal has gone on since it ended at `head`.
@@ -443,7 +439,8 @@ impl Worker {
         match self.store.load(settings) {
             Ok(loaded) => {
                 self.take_over(loaded);
-                if self.store.journal_head() == head {
+                // At a shared store nothing is acknowledged before its commit, and others may have gone on.
+                if self.others.are_there() || self.store.journal_head() == head {
                     self.receiving.unsent();
                 } else {
                     tracing::warn!("a commit that was reported as failed is on record");
@@ -456,7 +453,11 @@ impl Worker {
             }
             Err(err) => {
                 tracing::error!(%err, "memory cannot be rebuilt from the store; the daemon ends, so that no answer is wrong");
-                self.lost = Some(Lost(err.to_string().into()));
+                let why = format!(
+                    "the store cannot be read any more: {err}; the daemon has ended, so that no answer is wrong: check its disk, \
+                     and run `provost doctor`"
+                );
+                self.lost = Some(Lost(why.into()));
             }
         }
         self.board.forget_all();
@@ -491,7 +492,7 @@ impl Worker {
             )
             .into();
         }
-        if self.others.are_there {
+        if self.others.are_there() {
             return format!(
                 "the shared store does not answer (incident {incident}; see the log); ask again once it does"
             )

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use provost_base::{EntryNo, EventSeq};
 use provost_base::limits::BACKUP_WAIT_MS_MAX;
+use provost_base::{EntryNo, EventSeq};
 
 use super::Anchor;
 
@@ -60,7 +60,9 @@ pub enum StoreError {
         head: EventSeq,
     },
     /// Another program has changed the log that several hosts share, or its end was lost.
-    #[error("the shared log is broken at entry {n}: {what}; nothing is written any more, and `provost doctor` says what to do")]
+    #[error(
+        "the shared log is broken at entry {n}: {what}; nothing is written any more, and `provost doctor` says what to do"
+    )]
     BrokenLog {
         /// The first entry that is wrong.
         n: EntryNo,

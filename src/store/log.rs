@@ -3,9 +3,9 @@
 //! ```text
 //!   mac(n) = HMAC(key, label || mac(n-1) || n || SHA-256(host, incarnation, own_n, format, at) || SHA-256(body))
 //! ```
-//! The key is the journal's, and no database has it: who can write the database can stop the daemons, but have them fold nothing. The
-//! texts of the events are the journal's; an entry has their numbers. Before an entry is folded, its link and the links of its events
-//! are checked, and its format.
+//! The key is the journal's, and no database has it: who can write the database can stop the daemons, but have them fold
+//! nothing. The texts of the events are the journal's; an entry has their numbers. Before an entry is folded, its link and the
+//! links of its events are checked, and its format.
 
 use serde::{Deserialize, Serialize};
 
@@ -90,8 +90,8 @@ impl Key {
     /// Opens the entry behind `head`, with its events behind `journal`, and moves both on.
     ///
     /// # Errors
-    /// [`StoreError::BrokenLog`] and [`StoreError::Tampered`] where a link does not hold; [`StoreError::NewerFormat`] where this Provost
-    /// cannot read it.
+    /// [`StoreError::BrokenLog`] and [`StoreError::Tampered`] where a link does not hold; [`StoreError::NewerFormat`] where
+    /// this Provost cannot read it.
     pub fn open_entry(
         &self,
         (head, journal): (&mut Head, &mut JournalHead),

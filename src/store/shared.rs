@@ -24,8 +24,8 @@ pub struct Begun {
     pub behind: Behind,
     /// The other hosts and this one, as the store has them.
     pub hosts: Vec<HostBeat>,
-    /// Whether the server writes another history than the last commit has seen, as after a failover. Numbers may have been lost with
-    /// the first, so this turn passes some over.
+    /// Whether the server writes another history than the last commit has seen, as after a failover. Numbers may have been lost
+    /// with the first, so this turn passes some over.
     pub moved: bool,
 }
 

@@ -27,7 +27,8 @@ use super::intake::{End, FileIntake};
 use super::journal::{Checkpoint, Key};
 use super::marks::{self, As, FoundMarks, Marks};
 use super::{
-    AnchorSink, CommitError, Head, Intake, JournalHead, Loaded, Options, Pruned, Reader, Retention, Store, StoreError, WAYS_BACK,
+    AnchorSink, CommitError, Head, Intake, JournalHead, Loaded, Options, Pruned, Reader, Retention, Store,
+    StoreError, WAYS_BACK,
 };
 use super::{codec, migrations};
 use provost_base::limits::{

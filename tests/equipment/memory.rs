@@ -3,6 +3,7 @@
 //! Not part of the product's promises.
 
 mod crew;
+mod log;
 mod posts;
 mod reader;
 
@@ -12,8 +13,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use provost_base::limits::{CHECKPOINT_EVERY, NUMBERS_SKIPPED};
 use provost_base::{
-    AgentId, ApprovalId, ContractId, DaemonId, Digest, EffectId, EventSeq, Fence, IntentId, JobId, Json, MailSeq,
-    RuleId, Secret, SymbolPath, TaskId, Timestamp,
+    AgentId, ApprovalId, ContractId, DaemonId, Digest, EffectId, EventSeq, Fence, IntentId, JobId, Json,
+    MailSeq, RuleId, Secret, SymbolPath, TaskId, Timestamp,
 };
 use provost_domain::post::Received;
 use provost_domain::{
@@ -23,10 +24,12 @@ use provost_domain::{
 };
 use provost_store::journal::{Checkpoint, Key};
 use provost_store::{
-    Anchor, CommitError, Head, Intake, JournalHead, Loaded, Pruned, Reader, Retention, Store, StoreError, StoredEvent, codec,
+    Anchor, CommitError, Head, Intake, JournalHead, Loaded, Pruned, Reader, Retention, Store, StoreError,
+    StoredEvent, codec,
 };
 
 use crew::CrewRows;
+pub use log::{LogStore, Lost, SharedLog};
 use posts::PostRows;
 use reader::MemoryReader;
 

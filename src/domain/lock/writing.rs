@@ -202,7 +202,8 @@ impl State {
         };
         let ttl_ms = u64::from(ttl.as_millis());
         let is_fresh = lock.expires_at.since_ms(now) > ttl_ms - ttl_ms / RENEWED_AFTER;
-        if is_fresh && (new.process, new.daemon) == (lock.process, lock.daemon) && new.writing == lock.writing {
+        if is_fresh && (new.process, new.daemon) == (lock.process, lock.daemon) && new.writing == lock.writing
+        {
             return lock.clone();
         }
         let new = Arc::new(new);

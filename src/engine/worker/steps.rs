@@ -78,7 +78,7 @@ impl Worker {
     pub(in super::super) fn step_of_messages(&mut self) -> bool {
         self.welcome();
         // A turn at a shared store is taken on the engine's own thread.
-        if self.lost.is_some() || self.broken.is_some() || !self.is_through() || self.others.are_there {
+        if self.lost.is_some() || self.broken.is_some() || !self.is_through() || self.others.are_there() {
             return true;
         }
         self.begin();
@@ -112,7 +112,7 @@ impl Worker {
     ) -> bool {
         let mut stop = false;
         // Who only looks at memory waits for no other daemon.
-        let mut has_begun = !(self.others.are_there && first.as_ref().is_some_and(Envelope::only_looks));
+        let mut has_begun = !(self.others.are_there() && first.as_ref().is_some_and(Envelope::only_looks));
         if has_begun {
             self.begin();
         }
@@ -167,7 +167,7 @@ impl Worker {
             return PRUNE_PAUSE;
         }
         let deadline =
-            self.core.state().next_deadline().map(|at| Duration::from_millis(at.since_ms(self.present())));
+            self.core.state().next_deadline().map(|at| Duration::from_millis(at.since_ms(self.clock.now())));
         let prune = self.prune_at.saturating_duration_since(Instant::now());
         let repeats = self.repeats_due.map(|at| at.saturating_duration_since(Instant::now()));
         // The end of a commit beside this thread wakes it.

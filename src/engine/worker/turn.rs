@@ -7,21 +7,23 @@
 //!        |                                                       +--commit without an answer--> [unsure]
 //!        +---- the next begin finds the batch, or that nothing of it was done ---------------------+
 //! ```
-//! Memory is never ahead of the store, but for a batch whose commit is unsure: its callers, and all who want to look, wait until that
-//! is decided, or for `UNKNOWN_KEPT_MS`. A store of one writer has none of this: its turn costs no more than a call that returns.
+//! Memory is never ahead of the store, but for a batch whose commit is unsure: its callers, and all who want to look, wait
+//! until that is decided, or for `UNKNOWN_KEPT_MS`. A store of one writer has none of this: its turn costs no more than a call
+//! that returns.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use super::super::clock::StoreClock;
 use super::super::{Given, StateQuery};
 use super::beside::Batch;
 use super::receiving::Publisher;
-use super::{Waiting, Worker};
+use super::{Lost, Waiting, Worker};
+use provost_base::DaemonId;
 use provost_base::limits::{HOST_BEAT_MS, NUMBERS_SKIPPED, UNKNOWN_KEPT_MS};
-use provost_base::{DaemonId, Timestamp};
-use provost_domain::{LogEntry, Principal, Refusal};
-use provost_store::{Behind, Head, Loaded, Store, StoreError};
+use provost_domain::{Change, LogEntry, Principal, Refusal};
+use provost_store::{Behind, Head, Loaded, StoreError};
 
 /// How often in a row the turn is taken, each time after memory was loaded again.
 const TURNS_TRIED: u32 = 4;
@@ -35,16 +37,18 @@ const NOT_KNOWN: &str = "it is not known whether this was done, since the shared
 /// The same, where it is known that it was not.
 const NOT_DONE: &str = "the shared store did not answer, and nothing of this was done; ask again";
 
+/// Why a daemon ends that the others have taken for dead: what it held is free, so it begins again as another one.
+const IS_DOWN: &str = "another host has taken this one for dead, and what it held is free; start the daemon again, and it \
+                       goes on from what the others have";
+
 /// What the engine knows of the others.
 pub(in super::super) struct Others {
-    /// Whether there can be any.
-    pub(super) are_there: bool,
+    /// The store's clock; `None` where it has one writer.
+    clock: Option<Arc<StoreClock>>,
     /// This daemon, as they know it.
     daemon: DaemonId,
     /// The last entry of the log that memory has.
     pub(super) head: Head,
-    /// The time by the store, and when it was that.
-    time: Option<(Timestamp, Instant)>,
     /// When the last turn was taken.
     looked: Instant,
     /// Whether the store has said that there may be something new.
@@ -65,24 +69,17 @@ struct Unsure {
 }
 
 impl Others {
-    pub(in super::super) fn of(store: &dyn Store, daemon: DaemonId, head: Head, woken: Arc<AtomicBool>) -> Self {
-        Self {
-            are_there: store.is_shared(),
-            daemon,
-            head,
-            time: None,
-            looked: Instant::now(),
-            woken,
-            unsure: None,
-            gave_back: Vec::new(),
-        }
+    pub(in super::super) fn of(
+        (daemon, head): (DaemonId, Head),
+        clock: Option<Arc<StoreClock>>,
+        woken: Arc<AtomicBool>,
+    ) -> Self {
+        Self { clock, daemon, head, looked: Instant::now(), woken, unsure: None, gave_back: Vec::new() }
     }
 
-    /// The time by the store, as far as it is known.
-    pub(super) fn time(&self) -> Option<Timestamp> {
-        let (at, since) = self.time?;
-        let passed = i64::try_from(since.elapsed().as_millis()).unwrap_or(i64::MAX);
-        Some(Timestamp(at.0.saturating_add(passed)))
+    /// Whether there can be any.
+    pub(super) fn are_there(&self) -> bool {
+        self.clock.is_some()
     }
 
     /// When a daemon without work has to look at the store again.
@@ -90,7 +87,7 @@ impl Others {
         if self.unsure.is_some() {
             return Some(Duration::ZERO);
         }
-        self.are_there.then(|| BEAT.saturating_sub(self.looked.elapsed()))
+        self.are_there().then(|| BEAT.saturating_sub(self.looked.elapsed()))
     }
 
     /// Whether memory has what may not be stored, and those who want to look at it have to wait.
@@ -100,8 +97,8 @@ impl Others {
 }
 
 impl Worker {
-    /// Takes the turn, and folds what others have done. Where that fails, nothing is taken until the store answers again. While the
-    /// store commits beside this thread, it has one writer.
+    /// Takes the turn, and folds what others have done. Where that fails, nothing is taken until the store answers again. While
+    /// the store commits beside this thread, it has one writer.
     pub(super) fn take_turn(&mut self) {
         if self.store.is_away() || self.broken.is_some() || self.lost.is_some() {
             return;
@@ -122,13 +119,15 @@ impl Worker {
     /// `false` where memory was loaded again meanwhile, out of turn.
     fn try_turn(&mut self) -> Result<bool, StoreError> {
         let begun = self.store.begin(self.others.head)?;
-        if let Some(now) = begun.now {
-            let looked = Instant::now();
-            (self.others.time, self.others.looked) = (Some((now, looked)), looked);
+        if let Some(clock) = &self.others.clock {
+            begun.now.iter().for_each(|now| clock.tell(*now));
+            self.others.looked = Instant::now();
         }
         let is_known = self.fold(begun.behind)?;
         if is_known && begun.moved {
-            tracing::warn!("the database is continued by another server; numbers that it may have given are passed over");
+            tracing::warn!(
+                "the database is continued by another server; numbers that it may have given are passed over"
+            );
             self.core.skip_numbers(self.now, NUMBERS_SKIPPED, &mut self.out);
         }
         if !is_known {
@@ -152,8 +151,8 @@ impl Worker {
         }
     }
 
-    /// Takes over what others have committed, and finds out what has become of a commit that is unsure. `false` where memory has to be
-    /// loaded again.
+    /// Takes over what others have committed, and finds out what has become of a commit that is unsure. `false` where memory
+    /// has to be loaded again.
     fn fold(&mut self, behind: Behind) -> Result<bool, StoreError> {
         let entries = match behind {
             Behind::TooFar => {
@@ -176,9 +175,17 @@ impl Worker {
         }
         for entry in entries {
             if entry.n != self.others.head.n.next() {
-                return Err(StoreError::BrokenLog { n: entry.n, what: "an entry before it is missing".into() });
+                return Err(StoreError::BrokenLog {
+                    n: entry.n,
+                    what: "an entry before it is missing".into(),
+                });
             }
             self.others.head = Head { n: entry.n, mac: entry.mac };
+            if entry.changes.contains(&Change::HostDown(self.others.daemon)) {
+                // Nothing that is asked in this step is decided any more.
+                (self.lost, self.broken) = (Some(Lost(IS_DOWN.into())), Some(IS_DOWN.into()));
+                return Ok(true);
+            }
             // What this daemon has decided is in memory already.
             if entry.by != self.others.daemon {
                 self.fold_entry(entry);
@@ -213,7 +220,7 @@ impl Worker {
     /// Goes on from what was loaded.
     pub(super) fn take_over(&mut self, loaded: Loaded) {
         (self.others.head, self.others.daemon) = (loaded.head, loaded.daemon);
-        if self.others.are_there {
+        if self.others.are_there() {
             self.core.take_over(loaded.state);
             self.core.decides_at(loaded.daemon);
             self.letterboxes.load(self.core.state());
