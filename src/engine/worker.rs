@@ -451,6 +451,7 @@ impl Worker {
                     self.receiving.done();
                 }
             }
+            Err(err) if self.others.are_there() => self.load_later(&err),
             Err(err) => {
                 tracing::error!(%err, "memory cannot be rebuilt from the store; the daemon ends, so that no answer is wrong");
                 let why = format!(

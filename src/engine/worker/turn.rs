@@ -54,6 +54,11 @@ pub(in super::super) struct Others {
     /// Whether the store has said that there may be something new.
     woken: Arc<AtomicBool>,
     unsure: Option<Unsure>,
+    /// Whether memory has what is not stored, and has to be loaded again before anything else.
+    must_load: bool,
+    /// Those who want to look, until memory is what is stored, or this time.
+    looks: Vec<StateQuery>,
+    hidden_until: Instant,
     /// What callers were given who have gone.
     gave_back: Vec<(Principal, Given)>,
 }
@@ -63,9 +68,6 @@ struct Unsure {
     batch: Batch,
     waiting: Vec<Waiting>,
     asked: Vec<(Publisher, Result<(), Refusal>)>,
-    looks: Vec<StateQuery>,
-    /// When they are told that it is not known.
-    until: Instant,
 }
 
 impl Others {
@@ -74,7 +76,18 @@ impl Others {
         clock: Option<Arc<StoreClock>>,
         woken: Arc<AtomicBool>,
     ) -> Self {
-        Self { clock, daemon, head, looked: Instant::now(), woken, unsure: None, gave_back: Vec::new() }
+        Self {
+            clock,
+            daemon,
+            head,
+            looked: Instant::now(),
+            woken,
+            unsure: None,
+            must_load: false,
+            looks: Vec::new(),
+            hidden_until: Instant::now(),
+            gave_back: Vec::new(),
+        }
     }
 
     /// Whether there can be any.
@@ -84,15 +97,25 @@ impl Others {
 
     /// When a daemon without work has to look at the store again.
     pub(super) fn due_in(&self) -> Option<Duration> {
-        if self.unsure.is_some() {
+        if self.is_ahead() {
             return Some(Duration::ZERO);
         }
         self.are_there().then(|| BEAT.saturating_sub(self.looked.elapsed()))
     }
 
-    /// Whether memory has what may not be stored, and those who want to look at it have to wait.
+    /// Whether memory has what may not be stored.
+    fn is_ahead(&self) -> bool {
+        self.unsure.is_some() || self.must_load
+    }
+
+    /// Whether those who want to look at memory have to wait for that reason.
     pub(super) fn hides_memory(&self) -> bool {
-        self.unsure.as_ref().is_some_and(|it| Instant::now() < it.until)
+        self.is_ahead() && Instant::now() < self.hidden_until
+    }
+
+    /// Memory has what may not be stored from now on.
+    fn is_ahead_from_now(&mut self) {
+        self.hidden_until = Instant::now() + UNKNOWN_KEPT;
     }
 }
 
@@ -118,6 +141,9 @@ impl Worker {
 
     /// `false` where memory was loaded again meanwhile, out of turn.
     fn try_turn(&mut self) -> Result<bool, StoreError> {
+        if self.others.must_load {
+            self.load_again()?;
+        }
         let begun = self.store.begin(self.others.head)?;
         if let Some(clock) = &self.others.clock {
             begun.now.iter().for_each(|now| clock.tell(*now));
@@ -131,6 +157,7 @@ impl Worker {
             self.core.skip_numbers(self.now, NUMBERS_SKIPPED, &mut self.out);
         }
         if !is_known {
+            self.others.must_load = true;
             self.store.let_go()?;
             self.load_again()?;
         }
@@ -229,40 +256,49 @@ impl Worker {
             self.core.restore(loaded.state);
         }
         self.board.forget_all();
+        self.others.must_load = false;
+        self.show_hidden();
+    }
+
+    /// Memory cannot be loaded after a commit that has failed: the others' store may only be away.
+    pub(super) fn load_later(&mut self, err: &StoreError) {
+        tracing::warn!(%err, "memory has to be loaded again, as soon as the shared store answers");
+        self.others.must_load = true;
+        self.others.is_ahead_from_now();
     }
 
     /// The store has not said whether it has the batch.
     pub(super) fn keep_unsure(&mut self, batch: Batch, err: &StoreError, waiting: &mut Vec<Waiting>) {
         tracing::warn!(%err, "it is not known whether a batch is stored; the next turn tells");
-        self.others.unsure = Some(Unsure {
-            batch,
-            waiting: std::mem::take(waiting),
-            asked: self.receiving.take_asked(),
-            looks: Vec::new(),
-            until: Instant::now() + UNKNOWN_KEPT,
-        });
+        let (waiting, asked) = (std::mem::take(waiting), self.receiving.take_asked());
+        self.others.unsure = Some(Unsure { batch, waiting, asked });
+        self.others.is_ahead_from_now();
     }
 
-    /// Has these wait until it is known what is stored.
+    /// Has these wait until memory is what is stored.
     pub(super) fn hide(&mut self, looks: &mut Vec<StateQuery>) {
-        if let Some(unsure) = &mut self.others.unsure {
-            unsure.looks.append(looks);
-        }
+        self.others.looks.append(looks);
+    }
+
+    fn show_hidden(&mut self) {
+        let looks = std::mem::take(&mut self.others.looks);
+        looks.into_iter().for_each(|look| look(self.now, self.core.state()));
     }
 
     /// The commit without an answer was taken.
     fn is_on_record(&mut self, unsure: Unsure) {
-        let Unsure { batch, mut waiting, asked, looks, .. } = unsure;
+        let Unsure { batch, mut waiting, asked } = unsure;
         self.receiving.done();
         self.follow(batch);
         self.receiving.tell(asked);
         self.answer_all(&mut waiting);
-        looks.into_iter().for_each(|look| look(self.now, self.core.state()));
+        self.show_hidden();
     }
 
-    /// It was not, or that cannot be found out any more: those who wait learn it.
+    /// It was not, or that cannot be found out any more: its callers learn it, and memory is loaded again.
     fn end_unsure(&mut self, why: &str) {
         if let Some(mut unsure) = self.others.unsure.take() {
+            self.others.must_load = true;
             self.refuse_unsure(&mut unsure, why);
             self.receiving.refuse(why);
         }
@@ -274,29 +310,32 @@ impl Worker {
         unsure.asked.iter_mut().for_each(|(_, it)| *it = Err(told()));
         self.receiving.tell(std::mem::take(&mut unsure.asked));
         self.answer_all(&mut unsure.waiting);
-        unsure.looks.drain(..).for_each(|look| look(self.now, self.core.state()));
     }
 
-    /// Those who have waited long enough for a commit that is unsure go on without an answer. What has become of it is found out
-    /// nevertheless, before anything else is decided.
+    /// Those who have waited long enough go on: callers without an answer, and who wants to look sees memory as it is. What has
+    /// become of the commit is found out nevertheless, before anything else is decided.
     pub(super) fn give_up_waiting(&mut self, at_once: bool) {
-        let is_over = |it: &Unsure| at_once || Instant::now() >= it.until;
-        if self.others.unsure.as_ref().is_some_and(is_over)
-            && let Some(mut unsure) = self.others.unsure.take()
-        {
+        if !self.others.is_ahead() || (self.others.hides_memory() && !at_once) {
+            return;
+        }
+        if let Some(mut unsure) = self.others.unsure.take() {
             self.refuse_unsure(&mut unsure, NOT_KNOWN);
             self.others.unsure = Some(unsure);
         }
+        self.show_hidden();
     }
 
     /// The store has said that there may be something new.
     pub(super) fn is_woken(&mut self) {
         self.others.woken.store(false, Ordering::Release);
-        if self.store.is_away() || self.broken.is_some() || self.others.unsure.is_some() {
+        if self.store.is_away() || self.broken.is_some() || self.others.is_ahead() {
             return;
         }
         let folded = self.store.catch_up(self.others.head).and_then(|behind| self.fold(behind));
-        let folded = folded.and_then(|is_known| if is_known { Ok(()) } else { self.load_again() });
+        let folded = folded.and_then(|is_known| {
+            self.others.must_load |= !is_known;
+            if is_known { Ok(()) } else { self.load_again() }
+        });
         if let Err(err) = folded {
             self.turned_away(&err);
         }

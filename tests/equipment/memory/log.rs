@@ -30,6 +30,8 @@ pub enum Lost {
     BatchAndStore,
     /// The store says that it has not taken it.
     Refused,
+    /// The same, and the store is away from then on.
+    RefusedAndStore,
 }
 
 /// A log that several daemons share, and the hand that breaks it.
@@ -329,6 +331,10 @@ impl Store for LogStore {
             }
             Some(Lost::Batch) => Err(CommitError::Unknown(StoreError::Injected)),
             Some(Lost::Refused) => Err(CommitError::Failed(StoreError::Injected)),
+            Some(Lost::RefusedAndStore) => {
+                log.is_away = true;
+                Err(CommitError::Failed(StoreError::Injected))
+            }
             None | Some(Lost::Answer) => self.write(&mut log, batch).map_err(CommitError::from),
         };
         self.release(&mut log);

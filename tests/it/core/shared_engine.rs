@@ -175,6 +175,24 @@ async fn who_looks_waits_until_it_is_known_what_is_stored() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_failed_commit_at_a_store_that_goes_away_ends_no_daemon() {
+    let log = log();
+    let a = at_host(&log, 1);
+    a.submit(&client("ada"), acquire("a.ts:one")).await.unwrap();
+    log.lose(Lost::RefusedAndStore);
+    let refused = a.submit(&client("ada"), acquire("a.ts:two")).await.unwrap_err();
+    assert!(why(refused).contains("does not answer"));
+    let looked = {
+        let a = a.clone();
+        tokio::spawn(async move { locks(&a).await })
+    };
+    log.go_away(false);
+    assert_eq!(timeout(PATIENCE, looked).await.unwrap().unwrap(), 1, "memory is what is stored");
+    eventually_so("writing", async || a.submit(&host(), note("later")).await.is_ok()).await;
+    assert_eq!((locks(&a).await, recorded(&log, "later")), (1, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_store_that_is_away_refuses_writes_and_lets_readers_read() {
     let log = log();
     let a = at_host(&log, 1);
