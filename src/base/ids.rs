@@ -170,6 +170,8 @@ macro_rules! number_id {
 number_id! {
     /// Position in the event log. Dense: no gaps, no repeats.
     EventSeq;
+    /// An entry of the log that several hosts share. Dense: no gaps, no repeats.
+    EntryNo;
     /// A command that waits for an approver.
     ApprovalId;
     /// Files written together, that can be undone together.

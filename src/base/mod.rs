@@ -8,6 +8,7 @@ pub mod acp;
 mod authority;
 mod digest;
 mod doors;
+mod hosts;
 mod ids;
 mod ignored;
 pub mod json;
@@ -31,9 +32,10 @@ mod web_address;
 pub use authority::{Authority, BadAuthority, Destination, Host, is_public};
 pub use digest::Digest;
 pub use doors::{AGENT, At, Door, DoorRow, LoopbackAt};
+pub use hosts::{BadHostId, DaemonId, HostId};
 pub use ids::{
-    AgentId, ApplyId, ApprovalId, AssignmentId, BadId, ContractId, EffectId, EventSeq, Fence, HandoffId,
-    IntentId, JobId, MailSeq, PostSeq, RuleId, SessionId, Slug, TaskId, Ticket,
+    AgentId, ApplyId, ApprovalId, AssignmentId, BadId, ContractId, EffectId, EntryNo, EventSeq, Fence,
+    HandoffId, IntentId, JobId, MailSeq, PostSeq, RuleId, SessionId, Slug, TaskId, Ticket,
 };
 pub use ignored::IgnoreRules;
 pub use json::Json;

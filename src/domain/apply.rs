@@ -118,7 +118,8 @@ impl From<ApplyEvent> for EventKind {
 }
 
 /// Changes of the memory of recent applies, which the store does not have.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ApplyChange {
     /// A file was written, and says this now.
     Wrote(RepoPath, Content),

@@ -33,3 +33,18 @@ pub struct Counters {
     /// Events on the timeline, since the beginning.
     pub timeline: u64,
 }
+
+impl Counters {
+    /// The same with so many of each number passed over that something outside may have kept. Numbers of events are dense.
+    #[must_use]
+    pub fn skipped(self, step: u64) -> Self {
+        Self {
+            effect: EffectId(self.effect.0.saturating_add(step)),
+            approval: ApprovalId(self.approval.0.saturating_add(step)),
+            mail: MailSeq(self.mail.0.saturating_add(step)),
+            fence: Fence(self.fence.0.saturating_add(step)),
+            post: PostSeq(self.post.0.saturating_add(step)),
+            ..self
+        }
+    }
+}

@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Change, Failure, Outbox, Parked, Refusal};
 use provost_base::{AgentId, ApprovalId, Digest, RuleId, TaskId, Timestamp, Ttl};
 
@@ -11,7 +13,7 @@ use provost_base::{AgentId, ApprovalId, Digest, RuleId, TaskId, Timestamp, Ttl};
 const KEPT_FOR: Ttl = Ttl::minutes(5);
 
 /// The outcome of a question, kept for its asker.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Grant {
     /// The number under which the question waited.
     pub approval: ApprovalId,
@@ -30,7 +32,8 @@ impl Grant {
 }
 
 /// An approver's answer, or that no approver has answered in time.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// The approver has granted it; this is good for one use.
     Granted,
@@ -41,7 +44,8 @@ pub enum Outcome {
 }
 
 /// A change of what is kept.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum GrantChange {
     /// For this asker, about this question, from now on.
     Keep(AgentId, Digest, Arc<Grant>, Timestamp),

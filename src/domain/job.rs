@@ -249,7 +249,8 @@ impl JobEvent {
 }
 
 /// A row of a job to write.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum JobChange {
     /// A new job, or a change of one that is known.
     Put(Arc<Job>),

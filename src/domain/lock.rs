@@ -37,7 +37,7 @@ use provost_base::limits::{
     DESCRIPTION_LEN_MAX, LOCKS_MAX, LOCKS_OF_ONE_MAX, LOCKS_PER_AGENT_MAX, RESOURCES_OF_ONE_MAX, WAITERS_MAX,
     WAITERS_OF_ONE_MAX, WARNINGS_MAX,
 };
-use provost_base::{AgentId, Fence, SymbolPath, TaskId, Ticket, Timestamp, Ttl, encloses};
+use provost_base::{AgentId, DaemonId, Fence, SymbolPath, TaskId, Ticket, Timestamp, Ttl, encloses};
 use waiting::Want;
 
 pub use awaited::{LockWait, RefusedCircle, RefusedCircles};
@@ -97,6 +97,9 @@ pub struct Lock {
     /// How many of a counted kind of resource; `None` for what there is one of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub units: Option<u32>,
+    /// The daemon that knows its process or its run.
+    #[serde(default, skip_serializing_if = "DaemonId::is_alone")]
+    pub daemon: DaemonId,
 }
 
 impl Lock {
@@ -292,6 +295,7 @@ impl State {
             writing: None,
             until_commit: verb.until_commit.clone().or_else(|| own?.until_commit.clone()),
             units: units.map(|it| it.wanted),
+            daemon: own.filter(|_| verb.process.is_none()).map_or(self.here, |it| it.daemon),
         }
     }
 
@@ -340,6 +344,7 @@ impl State {
             units: want.units.cloned(),
             own: want.own,
             apart: want.apart,
+            daemon: self.here,
         };
         let (ticket, until) = (waiter.ticket, waiter.until);
         self.tell_holder(now, &waiter, &rival, out);
@@ -453,7 +458,7 @@ impl State {
         Ok(LockReleased { lock: lock.clone() })
     }
 
-    fn free(&self, lock: &Lock, why: &str, out: &mut Outbox) {
+    pub(super) fn free(&self, lock: &Lock, why: &str, out: &mut Outbox) {
         self.mail.withdraw_wanted(&lock.holder, lock.fence, out);
         self.let_go(lock, why, out);
     }
@@ -481,7 +486,7 @@ impl State {
         Ok(QueueLeft)
     }
 
-    fn give_up(&self, waiter: &Waiter, out: &mut Outbox) {
+    pub(super) fn give_up(&self, waiter: &Waiter, out: &mut Outbox) {
         out.append_event(EventKind::LockWaitEnded { symbol: waiter.at.clone(), agent: waiter.agent.clone() });
         out.put(Change::DropWaiter(waiter.ticket));
     }

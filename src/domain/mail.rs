@@ -8,7 +8,7 @@
 //! Only memory knows that a message is being carried: after a crash it is delivered again, never lost.
 //! DevIt 1.5, HEARTBEAT and POLL; decisions on bounds are in `docs/protocols/devit.md`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -20,7 +20,9 @@ use super::{
     ReservationKind, State,
 };
 use provost_base::limits::{MAIL_BYTES_MAX, MAIL_MAX, MAIL_TOTAL_BYTES_MAX, PROGRESS_WAITING_MAX};
-use provost_base::{AgentId, ApprovalId, Digest, Fence, Json, MailSeq, RepoPath, TaskId, Timestamp, Ttl};
+use provost_base::{
+    AgentId, ApprovalId, DaemonId, Digest, Fence, Json, MailSeq, RepoPath, TaskId, Timestamp, Ttl,
+};
 
 /// Mail older than this is not kept for an agent whose name ends in a process id and that comes back after
 /// silence: another process may have been given the number.
@@ -163,7 +165,7 @@ impl MailKind {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct Queue {
     mail: BTreeMap<MailSeq, Arc<Mail>>,
-    carried: BTreeSet<MailSeq>,
+    carried: BTreeMap<MailSeq, DaemonId>,
     bytes: usize,
 }
 
@@ -177,7 +179,7 @@ pub struct Mailboxes {
 impl State {
     /// Takes the caller's next message.
     pub(super) fn collect_mail(&self, call: &Call<'_>, verb: &CollectMail, out: &mut Outbox) -> Collected {
-        let mail = self.mail.collect(call.now, call.who, verb, &self.agents, out);
+        let mail = self.mail.collect(call, verb, (&self.agents, self.here), out);
         let waiting = self.tasks.asked_by(call.who.agent()) > 0;
         Collected { mail, waiting }
     }
@@ -226,7 +228,7 @@ impl Mailboxes {
         let Some(queue) = self.queues.get(to) else { return };
         for (seq, mail) in &queue.mail {
             let its = matches!(&mail.kind, MailKind::Wanted { fence, .. } if *fence == of);
-            if its && !queue.carried.contains(seq) {
+            if its && !queue.carried.contains_key(seq) {
                 out.put(Change::DropMail(to.clone(), *seq));
             }
         }
@@ -243,7 +245,7 @@ impl Mailboxes {
             return;
         }
         let queue = self.queues.get(to);
-        let carried = |seq: &MailSeq| queue.is_some_and(|queue| queue.carried.contains(seq));
+        let carried = |seq: &MailSeq| queue.is_some_and(|queue| queue.carried.contains_key(seq));
         let here: Vec<_> = queue
             .into_iter()
             .flat_map(|queue| queue.mail.values().cloned())
@@ -295,7 +297,7 @@ impl Mailboxes {
         let mut count = 0;
         for (seq, mail) in &queue.mail {
             let older = matches!(&mail.kind, MailKind::Word { task: it, last: false, .. } if it == task);
-            if older && !queue.carried.contains(seq) && !gone.contains(seq) {
+            if older && !queue.carried.contains_key(seq) && !gone.contains(seq) {
                 out.put(Change::DropMail(to.clone(), *seq));
                 count += 1;
             }
@@ -310,7 +312,7 @@ impl Mailboxes {
         let (_, gone) = out.mail_of(to);
         let words = queue.mail.iter().filter(|(seq, mail)| {
             let its = matches!(&mail.kind, MailKind::Word { task, last: false, .. } if task == about);
-            its && !queue.carried.contains(seq) && !gone.contains(seq)
+            its && !queue.carried.contains_key(seq) && !gone.contains(seq)
         });
         let words: Vec<MailSeq> = words.map(|(seq, _)| *seq).collect();
         let many = words.len().saturating_sub(PROGRESS_WAITING_MAX - 1);
@@ -329,18 +331,18 @@ impl Mailboxes {
 
     fn collect(
         &self,
-        now: Timestamp,
-        who: &Principal,
+        call: &Call<'_>,
         verb: &CollectMail,
-        agents: &Agents,
+        (agents, here): (&Agents, DaemonId),
         out: &mut Outbox,
     ) -> Option<Arc<Mail>> {
+        let who = call.who;
         if verb.alive {
-            agents.beat(now, who.agent(), out);
+            agents.beat(call.now, who.agent(), out);
         }
         let queue = self.queues.get(who.agent())?;
-        let (seq, mail) = queue.mail.iter().find(|(seq, _)| !queue.carried.contains(seq))?;
-        out.put(Change::CarryMail(who.agent().clone(), *seq, true));
+        let (seq, mail) = queue.mail.iter().find(|(seq, _)| !queue.carried.contains_key(seq))?;
+        out.put(Change::CarryMail(who.agent().clone(), *seq, Some(here)));
         Some(mail.clone())
     }
 
@@ -354,7 +356,7 @@ impl Mailboxes {
         let queue = self.queues.get(who.agent()).ok_or(Refusal::MailNotFound)?;
         let mail = queue.mail.get(&verb.seq).ok_or(Refusal::MailNotFound)?;
         if !verb.delivered {
-            out.put(Change::CarryMail(who.agent().clone(), verb.seq, false));
+            out.put(Change::CarryMail(who.agent().clone(), verb.seq, None));
             return Ok(None);
         }
         out.append_event(EventKind::MailDelivered { mail: verb.seq, to: who.agent().clone() });
@@ -377,7 +379,7 @@ impl Mailboxes {
     /// Whether a task is just being handed to its worker.
     pub(super) fn is_handing_over(&self, worker: &AgentId, task: &TaskId) -> bool {
         let its = |mail: &Mail| matches!(&mail.kind, MailKind::Work { task: it, .. } if it == task);
-        let mut carried = self.queues.get(worker).into_iter().flat_map(|queue| &queue.carried);
+        let mut carried = self.queues.get(worker).into_iter().flat_map(|queue| queue.carried.keys());
         carried
             .any(|seq| self.queues.get(worker).and_then(|it| it.mail.get(seq)).is_some_and(|mail| its(mail)))
     }
@@ -387,7 +389,7 @@ impl Mailboxes {
         let Some(queue) = self.queues.get(to) else { return };
         for (seq, mail) in &queue.mail {
             if matches!(&mail.kind, MailKind::Approval { approval: it, .. } if *it == approval)
-                && !queue.carried.contains(seq)
+                && !queue.carried.contains_key(seq)
             {
                 out.put(Change::DropMail(to.clone(), *seq));
             }
@@ -452,7 +454,7 @@ impl Mailboxes {
         let queue = self.queues.get(agent)?;
         let is_it =
             |kind: &MailKind| matches!(kind, MailKind::Word { task: it, last: true, .. } if it == task);
-        let mut free = queue.mail.iter().filter(|(seq, _)| !queue.carried.contains(seq));
+        let mut free = queue.mail.iter().filter(|(seq, _)| !queue.carried.contains_key(seq));
         free.find(|(_, mail)| is_it(&mail.kind)).map(|(_, mail)| mail)
     }
 
@@ -500,12 +502,19 @@ impl Mailboxes {
         }
     }
 
-    pub(super) fn carry(&mut self, agent: &AgentId, seq: MailSeq, carried: bool) {
+    pub(super) fn carry(&mut self, agent: &AgentId, seq: MailSeq, by: Option<DaemonId>) {
         let Some(queue) = self.queues.get_mut(agent) else { return };
-        if carried && queue.mail.contains_key(&seq) {
-            queue.carried.insert(seq);
-        } else {
-            queue.carried.remove(&seq);
+        match by.filter(|_| queue.mail.contains_key(&seq)) {
+            Some(by) => drop(queue.carried.insert(seq, by)),
+            None => drop(queue.carried.remove(&seq)),
+        }
+    }
+
+    /// What that daemon was handing over waits again.
+    pub(super) fn come_back_from(&self, daemon: DaemonId, out: &mut Outbox) {
+        for (agent, queue) in &self.queues {
+            let its = queue.carried.iter().filter(|(_, by)| **by == daemon);
+            its.for_each(|(seq, _)| out.put(Change::CarryMail(agent.clone(), *seq, None)));
         }
     }
 }

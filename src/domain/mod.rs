@@ -28,12 +28,14 @@ mod forced;
 mod grants;
 mod handoff;
 mod hook;
+mod host;
 mod inside;
 mod intent;
 mod job;
 mod judge;
 mod judged;
 mod lock;
+mod log_entry;
 mod mail;
 mod merge;
 mod note;
@@ -68,7 +70,7 @@ pub mod view;
 
 use std::sync::Arc;
 
-use provost_base::{AgentId, ApprovalId, RuleId, SymbolPath, TaskId, Timestamp, Ttl};
+use provost_base::{AgentId, ApprovalId, DaemonId, RuleId, SymbolPath, TaskId, Timestamp, Ttl};
 
 pub use apply::{AppliedFile, ApplyChange, ApplyEvent, ApplyFile, Written};
 pub use approval::{Again, Approvals, Parked, Verdict, approvers_now, approvers_text};
@@ -92,6 +94,7 @@ pub use files::{FileChange, Finding, FindingKind, ScanReport, Watched, WatchedFi
 pub use grants::{Grant, GrantChange, Grants, Outcome};
 pub use handoff::{Handoff, HandoffState, Handoffs};
 pub use hook::{Hooks, Notice};
+pub use host::HOST_DOWN;
 pub use intent::{Intent, IntentFile, IntentStatus, Intents};
 pub use job::{
     Job, JobChange, JobEvent, JobKind, JobResult, JobState, Jobs, Phase, PhaseName, PhaseState, Phases,
@@ -105,6 +108,7 @@ pub use lock::{
     AwaitedNeed, AwaitedNeeds, Lock, LockWait, Locks, NeedsWait, ProcessMark, RefusedCircle, RefusedCircles,
     Units, UntilCommit, Waiter, Writer, Writing,
 };
+pub use log_entry::LogEntry;
 pub use mail::{Mail, MailKind, Mailboxes, Risk};
 pub use merge::{MergeEntry, MergeEvent, MergePasses, MergeState, Merges};
 pub use origin::{CallOrigin, ProcessSession};
@@ -121,7 +125,7 @@ pub use provost_base::{Door, Scope, Scopes};
 pub use push::{PushChange, PushSetting, PushSubscription, PushSubscriptions, push_address, push_id};
 pub use quota::{Quota, Uses};
 pub use refusal::{Failure, Refusal, RefusalKind};
-pub use row::Change;
+pub use row::{Change, ChangeClass};
 pub use screenshot::Picture;
 pub use session::{ALIVE_FOR, Agents, Nick, RegisteredAgent};
 pub use settings::{Auto, AutoSetting, CrewSetting, Settings, WorkerSetting};
@@ -239,6 +243,8 @@ pub struct State {
     pub counters: Counters,
     /// The configuration's part in it.
     pub settings: Settings,
+    /// The daemon that decides; each has its own.
+    pub here: DaemonId,
     swept_at: Timestamp,
     /// When the first command or deadline after the last start came; signs of life were not seen before.
     awake_since: Option<Timestamp>,
@@ -277,6 +283,7 @@ impl State {
             switches: Switches::default(),
             counters: Counters::default(),
             settings,
+            here: DaemonId::default(),
             swept_at: Timestamp::default(),
             awake_since: None,
         }
@@ -330,7 +337,8 @@ impl State {
                 self.outgoing.remove(*id);
                 self.owing.remove(*id);
             }
-            Change::StartEffect(_) => {}
+            // The store's, and the daemon's that is named.
+            Change::StartEffect(_) | Change::HostDown(_) => {}
             Change::Count(counters) => self.counters = *counters,
         }
     }
@@ -403,7 +411,18 @@ impl Core {
     /// Goes on from another state, after the store has been read again. Of switches memory knows more.
     pub fn restore(&mut self, state: State) {
         let switches = std::mem::take(&mut self.state.switches);
-        self.state = State { switches, ..state };
+        self.state = State { switches, here: self.state.here, ..state };
+    }
+
+    /// Goes on from a state that other daemons have a part in. What belongs to this one alone stays.
+    pub fn take_over(&mut self, state: State) {
+        let old = std::mem::replace(&mut self.state, state);
+        self.state.keep_own(old);
+    }
+
+    /// Takes over what the daemon of another host has decided.
+    pub fn fold(&mut self, entry: &LogEntry) {
+        entry.changes.iter().for_each(|change| self.state.apply(change));
     }
 
     /// Puts other rules in force from the next command on.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::effect::Effect;
 use super::event::{Event, EventKind};
-use super::post::PostChange;
 use super::row::Change;
 use super::{Counters, Durability, Mail};
 use provost_base::{
@@ -164,6 +163,11 @@ impl Outbox {
         self.counters.named
     }
 
+    /// Passes so many of each number over that is handed out.
+    pub(super) fn skip_numbers(&mut self, step: u64) {
+        self.counters = self.counters.skipped(step);
+    }
+
     pub(super) fn count_finished(&mut self, failed: bool) {
         if failed {
             self.counters.failed += 1;
@@ -190,32 +194,16 @@ impl Outbox {
         self.events.is_empty() && self.effects.is_empty() && !self.changes.iter().any(Change::is_stored)
     }
 
+    /// Whether there is anything in it that the daemons of other hosts have to know.
+    pub fn is_shared(&self) -> bool {
+        !self.is_empty() || self.changes.iter().any(Change::is_shared)
+    }
+
     /// Makes room for the next batch.
     pub fn clear(&mut self) {
         self.changes.clear();
         self.events.clear();
         self.effects.clear();
         self.durability = Durability::Unstored;
-    }
-}
-
-impl Change {
-    /// Whether the store keeps this; the rest is memory's alone.
-    pub fn is_stored(&self) -> bool {
-        !matches!(
-            self,
-            Change::Beat(..)
-                | Change::CameBy(..)
-                | Change::CarryMail(..)
-                | Change::Grant(..)
-                | Change::Apply(..)
-                | Change::OweHook(..)
-                | Change::OweDeed(..)
-                | Change::OweNotice(..)
-                | Change::PutWaiter(..)
-                | Change::DropWaiter(..)
-                | Change::RefuseCircle(..)
-                | Change::Post(PostChange::Newest(..))
-        )
     }
 }

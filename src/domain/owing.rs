@@ -10,11 +10,14 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Change, Effect, Outbox, State};
 use provost_base::{AgentId, ApplyId, EffectId, JobId, TaskId};
 
 /// A deed that is owed from its beginning to its end.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Deed {
     /// A job of its own is carried out. The steps of a workflow are the workflow's.
     Job(JobId),

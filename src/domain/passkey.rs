@@ -121,7 +121,8 @@ fn whole_wait() -> u64 {
 }
 
 /// A row of the passkeys on record.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum PasskeyChange {
     /// A passkey is on record, was used or revoked.
     Put(Arc<KnownPasskey>),

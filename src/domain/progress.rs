@@ -319,6 +319,7 @@ impl State {
         let mut task = (**task).clone();
         task.state = TaskState::Running { since: now, lease_until: verb.until.after(RUN_GRACE) };
         task.updated_at = now;
+        task.daemon = self.here;
         out.append_event(EventKind::TaskStarted { task: verb.task.clone() });
         out.put(Change::StartEffect(verb.effect));
         task.beside = self.tell_neighbours(&task, out);

@@ -102,7 +102,8 @@ impl Default for PushSetting {
 pub struct PushSubscriptions(BTreeMap<Box<str>, Arc<PushSubscription>>);
 
 /// A row of the subscriptions.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum PushChange {
     /// A browser is told.
     Put(Arc<PushSubscription>),

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::post::PostChange;
 use super::{
     ApplyChange, Contract, Counters, CrewChange, Deed, Door, GrantChange, Intent, JobChange, Lock, Mail,
@@ -9,12 +11,13 @@ use super::{
     SpendChange, Switched, Task, Token, Uses, Waiter,
 };
 use provost_base::{
-    AgentId, ApprovalId, ContractId, Digest, EffectId, Fence, IntentId, MailSeq, SymbolPath, TaskId, Ticket,
-    Timestamp,
+    AgentId, ApprovalId, ContractId, DaemonId, Digest, EffectId, Fence, IntentId, MailSeq, SymbolPath,
+    TaskId, Ticket, Timestamp,
 };
 
 /// A row to write. Memory and store apply the same changes in the same order.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Change {
     /// A task that is not finished: kept in memory and in the store.
     PutTask(Arc<Task>),
@@ -34,8 +37,8 @@ pub enum Change {
     PutMail(Arc<Mail>),
     /// A message that arrived or was given up.
     DropMail(AgentId, MailSeq),
-    /// A message is on its way (or, with `false`, came back). Memory only.
-    CarryMail(AgentId, MailSeq, bool),
+    /// A message is on its way through a daemon (or, with `None`, came back). Memory only.
+    CarryMail(AgentId, MailSeq, Option<DaemonId>),
     /// A command that waits for approval.
     PutApproval(Arc<Parked>),
     /// An approval that is settled.
@@ -93,10 +96,85 @@ pub enum Change {
     /// A job or an apply is owed, by its effect of that number; an apply of a task's changes with the task. Memory only; the
     /// effect itself is stored.
     OweDeed(EffectId, Deed, Option<TaskId>),
+    /// A daemon is down, and what it held is free. Memory only.
+    HostDown(DaemonId),
     /// An effect is being carried out; after a crash it is not tried again.
     StartEffect(EffectId),
     /// An effect needs nothing more.
     DropEffect(EffectId),
     /// The last number handed out, of each kind, and what was counted.
     Count(Counters),
+}
+
+/// Who has to know of a change.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ChangeClass {
+    /// Every store keeps it, and every daemon has it in memory.
+    Row,
+    /// Every daemon has it in memory. A store of one writer does not keep it, since it ends with that daemon; a shared store does,
+    /// until the host that it belongs to is down.
+    Shared,
+    /// It belongs to the daemon that has decided it, and is in that memory alone.
+    Own,
+}
+
+impl Change {
+    /// Who has to know of it.
+    pub fn class(&self) -> ChangeClass {
+        match self {
+            Change::PutTask(_)
+            | Change::FinishTask(_)
+            | Change::AmendTask(_)
+            | Change::PutAgent(_)
+            | Change::DropAgent(_)
+            | Change::PutMail(_)
+            | Change::DropMail(..)
+            | Change::PutApproval(_)
+            | Change::DropApproval(_)
+            | Change::PutUses(_)
+            | Change::PutLock(_)
+            | Change::DropLock(_)
+            | Change::PutIntent(_)
+            | Change::DropIntent(_)
+            | Change::PutContract(_)
+            | Change::DropContract(_)
+            | Change::Crew(_)
+            | Change::PutToken(_)
+            | Change::DropToken(_)
+            | Change::Passkey(_)
+            | Change::Push(_)
+            | Change::Job(_)
+            | Change::PutMerge(_)
+            | Change::DropMerge(_)
+            | Change::Spend(_)
+            | Change::Switch(..)
+            | Change::StartEffect(_)
+            | Change::DropEffect(_)
+            | Change::Count(_) => ChangeClass::Row,
+            Change::Post(PostChange::Newest(..))
+            | Change::CarryMail(..)
+            | Change::PutWaiter(_)
+            | Change::DropWaiter(_)
+            | Change::OweHook(..)
+            | Change::OweNotice(..)
+            | Change::OweDeed(..)
+            | Change::HostDown(_) => ChangeClass::Shared,
+            Change::Post(_) => ChangeClass::Row,
+            Change::Beat(..)
+            | Change::CameBy(..)
+            | Change::Grant(_)
+            | Change::Apply(_)
+            | Change::RefuseCircle(_) => ChangeClass::Own,
+        }
+    }
+
+    /// Whether every store keeps this; the rest is memory's, but in a shared store.
+    pub fn is_stored(&self) -> bool {
+        self.class() == ChangeClass::Row
+    }
+
+    /// Whether the daemons of other hosts have to know of it, and a shared store keeps it.
+    pub fn is_shared(&self) -> bool {
+        self.class() != ChangeClass::Own
+    }
 }

@@ -278,6 +278,14 @@ impl Agents {
         }
     }
 
+    /// Keeps who was seen by this daemon, and by which doors.
+    pub(super) fn keep_own(&mut self, old: Agents) {
+        (self.seen, self.doors) = (old.seen, old.doors);
+        for agent in self.seen.keys().chain(self.doors.keys()) {
+            self.spellings.entry(caseless(agent)).or_insert_with(|| agent.clone());
+        }
+    }
+
     pub(super) fn put(&mut self, agent: Arc<RegisteredAgent>) {
         self.uses(&agent.id);
         self.names.add(agent.share.as_ref());

@@ -122,7 +122,8 @@ impl Spent {
 pub struct Spending(BTreeMap<SpentKey, Arc<Spent>>);
 
 /// A change of what was spent.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SpendChange {
     /// A sum as it is from now on.
     Put(Arc<Spent>),

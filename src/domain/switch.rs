@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::command::{SwitchWorker, WorkerSwitched};
 use super::{Change, Delegate, Door, EventKind, Outbox, Principal, Refusal, Share, State};
-use provost_base::AgentId;
+use provost_base::{AgentId, DaemonId};
 
 /// Whether a worker begins anything.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -51,6 +51,9 @@ pub struct Switched {
     /// The share of that agent, since any agent can take a free name; `None` for a person, who may come
     /// from another place tomorrow.
     pub from: Option<Share>,
+    /// The daemon at which it was switched; an agent's word ends with that one.
+    #[serde(default, skip_serializing_if = "DaemonId::is_alone")]
+    pub daemon: DaemonId,
 }
 
 impl Switched {
@@ -146,7 +149,7 @@ impl State {
         // The agent that has paused a worker, or a person, can resume it; others may pause it as well.
         let held = self.switches.0.get(&verb.worker);
         let others = held.filter(|it| !it.is_undone_by(who));
-        if let Some(Switched { to, by, from }) = others
+        if let Some(Switched { to, by, from, .. }) = others
             && verb.to != Switch::Off
         {
             let worker = verb.worker.clone();
@@ -165,7 +168,7 @@ impl State {
             to: verb.to,
             command: verb.command.clone(),
         });
-        let switched = Switched { to: verb.to, by, from };
+        let switched = Switched { to: verb.to, by, from, daemon: self.here };
         let switched = (verb.to != Switch::On).then_some(switched);
         out.put(Change::Switch(verb.worker.clone(), switched));
         Ok(WorkerSwitched { from: before })

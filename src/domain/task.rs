@@ -25,7 +25,7 @@ use super::{
     Principal, Refusal, ScanReport, Settings, Share, TaskChanges, Terms, Watched, WorkerKind,
 };
 use provost_base::limits::{NOTES_MAX, TASKS_LIVE_MAX};
-use provost_base::{AgentId, ApprovalId, Digest, Json, RuleId, TaskId, Timestamp, Ttl};
+use provost_base::{AgentId, ApprovalId, DaemonId, Digest, Json, RuleId, TaskId, Timestamp, Ttl};
 
 /// Where a task stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -227,6 +227,9 @@ pub struct Task {
     /// Its agent's session and what was said in it; `None` until there is either.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub talk: Option<Box<super::Talk>>,
+    /// The daemon that runs its worker.
+    #[serde(default, skip_serializing_if = "DaemonId::is_alone")]
+    pub daemon: DaemonId,
     /// Why it failed, when the daemon says so.
     pub failure: Option<Failure>,
     /// The reports about it: the first one and the newest ones.
@@ -350,6 +353,7 @@ impl Tasks {
             watched: None,
             changes: None,
             talk: None,
+            daemon: DaemonId::default(),
             failure: None,
             notes: Vec::new(),
         }

@@ -422,7 +422,10 @@ impl View for BoundLocks {
     type Out = Vec<Arc<Lock>>;
 
     fn look(self, _now: Timestamp, state: &State) -> Self::Out {
-        state.locks.iter().filter(|lock| !lock.lapsed && lock.process.is_some()).cloned().collect()
+        // Of another host the processes cannot be looked at.
+        let is_here = |it: &Arc<Lock>| it.daemon.host == state.here.host;
+        let bound = |it: &&Arc<Lock>| !it.lapsed && it.process.is_some() && is_here(it);
+        state.locks.iter().filter(bound).cloned().collect()
     }
 }
 

@@ -152,6 +152,7 @@ fn task(profile: &Profile, timeout: Option<Ttl>) -> Task {
         watched: None,
         changes: None,
         talk: None,
+        daemon: Default::default(),
         failure: None,
         notes: Vec::new(),
     }

@@ -8,7 +8,7 @@
 //! measured, it adopts that time at once; if the system's clock was set back, it waits for it.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use provost_base::Timestamp;
 use provost_base::limits::CLOCK_FOLLOWS_PART;
@@ -99,5 +99,35 @@ impl Clock for SteadyClock {
 
     fn catch_up(&self) {
         self.read(|it| it.nanos = it.nanos.max(nanos(system::wall_time())));
+    }
+}
+
+/// The clock of a store that several daemons share, which all of them go by: its time at the last turn, and what has passed since.
+pub(super) struct StoreClock {
+    at: Mutex<(Timestamp, Instant)>,
+    wall: Arc<dyn Clock>,
+}
+
+impl StoreClock {
+    /// A clock that begins at this time. This machine's own has no say but in the time of day.
+    pub(super) fn at(time: Timestamp, wall: Arc<dyn Clock>) -> Self {
+        Self { at: Mutex::new((time, Instant::now())), wall }
+    }
+
+    /// The store has told the time.
+    pub(super) fn tell(&self, time: Timestamp) {
+        let now = self.now().max(time);
+        *self.at.lock().unwrap_or_else(PoisonError::into_inner) = (now, Instant::now());
+    }
+}
+
+impl Clock for StoreClock {
+    fn now(&self) -> Timestamp {
+        let (at, since) = *self.at.lock().unwrap_or_else(PoisonError::into_inner);
+        Timestamp(at.0.saturating_add(i64::try_from(since.elapsed().as_millis()).unwrap_or(i64::MAX)))
+    }
+
+    fn wall(&self) -> Timestamp {
+        self.wall.wall()
     }
 }

@@ -31,6 +31,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use clock::StoreClock;
 pub use clock::{Clock, SteadyClock, SystemClock};
 pub use empty_queues::{EmptyQueues, QueueSlot};
 pub use fanout::{Encoded, Fanout, Frame};
@@ -59,6 +60,7 @@ pub use wait::Woken;
 use worker::Worker;
 use worker::beside::Beside;
 use worker::receiving;
+use worker::turn::Others;
 
 type Answered = Result<Answer<Reply>, Refusal>;
 type StateQuery = Box<dyn FnOnce(Timestamp, &State) + Send>;
@@ -75,6 +77,8 @@ enum Envelope {
     Messages,
     /// A commit beside the thread is over.
     Committed,
+    /// Another daemon may have committed something.
+    Wake,
     /// Something was given to a caller who went away before reading the answer.
     TakeBack(Principal, Given),
     Look(StateQuery),
@@ -88,6 +92,13 @@ enum Envelope {
     SetSettings(Box<Settings>),
     SetCodeOwners(Vec<Owner>),
     Stop,
+}
+
+impl Envelope {
+    /// Whether it needs nothing but what memory has.
+    fn only_looks(&self) -> bool {
+        matches!(self, Envelope::Look(_) | Envelope::Reader(_) | Envelope::Head(_))
+    }
 }
 
 /// A handle for doors, services and effects. Cheap to clone.
@@ -141,9 +152,7 @@ pub struct Started {
 
 /// Why an engine has ended by itself: what it held in memory was no longer what is stored.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error(
-    "the store cannot be read any more: {0}; the daemon has ended, so that no answer is wrong: check its disk, and run `provost doctor`"
-)]
+#[error("{0}")]
 pub struct Lost(pub Box<str>);
 
 /// Loads the store and starts the engine's thread.
@@ -163,11 +172,15 @@ pub fn start(
     // What is in the log already is not later than what comes, whatever the system's clock shows by now.
     let received = loaded.received.last().map_or(loaded.until, |it| it.at.max(loaded.until));
     clock.at_least(received);
+    let of_store = store.is_shared().then(|| Arc::new(StoreClock::at(loaded.until, clock.clone())));
+    let clock = of_store.clone().map_or(clock, |it| it as Arc<dyn Clock>);
     let mut core = Core::new(loaded.state, judge);
+    core.decides_at(loaded.daemon);
     let intake = receiving::recover(&mut core, &loaded.received, &mut *store, loaded.intake)?;
     let (queue, inbox) = sync_channel(ENGINE_QUEUE_MAX);
     let queue = Arc::new(queue);
     let beside = Beside::start(Arc::downgrade(&queue)).map_err(no_thread)?;
+    let others = Others::of((loaded.daemon, loaded.head), of_store, woken_by(&mut *store, &queue));
     let events = Live::behind(store.journal_head().seq);
     let (owe, effects) = mpsc::unbounded_channel();
     let board = Arc::new(EmptyQueues::default());
@@ -180,7 +193,7 @@ pub fn start(
     let (trouble, measures) = (Trouble::default(), Measures::default());
     let worker = Worker::new(
         core,
-        (store, intake, beside),
+        (store, intake, beside, others),
         clock.clone(),
         retention,
         events.teller(),
@@ -222,6 +235,22 @@ pub fn start(
     };
     let thread = std::thread::Builder::new().name("engine".into()).spawn(run).map_err(no_thread)?;
     Ok(Started { engine, effects, owed: loaded.owed, clean: loaded.clean, thread, ended })
+}
+
+/// Has the store wake the engine when another daemon may have committed something.
+fn woken_by(store: &mut dyn Store, queue: &Arc<SyncSender<Envelope>>) -> Arc<AtomicBool> {
+    let (queue, woken) = (Arc::downgrade(queue), Arc::new(AtomicBool::new(false)));
+    let said = woken.clone();
+    store.wake_by(Box::new(move || {
+        // One call in the queue is enough, and a queue that is full wakes the engine as well.
+        if !said.swap(true, Ordering::AcqRel)
+            && let Some(queue) = queue.upgrade()
+            && queue.try_send(Envelope::Wake).is_err()
+        {
+            said.store(false, Ordering::Release);
+        }
+    }));
+    woken
 }
 
 fn no_thread(err: std::io::Error) -> StoreError {

@@ -10,6 +10,7 @@ pub(super) mod beside;
 mod indexing;
 pub(super) mod receiving;
 pub(super) mod steps;
+pub(super) mod turn;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,6 +27,7 @@ use super::token_board::TokenBoard;
 use beside::{Batch, Beside, Home};
 use indexing::Indexing;
 use receiving::Receiving;
+use turn::Others;
 
 use super::{Answered, Clock, EmptyQueues, Envelope, Given, InboxIndex, Lost, StateQuery, Trouble};
 use provost_base::limits::{BATCH_MAX, CLOCK_JUMP_MS_MIN, REPEATS_TOLD_MS_MAX};
@@ -35,7 +37,7 @@ use provost_domain::post::{Post, Source};
 use provost_domain::{
     Answer, Call, Change, Command, Core, Effect, Facts, Outbox, PostChange, Principal, Refusal, Reply, Task,
 };
-use provost_store::{Intake, JournalHead, Retention, Store, StoreError};
+use provost_store::{CommitError, Intake, JournalHead, Retention, Store, StoreError};
 
 /// How often old history is pruned, and a failed store is tried again.
 const PRUNE_EVERY: Duration = Duration::from_secs(600);
@@ -75,6 +77,7 @@ pub(super) struct Worker {
     intake: Option<Box<dyn Intake>>,
     /// The thread that commits while this one goes on.
     beside: Beside,
+    others: Others,
     clock: Arc<dyn Clock>,
     retention: Retention,
     events: Teller,
@@ -121,7 +124,7 @@ pub(super) struct Worker {
 impl Worker {
     pub(super) fn new(
         core: Core,
-        (store, intake, beside): (Box<dyn Store>, Option<Box<dyn Intake>>, Beside),
+        (store, intake, beside, others): (Box<dyn Store>, Option<Box<dyn Intake>>, Beside, Others),
         clock: Arc<dyn Clock>,
         retention: Retention,
         events: Teller,
@@ -134,6 +137,7 @@ impl Worker {
             store: Home::of(store),
             intake,
             beside,
+            others,
             clock,
             retention,
             events,
@@ -193,7 +197,8 @@ impl Worker {
         waiting: &mut Vec<Waiting>,
         looks: &mut Vec<StateQuery>,
     ) -> bool {
-        if !matches!(envelope, Envelope::Messages | Envelope::Committed | Envelope::Repeated) {
+        if !matches!(envelope, Envelope::Messages | Envelope::Committed | Envelope::Repeated | Envelope::Wake)
+        {
             self.have_store(waiting);
         }
         match envelope {
@@ -208,6 +213,7 @@ impl Worker {
             Envelope::TakeBack(who, given) => self.take_back(&who, given),
             // They are on record already.
             Envelope::Repeated | Envelope::Committed => {}
+            Envelope::Wake => self.is_woken(),
             // Views wait for the commit, so that no reader sees what may still be rolled back.
             Envelope::Look(look) => looks.push(look),
             Envelope::Reader(reply) => {
@@ -329,23 +335,31 @@ impl Worker {
         }
     }
 
-    fn commit(&mut self, waiting: &mut [Waiting]) {
+    fn commit(&mut self, waiting: &mut Vec<Waiting>) {
         if !self.have_store(waiting) {
             return;
         }
         self.ended.clear();
         let (batch, head) = (self.take_batch(), self.store.journal_head());
-        if !batch.out.is_empty() {
+        if self.has_to_commit(&batch.out) {
             let began = Instant::now();
-            if let Err(err) = self.store.commit(&batch.out) {
-                self.roll_back(batch, &err, waiting);
-                return;
+            match self.store.commit(&batch.out) {
+                Ok(head) => self.others.head = head,
+                Err(CommitError::Failed(err)) => return self.roll_back(batch, &err, waiting),
+                Err(CommitError::Unknown(err)) => return self.keep_unsure(batch, &err, waiting),
             }
             self.measures.commits.note(began.elapsed());
             self.keep_after(head);
             self.receiving.done();
+        } else {
+            self.let_go();
         }
         self.follow(batch);
+    }
+
+    /// Whether something of a batch is the store's, or the other daemons'.
+    fn has_to_commit(&self, out: &Outbox) -> bool {
+        !out.is_empty() || (self.others.are_there() && out.is_shared())
     }
 
     /// Messages are kept behind what is on record, if the journal has gone on since it ended at `head`.
@@ -366,20 +380,8 @@ impl Worker {
     /// A batch is on record: what shows it beside the thread follows, and all who wait for it learn of it.
     fn follow(&mut self, mut batch: Batch) {
         self.tell_note();
-        self.show(&batch.out, batch.shown);
-        for change in &batch.out.changes {
-            match change {
-                Change::PutMail(mail) => self.board.arrived(&mail.to),
-                Change::CarryMail(agent, _, false) => self.board.arrived(agent),
-                // An inbox is emptied bit by bit.
-                Change::Post(PostChange::DropMailbox(slug)) => {
-                    self.prune_on = true;
-                    self.repeats.forget(slug);
-                }
-                Change::PutToken(_) | Change::DropToken(_) => self.tokens.follow(change),
-                _ => {}
-            }
-        }
+        self.show_rest(&batch.out, batch.shown);
+        self.follow_changes(&batch.out.changes);
         if !batch.out.events.is_empty() {
             self.indexing.wait_for_more();
         }
@@ -397,6 +399,23 @@ impl Worker {
         }
         batch.out.clear();
         self.spare = batch.out;
+    }
+
+    /// What doors read without asking follows changes that are on record.
+    fn follow_changes(&mut self, changes: &[Change]) {
+        for change in changes {
+            match change {
+                Change::PutMail(mail) => self.board.arrived(&mail.to),
+                Change::CarryMail(agent, _, None) => self.board.arrived(agent),
+                // An inbox is emptied bit by bit.
+                Change::Post(PostChange::DropMailbox(slug)) => {
+                    self.prune_on = true;
+                    self.repeats.forget(slug);
+                }
+                Change::PutToken(_) | Change::DropToken(_) => self.tokens.follow(change),
+                _ => {}
+            }
+        }
     }
 
     /// A batch is not on record.
@@ -419,8 +438,9 @@ impl Worker {
         let (settings, head) = (self.core.state().settings.clone(), self.store.journal_head());
         match self.store.load(settings) {
             Ok(loaded) => {
-                self.core.restore(loaded.state);
-                if self.store.journal_head() == head {
+                self.take_over(loaded);
+                // At a shared store nothing is acknowledged before its commit, and others may have gone on.
+                if self.others.are_there() || self.store.journal_head() == head {
                     self.receiving.unsent();
                 } else {
                     tracing::warn!("a commit that was reported as failed is on record");
@@ -431,9 +451,14 @@ impl Worker {
                     self.receiving.done();
                 }
             }
+            Err(err) if self.others.are_there() => self.load_later(&err),
             Err(err) => {
                 tracing::error!(%err, "memory cannot be rebuilt from the store; the daemon ends, so that no answer is wrong");
-                self.lost = Some(Lost(err.to_string().into()));
+                let why = format!(
+                    "the store cannot be read any more: {err}; the daemon has ended, so that no answer is wrong: check its disk, \
+                     and run `provost doctor`"
+                );
+                self.lost = Some(Lost(why.into()));
             }
         }
         self.board.forget_all();
@@ -465,6 +490,12 @@ impl Worker {
             return format!(
                 "the store's files were moved, removed or changed by another program, so nothing is written any more \
                  (incident {incident}; `provost doctor` says what to do)"
+            )
+            .into();
+        }
+        if self.others.are_there() {
+            return format!(
+                "the shared store does not answer (incident {incident}; see the log); ask again once it does"
             )
             .into();
         }
@@ -508,6 +539,7 @@ impl Worker {
     /// stopped in order.
     fn close(&mut self) {
         self.have_store(&mut []);
+        self.give_up_waiting(true);
         if self.broken.is_some() {
             return;
         }

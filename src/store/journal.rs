@@ -119,14 +119,14 @@ impl Key {
     }
 
     /// All fields have a fixed length or are last, so that no two lists of them look alike.
-    fn mac(&self, label: &[u8], fields: &[&[u8]]) -> Digest {
+    pub(super) fn mac(&self, label: &[u8], fields: &[&[u8]]) -> Digest {
         let mut mac = self.0.clone();
         mac.update(label);
         fields.iter().for_each(|field| mac.update(field));
         Digest::from_bytes(mac.finalize().into_bytes().into())
     }
 
-    fn link(&self, before: &Digest, event: &StoredEvent) -> Digest {
+    pub(super) fn link(&self, before: &Digest, event: &StoredEvent) -> Digest {
         let task = event.task.as_ref().map_or("", |task| task.as_str());
         let at = event.at.0.to_le_bytes();
         let header = [&at, event.kind.as_bytes(), event.actor.as_str().as_bytes(), task.as_bytes()];

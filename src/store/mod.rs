@@ -12,14 +12,17 @@
 
 mod artifacts;
 pub mod codec;
+mod error;
 mod files;
 mod intake;
 mod job_logs;
 pub mod journal;
 mod letters;
+mod log;
 mod marks;
 mod migrations;
 mod search;
+mod shared;
 mod sqlite;
 mod sums;
 
@@ -29,17 +32,20 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use provost_base::limits::BACKUP_WAIT_MS_MAX;
-use provost_base::{AgentId, Digest, EventSeq, JobId, Json, TaskId, Timestamp};
+use provost_base::{AgentId, DaemonId, Digest, EventSeq, JobId, Json, TaskId, Timestamp};
 use provost_domain::post::Received;
 use provost_domain::{Event, JobResult, Outbox, Owed, Settings, State, Status, Task};
 
 pub use artifacts::{Artifacts, Keeping};
+pub use error::StoreError;
+use error::WAYS_BACK;
 pub use intake::Intake;
 pub use job_logs::{JobLogs, LogPart};
 pub use journal::{Anchor, AnchorSink, JournalHead, Leap, Verdict, export};
 pub use letters::{Letters, StoredPost};
+pub use log::{ENTRY_FORMAT, ENTRY_FORMAT_OLDEST, SealedEntry};
 pub use search::{Found, Hit, HitKind, SearchError, SearchQuery, SearchWords};
+pub use shared::{Begun, Behind, CommitError, Head, HostBeat, HostState};
 pub use sqlite::{ForeignEvent, Restore, Restored, SqliteStore, backup, foreign_events, restore};
 pub use sums::{CountedRow, UsageBy, UsageQuery, UsageRow};
 
@@ -50,7 +56,12 @@ pub const JOURNAL_KEY: &str = "journal.key";
 /// Held locked by the daemon that writes; has its process id inside.
 pub const LEASE: &str = "daemon.lock";
 
-/// The writer. There is one for each state folder.
+/// The writer. There is one for each state folder, and one for each daemon where several share a store.
+///
+/// ```text
+///   [out of turn] --begin--> [in turn] --commit, let_go, or an error--> [out of turn]
+/// ```
+/// A store of one writer is always in turn: the default methods are its own.
 pub trait Store: Send {
     /// Reads everything needed to go on, and checks the journal from its last checkpoint on. The first call
     /// is a start: it notes that a daemon runs now. Later ones, after a commit has failed, only read.
@@ -59,18 +70,53 @@ pub trait Store: Send {
     /// [`StoreError::Tampered`] and [`StoreError::Damaged`] when what is stored cannot be trusted.
     fn load(&mut self, settings: Settings) -> Result<Loaded, StoreError>;
 
-    /// Writes a batch: all of it or none. When this returns, it is as safe as `batch.durability` asks.
+    /// Whether other daemons write here, too. Then a batch is decided between [`Store::begin`] and [`Store::commit`] alone, every
+    /// commit waits for the disk, and there is no intake.
+    fn is_shared(&self) -> bool {
+        false
+    }
+
+    /// Has `wake` called, from any thread, when another daemon may have committed something.
+    fn wake_by(&mut self, _wake: Box<dyn Fn() + Send + Sync>) {}
+
+    /// Takes the turn, and says what others have committed after `head`. No other daemon commits before this one does or lets go.
+    /// After a commit whose outcome is unknown, `head` is the one from before it: if the batch is stored, it is the first entry.
     ///
     /// # Errors
-    /// Any; then nothing of it is stored.
-    fn commit(&mut self, batch: &Outbox) -> Result<(), StoreError>;
+    /// Any; then the turn is not taken.
+    fn begin(&mut self, _head: Head) -> Result<Begun, StoreError> {
+        Ok(Begun::default())
+    }
+
+    /// Gives the turn up without a commit. Does nothing out of turn.
+    ///
+    /// # Errors
+    /// When the store does not answer; the turn is given up nevertheless.
+    fn let_go(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    /// What is committed after `head`, without taking the turn.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    fn catch_up(&mut self, _head: Head) -> Result<Behind, StoreError> {
+        Ok(Behind::Nothing)
+    }
+
+    /// Writes a batch: all of it or none, and says where the log ends then. When this returns, it is as safe as
+    /// `batch.durability` asks, and the turn is over.
+    ///
+    /// # Errors
+    /// [`CommitError`] says whether nothing of it is stored, or that is not known.
+    fn commit(&mut self, batch: &Outbox) -> Result<Head, CommitError>;
 
     /// The same for a batch that has all messages that were kept up to `seal`, which [`Intake::turn`] has
     /// given. A start finds the messages that were kept after that seal as before.
     ///
     /// # Errors
-    /// Any; then nothing of it is stored.
-    fn commit_kept(&mut self, batch: &Outbox, seal: &Digest) -> Result<(), StoreError>;
+    /// As for [`Store::commit`].
+    fn commit_kept(&mut self, batch: &Outbox, seal: &Digest) -> Result<Head, CommitError>;
 
     /// Whether every batch waits for the disk, whatever it asks.
     fn waits_for_disk(&self) -> bool {
@@ -250,6 +296,10 @@ pub struct Loaded {
     pub state: State,
     /// Effects that are owed, oldest first.
     pub owed: Vec<Owed>,
+    /// The last entry of the shared log that the state has.
+    pub head: Head,
+    /// This daemon, as the other ones know it.
+    pub daemon: DaemonId,
     /// Whether the last daemon stopped cleanly. Also true for a store that is new.
     pub clean: bool,
     /// When the newest event was; the epoch where there is none.
@@ -366,180 +416,6 @@ pub struct Options {
     pub anchors: Vec<Box<dyn AnchorSink>>,
     /// A file outside of the state folder, in which a start finds how far the journal had come.
     pub outside: Option<std::path::PathBuf>,
-}
-
-/// The next step for a store whose newest history is missing.
-const WAYS_ON: &str = ". `provost store restore FILE` brings a backup back; `provost store restore --as-it-is` continues with the rest, and `provost store restore --empty` with an empty store, both with numbers that were never issued";
-
-/// The next step for a store with an error in it, which cannot be used as it is.
-const WAYS_BACK: &str = ". `provost store restore FILE` brings a backup back; `provost store restore --empty` continues with an empty store, with numbers that were never issued, and keeps the present files beside it";
-
-/// Why something could not be stored or read. The texts are for the person who runs the daemon.
-#[derive(Debug, thiserror::Error)]
-pub enum StoreError {
-    /// Another daemon writes here.
-    #[error("another daemon already uses this state folder{}", .pid.map(|pid| format!(" (process {pid})")).unwrap_or_default())]
-    InUse {
-        /// Its process id, where it has written it down already.
-        pid: Option<u32>,
-    },
-    /// Written by a later Provost.
-    #[error(
-        "the store has schema {found} and this Provost knows {known} at most: use the newer Provost again"
-    )]
-    Newer {
-        /// The schema of the store.
-        found: u32,
-        /// The newest one known here.
-        known: u32,
-    },
-    /// A file that others could have changed, or that is not what it should be.
-    #[error("{path} {why}")]
-    Unsafe {
-        /// The file that is unsafe.
-        path: Box<str>,
-        /// The mistake, and the next step.
-        why: Box<str>,
-    },
-    /// The journal's key is missing or another one.
-    #[error("{0}")]
-    Key(Box<str>),
-    /// Another program has changed the journal.
-    #[error("the journal has been tampered with at event {seq}: {what}{WAYS_BACK}")]
-    Tampered {
-        /// The first event that is wrong.
-        seq: EventSeq,
-        /// The difference that was found, in words for people.
-        what: Box<str>,
-    },
-    /// Another program has taken the newest events out.
-    #[error(
-        "the journal has been tampered with: it ends at event {head}, and its newest number is another one{WAYS_ON}"
-    )]
-    EndMissing {
-        /// The last event that is there.
-        head: EventSeq,
-    },
-    /// The database is not there, though it was.
-    #[error("{path} is gone, and {what} shows that there was one{WAYS_BACK}")]
-    Gone {
-        /// The path of the database.
-        path: Box<str>,
-        /// The file that shows that there was one.
-        what: &'static str,
-    },
-    /// The store ends before a point that it is known to have reached.
-    #[error(
-        "the newest history is missing: the journal ends at event {head}, and was at event {} once, or had given more \
-         numbers; {at} says so{WAYS_ON}", .anchor.seq
-    )]
-    Behind {
-        /// The point that the store had reached.
-        anchor: Anchor,
-        /// The last event that the store has.
-        head: EventSeq,
-        /// Where that is written.
-        at: Box<str>,
-    },
-    /// A daemon was killed before it had put on record what it had acknowledged.
-    #[error(
-        "{messages} messages were acknowledged just before the daemon was ended, and the next start puts them on record: \
-         run `provost up`, then this again"
-    )]
-    NotOnRecord {
-        /// How many messages the intake has.
-        messages: usize,
-    },
-    /// Another program does not let the store be read.
-    #[error(
-        "another program holds the database and has not let go of it within {} seconds; end it (a database browser, a \
-         script), then do this again", BACKUP_WAIT_MS_MAX / 1_000
-    )]
-    Held,
-    /// The database's pages are not what they should be.
-    #[error("the database is malformed: {0}{WAYS_BACK}")]
-    Malformed(Box<str>),
-    /// A file was moved, removed or written while we have it open.
-    #[error(
-        "{path} was moved, removed or changed by another program while the daemon has it open, so nothing more is written; \
-         put it back as it was, or stop the daemon{WAYS_ON}"
-    )]
-    Swapped {
-        /// The file that was exchanged or written.
-        path: Box<str>,
-    },
-    /// A stored value cannot be read.
-    #[error("the store is damaged: {0}")]
-    Damaged(Box<str>),
-    /// What was given as a backup is none.
-    #[error("{0} is no file that `provost store backup` has written")]
-    NoBackup(Box<str>),
-    /// A backup whose journal has another key than the one of this repository.
-    #[error(
-        "{path} is a backup of another journal: of another repository, or of this one on another machine"
-    )]
-    AnotherJournal {
-        /// The file that was given.
-        path: Box<str>,
-    },
-    /// The engine that owns the store has ended.
-    #[error("{0}")]
-    Stopped(Box<str>),
-    /// A batch that does not follow the last one.
-    #[error("the batch begins with event {got} where {expected} comes next")]
-    OutOfStep {
-        /// The number that was expected.
-        expected: EventSeq,
-        /// The number that came instead.
-        got: EventSeq,
-    },
-    /// Not loaded yet, or closed already.
-    #[error("the store is not open for writing")]
-    NotRunning,
-    /// No space is left.
-    #[error("no space is left for the store")]
-    Full(#[source] rusqlite::Error),
-    /// Any other error of SQLite.
-    #[error("the store does not answer: {0}")]
-    Sqlite(#[source] rusqlite::Error),
-    /// The system says no.
-    #[error("{path}: {source}")]
-    Io {
-        /// The file or folder.
-        path: Box<str>,
-        /// The system's error.
-        source: std::io::Error,
-    },
-    /// A test wanted it so.
-    #[error("failure injected by a test")]
-    Injected,
-}
-
-impl StoreError {
-    pub(crate) fn damaged(what: impl std::fmt::Display) -> Self {
-        StoreError::Damaged(what.to_string().into())
-    }
-
-    pub(crate) fn no_backup(path: &Path) -> Self {
-        StoreError::NoBackup(path.display().to_string().into())
-    }
-
-    fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Self + use<> {
-        let path = path.display().to_string().into();
-        move |source| StoreError::Io { path, source }
-    }
-}
-
-impl From<rusqlite::Error> for StoreError {
-    fn from(err: rusqlite::Error) -> Self {
-        match err.sqlite_error_code() {
-            Some(rusqlite::ErrorCode::DiskFull) => StoreError::Full(err),
-            Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase) => {
-                StoreError::Malformed(err.to_string().into())
-            }
-            _ => StoreError::Sqlite(err),
-        }
-    }
 }
 
 /// Opens the store of a state folder for writing, and makes what is missing.

@@ -27,14 +27,15 @@ use super::intake::{End, FileIntake};
 use super::journal::{Checkpoint, Key};
 use super::marks::{self, As, FoundMarks, Marks};
 use super::{
-    AnchorSink, Intake, JournalHead, Loaded, Options, Pruned, Reader, Retention, Store, StoreError, WAYS_BACK,
+    AnchorSink, CommitError, Head, Intake, JournalHead, Loaded, Options, Pruned, Reader, Retention, Store,
+    StoreError, WAYS_BACK,
 };
 use super::{codec, migrations};
 use provost_base::limits::{
     CHECKPOINT_EVENTS_MAX, CHECKPOINT_EVERY, CHECKPOINT_PAUSE_MS, NUMBERS_SKIPPED, STORE_BUSY_MS,
     USAGE_DAYS_KEPT, WAL_PAGES,
 };
-use provost_base::{ApprovalId, Digest, EffectId, EventSeq, Fence, MailSeq, PostSeq, TaskId, Timestamp};
+use provost_base::{DaemonId, Digest, EventSeq, TaskId, Timestamp};
 use provost_domain::{Counters, Durability, EventKind, Outbox, Settings, Task};
 
 pub use epoch::{Restore, Restored, backup, restore};
@@ -244,7 +245,7 @@ impl SqliteStore {
         rows::set_meta(&tx, "clean", "0")?;
         if !self.clean {
             let step = rows::meta(&tx, "numbers_skipped")?.and_then(|it| it.parse().ok());
-            counters = skip(counters, step.unwrap_or(NUMBERS_SKIPPED));
+            counters = counters.skipped(step.unwrap_or(NUMBERS_SKIPPED));
             rows::put_counters(&tx, &self.written.counters, &counters)?;
         }
         rows::set_meta(&tx, "numbers_skipped", &NUMBERS_SKIPPED.to_string())?;
@@ -327,15 +328,16 @@ impl Store for SqliteStore {
         }
         let (state, owed) = read::live(&self.db, settings, self.written.counters)?;
         let until = read::event_time(&self.db, self.written.head.seq)?;
-        Ok(Loaded { state, owed, clean: self.clean, until, received, intake })
+        let (head, daemon, clean) = (Head::default(), DaemonId::default(), self.clean);
+        Ok(Loaded { state, owed, head, daemon, clean, until, received, intake })
     }
 
-    fn commit(&mut self, batch: &Outbox) -> Result<(), StoreError> {
-        self.write(batch, None)
+    fn commit(&mut self, batch: &Outbox) -> Result<Head, CommitError> {
+        Ok(self.write(batch, None).map(|()| Head::default())?)
     }
 
-    fn commit_kept(&mut self, batch: &Outbox, seal: &Digest) -> Result<(), StoreError> {
-        self.write(batch, Some(seal))
+    fn commit_kept(&mut self, batch: &Outbox, seal: &Digest) -> Result<Head, CommitError> {
+        Ok(self.write(batch, Some(seal)).map(|()| Head::default())?)
     }
 
     fn waits_for_disk(&self) -> bool {
@@ -508,16 +510,5 @@ fn must_have_grown(then: Counters, now: Counters) -> Result<(), StoreError> {
         Ok(())
     } else {
         Err(StoreError::damaged("its numbers were set back since the last checkpoint"))
-    }
-}
-
-fn skip(counters: Counters, step: u64) -> Counters {
-    Counters {
-        effect: EffectId(counters.effect.0.saturating_add(step)),
-        approval: ApprovalId(counters.approval.0.saturating_add(step)),
-        mail: MailSeq(counters.mail.0.saturating_add(step)),
-        fence: Fence(counters.fence.0.saturating_add(step)),
-        post: PostSeq(counters.post.0.saturating_add(step)),
-        ..counters
     }
 }

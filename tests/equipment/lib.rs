@@ -11,4 +11,4 @@ mod memory;
 pub mod naive;
 mod naive_calls;
 
-pub use memory::{Kept, MemoryControl, MemoryStore};
+pub use memory::{Kept, LogStore, Lost, MemoryControl, MemoryStore, SharedLog};

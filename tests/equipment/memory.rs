@@ -3,6 +3,7 @@
 //! Not part of the product's promises.
 
 mod crew;
+mod log;
 mod posts;
 mod reader;
 
@@ -12,8 +13,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use provost_base::limits::{CHECKPOINT_EVERY, NUMBERS_SKIPPED};
 use provost_base::{
-    AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, Fence, IntentId, JobId, Json, MailSeq,
-    RuleId, Secret, SymbolPath, TaskId, Timestamp,
+    AgentId, ApprovalId, ContractId, DaemonId, Digest, EffectId, EventSeq, Fence, IntentId, JobId, Json,
+    MailSeq, RuleId, Secret, SymbolPath, TaskId, Timestamp,
 };
 use provost_domain::post::Received;
 use provost_domain::{
@@ -23,10 +24,12 @@ use provost_domain::{
 };
 use provost_store::journal::{Checkpoint, Key};
 use provost_store::{
-    Anchor, Intake, JournalHead, Loaded, Pruned, Reader, Retention, Store, StoreError, StoredEvent, codec,
+    Anchor, CommitError, Head, Intake, JournalHead, Loaded, Pruned, Reader, Retention, Store, StoreError,
+    StoredEvent, codec,
 };
 
 use crew::CrewRows;
+pub use log::{LogStore, Lost, SharedLog};
 use posts::PostRows;
 use reader::MemoryReader;
 
@@ -289,6 +292,7 @@ impl Rows {
             Change::Beat(..)
             | Change::CameBy(..)
             | Change::CarryMail(..)
+            | Change::HostDown(_)
             | Change::Grant(..)
             | Change::Apply(..)
             | Change::OweHook(..)
@@ -430,11 +434,7 @@ impl Store for MemoryStore {
             self.clean = disk.clean || !disk.used;
             let counters = &mut disk.write()?.counters;
             if !self.clean {
-                counters.effect.0 += NUMBERS_SKIPPED;
-                counters.approval.0 += NUMBERS_SKIPPED;
-                counters.mail.0 += NUMBERS_SKIPPED;
-                counters.fence.0 += NUMBERS_SKIPPED;
-                counters.post.0 += NUMBERS_SKIPPED;
+                *counters = counters.skipped(NUMBERS_SKIPPED);
             }
             (disk.used, disk.clean, self.running) = (true, false, true);
             received = disk.received.clone();
@@ -443,18 +443,19 @@ impl Store for MemoryStore {
         let (state, owed) = disk.rows.state(settings);
         let until = disk.rows.events.last().map(|it| it.at).unwrap_or_default();
         let intake = is_start.then(|| Box::new(MemoryIntake(self.disk.clone())) as Box<dyn Intake>);
-        Ok(Loaded { state, owed, clean: self.clean, until, received, intake })
+        let (head, daemon, clean) = (Head::default(), DaemonId::default(), self.clean);
+        Ok(Loaded { state, owed, head, daemon, clean, until, received, intake })
     }
 
-    fn commit(&mut self, batch: &Outbox) -> Result<(), StoreError> {
+    fn commit(&mut self, batch: &Outbox) -> Result<Head, CommitError> {
         let kept = self.disk().received.len();
-        self.write(batch, kept)
+        Ok(self.write(batch, kept).map(|()| Head::default())?)
     }
 
-    fn commit_kept(&mut self, batch: &Outbox, _seal: &Digest) -> Result<(), StoreError> {
+    fn commit_kept(&mut self, batch: &Outbox, _seal: &Digest) -> Result<Head, CommitError> {
         self.gate.pass();
         let kept = self.disk().turned;
-        self.write(batch, kept)
+        Ok(self.write(batch, kept).map(|()| Head::default())?)
     }
 
     fn past_task(&mut self, id: &TaskId) -> Result<Option<Arc<Task>>, StoreError> {

@@ -250,7 +250,8 @@ impl From<CrewEvent> for EventKind {
 }
 
 /// A row of what a crew works by.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum CrewChange {
     /// A new member, or a change of one that is known.
     PutMember(Arc<Member>),

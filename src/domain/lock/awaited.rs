@@ -6,6 +6,8 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Locks, Waiter};
 use crate::{Change, EventKind, Outbox};
 use provost_base::limits::{CIRCLE_MEMBERS_MAX, CIRCLE_TOLD_MS, CIRCLES_KEPT_MAX, CIRCLES_KEPT_MS};
@@ -39,7 +41,7 @@ impl Locks {
 }
 
 /// A circle of agents who would have waited for each other. Memory only.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RefusedCircle {
     /// When it was refused last.
     pub at: Timestamp,

@@ -179,6 +179,7 @@ impl State {
             writing: None,
             until_commit: None,
             units: need.units.as_ref().map(|it| it.wanted),
+            daemon: self.here,
             at,
         };
         out.append_event(EventKind::LockAcquired {
@@ -211,6 +212,7 @@ impl State {
             units: need.units.clone(),
             own: None,
             apart: true,
+            daemon: self.here,
         };
         self.tell_holder(now, &waiter, rival, out);
         out.append_event(EventKind::LockAwaited { symbol: waiter.at.clone(), by: rival.by.clone() });

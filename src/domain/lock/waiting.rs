@@ -6,16 +6,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Lock, Locks};
 use crate::Share;
 use crate::command::Rival;
-use provost_base::{AgentId, Fence, SymbolPath, TaskId, Ticket, Timestamp, encloses};
+use provost_base::{AgentId, DaemonId, Fence, SymbolPath, TaskId, Ticket, Timestamp, encloses};
 
 /// A party that holds or waits: an agent, or one run of a jailed worker.
 pub(super) type Party = (AgentId, Option<TaskId>);
 
 /// Units of a counted kind of resource.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Units {
     /// The kind, without its `@`.
     pub kind: Box<str>,
@@ -26,7 +28,7 @@ pub struct Units {
 }
 
 /// An agent that waits for a lock. Memory only: waiting ends with the connection that waits.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Waiter {
     /// The number of its place; the lowest waits longest.
     pub ticket: Ticket,
@@ -52,6 +54,9 @@ pub struct Waiter {
     pub own: Option<Fence>,
     /// Whether other grants of the same agent are in its way.
     pub apart: bool,
+    /// The daemon at which it waits; the wait ends with that one.
+    #[serde(default, skip_serializing_if = "DaemonId::is_alone")]
+    pub daemon: DaemonId,
 }
 
 impl Waiter {

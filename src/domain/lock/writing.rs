@@ -163,6 +163,7 @@ impl State {
             writing: Some(self.writing(verb, file)),
             until_commit: None,
             units: None,
+            daemon: self.here,
         });
         out.append_event(EventKind::LockAcquired {
             symbol: lock.at.plain(),
@@ -196,12 +197,14 @@ impl State {
         let new = Lock {
             expires_at: now.after(ttl),
             process: verb.process.or(lock.process),
+            daemon: verb.process.map_or(lock.daemon, |_| self.here),
             writing: Some(self.writing(verb, lock.at.file())),
             ..Lock::clone(lock)
         };
         let ttl_ms = u64::from(ttl.as_millis());
         let is_fresh = lock.expires_at.since_ms(now) > ttl_ms - ttl_ms / RENEWED_AFTER;
-        if is_fresh && new.process == lock.process && new.writing == lock.writing {
+        if is_fresh && (new.process, new.daemon) == (lock.process, lock.daemon) && new.writing == lock.writing
+        {
             return lock.clone();
         }
         let new = Arc::new(new);

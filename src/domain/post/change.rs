@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::{BrokerState, Contention, Mailbox, Question, WorkingSet};
 use provost_base::{EventSeq, PostSeq, Slug, Timestamp};
 
 /// A row of the broker's to write. Memory and store apply the same changes in the same order.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum PostChange {
     /// A post, or one that was kept for an agent, is in these inboxes. What it says is in its event alone.
     File {

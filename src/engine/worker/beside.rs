@@ -95,7 +95,7 @@ impl Beside {
         let work = move || {
             while let Ok(Job { mut store, batch, end }) = taken.recv() {
                 let began = Instant::now();
-                let done = store.commit_kept(&batch.out, &end);
+                let done = store.commit_kept(&batch.out, &end).map(drop).map_err(StoreError::from);
                 let took = began.elapsed();
                 if give_back.send(Back { store, batch, done, took }).is_err() {
                     return;

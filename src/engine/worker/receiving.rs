@@ -22,7 +22,7 @@ use super::{Message, Worker};
 use provost_base::limits::{RECEIVED_BESIDE_MIN, RECEIVED_MAX, RECEIVED_PAUSE_MS, RECEIVED_TOLD_MS_MAX};
 use provost_domain::command::Publish;
 use provost_domain::post::{Post, Received, Source};
-use provost_domain::{Call, Change, Core, Facts, Outbox, Principal, Refusal};
+use provost_domain::{Call, Change, Core, Event, Facts, Outbox, Principal, Refusal};
 use provost_store::{Intake, Store, StoreError};
 
 /// How long acknowledged messages wait for more: after the first of them, and after the last.
@@ -121,6 +121,18 @@ impl Receiving {
     pub(super) fn answer(&mut self) {
         for (publisher, told) in self.asked.drain(..) {
             // The peer may have hung up. Its message stands nevertheless.
+            let _ = publisher.send(told);
+        }
+    }
+
+    /// Those who wait for the end of this step, who wait for something else from now on.
+    pub(super) fn take_asked(&mut self) -> Vec<(Publisher, Result<(), Refusal>)> {
+        std::mem::take(&mut self.asked)
+    }
+
+    /// Tells those what has become of their messages.
+    pub(super) fn tell(&mut self, asked: Vec<(Publisher, Result<(), Refusal>)>) {
+        for (publisher, told) in asked {
             let _ = publisher.send(told);
         }
     }
@@ -233,7 +245,7 @@ impl Worker {
         let at_last = *it.due_at_last.get_or_insert(now + RECEIVED_TOLD);
         it.due = Some(at_last.min(now + RECEIVED_PAUSE));
         it.any.store(true, Ordering::Release);
-        self.show(&self.out, self.receiving.shown);
+        self.show_rest(&self.out, self.receiving.shown);
         self.receiving.shown = (self.out.changes.len(), self.out.events.len());
         self.receiving.answer();
         Ok(true)
@@ -254,13 +266,18 @@ impl Worker {
     }
 
     /// Shows beside the thread those changes and events of an outbox that are not shown yet.
-    pub(super) fn show(&self, out: &Outbox, (changes, events): (usize, usize)) {
-        for change in out.changes.iter().skip(changes) {
+    pub(super) fn show_rest(&self, out: &Outbox, (changes, events): (usize, usize)) {
+        self.show(out.changes.get(changes..).unwrap_or(&[]), out.events.get(events..).unwrap_or(&[]));
+    }
+
+    /// Shows changes and events beside the thread.
+    pub(super) fn show(&self, changes: &[Change], events: &[Event]) {
+        for change in changes {
             if let Change::Post(change) = change {
                 self.letterboxes.follow(change);
             }
         }
-        out.events.iter().skip(events).for_each(|event| self.repeats.follow(event));
+        events.iter().for_each(|event| self.repeats.follow(event));
     }
 
     /// The store takes something again: what was acknowledged is carried out once more.
@@ -270,7 +287,7 @@ impl Worker {
         if self.out.is_empty() {
             self.receiving.done();
         }
-        self.commit(&mut []);
+        self.commit(&mut Vec::new());
     }
 }
 

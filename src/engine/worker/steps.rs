@@ -3,7 +3,7 @@
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use super::super::{Envelope, Given, Lost, StateQuery};
+use super::super::{Envelope, Lost, StateQuery};
 use super::receiving::Patience;
 use super::{PROBE_EVERY, PRUNE_PAUSE, REPEATS_TOLD, Waiting, Worker};
 use provost_base::limits::BATCH_MAX;
@@ -25,7 +25,12 @@ impl Worker {
             self.repeats_due.get_or_insert_with(|| Instant::now() + REPEATS_TOLD);
             return self.wait();
         }
+        if matches!(first, Some(Envelope::Wake)) {
+            self.is_woken();
+            return self.after();
+        }
         self.welcome();
+        self.give_up_waiting(false);
         let tells = matches!(first, None | Some(Envelope::Messages | Envelope::Committed));
         // An earlier step has done it.
         let is_due = self.messages.any() || !self.is_through() || self.patience().is_zero();
@@ -37,22 +42,28 @@ impl Worker {
         let (mut waiting, mut looks) = (std::mem::take(&mut self.waiting), std::mem::take(&mut self.looks));
         let stop = self.step_of_all(first, inbox, &mut waiting, &mut looks);
         (self.waiting, self.looks) = (waiting, looks);
-        // Later callers learn that the engine has ended.
-        if self.lost.is_some() {
-            return Step::End(self.lost.take());
-        }
-        if stop {
+        if stop && self.lost.is_none() {
             self.close();
             return Step::End(None);
         }
-        self.housekeeping();
-        self.index(is_idle);
-        self.wait()
+        if self.lost.is_none() {
+            self.housekeeping();
+            self.index(is_idle);
+        }
+        self.after()
+    }
+
+    fn after(&mut self) -> Step {
+        // Later callers learn that the engine has ended.
+        match self.lost.take() {
+            Some(lost) => Step::End(Some(lost)),
+            None => self.wait(),
+        }
     }
 
     /// Something has left the queue. The end of a commit beside the thread was not counted when it came.
     fn went(&self, envelope: Option<&Envelope>) {
-        if envelope.is_some_and(|it| !matches!(it, Envelope::Committed | Envelope::Stop)) {
+        if envelope.is_some_and(|it| !matches!(it, Envelope::Committed | Envelope::Wake | Envelope::Stop)) {
             self.measures.went();
         }
     }
@@ -66,7 +77,8 @@ impl Worker {
     /// A step of messages alone, on the thread of a door. `true` where the engine's own thread has to go on.
     pub(in super::super) fn step_of_messages(&mut self) -> bool {
         self.welcome();
-        if self.lost.is_some() || self.broken.is_some() || !self.is_through() {
+        // A turn at a shared store is taken on the engine's own thread.
+        if self.lost.is_some() || self.broken.is_some() || !self.is_through() || self.others.are_there() {
             return true;
         }
         self.begin();
@@ -80,10 +92,12 @@ impl Worker {
         is_sooner
     }
 
-    /// What comes first in each step: the time, and the messages that wait.
+    /// What comes first in each step: the turn, the time, and the messages that wait.
     fn begin(&mut self) {
+        self.take_turn();
         self.tell_time();
         self.lapse();
+        self.take_back_all();
         self.put_on_record();
         self.take_messages();
     }
@@ -97,9 +111,17 @@ impl Worker {
         looks: &mut Vec<StateQuery>,
     ) -> bool {
         let mut stop = false;
-        self.begin();
+        // Who only looks at memory waits for no other daemon.
+        let mut has_begun = !(self.others.are_there() && first.as_ref().is_some_and(Envelope::only_looks));
+        if has_begun {
+            self.begin();
+        }
         let mut next = first;
         while let Some(envelope) = next.take() {
+            if !has_begun && !envelope.only_looks() {
+                self.begin();
+                has_begun = true;
+            }
             // What was acknowledged before this was asked comes before it.
             self.put_on_record();
             stop |= self.take_in(envelope, waiting, looks);
@@ -108,33 +130,31 @@ impl Worker {
                 self.went(next.as_ref());
             }
         }
-        self.tick();
-        let is_quiet = waiting.is_empty() && looks.is_empty() && !stop;
-        if !(is_quiet && self.receive(Patience::ForStore)) {
-            self.commit(waiting);
+        if has_begun {
+            self.tick();
+            let is_quiet = waiting.is_empty() && looks.is_empty() && !stop;
+            if !(is_quiet && self.receive(Patience::ForStore)) {
+                self.commit(waiting);
+            }
+            self.receiving.answer();
+            self.answer(waiting);
+        } else {
+            self.tell_time();
         }
-        self.receiving.answer();
-        self.answer(waiting);
-        if self.lost.is_none() {
+        if self.others.hides_memory() {
+            self.hide(looks);
+        } else if self.lost.is_none() {
             looks.drain(..).for_each(|look: StateQuery| look(self.now, self.core.state()));
         }
         stop
     }
 
     fn answer(&mut self, waiting: &mut Vec<Waiting>) {
-        let mut gave_back = false;
-        for Waiting { who, reply, answer } in waiting.drain(..) {
-            // The peer may have hung up. Its command stands nevertheless; only what it was
-            // given is taken back.
-            if let Err(answer) = reply.send(answer)
-                && let Some(given) = Given::by(&answer)
-            {
-                self.take_back(&who, given);
-                gave_back = true;
-            }
-        }
-        if gave_back {
-            self.commit(&mut []);
+        self.answer_all(waiting);
+        if self.has_to_take_back() {
+            self.take_turn();
+            self.take_back_all();
+            self.commit(&mut Vec::new());
         }
     }
 
@@ -154,6 +174,7 @@ impl Worker {
         let due = self.receiving.due().filter(|_| !self.store.is_away());
         let received = due.map(|at| at.saturating_duration_since(Instant::now()));
         let index = self.indexing.due_in().filter(|_| !self.store.is_away());
-        [deadline, repeats, received, index].into_iter().flatten().fold(prune, Duration::min)
+        let others = self.others.due_in();
+        [deadline, repeats, received, index, others].into_iter().flatten().fold(prune, Duration::min)
     }
 }

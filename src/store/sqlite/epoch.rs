@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags, TransactionBehavior, params};
 
-use super::{SqliteStore, connect, end_of_intake, read, rows, search, skip};
+use super::{SqliteStore, connect, end_of_intake, read, rows, search};
 use crate::files::{self, Lease};
 use crate::intake::FileIntake;
 use crate::journal::{Anchor, Gap, Key, RESTORED, Walk};
@@ -209,7 +209,7 @@ impl SqliteStore {
         read::walk_after(&self.db, &mut walk)?;
         walk.leap()?;
         let (kept, pruned_to) = (walk.head(), walk.pruned_to());
-        let mut next = skip(highest, NUMBERS_SKIPPED);
+        let mut next = highest.skipped(NUMBERS_SKIPPED);
         next.apply = ApplyId(next.apply.0.saturating_add(NUMBERS_SKIPPED));
         next.ticket = Ticket(next.ticket.0.saturating_add(NUMBERS_SKIPPED));
         let to = EventSeq(highest.event.0.max(kept.seq.0).saturating_add(NUMBERS_SKIPPED));

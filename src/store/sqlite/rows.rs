@@ -88,6 +88,7 @@ pub(super) fn apply(db: &Connection, changes: &[Change], finished: &mut i64) -> 
             Change::Beat(..)
             | Change::CameBy(..)
             | Change::CarryMail(..)
+            | Change::HostDown(_)
             | Change::Grant(..)
             | Change::Apply(..)
             | Change::OweHook(..)

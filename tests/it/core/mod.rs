@@ -50,6 +50,8 @@ mod scarce;
 mod search;
 mod selections;
 mod sessions;
+mod shared_engine;
+mod shared_log;
 mod shares;
 mod sim;
 mod spending;

@@ -6,7 +6,9 @@ use std::time::Duration;
 use provost::base::{EventSeq, Json, MailSeq, TaskId, Timestamp};
 use provost::domain::command::Status;
 use provost::domain::{Change, Mail, MailKind, Outbox, State};
-use provost::store::{FinishedFilter, Loaded, Options, Retention, Store, StoreError, Verdict, open};
+use provost::store::{
+    CommitError, FinishedFilter, Loaded, Options, Retention, Store, StoreError, Verdict, open,
+};
 use provost_test_equipment::{MemoryControl, MemoryStore};
 use tempfile::TempDir;
 
@@ -143,7 +145,10 @@ fn a_batch_that_does_not_follow_the_last_one_is_refused() {
         (0..30).for_each(|_| storm.step());
         let batch = storm.batch();
         store.commit(&batch).expect("the first time");
-        assert!(matches!(store.commit(&batch), Err(StoreError::OutOfStep { got: EventSeq(1), .. })));
+        assert!(matches!(
+            store.commit(&batch),
+            Err(CommitError::Failed(StoreError::OutOfStep { got: EventSeq(1), .. }))
+        ));
     });
 }
 
@@ -154,10 +159,10 @@ fn nothing_is_written_before_the_store_was_loaded_or_after_it_was_closed() {
         (0..30).for_each(|_| storm.step());
         let batch = storm.batch();
         let mut store = backend.open();
-        assert!(matches!(store.commit(&batch), Err(StoreError::NotRunning)));
+        assert!(matches!(store.commit(&batch), Err(CommitError::Failed(StoreError::NotRunning))));
         store.load(settings()).expect("a start");
         store.close().expect("a stop");
-        assert!(matches!(store.commit(&batch), Err(StoreError::NotRunning)));
+        assert!(matches!(store.commit(&batch), Err(CommitError::Failed(StoreError::NotRunning))));
     });
 }
 

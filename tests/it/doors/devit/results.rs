@@ -65,6 +65,7 @@ fn case(parse: ParseMode, stdout: &str) -> Case {
         watched: None,
         changes: None,
         talk: None,
+        daemon: Default::default(),
         failure: None,
         notes: vec![],
     };

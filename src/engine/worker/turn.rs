@@ -1,0 +1,367 @@
+//! The turn at a store that other daemons write, too: when the engine has it, what the others have done meanwhile, and a commit
+//! whose answer was lost.
+//!
+//! ```text
+//!   [out of turn] --begin: the others' entries are folded--> [in turn] --commit, or let go--> [out of turn]
+//!        ^                                                       |
+//!        |                                                       +--commit without an answer--> [unsure]
+//!        +---- the next begin finds the batch, or that nothing of it was done ---------------------+
+//! ```
+//! Memory is never ahead of the store, but for a batch whose commit is unsure: its callers, and all who want to look, wait
+//! until that is decided, or for `UNKNOWN_KEPT_MS`. A store of one writer has none of this: its turn costs no more than a call
+//! that returns.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use super::super::clock::StoreClock;
+use super::super::{Given, StateQuery};
+use super::beside::Batch;
+use super::receiving::Publisher;
+use super::{Lost, Waiting, Worker};
+use provost_base::DaemonId;
+use provost_base::limits::{HOST_BEAT_MS, NUMBERS_SKIPPED, UNKNOWN_KEPT_MS};
+use provost_domain::{Change, LogEntry, Principal, Refusal};
+use provost_store::{Behind, Head, Loaded, StoreError};
+
+/// How often in a row the turn is taken, each time after memory was loaded again.
+const TURNS_TRIED: u32 = 4;
+/// The time after which a daemon without work takes a turn, so that the store hears of it and it of the others.
+const BEAT: Duration = Duration::from_millis(HOST_BEAT_MS);
+const UNKNOWN_KEPT: Duration = Duration::from_millis(UNKNOWN_KEPT_MS);
+
+/// What callers learn of a command whose outcome is not known.
+const NOT_KNOWN: &str = "it is not known whether this was done, since the shared store has not answered; \
+                         look whether it was before you ask again";
+/// The same, where it is known that it was not.
+const NOT_DONE: &str = "the shared store did not answer, and nothing of this was done; ask again";
+
+/// Why a daemon ends that the others have taken for dead: what it held is free, so it begins again as another one.
+const IS_DOWN: &str = "another host has taken this one for dead, and what it held is free; start the daemon again, and it \
+                       goes on from what the others have";
+
+/// What the engine knows of the others.
+pub(in super::super) struct Others {
+    /// The store's clock; `None` where it has one writer.
+    clock: Option<Arc<StoreClock>>,
+    /// This daemon, as they know it.
+    daemon: DaemonId,
+    /// The last entry of the log that memory has.
+    pub(super) head: Head,
+    /// When the last turn was taken.
+    looked: Instant,
+    /// Whether the store has said that there may be something new.
+    woken: Arc<AtomicBool>,
+    unsure: Option<Unsure>,
+    /// Whether memory has what is not stored, and has to be loaded again before anything else.
+    must_load: bool,
+    /// Those who want to look, until memory is what is stored, or this time.
+    looks: Vec<StateQuery>,
+    hidden_until: Instant,
+    /// What callers were given who have gone.
+    gave_back: Vec<(Principal, Given)>,
+}
+
+/// A batch that is stored, or is not, and those who wait to learn it.
+struct Unsure {
+    batch: Batch,
+    waiting: Vec<Waiting>,
+    asked: Vec<(Publisher, Result<(), Refusal>)>,
+}
+
+impl Others {
+    pub(in super::super) fn of(
+        (daemon, head): (DaemonId, Head),
+        clock: Option<Arc<StoreClock>>,
+        woken: Arc<AtomicBool>,
+    ) -> Self {
+        Self {
+            clock,
+            daemon,
+            head,
+            looked: Instant::now(),
+            woken,
+            unsure: None,
+            must_load: false,
+            looks: Vec::new(),
+            hidden_until: Instant::now(),
+            gave_back: Vec::new(),
+        }
+    }
+
+    /// Whether there can be any.
+    pub(super) fn are_there(&self) -> bool {
+        self.clock.is_some()
+    }
+
+    /// When a daemon without work has to look at the store again.
+    pub(super) fn due_in(&self) -> Option<Duration> {
+        if self.is_ahead() {
+            return Some(Duration::ZERO);
+        }
+        self.are_there().then(|| BEAT.saturating_sub(self.looked.elapsed()))
+    }
+
+    /// Whether memory has what may not be stored.
+    fn is_ahead(&self) -> bool {
+        self.unsure.is_some() || self.must_load
+    }
+
+    /// Whether those who want to look at memory have to wait for that reason.
+    pub(super) fn hides_memory(&self) -> bool {
+        self.is_ahead() && Instant::now() < self.hidden_until
+    }
+
+    /// Memory has what may not be stored from now on.
+    fn is_ahead_from_now(&mut self) {
+        self.hidden_until = Instant::now() + UNKNOWN_KEPT;
+    }
+}
+
+impl Worker {
+    /// Takes the turn, and folds what others have done. Where that fails, nothing is taken until the store answers again. While
+    /// the store commits beside this thread, it has one writer.
+    pub(super) fn take_turn(&mut self) {
+        if self.store.is_away() || self.broken.is_some() || self.lost.is_some() {
+            return;
+        }
+        for _ in 0..TURNS_TRIED {
+            match self.try_turn() {
+                Ok(true) => return,
+                Ok(false) => {}
+                Err(err) => return self.turned_away(&err),
+            }
+            if self.lost.is_some() {
+                return;
+            }
+        }
+        self.turned_away(&StoreError::Stopped("its log is cut before this daemon has read it".into()));
+    }
+
+    /// `false` where memory was loaded again meanwhile, out of turn.
+    fn try_turn(&mut self) -> Result<bool, StoreError> {
+        if self.others.must_load {
+            self.load_again()?;
+        }
+        let begun = self.store.begin(self.others.head)?;
+        if let Some(clock) = &self.others.clock {
+            begun.now.iter().for_each(|now| clock.tell(*now));
+            self.others.looked = Instant::now();
+        }
+        let is_known = self.fold(begun.behind)?;
+        if is_known && begun.moved {
+            tracing::warn!(
+                "the database is continued by another server; numbers that it may have given are passed over"
+            );
+            self.core.skip_numbers(self.now, NUMBERS_SKIPPED, &mut self.out);
+        }
+        if !is_known {
+            self.others.must_load = true;
+            self.store.let_go()?;
+            self.load_again()?;
+        }
+        Ok(is_known)
+    }
+
+    fn turned_away(&mut self, err: &StoreError) {
+        // Whatever the store says to this, the next turn is a new one.
+        let _ = self.store.let_go();
+        let why = self.report("cannot take the turn", err);
+        self.break_off(why, err);
+    }
+
+    /// Gives the turn up: nothing came of it.
+    pub(super) fn let_go(&mut self) {
+        if let Err(err) = self.store.let_go() {
+            tracing::debug!(%err, "a turn without a commit has not ended in order");
+        }
+    }
+
+    /// Takes over what others have committed, and finds out what has become of a commit that is unsure. `false` where memory
+    /// has to be loaded again.
+    fn fold(&mut self, behind: Behind) -> Result<bool, StoreError> {
+        let entries = match behind {
+            Behind::TooFar => {
+                self.end_unsure(NOT_KNOWN);
+                return Ok(false);
+            }
+            Behind::Nothing => Vec::new(),
+            Behind::Entries(entries) => entries,
+        };
+        // The batch was decided in turn, so no other entry can be between its place and the head.
+        if let Some(unsure) = self.others.unsure.take() {
+            match entries.first() {
+                Some(first) if first.by == self.others.daemon => self.is_on_record(unsure),
+                _ => {
+                    self.others.unsure = Some(unsure);
+                    self.end_unsure(NOT_DONE);
+                    return Ok(false);
+                }
+            }
+        }
+        for entry in entries {
+            if entry.n != self.others.head.n.next() {
+                return Err(StoreError::BrokenLog {
+                    n: entry.n,
+                    what: "an entry before it is missing".into(),
+                });
+            }
+            self.others.head = Head { n: entry.n, mac: entry.mac };
+            if entry.changes.contains(&Change::HostDown(self.others.daemon)) {
+                // Nothing that is asked in this step is decided any more.
+                (self.lost, self.broken) = (Some(Lost(IS_DOWN.into())), Some(IS_DOWN.into()));
+                return Ok(true);
+            }
+            // What this daemon has decided is in memory already.
+            if entry.by != self.others.daemon {
+                self.fold_entry(entry);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Another daemon has committed this: what shows memory beside the thread follows, as after a commit of this one.
+    fn fold_entry(&mut self, entry: LogEntry) {
+        self.core.fold(&entry);
+        self.show(&entry.changes, &entry.events);
+        self.follow_changes(&entry.changes);
+        if !entry.events.is_empty() {
+            self.indexing.wait_for_more();
+        }
+        entry.events.into_iter().for_each(|event| self.events.tell(event));
+        for (id, host, effect) in entry.effects {
+            if host == self.others.daemon.host {
+                let _ = self.effects.send((id, effect));
+            }
+        }
+    }
+
+    /// Memory begins again from what is stored, while other daemons go on.
+    fn load_again(&mut self) -> Result<(), StoreError> {
+        let loaded = self.store.load(self.core.state().settings.clone())?;
+        self.take_over(loaded);
+        Ok(())
+    }
+
+    /// Goes on from what was loaded.
+    pub(super) fn take_over(&mut self, loaded: Loaded) {
+        (self.others.head, self.others.daemon) = (loaded.head, loaded.daemon);
+        if self.others.are_there() {
+            self.core.take_over(loaded.state);
+            self.core.decides_at(loaded.daemon);
+            self.letterboxes.load(self.core.state());
+            self.tokens.replace(self.core.state().tokens.clone());
+        } else {
+            self.core.restore(loaded.state);
+        }
+        self.board.forget_all();
+        self.others.must_load = false;
+        self.show_hidden();
+    }
+
+    /// Memory cannot be loaded after a commit that has failed: the others' store may only be away.
+    pub(super) fn load_later(&mut self, err: &StoreError) {
+        tracing::warn!(%err, "memory has to be loaded again, as soon as the shared store answers");
+        self.others.must_load = true;
+        self.others.is_ahead_from_now();
+    }
+
+    /// The store has not said whether it has the batch.
+    pub(super) fn keep_unsure(&mut self, batch: Batch, err: &StoreError, waiting: &mut Vec<Waiting>) {
+        tracing::warn!(%err, "it is not known whether a batch is stored; the next turn tells");
+        let (waiting, asked) = (std::mem::take(waiting), self.receiving.take_asked());
+        self.others.unsure = Some(Unsure { batch, waiting, asked });
+        self.others.is_ahead_from_now();
+    }
+
+    /// Has these wait until memory is what is stored.
+    pub(super) fn hide(&mut self, looks: &mut Vec<StateQuery>) {
+        self.others.looks.append(looks);
+    }
+
+    fn show_hidden(&mut self) {
+        let looks = std::mem::take(&mut self.others.looks);
+        looks.into_iter().for_each(|look| look(self.now, self.core.state()));
+    }
+
+    /// The commit without an answer was taken.
+    fn is_on_record(&mut self, unsure: Unsure) {
+        let Unsure { batch, mut waiting, asked } = unsure;
+        self.receiving.done();
+        self.follow(batch);
+        self.receiving.tell(asked);
+        self.answer_all(&mut waiting);
+        self.show_hidden();
+    }
+
+    /// It was not, or that cannot be found out any more: its callers learn it, and memory is loaded again.
+    fn end_unsure(&mut self, why: &str) {
+        if let Some(mut unsure) = self.others.unsure.take() {
+            self.others.must_load = true;
+            self.refuse_unsure(&mut unsure, why);
+            self.receiving.refuse(why);
+        }
+    }
+
+    fn refuse_unsure(&mut self, unsure: &mut Unsure, why: &str) {
+        let told = || Refusal::Unavailable { why: why.into() };
+        unsure.waiting.iter_mut().for_each(|it| it.answer = Err(told()));
+        unsure.asked.iter_mut().for_each(|(_, it)| *it = Err(told()));
+        self.receiving.tell(std::mem::take(&mut unsure.asked));
+        self.answer_all(&mut unsure.waiting);
+    }
+
+    /// Those who have waited long enough go on: callers without an answer, and who wants to look sees memory as it is. What has
+    /// become of the commit is found out nevertheless, before anything else is decided.
+    pub(super) fn give_up_waiting(&mut self, at_once: bool) {
+        if !self.others.is_ahead() || (self.others.hides_memory() && !at_once) {
+            return;
+        }
+        if let Some(mut unsure) = self.others.unsure.take() {
+            self.refuse_unsure(&mut unsure, NOT_KNOWN);
+            self.others.unsure = Some(unsure);
+        }
+        self.show_hidden();
+    }
+
+    /// The store has said that there may be something new.
+    pub(super) fn is_woken(&mut self) {
+        self.others.woken.store(false, Ordering::Release);
+        if self.store.is_away() || self.broken.is_some() || self.others.is_ahead() {
+            return;
+        }
+        let folded = self.store.catch_up(self.others.head).and_then(|behind| self.fold(behind));
+        let folded = folded.and_then(|is_known| {
+            self.others.must_load |= !is_known;
+            if is_known { Ok(()) } else { self.load_again() }
+        });
+        if let Err(err) = folded {
+            self.turned_away(&err);
+        }
+    }
+
+    /// Gives what was given to callers who have gone to those who come next. `true` where there was something.
+    pub(super) fn take_back_all(&mut self) -> bool {
+        let gave_back = std::mem::take(&mut self.others.gave_back);
+        let any = !gave_back.is_empty();
+        gave_back.into_iter().for_each(|(who, given)| self.take_back(&who, given));
+        any
+    }
+
+    /// Answers callers. The peer may have hung up: its command stands nevertheless, and only what it was given is taken back.
+    pub(super) fn answer_all(&mut self, waiting: &mut Vec<Waiting>) {
+        for Waiting { who, reply, answer } in waiting.drain(..) {
+            if let Err(answer) = reply.send(answer)
+                && let Some(given) = Given::by(&answer)
+            {
+                self.others.gave_back.push((who, given));
+            }
+        }
+    }
+
+    /// Whether something is there to take back.
+    pub(super) fn has_to_take_back(&self) -> bool {
+        !self.others.gave_back.is_empty()
+    }
+}

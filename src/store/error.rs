@@ -1,0 +1,203 @@
+//! Why something could not be stored or read.
+
+use std::path::Path;
+
+use provost_base::limits::BACKUP_WAIT_MS_MAX;
+use provost_base::{EntryNo, EventSeq};
+
+use super::Anchor;
+
+/// The next step for a store whose newest history is missing.
+const WAYS_ON: &str = ". `provost store restore FILE` brings a backup back; `provost store restore --as-it-is` continues with the rest, and `provost store restore --empty` with an empty store, both with numbers that were never issued";
+
+/// The next step for a store with an error in it, which cannot be used as it is.
+pub(super) const WAYS_BACK: &str = ". `provost store restore FILE` brings a backup back; `provost store restore --empty` continues with an empty store, with numbers that were never issued, and keeps the present files beside it";
+
+/// Why something could not be stored or read. The texts are for the person who runs the daemon.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Another daemon writes here.
+    #[error("another daemon already uses this state folder{}", .pid.map(|pid| format!(" (process {pid})")).unwrap_or_default())]
+    InUse {
+        /// Its process id, where it has written it down already.
+        pid: Option<u32>,
+    },
+    /// Written by a later Provost.
+    #[error(
+        "the store has schema {found} and this Provost knows {known} at most: use the newer Provost again"
+    )]
+    Newer {
+        /// The schema of the store.
+        found: u32,
+        /// The newest one known here.
+        known: u32,
+    },
+    /// A file that others could have changed, or that is not what it should be.
+    #[error("{path} {why}")]
+    Unsafe {
+        /// The file that is unsafe.
+        path: Box<str>,
+        /// The mistake, and the next step.
+        why: Box<str>,
+    },
+    /// The journal's key is missing or another one.
+    #[error("{0}")]
+    Key(Box<str>),
+    /// Another program has changed the journal.
+    #[error("the journal has been tampered with at event {seq}: {what}{WAYS_BACK}")]
+    Tampered {
+        /// The first event that is wrong.
+        seq: EventSeq,
+        /// The difference that was found, in words for people.
+        what: Box<str>,
+    },
+    /// Another program has taken the newest events out.
+    #[error(
+        "the journal has been tampered with: it ends at event {head}, and its newest number is another one{WAYS_ON}"
+    )]
+    EndMissing {
+        /// The last event that is there.
+        head: EventSeq,
+    },
+    /// Another program has changed the log that several hosts share, or its end was lost.
+    #[error(
+        "the shared log is broken at entry {n}: {what}; nothing is written any more, and `provost doctor` says what to do"
+    )]
+    BrokenLog {
+        /// The first entry that is wrong.
+        n: EntryNo,
+        /// The difference that was found, in words for people.
+        what: Box<str>,
+    },
+    /// A later Provost on another host has written what this one cannot fold.
+    #[error(
+        "the shared log has entries of format {found} and this Provost reads {known} at most: install the Provost that the \
+         other hosts have, then start the daemon again"
+    )]
+    NewerFormat {
+        /// The format of the entry.
+        found: u32,
+        /// The newest one known here.
+        known: u32,
+    },
+    /// The database is not there, though it was.
+    #[error("{path} is gone, and {what} shows that there was one{WAYS_BACK}")]
+    Gone {
+        /// The path of the database.
+        path: Box<str>,
+        /// The file that shows that there was one.
+        what: &'static str,
+    },
+    /// The store ends before a point that it is known to have reached.
+    #[error(
+        "the newest history is missing: the journal ends at event {head}, and was at event {} once, or had given more \
+         numbers; {at} says so{WAYS_ON}", .anchor.seq
+    )]
+    Behind {
+        /// The point that the store had reached.
+        anchor: Anchor,
+        /// The last event that the store has.
+        head: EventSeq,
+        /// Where that is written.
+        at: Box<str>,
+    },
+    /// A daemon was killed before it had put on record what it had acknowledged.
+    #[error(
+        "{messages} messages were acknowledged just before the daemon was ended, and the next start puts them on record: \
+         run `provost up`, then this again"
+    )]
+    NotOnRecord {
+        /// How many messages the intake has.
+        messages: usize,
+    },
+    /// Another program does not let the store be read.
+    #[error(
+        "another program holds the database and has not let go of it within {} seconds; end it (a database browser, a \
+         script), then do this again", BACKUP_WAIT_MS_MAX / 1_000
+    )]
+    Held,
+    /// The database's pages are not what they should be.
+    #[error("the database is malformed: {0}{WAYS_BACK}")]
+    Malformed(Box<str>),
+    /// A file was moved, removed or written while we have it open.
+    #[error(
+        "{path} was moved, removed or changed by another program while the daemon has it open, so nothing more is written; \
+         put it back as it was, or stop the daemon{WAYS_ON}"
+    )]
+    Swapped {
+        /// The file that was exchanged or written.
+        path: Box<str>,
+    },
+    /// A stored value cannot be read.
+    #[error("the store is damaged: {0}")]
+    Damaged(Box<str>),
+    /// What was given as a backup is none.
+    #[error("{0} is no file that `provost store backup` has written")]
+    NoBackup(Box<str>),
+    /// A backup whose journal has another key than the one of this repository.
+    #[error(
+        "{path} is a backup of another journal: of another repository, or of this one on another machine"
+    )]
+    AnotherJournal {
+        /// The file that was given.
+        path: Box<str>,
+    },
+    /// The engine that owns the store has ended.
+    #[error("{0}")]
+    Stopped(Box<str>),
+    /// A batch that does not follow the last one.
+    #[error("the batch begins with event {got} where {expected} comes next")]
+    OutOfStep {
+        /// The number that was expected.
+        expected: EventSeq,
+        /// The number that came instead.
+        got: EventSeq,
+    },
+    /// Not loaded yet, or closed already.
+    #[error("the store is not open for writing")]
+    NotRunning,
+    /// No space is left.
+    #[error("no space is left for the store")]
+    Full(#[source] rusqlite::Error),
+    /// Any other error of SQLite.
+    #[error("the store does not answer: {0}")]
+    Sqlite(#[source] rusqlite::Error),
+    /// The system says no.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file or folder.
+        path: Box<str>,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// A test wanted it so.
+    #[error("failure injected by a test")]
+    Injected,
+}
+
+impl StoreError {
+    pub(crate) fn damaged(what: impl std::fmt::Display) -> Self {
+        StoreError::Damaged(what.to_string().into())
+    }
+
+    pub(crate) fn no_backup(path: &Path) -> Self {
+        StoreError::NoBackup(path.display().to_string().into())
+    }
+
+    pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Self + use<> {
+        let path = path.display().to_string().into();
+        move |source| StoreError::Io { path, source }
+    }
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(err: rusqlite::Error) -> Self {
+        match err.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::DiskFull) => StoreError::Full(err),
+            Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase) => {
+                StoreError::Malformed(err.to_string().into())
+            }
+            _ => StoreError::Sqlite(err),
+        }
+    }
+}

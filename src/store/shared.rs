@@ -1,0 +1,89 @@
+//! What a store says that several daemons write: where its log ends, what the others have done, and who they are.
+
+use provost_base::{DaemonId, Digest, EntryNo, Timestamp};
+use provost_domain::LogEntry;
+
+use super::StoreError;
+
+/// Where the shared log ends for a daemon: the last entry that its memory has, and that entry's link of the chain. A store of
+/// one writer has no log, and its head is always the default one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Head {
+    /// The last entry; zero before the first.
+    pub n: EntryNo,
+    /// Its link of the chain.
+    pub mac: Digest,
+}
+
+/// What a daemon learns when its turn to write begins.
+#[derive(Debug, Default)]
+pub struct Begun {
+    /// The time by the store's clock, which all its daemons go by; `None` where the engine's own clock is the one.
+    pub now: Option<Timestamp>,
+    /// What the others have committed since.
+    pub behind: Behind,
+    /// The other hosts and this one, as the store has them.
+    pub hosts: Vec<HostBeat>,
+    /// Whether the server writes another history than the last commit has seen, as after a failover. Numbers may have been lost
+    /// with the first, so this turn passes some over.
+    pub moved: bool,
+}
+
+/// What has been committed after a daemon's head.
+#[derive(Debug, Default)]
+pub enum Behind {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// These entries, in order and without a gap, all of whose links hold.
+    Entries(Vec<LogEntry>),
+    /// More than the log still has, or than can be given at once: memory has to be loaded again.
+    TooFar,
+}
+
+/// A host as the store has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HostBeat {
+    /// The host, and its present incarnation.
+    pub daemon: DaemonId,
+    /// What it may do.
+    pub state: HostState,
+    /// When it last said that it lives, by the store's clock.
+    pub beat: Timestamp,
+    /// The oldest format of the log that it reads, and the newest that it writes.
+    pub formats: (u32, u32),
+}
+
+/// How far a host is on its way in or out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HostState {
+    /// It has asked to join, and a person has to admit it.
+    Waiting,
+    /// It takes part.
+    Live,
+    /// It takes no new tasks, and is removed after its last run.
+    Draining,
+    /// It was silent for too long; it comes back with its next incarnation.
+    Down,
+    /// A person has removed it.
+    Removed,
+}
+
+/// Why a batch is not known to be stored.
+#[derive(Debug, thiserror::Error)]
+pub enum CommitError {
+    /// Nothing of it is stored.
+    #[error(transparent)]
+    Failed(#[from] StoreError),
+    /// The store did not answer: all of it is stored, or nothing. The next [`super::Store::begin`] tells which.
+    #[error("it is not known whether the batch is stored: {0}")]
+    Unknown(#[source] StoreError),
+}
+
+impl From<CommitError> for StoreError {
+    fn from(err: CommitError) -> Self {
+        match err {
+            CommitError::Failed(err) | CommitError::Unknown(err) => err,
+        }
+    }
+}

@@ -1,0 +1,393 @@
+//! A log that several daemons share, in memory: one set of rows, one turn, and every entry sealed as text.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use provost_base::{
+    AgentId, DaemonId, Digest, EffectId, EntryNo, HostId, MailSeq, TaskId, Ticket, Timestamp,
+};
+use provost_domain::{Change, Outbox, Owed, Settings, State, Switched, Task, Waiter};
+use provost_store::{
+    Anchor, Begun, Behind, CommitError, Head, JournalHead, Loaded, Pruned, Reader, Retention, SealedEntry,
+    Store, StoreError, StoredEvent,
+};
+
+use super::reader::MemoryReader;
+use super::{Disk, key, lock};
+
+/// How long a daemon waits for its turn before it says that it got none.
+const TURN_WAITS: Duration = Duration::from_secs(30);
+
+/// What becomes of the next commit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lost {
+    /// It is stored, and its answer does not come.
+    Answer,
+    /// It does not reach the store, and no answer comes.
+    Batch,
+    /// The same, and the store is away from then on.
+    BatchAndStore,
+    /// The store says that it has not taken it.
+    Refused,
+    /// The same, and the store is away from then on.
+    RefusedAndStore,
+}
+
+/// A log that several daemons share, and the hand that breaks it.
+#[derive(Clone, Default)]
+pub struct SharedLog(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    disk: Arc<Mutex<Disk>>,
+    log: Mutex<Log>,
+    free: Condvar,
+}
+
+/// Calls a daemon.
+type Wake = Box<dyn Fn() + Send + Sync>;
+
+#[derive(Default)]
+struct Log {
+    turn: Option<DaemonId>,
+    entries: Vec<(SealedEntry, Vec<StoredEvent>)>,
+    /// Entries up to this one are gone.
+    cut_to: EntryNo,
+    incarnations: BTreeMap<HostId, u64>,
+    rows: SharedRows,
+    now: Timestamp,
+    moved: bool,
+    lost: Option<Lost>,
+    is_away: bool,
+    wakes: BTreeMap<HostId, Wake>,
+}
+
+/// What a store of one writer does not keep.
+#[derive(Default)]
+struct SharedRows {
+    waiters: BTreeMap<Ticket, Arc<Waiter>>,
+    carried: BTreeMap<MailSeq, (AgentId, DaemonId)>,
+    switched: BTreeMap<AgentId, Switched>,
+    effects: BTreeMap<EffectId, HostId>,
+}
+
+impl SharedRows {
+    fn apply(&mut self, change: &Change) {
+        match change {
+            Change::PutWaiter(it) => drop(self.waiters.insert(it.ticket, it.clone())),
+            Change::DropWaiter(ticket) => drop(self.waiters.remove(ticket)),
+            Change::CarryMail(agent, seq, Some(by)) => drop(self.carried.insert(*seq, (agent.clone(), *by))),
+            Change::CarryMail(_, seq, None) | Change::DropMail(_, seq) => drop(self.carried.remove(seq)),
+            Change::Switch(worker, Some(to)) => drop(self.switched.insert(worker.clone(), to.clone())),
+            Change::Switch(worker, None) => drop(self.switched.remove(worker)),
+            Change::DropEffect(id) => drop(self.effects.remove(id)),
+            _ => {}
+        }
+    }
+
+    fn changes(&self) -> impl Iterator<Item = Change> {
+        let waiters = self.waiters.values().cloned().map(Change::PutWaiter);
+        let carried =
+            self.carried.iter().map(|(seq, (to, by))| Change::CarryMail(to.clone(), *seq, Some(*by)));
+        let switched = self.switched.iter().map(|(it, to)| Change::Switch(it.clone(), Some(to.clone())));
+        waiters.chain(carried).chain(switched)
+    }
+}
+
+impl SharedLog {
+    /// The store as the daemon of a host opens it.
+    pub fn open(&self, host: u128) -> LogStore {
+        LogStore {
+            shared: self.0.clone(),
+            daemon: DaemonId { host: HostId::of(host), incarnation: 0 },
+            own_n: 0,
+            journal: JournalHead::default(),
+            has_turn: false,
+        }
+    }
+
+    /// What the clock of the store shows from now on.
+    pub fn set_time(&self, now: Timestamp) {
+        self.0.log().now = now;
+    }
+
+    /// Loses the next commit, or its answer.
+    pub fn lose(&self, lost: Lost) {
+        self.0.log().lost = Some(lost);
+    }
+
+    /// Whether the store answers nothing, until told otherwise.
+    pub fn go_away(&self, is_away: bool) {
+        self.0.log().is_away = is_away;
+        self.0.free.notify_all();
+    }
+
+    /// Takes the older half of the log out. A daemon that is behind that has to load.
+    pub fn cut(&self) {
+        let mut log = self.0.log();
+        let half = log.entries.len() / 2;
+        let gone = log.entries.drain(..half).next_back();
+        if let Some((entry, _)) = gone {
+            log.cut_to = entry.n;
+        }
+    }
+
+    /// Another server continues the database.
+    pub fn fail_over(&self) {
+        self.0.log().moved = true;
+    }
+
+    /// Changes the text of the newest entry, as one with the rights of the database can.
+    pub fn tamper(&self, with: impl FnOnce(&mut SealedEntry)) {
+        if let Some((entry, _)) = self.0.log().entries.last_mut() {
+            with(entry);
+        }
+    }
+
+    /// The entries that the log has.
+    pub fn entries(&self) -> Vec<SealedEntry> {
+        self.0.log().entries.iter().map(|(entry, _)| entry.clone()).collect()
+    }
+
+    /// The whole journal, to look at.
+    pub fn events(&self) -> Vec<StoredEvent> {
+        lock(&self.0.disk).rows.events.clone()
+    }
+}
+
+impl Shared {
+    fn log(&self) -> MutexGuard<'_, Log> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Log {
+    fn head(&self) -> Head {
+        self.entries.last().map_or_else(|| Head { n: self.cut_to, ..Head::default() }, |(it, _)| it.head())
+    }
+
+    fn answers(&self) -> Result<(), StoreError> {
+        if self.is_away { Err(StoreError::Injected) } else { Ok(()) }
+    }
+
+    /// Opens what is behind a head, and moves the journal's head on.
+    fn behind(&self, mut head: Head, journal: &mut JournalHead) -> Result<Behind, StoreError> {
+        if head.n < self.cut_to {
+            return Ok(Behind::TooFar);
+        }
+        let mut found = Vec::new();
+        for (entry, events) in
+            self.entries.iter().filter(|(it, _)| it.n > head.n).cloned().collect::<Vec<_>>()
+        {
+            found.push(key().open_entry((&mut head, journal), entry, events)?);
+        }
+        Ok(if found.is_empty() { Behind::Nothing } else { Behind::Entries(found) })
+    }
+}
+
+/// The store of one of the daemons.
+pub struct LogStore {
+    shared: Arc<Shared>,
+    daemon: DaemonId,
+    own_n: u64,
+    /// Where the journal ends for this daemon.
+    journal: JournalHead,
+    has_turn: bool,
+}
+
+impl LogStore {
+    /// This daemon, from its first load on.
+    pub fn daemon(&self) -> DaemonId {
+        self.daemon
+    }
+
+    /// The state as a daemon finds it that loads now, and the entry up to which that is.
+    pub fn snapshot(&self, settings: Settings) -> (State, Head) {
+        let log = self.shared.log();
+        let (state, _) = self.rows(&log, settings);
+        (state, log.head())
+    }
+
+    /// What this host owes.
+    pub fn owed(&self) -> Vec<Owed> {
+        let log = self.shared.log();
+        let (_, mut owed) = self.rows(&log, Settings::new(AgentId::parse("boss").expect("a name")));
+        owed.retain(|it| log.rows.effects.get(&it.id) == Some(&self.daemon.host));
+        owed
+    }
+
+    fn rows(&self, log: &Log, settings: Settings) -> (State, Vec<Owed>) {
+        let (mut state, owed) = lock(&self.shared.disk).rows.state(settings);
+        log.rows.changes().for_each(|change| state.apply(&change));
+        (state, owed)
+    }
+
+    fn release(&mut self, log: &mut Log) {
+        if std::mem::take(&mut self.has_turn) {
+            log.turn = None;
+            self.shared.free.notify_all();
+        }
+    }
+
+    fn write(&mut self, log: &mut Log, batch: &Outbox) -> Result<(Head, JournalHead), StoreError> {
+        let events = key().extend(&self.journal, &batch.events)?;
+        let sealed = key().entry(&log.head(), (self.daemon, self.own_n + 1), log.now, batch)?;
+        let (head, journal) = (sealed.head(), events.last().map_or(self.journal, anchor));
+        let mut disk = lock(&self.shared.disk);
+        let rows = &mut disk.rows;
+        let effects = batch.effects.iter().map(|(id, effect)| (*id, (effect.clone(), false)));
+        rows.effects.extend(effects);
+        log.rows.effects.extend(batch.effects.iter().map(|(id, _)| (*id, self.daemon.host)));
+        for change in &batch.changes {
+            rows.apply(change);
+            log.rows.apply(change);
+        }
+        rows.events.extend(events.iter().cloned());
+        rows.counters.event = rows.head().seq;
+        log.entries.push((sealed, events));
+        log.moved = false;
+        Ok((head, journal))
+    }
+}
+
+fn anchor(event: &StoredEvent) -> JournalHead {
+    Anchor { seq: event.seq, mac: event.mac }
+}
+
+impl Store for LogStore {
+    fn load(&mut self, settings: Settings) -> Result<Loaded, StoreError> {
+        let shared = self.shared.clone();
+        let mut log = shared.log();
+        self.release(&mut log);
+        log.answers()?;
+        if self.daemon.incarnation == 0 {
+            let inc = log.incarnations.entry(self.daemon.host).or_default();
+            *inc += 1;
+            self.daemon.incarnation = *inc;
+        }
+        let (state, mut owed) = self.rows(&log, settings);
+        owed.retain(|it| log.rows.effects.get(&it.id) == Some(&self.daemon.host));
+        let disk = lock(&self.shared.disk);
+        self.journal = disk.rows.head();
+        let until = disk.rows.events.last().map(|it| it.at).unwrap_or_default();
+        let (head, daemon) = (log.head(), self.daemon);
+        Ok(Loaded { state, owed, head, daemon, clean: true, until, received: Vec::new(), intake: None })
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    fn waits_for_disk(&self) -> bool {
+        true
+    }
+
+    fn wake_by(&mut self, wake: Wake) {
+        self.shared.log().wakes.insert(self.daemon.host, wake);
+    }
+
+    fn begin(&mut self, head: Head) -> Result<Begun, StoreError> {
+        let (shared, until) = (self.shared.clone(), Instant::now() + TURN_WAITS);
+        let mut log = shared.log();
+        log.answers()?;
+        while log.turn.is_some() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(StoreError::Injected);
+            }
+            log = shared.free.wait_timeout(log, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        log.answers()?;
+        let behind = log.behind(head, &mut self.journal)?;
+        (log.turn, self.has_turn) = (Some(self.daemon), true);
+        Ok(Begun { now: Some(log.now), behind, hosts: Vec::new(), moved: log.moved })
+    }
+
+    fn let_go(&mut self) -> Result<(), StoreError> {
+        let shared = self.shared.clone();
+        self.release(&mut shared.log());
+        Ok(())
+    }
+
+    fn catch_up(&mut self, head: Head) -> Result<Behind, StoreError> {
+        let log = self.shared.log();
+        log.answers()?;
+        log.behind(head, &mut self.journal)
+    }
+
+    fn commit(&mut self, batch: &Outbox) -> Result<Head, CommitError> {
+        let shared = self.shared.clone();
+        let mut log = shared.log();
+        if !self.has_turn || log.is_away {
+            self.release(&mut log);
+            return Err(StoreError::NotRunning.into());
+        }
+        let lost = log.lost.take();
+        let done = match lost {
+            Some(Lost::BatchAndStore) => {
+                log.is_away = true;
+                Err(CommitError::Unknown(StoreError::Injected))
+            }
+            Some(Lost::Batch) => Err(CommitError::Unknown(StoreError::Injected)),
+            Some(Lost::Refused) => Err(CommitError::Failed(StoreError::Injected)),
+            Some(Lost::RefusedAndStore) => {
+                log.is_away = true;
+                Err(CommitError::Failed(StoreError::Injected))
+            }
+            None | Some(Lost::Answer) => self.write(&mut log, batch).map_err(CommitError::from),
+        };
+        self.release(&mut log);
+        let (head, journal) = done?;
+        self.own_n += 1;
+        log.wakes.iter().filter(|(host, _)| **host != self.daemon.host).for_each(|(_, wake)| wake());
+        if lost.is_some() {
+            return Err(CommitError::Unknown(StoreError::Injected));
+        }
+        self.journal = journal;
+        Ok(head)
+    }
+
+    fn commit_kept(&mut self, batch: &Outbox, _seal: &Digest) -> Result<Head, CommitError> {
+        self.commit(batch)
+    }
+
+    fn past_task(&mut self, id: &TaskId) -> Result<Option<Arc<Task>>, StoreError> {
+        Ok(lock(&self.shared.disk).read()?.finished.iter().find(|task| task.id() == id).cloned())
+    }
+
+    fn journal_head(&self) -> JournalHead {
+        self.journal
+    }
+
+    fn prune(&mut self, _: Timestamp, _: &Retention, _: u32) -> Result<Pruned, StoreError> {
+        Ok(Pruned::default())
+    }
+
+    fn index(&mut self, _most: u32) -> Result<bool, StoreError> {
+        Ok(false)
+    }
+
+    fn lacks_index(&self) -> bool {
+        false
+    }
+
+    fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {
+        Ok(Box::new(MemoryReader(self.shared.disk.clone())))
+    }
+
+    fn probe(&mut self) -> Result<(), StoreError> {
+        self.shared.log().answers()
+    }
+
+    fn close(&mut self) -> Result<(), StoreError> {
+        self.let_go()
+    }
+}
+
+impl Drop for LogStore {
+    fn drop(&mut self) {
+        let shared = self.shared.clone();
+        self.release(&mut shared.log());
+    }
+}

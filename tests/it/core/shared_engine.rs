@@ -1,0 +1,331 @@
+//! Two engines over one log: what one commits the other one has, and what becomes of a commit whose answer is lost.
+
+use std::time::Duration;
+
+use provost::base::{Json, Timestamp};
+use provost::domain::command::{Locked, Record};
+use provost::domain::post::Post;
+use provost::domain::view::{LiveLocks, LockWaiters};
+use provost::domain::{Change, EventKind, Facts, Outbox, Refusal};
+use provost::engine::{Engine, Started, SystemClock, start};
+use provost::store::{Retention, Store};
+use provost_test_equipment::{LogStore, Lost, SharedLog};
+use tokio::time::timeout;
+
+use crate::support::coordinating::{acquire, release};
+use crate::support::script::{ByWord, client, host};
+use crate::support::storm::{agent, order, settings};
+use crate::support::waits::eventually_so;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const FOR_EVER: Retention = Retention { tasks: Duration::MAX, tasks_most: u32::MAX, events: Duration::MAX };
+const NOW: Timestamp = Timestamp(1_700_000_000_000);
+
+fn log() -> SharedLog {
+    let log = SharedLog::default();
+    log.set_time(NOW);
+    log
+}
+
+fn started(log: &SharedLog, host: u128) -> Started {
+    start(Box::new(log.open(host)), Box::new(ByWord::default()), settings(), Box::new(SystemClock), FOR_EVER)
+        .unwrap()
+}
+
+fn at_host(log: &SharedLog, host: u128) -> Engine {
+    started(log, host).engine
+}
+
+fn note(what: &str) -> Record {
+    Record { what: what.into(), subject: "x".into(), details: Json::null() }
+}
+
+fn why(refused: Refusal) -> String {
+    match refused {
+        Refusal::Unavailable { why } => why.into(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// How many locks this host has in memory.
+async fn locks(engine: &Engine) -> usize {
+    engine.view(LiveLocks::default()).await.unwrap().0.len()
+}
+
+/// How many events of this kind the journal has.
+fn recorded(log: &SharedLog, what: &str) -> usize {
+    let is_it = |kind: &EventKind| matches!(kind, EventKind::Recorded { what: it, .. } if **it == *what);
+    log.events().iter().filter(|it| it.event().unwrap().is_some_and(|it| is_it(&it.kind))).count()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lock_of_one_host_is_a_lock_at_the_other_and_reaches_who_waits_there() {
+    let log = log();
+    let (a, b) = (at_host(&log, 1), at_host(&log, 2));
+    let mut news = b.follow_beside_posts();
+    let held = a.submit(&client("ada"), acquire("a.ts:run")).await.unwrap();
+    let Locked::Held { lock, .. } = held else { panic!("{held:?}") };
+    let first = timeout(PATIENCE, news.next()).await.unwrap().unwrap();
+    assert!(
+        matches!(&first.kind, EventKind::LockAcquired { fence, .. } if *fence == lock.fence),
+        "{first:?}"
+    );
+    assert_eq!(locks(&b).await, 1, "it is in the other host's memory by then");
+    let refused = b.submit(&client("bob"), acquire("a.ts:run")).await.unwrap_err();
+    assert!(matches!(refused, Refusal::LockConflict(_)), "{refused:?}");
+
+    let mut verb = acquire("a.ts:run");
+    verb.wait = provost::base::Ttl::from_millis(500_000);
+    let waits = b.submit(&client("bob"), verb.clone()).await.unwrap();
+    let Locked::Queued { ticket, .. } = waits else { panic!("{waits:?}") };
+    eventually_so("who waits elsewhere", async || a.view(LockWaiters).await.unwrap().len() == 1).await;
+    a.submit(&client("ada"), release("a.ts:run")).await.unwrap();
+    loop {
+        let event = timeout(PATIENCE, news.next()).await.unwrap().unwrap();
+        if matches!(event.kind, EventKind::LockFreed { .. }) {
+            break;
+        }
+    }
+    verb.ticket = Some(ticket);
+    let held = b.submit(&client("bob"), verb).await.unwrap();
+    let Locked::Held { lock: next, .. } = held else { panic!("{held:?}") };
+    assert!(next.fence > lock.fence, "numbers rise over all hosts");
+    assert!(log.entries().windows(2).all(|it| it[1].n == it[0].n.next()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_callers_at_two_hosts_get_each_number_once() {
+    let log = log();
+    let hosts = [at_host(&log, 1), at_host(&log, 2)];
+    let mut callers = tokio::task::JoinSet::new();
+    for n in 0..40 {
+        let engine = hosts[n % 2].clone();
+        callers.spawn(async move {
+            let who = client(&format!("c{n}"));
+            let mut fences = Vec::new();
+            for _ in 0..5 {
+                let symbol = format!("a.ts:f{n}");
+                let held = engine.submit(&who, acquire(&symbol)).await.unwrap();
+                let Locked::Held { lock, .. } = held else { panic!("{held:?}") };
+                fences.push(lock.fence);
+                engine.submit(&who, release(&symbol)).await.unwrap();
+            }
+            fences
+        });
+    }
+    let mut fences: Vec<_> = callers.join_all().await.into_iter().flatten().collect();
+    fences.sort();
+    let given = fences.len();
+    fences.dedup();
+    assert_eq!((given, fences.len()), (200, 200), "no number is given twice");
+    assert!(log.events().iter().zip(1..).all(|(event, n)| event.seq.0 == n), "events are dense");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_whose_answer_is_lost_is_found_and_answered() {
+    let log = log();
+    let (a, b) = (at_host(&log, 1), at_host(&log, 2));
+    a.submit(&host(), note("before")).await.unwrap();
+    log.lose(Lost::Answer);
+    let held = timeout(PATIENCE, a.submit(&client("ada"), acquire("a.ts:run"))).await.unwrap();
+    assert!(matches!(held, Ok(Locked::Held { .. })), "it is stored, and so it is said: {held:?}");
+    assert_eq!(locks(&a).await, 1);
+    eventually_so("the other host", async || locks(&b).await == 1).await;
+    a.submit(&host(), note("after")).await.unwrap();
+    assert_eq!((recorded(&log, "before"), recorded(&log, "after")), (1, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_that_never_arrived_is_refused_and_leaves_nothing() {
+    let log = log();
+    let a = at_host(&log, 1);
+    let mut news = a.subscribe();
+    log.lose(Lost::Batch);
+    let refused = timeout(PATIENCE, a.submit(&client("ada"), acquire("a.ts:run"))).await.unwrap();
+    assert!(why(refused.unwrap_err()).contains("nothing of this was done"));
+    assert_eq!(locks(&a).await, 0, "memory has nothing of it");
+    assert!(news.try_recv().is_err(), "nobody was told of it");
+    let held = a.submit(&client("ada"), acquire("a.ts:run")).await.unwrap();
+    assert!(matches!(held, Locked::Held { fresh: true, .. }), "{held:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_looks_waits_until_it_is_known_what_is_stored() {
+    let log = log();
+    let a = at_host(&log, 1);
+    a.submit(&host(), note("before")).await.unwrap();
+    // The store goes away with the batch: neither the caller nor a reader learns what is not known.
+    log.lose(Lost::BatchAndStore);
+    let asked = {
+        let a = a.clone();
+        tokio::spawn(async move { a.submit(&client("ada"), acquire("a.ts:run")).await })
+    };
+    eventually_so("a store that is away", async || a.trouble().is_some()).await;
+    let looked = {
+        let a = a.clone();
+        tokio::spawn(async move { locks(&a).await })
+    };
+    let refused = a.submit(&host(), note("meanwhile")).await.unwrap_err();
+    assert!(why(refused).contains("does not answer"));
+    assert!(!asked.is_finished() && !looked.is_finished(), "they wait");
+    log.go_away(false);
+    assert!(why(timeout(PATIENCE, asked).await.unwrap().unwrap().unwrap_err()).contains("nothing of this"));
+    assert_eq!(timeout(PATIENCE, looked).await.unwrap().unwrap(), 0, "what was rolled back is never seen");
+    eventually_so("writing", async || a.submit(&host(), note("later")).await.is_ok()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failed_commit_at_a_store_that_goes_away_ends_no_daemon() {
+    let log = log();
+    let a = at_host(&log, 1);
+    a.submit(&client("ada"), acquire("a.ts:one")).await.unwrap();
+    log.lose(Lost::RefusedAndStore);
+    let refused = a.submit(&client("ada"), acquire("a.ts:two")).await.unwrap_err();
+    assert!(why(refused).contains("does not answer"));
+    let looked = {
+        let a = a.clone();
+        tokio::spawn(async move { locks(&a).await })
+    };
+    log.go_away(false);
+    assert_eq!(timeout(PATIENCE, looked).await.unwrap().unwrap(), 1, "memory is what is stored");
+    eventually_so("writing", async || a.submit(&host(), note("later")).await.is_ok()).await;
+    assert_eq!((locks(&a).await, recorded(&log, "later")), (1, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_is_away_refuses_writes_and_lets_readers_read() {
+    let log = log();
+    let a = at_host(&log, 1);
+    a.submit(&client("ada"), acquire("a.ts:run")).await.unwrap();
+    log.go_away(true);
+    let refused = a.submit(&host(), note("meanwhile")).await.unwrap_err();
+    assert!(why(refused).contains("does not answer"));
+    assert_eq!(locks(&a).await, 1);
+    log.go_away(false);
+    eventually_so("writing", async || a.submit(&host(), note("later")).await.is_ok()).await;
+    assert_eq!((recorded(&log, "meanwhile"), recorded(&log, "later")), (0, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_at_a_shared_store_is_on_record_before_it_is_acknowledged() {
+    let log = log();
+    let a = at_host(&log, 1);
+    for n in 0..20 {
+        let post = Post::Question { agent: agent("ada"), question: format!("{n}?").into() };
+        a.publish(client("ada"), post).await.unwrap();
+        let told = |it: &EventKind| matches!(it, EventKind::Published { .. });
+        let stored =
+            log.events().iter().filter(|it| it.event().unwrap().is_some_and(|it| told(&it.kind))).count();
+        assert_eq!(stored, n + 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_entry_that_another_program_has_changed_is_not_folded() {
+    let log = log();
+    let (a, b) = (at_host(&log, 1), at_host(&log, 2));
+    b.submit(&host(), note("before")).await.unwrap();
+    log.go_away(true);
+    eventually_so("a store that is away", async || {
+        b.submit(&host(), note("away")).await.is_err() && a.submit(&host(), note("away")).await.is_err()
+    })
+    .await;
+    log.go_away(false);
+    eventually_so("a lock", async || a.submit(&client("ada"), acquire("a.ts:run")).await.is_ok()).await;
+    log.tamper(|it| it.body = it.body.replace("\"ada\"", "\"eve\"").into());
+    eventually_so("a refusal", async || {
+        let refused = b.submit(&client("bob"), acquire("a.ts:run")).await;
+        refused.is_err_and(|it| matches!(it, Refusal::Unavailable { .. }))
+    })
+    .await;
+    eventually_so("the reason", async || {
+        b.trouble().is_some_and(|it| it.contains("not the entry that was written"))
+    })
+    .await;
+    let eves = b.view(LiveLocks { holder: Some(agent("eve")), files: Vec::new() }).await.unwrap();
+    assert!(eves.0.is_empty(), "nobody is given a lock by who can write the database");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_that_was_cut_off_for_long_loads_and_goes_on() {
+    let log = log();
+    let (a, b) = (at_host(&log, 1), at_host(&log, 2));
+    b.submit(&host(), note("before")).await.unwrap();
+    let mut news = b.follow_beside_posts();
+    for n in 0..10 {
+        a.submit(&client("ada"), acquire(&format!("a.ts:f{n}"))).await.unwrap();
+        log.cut();
+    }
+    eventually_so("all locks", async || locks(&b).await == 10).await;
+    for n in 0..10 {
+        let event = timeout(PATIENCE, news.next()).await.unwrap().unwrap();
+        assert!(matches!(event.kind, EventKind::LockAcquired { .. }), "{n}: {event:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failover_passes_numbers_over_for_all_hosts() {
+    let log = log();
+    let (a, b) = (at_host(&log, 1), at_host(&log, 2));
+    let fence = async |engine: &Engine, symbol: &str| match engine
+        .submit(&client("ada"), acquire(symbol))
+        .await
+        .unwrap()
+    {
+        Locked::Held { lock, .. } => lock.fence.0,
+        other => panic!("{other:?}"),
+    };
+    let before = fence(&a, "a.ts:one").await;
+    log.fail_over();
+    let after = fence(&b, "a.ts:two").await;
+    assert!(after > before + 90_000, "{before}, {after}");
+    assert_eq!(fence(&a, "a.ts:three").await, after + 1, "once for all");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_daemon_that_was_taken_for_dead_ends_and_writes_nothing_more() {
+    let log = log();
+    let dead = started(&log, 1);
+    dead.engine.submit(&client("ada"), acquire("a.ts:run")).await.unwrap();
+    bury(&log, 2, 1);
+    let ended = timeout(PATIENCE, dead.ended).await;
+    assert!(ended.is_ok(), "it learns it from the log");
+    let said = dead.thread.join().unwrap().expect("a reason").to_string();
+    assert!(said.contains("taken this one for dead"), "{said}");
+    let entries = log.entries().len();
+    assert!(dead.engine.submit(&host(), note("late")).await.is_err());
+    assert_eq!(log.entries().len(), entries);
+    let again = at_host(&log, 1);
+    again.submit(&host(), note("again")).await.unwrap();
+    assert_eq!(recorded(&log, "again"), 1);
+    assert_eq!(recorded(&log, provost::domain::HOST_DOWN), 1);
+}
+
+/// What another host does that has seen this one silent for too long.
+fn bury(log: &SharedLog, by: u128, host: u128) {
+    let mut store: LogStore = log.open(by);
+    let loaded = store.load(settings()).unwrap();
+    let mut core = provost::domain::Core::new(loaded.state, Box::new(ByWord::default()));
+    core.decides_at(loaded.daemon);
+    store.begin(loaded.head).unwrap();
+    let dead = provost::base::DaemonId { host: provost::base::HostId::of(host), incarnation: 1 };
+    let mut out = Outbox::default();
+    core.bury(NOW, dead, &mut out);
+    assert!(out.changes.contains(&Change::HostDown(dead)));
+    store.commit(&out).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_effect_is_carried_out_by_the_host_that_owes_it_alone() {
+    let log = log();
+    let (mut a, mut b) = (started(&log, 1), started(&log, 2));
+    let facts = Facts { worker_kind: Some(provost::domain::WorkerKind::Cli), ..Facts::default() };
+    let verb = order(1, "do it", "cli", Json::null());
+    a.engine.submit_judged(&client("ada"), verb, facts).await.unwrap();
+    timeout(PATIENCE, a.effects.recv()).await.unwrap().unwrap();
+    b.engine.submit(&host(), note("later")).await.unwrap();
+    assert!(b.effects.try_recv().is_err(), "the other host carries nothing out");
+    drop(a.engine);
+    let owed = started(&log, 3).owed;
+    assert!(owed.is_empty(), "nor does one that comes later: {owed:?}");
+}
