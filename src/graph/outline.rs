@@ -532,8 +532,15 @@ impl<'a> Maker<'a> {
             let symbol = &symbols[at as usize];
             let of_object =
                 |of: &u32| symbol.kind == Kind::Method && symbols[*of as usize].kind == Kind::Variable;
+            let in_type = |of: &u32| {
+                symbol.kind == Kind::Method
+                    && matches!(symbols[*of as usize].kind, Kind::Enum | Kind::Interface)
+            };
             if symbol.kind == Kind::Class {
                 return Some(self.node_of[at as usize]);
+            }
+            if let Some(of) = symbol.parent.filter(in_type) {
+                return Some(self.node_of[of as usize]);
             }
             if let Some(object) = symbol.parent.filter(of_object) {
                 return Some(self.node_of[object as usize]);

@@ -155,6 +155,12 @@ impl Language {
         self.row().typed
     }
 
+    /// Whether the members of a type, and the types within it, are known within it by their names alone.
+    pub fn has_open_types(self) -> bool {
+        const OPEN: &[Language] = &[];
+        OPEN.contains(&self)
+    }
+
     /// What is known of it.
     pub fn knowledge(self) -> Knowledge {
         self.row().known
