@@ -29,7 +29,7 @@ impl<'g> Resolver<'g> {
         }
     }
 
-    fn only_member_in(&mut self, file: u32, name: &str) -> Option<Value> {
+    pub(super) fn only_member_in(&mut self, file: u32, name: &str) -> Option<Value> {
         let outline = self.outline_of(file)?;
         let is_it = |node: &Node| {
             outline.word(node.name) == name

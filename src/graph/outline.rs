@@ -504,7 +504,13 @@ impl<'a> Maker<'a> {
         for name in names {
             of = format!("{of}.{name}");
         }
-        let Some(node) = self.node(&of) else { return CalleeKind::Other { guess: found } };
+        let Some(node) = self.node(&of) else {
+            // Another file may have more of it.
+            return match rules(self.reading.language).around {
+                Some(_) => CalleeKind::Path { path: self.words.word(path), guess: found },
+                None => CalleeKind::Other { guess: found },
+            };
+        };
         let inner = format!("{of}.{}", call.callee.name);
         match found {
             Some(found) if *self.paths[found as usize] == *inner => CalleeKind::Here(found),

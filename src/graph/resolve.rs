@@ -55,6 +55,8 @@ pub(super) struct Resolver<'g> {
     asked: BTreeSet<Box<str>>,
     /// Members of imported classes by name, where only one has the name. Made when first asked for.
     pub(super) imported: Option<BTreeMap<&'g str, Option<(u32, u32)>>>,
+    /// Of what several files define under a key, the one that is meant in a file.
+    pub(super) chosen: BTreeMap<(u32, String), Option<(u32, u32)>>,
 }
 
 impl<'g> Resolver<'g> {
@@ -71,6 +73,7 @@ impl<'g> Resolver<'g> {
             open,
             asked,
             imported: None,
+            chosen: BTreeMap::new(),
         }
     }
 
@@ -259,7 +262,12 @@ impl<'g> Resolver<'g> {
         if found.is_none() && rules.stars_bind && rules.folder_is_module {
             found = self.through_stars(self.at, first, 0);
         }
-        let Some(mut value) = found else { return Along::Unknown };
+        let Some(mut value) = found else {
+            // A name of a type that no file has is one of a library.
+            let is_outside =
+                rules.around.is_some() && first.starts_with(|it: char| it.is_uppercase() || it == ':');
+            return if is_outside { Along::Outside } else { Along::Unknown };
+        };
         for name in names {
             match self.member(value, name, 0) {
                 Some(inner) => value = inner,

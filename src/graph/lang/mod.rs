@@ -6,6 +6,7 @@ mod ecma;
 mod ecma_settings;
 mod go;
 mod python;
+mod ruby;
 mod rust;
 mod rust_settings;
 
@@ -100,6 +101,7 @@ pub(super) fn rules(language: Language) -> &'static Rules {
         Language::Python => &python::RULES,
         Language::Rust => &rust::RULES,
         Language::Go => &go::RULES,
+        Language::Ruby => &ruby::RULES,
     }
 }
 
