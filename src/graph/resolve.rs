@@ -264,8 +264,8 @@ impl<'g> Resolver<'g> {
         }
         let Some(mut value) = found else {
             // A name of a type that no file has is one of a library.
-            let is_outside =
-                rules.around.is_some() && first.starts_with(|it: char| it.is_uppercase() || it == ':');
+            let is_outside = rules.around.is_some()
+                && first.starts_with(|it: char| it.is_uppercase() || matches!(it, ':' | '\\'));
             return if is_outside { Along::Outside } else { Along::Unknown };
         };
         for name in names {

@@ -8,7 +8,7 @@ use tree_sitter::Parser;
 use super::canon::Role;
 use super::generated::Says;
 use super::known::Knowledge;
-use super::lang::{Dialect, ecma, go, python, ruby, ruby_known, rust};
+use super::lang::{Dialect, ecma, go, php, php_known, python, ruby, ruby_known, rust};
 use super::{built_in, generated, known};
 
 /// A language that we read.
@@ -28,6 +28,8 @@ pub enum Language {
     Go,
     /// Ruby, Rakefiles and the like included.
     Ruby,
+    /// PHP, with what is around it in a page.
+    Php,
 }
 
 /// The row of a language: its suffixes, its grammar, its dialect, and what is peculiar to it.
@@ -116,6 +118,16 @@ const LANGUAGES: &[Row] = &[
         says_generated: generated::nothing,
         known: ruby_known::KNOWN,
     },
+    Row {
+        language: Language::Php,
+        suffixes: &[".php", ".phtml", ".php5", ".php7", ".php8"],
+        grammar: || tree_sitter_php::LANGUAGE_PHP.into(),
+        dialect: &php::DIALECT,
+        built_in: php_known::BUILT_IN,
+        typed: true,
+        says_generated: generated::nothing,
+        known: php_known::KNOWN,
+    },
 ];
 
 /// Files that go by their whole names, in any folder.
@@ -163,6 +175,7 @@ impl Language {
             Self::Rust => "Rust",
             Self::Go => "Go",
             Self::Ruby => "Ruby",
+            Self::Php => "PHP",
         }
     }
 

@@ -5,6 +5,7 @@
 mod ecma;
 mod ecma_settings;
 mod go;
+mod php;
 mod python;
 mod ruby;
 mod rust;
@@ -102,6 +103,7 @@ pub(super) fn rules(language: Language) -> &'static Rules {
         Language::Rust => &rust::RULES,
         Language::Go => &go::RULES,
         Language::Ruby => &ruby::RULES,
+        Language::Php => &php::RULES,
     }
 }
 
@@ -121,6 +123,7 @@ pub(super) struct Settings {
     ecma: ecma_settings::Settings,
     rust: rust_settings::Settings,
     go: go::Settings,
+    php: php::Settings,
 }
 
 impl Settings {
@@ -130,6 +133,7 @@ impl Settings {
             () if ecma_settings::is_settings(path) => self.ecma.set(path, text),
             () if rust_settings::is_settings(path) => self.rust.set(path, text),
             () if go::is_settings(path) => self.go.set(path, text),
+            () if php::is_settings(path) => self.php.set(path, text),
             () => false,
         }
     }

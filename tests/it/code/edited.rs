@@ -1,4 +1,4 @@
-//! Edits in Ruby, held against a second finding of the definition around them that knows no grammar: by the
+//! Edits in Ruby and PHP, held against a second finding of the definition around them that knows no grammar: by the
 //! first words and the indentation of formatted lines.
 
 use std::path::{Path, PathBuf};
@@ -20,13 +20,16 @@ struct Naive {
     end: &'static str,
 }
 
-const LANGUAGES: &[Naive] = &[Naive {
-    language: Language::Ruby,
-    folder: "ruby",
-    comment: "# edited",
-    begins: begun_in_ruby,
-    end: "end",
-}];
+const LANGUAGES: &[Naive] = &[
+    Naive {
+        language: Language::Ruby,
+        folder: "ruby",
+        comment: "# edited",
+        begins: begun_in_ruby,
+        end: "end",
+    },
+    Naive { language: Language::Php, folder: "php", comment: "// edited", begins: begun_in_php, end: "}" },
+];
 
 fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {
     let mut entries: Vec<PathBuf> =
@@ -79,6 +82,19 @@ fn begun_in_ruby(line: &str) -> Option<String> {
     (made.starts_with(char::is_uppercase) && rest.ends_with(" do")).then_some(made)
 }
 
+fn begun_in_php(line: &str) -> Option<String> {
+    let words = ["public ", "protected ", "private ", "static ", "abstract ", "final ", "$"];
+    let rest = without(line, &words);
+    for start in ["class ", "interface ", "trait ", "enum ", "function ", "namespace "] {
+        if let Some(named) = rest.strip_prefix(start)
+            && !(start == "namespace " && named.ends_with(';'))
+        {
+            return Some(word(named, "\\").replace('\\', "."));
+        }
+    }
+    rest.strip_suffix(" = new class {").map(ToOwned::to_owned)
+}
+
 /// The definition around a line.
 fn around(naive: &Naive, lines: &[&str], at: usize) -> String {
     let mut names = Vec::new();
@@ -100,7 +116,8 @@ fn around(naive: &Naive, lines: &[&str], at: usize) -> String {
 
 /// Whether a line is one whose definition can be told by looking at it.
 fn is_plain(line: &str) -> bool {
-    const STARTS: &[&str] = &["#", "//", "/*", "*", "end", "}", ")", "]", "alias", "attr", "include", "def_"];
+    const STARTS: &[&str] =
+        &["#", "//", "/*", "*", "end", "}", ")", "]", "alias", "attr", "include", "def_", "use "];
     let text = line.trim();
     text.len() > 3 && !STARTS.iter().any(|it| text.starts_with(it)) && !text.ends_with([',', '\\'])
 }

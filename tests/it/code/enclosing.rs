@@ -238,6 +238,7 @@ fn fixtures() -> Vec<(Language, String)> {
         (Language::Rust, "rust", ".rs.fixture"),
         (Language::Go, "go", ".go"),
         (Language::Ruby, "ruby", ".rb"),
+        (Language::Php, "php", ".php"),
     ] {
         let mut files = Vec::new();
         files_below(&project_root().join("tests/it/code/questions").join(folder), end, &mut files);

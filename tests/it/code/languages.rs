@@ -31,6 +31,11 @@ fn modules(language: Language) -> [(&'static str, &'static str); 3] {
             ("lib/b.go", "package lib\nfunc G() {}\n"),
             ("main.go", "package main\nimport \"lib\"\nfunc h() { lib.F(); lib.G() }\n"),
         ],
+        Language::Php => [
+            ("lib/a.php", "<?php\nnamespace Lib;\nfunction f() {}\n"),
+            ("lib/b.php", "<?php\nnamespace Lib;\nfunction g() {}\n"),
+            ("main.php", "<?php\nuse function Lib\\{f, g};\nfunction h() { f(); g(); }\n"),
+        ],
         // Nor there: constants are known by their names.
         Language::Ruby => [
             ("lib/a.rb", "class A\n  def self.f = 1\nend\n"),

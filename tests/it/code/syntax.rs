@@ -7,6 +7,7 @@ mod fixture;
 mod go;
 mod hostile;
 mod modules;
+mod php;
 mod ruby;
 mod rust;
 mod vectors;
@@ -61,6 +62,8 @@ fn the_end_of_a_name_says_which_language_it_is() {
         ("a.pyi", Some(Language::Python)),
         ("a.rs", Some(Language::Rust)),
         ("main.go", Some(Language::Go)),
+        ("a.php", Some(Language::Php)),
+        ("a.phtml", Some(Language::Php)),
         ("a.rb", Some(Language::Ruby)),
         ("lib/tasks/a.rake", Some(Language::Ruby)),
         ("a.gemspec", Some(Language::Ruby)),
