@@ -46,6 +46,23 @@ struct Row {
     known: Knowledge,
 }
 
+/// Files that go by their whole names, in any folder.
+const FILE_NAMES: &[(&str, Language)] = &[
+    ("Rakefile", Language::Ruby),
+    ("Gemfile", Language::Ruby),
+    ("Guardfile", Language::Ruby),
+    ("Capfile", Language::Ruby),
+    ("Vagrantfile", Language::Ruby),
+    ("Podfile", Language::Ruby),
+    ("Fastfile", Language::Ruby),
+    ("Dangerfile", Language::Ruby),
+    ("Brewfile", Language::Ruby),
+    ("Berksfile", Language::Ruby),
+    ("Appraisals", Language::Ruby),
+    (".irbrc", Language::Ruby),
+    (".pryrc", Language::Ruby),
+];
+
 /// Every language, in the order of [`Language`].
 const LANGUAGES: &[Row] = &[
     Row {
@@ -128,23 +145,6 @@ const LANGUAGES: &[Row] = &[
         says_generated: generated::nothing,
         known: php_known::KNOWN,
     },
-];
-
-/// Files that go by their whole names, in any folder.
-const FILE_NAMES: &[(&str, Language)] = &[
-    ("Rakefile", Language::Ruby),
-    ("Gemfile", Language::Ruby),
-    ("Guardfile", Language::Ruby),
-    ("Capfile", Language::Ruby),
-    ("Vagrantfile", Language::Ruby),
-    ("Podfile", Language::Ruby),
-    ("Fastfile", Language::Ruby),
-    ("Dangerfile", Language::Ruby),
-    ("Brewfile", Language::Ruby),
-    ("Berksfile", Language::Ruby),
-    ("Appraisals", Language::Ruby),
-    (".irbrc", Language::Ruby),
-    (".pryrc", Language::Ruby),
 ];
 
 /// The language of a file, by the end of its name or by the whole; upper and lower case are the same (`A.TS` is TypeScript).

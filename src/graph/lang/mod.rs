@@ -49,7 +49,7 @@ pub(super) struct Rules {
     pub(super) added: Option<Added>,
     /// Under which keys others find what a file defines without importing the file; none where they find what it adds to types
     /// of theirs.
-    pub(super) keys: Option<fn(&str, &Outline) -> BTreeSet<Box<str>>>,
+    pub(super) keys: Option<Keys>,
     /// What a name means that a file does not say the meaning of: by the types and namespaces around, and by other files.
     pub(super) around: Option<Around>,
     /// The only member of its name among all files, as a guess; none where files are looked through that are imported.
@@ -68,6 +68,9 @@ type Lookup = for<'g> fn(&mut Resolver<'g>, u32, &'g Outline, &str, u32) -> Opti
 /// Looks for a member that other files add to a type: its file, its number there and the member; the last number is the depth so
 /// far.
 type Added = for<'g> fn(&mut Resolver<'g>, (u32, u32), &str, u32) -> Option<Value>;
+
+/// The keys of what a file defines, by its path.
+type Keys = fn(&str, &Outline) -> BTreeSet<Box<str>>;
 
 /// Looks for a name at a place: a file, and the number of the symbol around; the last number is the depth so far.
 type Around = for<'g> fn(&mut Resolver<'g>, (u32, Option<u32>), &str, u32) -> Option<Value>;

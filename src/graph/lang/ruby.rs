@@ -8,6 +8,7 @@ use crate::Files;
 use crate::modules::{Tries, folder_of, joined};
 use crate::outline::Outline;
 use crate::resolve::{Resolver, Value};
+use provost_syntax::Kind;
 
 pub(super) const RULES: Rules = Rules {
     ends: &[END],
@@ -75,7 +76,7 @@ fn keys(_: &str, outline: &Outline) -> BTreeSet<Box<str>> {
             continue;
         }
         found.insert(key_of(outline.word(node.path)).into());
-        if parent.is_some() && node.kind.is_callable() {
+        if node.kind.is_callable() && node.kind != Kind::Function {
             found.insert(name_key_of(outline.word(node.name)).into());
         }
     }
@@ -166,7 +167,9 @@ fn function(resolver: &mut Resolver<'_>, from: u32, name: &str) -> Option<Value>
     let files = resolver.files;
     let mut all: Vec<(u32, u32)> = Vec::new();
     for file in resolver.adding(&key_of(name)) {
-        let Some(node) = files.outline(file).and_then(|outline| outline.node(name)) else { continue };
+        let Some(outline) = files.outline(file) else { continue };
+        let is_function = |node: &u32| outline.nodes[*node as usize].kind == Kind::Function;
+        let Some(node) = outline.node(name).filter(is_function) else { continue };
         if files.get(from).is_some_and(|it| it.links.contains(&Some(file))) {
             resolver.depends_on(file);
             return Some(Value::Symbol { file, node });
@@ -185,8 +188,17 @@ fn function(resolver: &mut Resolver<'_>, from: u32, name: &str) -> Option<Value>
 /// is read.
 fn added(resolver: &mut Resolver<'_>, (file, node): (u32, u32), name: &str, depth: u32) -> Option<Value> {
     let path = resolver.files.outline(file)?.path(node);
+    // Classes and mixins are come to by many ways; what is being looked for is not looked for again within itself.
+    let key = (file, format!("{path}+{name}"));
+    if let Some(known) = resolver.chosen.get(&key) {
+        return known.map(|(file, node)| Value::Symbol { file, node });
+    }
+    resolver.chosen.insert(key.clone(), None);
     let found = anywhere(resolver, file, &format!("{path}.{name}"));
     let found = found.or_else(|| above_other_parts(resolver, (file, path), name, depth));
+    if let Some(Value::Symbol { file, node }) = found {
+        resolver.chosen.insert(key, Some((file, node)));
+    }
     let read = name.strip_suffix('=').filter(|it| it.ends_with(char::is_alphanumeric));
     found.or_else(|| read.and_then(|read| resolver.member(Value::Symbol { file, node }, read, depth)))
 }

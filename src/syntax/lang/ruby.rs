@@ -281,12 +281,15 @@ fn is_in_singleton(walk: &Walk<'_>) -> bool {
 
 pub(super) fn sort_of(walk: &Walk<'_>, name: &str) -> Sort {
     let in_class = walk.owner_kind() == Some(Sort::Class);
+    let is_block = |kind: u8| matches!(Kind::of(kind), Some(Kind::Block | Kind::DoBlock));
+    let in_block = walk.scope.owner.is_none() && walk.above.iter().any(|above| is_block(above.kind));
     let sets =
         name.len() > 1 && name.ends_with('=') && name.starts_with(|it: char| it.is_alphabetic() || it == '_');
     match name {
         "initialize" if in_class => Sort::Constructor,
         _ if in_class && sets => Sort::Setter,
-        _ if in_class => Sort::Method,
+        // A block may be run for a class that the file does not show: what it defines is no function of everything.
+        _ if in_class || in_block => Sort::Method,
         _ => Sort::Function,
     }
 }

@@ -72,7 +72,7 @@ fn begun_in_ruby(line: &str) -> Option<String> {
         }
     }
     if let Some(named) = rest.strip_prefix("def ") {
-        let named = named.split(['(', ' ']).next().unwrap_or(named);
+        let named = named.split(['(', ' ', ';']).next().unwrap_or(named);
         return Some(named.strip_prefix("self.").unwrap_or(named).to_owned());
     }
     if let Some(named) = rest.strip_prefix("define_method(:") {

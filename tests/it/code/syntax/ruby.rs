@@ -126,7 +126,7 @@ const ROWS: &[(&str, Kind, &str, &str, &str)] = &[
     ("A.B.Store", Kind::Class, "# More of it.\n  class Store", "end", "class"),
     ("A.B.Store.more", Kind::Method, "def more", "end", "()"),
     ("helper", Kind::Function, "def helper", "end", "(a)"),
-    ("in_block", Kind::Function, "def in_block", "end", "()"),
+    ("in_block", Kind::Method, "def in_block", "end", "()"),
 ];
 
 #[test]
