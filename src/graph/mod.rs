@@ -7,6 +7,7 @@
 //! missing one. `index` reads the files, and notices their changes.
 #![forbid(unsafe_code)]
 
+mod guesses;
 mod interned_names;
 mod lang;
 mod modules;
@@ -60,8 +61,8 @@ struct Files {
     by_path: BTreeMap<RepoPath, u32>,
     /// Those of languages in which a folder is one module, by folder.
     by_folder: BTreeMap<Box<str>, BTreeSet<u32>>,
-    /// Those that add to a type that another file defines, by the name of the type; where a folder is one module, those that
-    /// define a name, by folder and name.
+    /// Those that add to a type that another file defines, by the name of the type; where a name is known to files that do not
+    /// import it, those that define it, by the key that its language has for it.
     adding: BTreeMap<Box<str>, BTreeSet<u32>>,
 }
 
@@ -182,8 +183,8 @@ impl Files {
 
 /// Under which keys a file defines or adds something for others.
 fn added_keys(path: &RepoPath, outline: &Outline) -> BTreeSet<Box<str>> {
-    match folder_as_module(path) {
-        Some(folder) => outline.tops().map(|name| modules::key_of(folder, name).into()).collect(),
+    match outline.rules().keys {
+        Some(keys) => keys(path.as_str(), outline),
         None => outline.adds(),
     }
 }

@@ -504,7 +504,13 @@ impl<'a> Maker<'a> {
         for name in names {
             of = format!("{of}.{name}");
         }
-        let Some(node) = self.node(&of) else { return CalleeKind::Other { guess: found } };
+        let Some(node) = self.node(&of) else {
+            // Another file may have more of it.
+            return match rules(self.reading.language).around {
+                Some(_) => CalleeKind::Path { path: self.words.word(path), guess: found },
+                None => CalleeKind::Other { guess: found },
+            };
+        };
         let inner = format!("{of}.{}", call.callee.name);
         match found {
             Some(found) if *self.paths[found as usize] == *inner => CalleeKind::Here(found),
@@ -532,8 +538,15 @@ impl<'a> Maker<'a> {
             let symbol = &symbols[at as usize];
             let of_object =
                 |of: &u32| symbol.kind == Kind::Method && symbols[*of as usize].kind == Kind::Variable;
+            let in_type = |of: &u32| {
+                symbol.kind == Kind::Method
+                    && matches!(symbols[*of as usize].kind, Kind::Enum | Kind::Interface)
+            };
             if symbol.kind == Kind::Class {
                 return Some(self.node_of[at as usize]);
+            }
+            if let Some(of) = symbol.parent.filter(in_type) {
+                return Some(self.node_of[of as usize]);
             }
             if let Some(object) = symbol.parent.filter(of_object) {
                 return Some(self.node_of[object as usize]);

@@ -40,11 +40,11 @@ pub(super) struct Resolved {
 /// Finds out about the calls of one file.
 pub(super) struct Resolver<'g> {
     pub(super) files: &'g Files,
-    at: u32,
-    outline: &'g Outline,
+    pub(super) at: u32,
+    pub(super) outline: &'g Outline,
     /// Other files that were looked at.
     deps: BTreeSet<u32>,
-    steps_left: u32,
+    pub(super) steps_left: u32,
     /// Where several imports of a name may be the one that counts: the number of the one that is tried, and
     /// how many there are.
     which: usize,
@@ -54,7 +54,9 @@ pub(super) struct Resolver<'g> {
     /// Keys under which it was asked what other files define or add.
     asked: BTreeSet<Box<str>>,
     /// Members of imported classes by name, where only one has the name. Made when first asked for.
-    imported: Option<BTreeMap<&'g str, Option<(u32, u32)>>>,
+    pub(super) imported: Option<BTreeMap<&'g str, Option<(u32, u32)>>>,
+    /// Of what several files define under a key, the one that is meant in a file.
+    pub(super) chosen: BTreeMap<(u32, String), Option<(u32, u32)>>,
 }
 
 impl<'g> Resolver<'g> {
@@ -71,6 +73,7 @@ impl<'g> Resolver<'g> {
             open,
             asked,
             imported: None,
+            chosen: BTreeMap::new(),
         }
     }
 
@@ -165,27 +168,8 @@ impl<'g> Resolver<'g> {
         (found.and_then(|value| self.called(value)).unwrap_or(Target::Unknown(one.name)), false)
     }
 
-    /// The best guess for a member of something of unknown type: the only one of its name in the module where that
-    /// something is, in this file, among the classes that this file imports.
-    fn guess_of(&mut self, one: &Use, of: Option<Value>, guess: Option<u32>) -> (Target, bool) {
-        let name = self.outline.word(one.name);
-        if self.outline.language.has_built_in(name) {
-            return (Target::Unknown(one.name), false);
-        }
-        let there = of.and_then(|of| match of {
-            Value::Symbol { file, .. } if file != self.at => self.only_member_in(file, name),
-            _ => None,
-        });
-        let here = guess.map(|node| Value::Symbol { file: self.at, node });
-        let found = there.or(here).or_else(|| self.only_member_imported(name));
-        match found.and_then(|value| self.called(value)) {
-            Some(target) => (target, true),
-            None => (Target::Unknown(one.name), false),
-        }
-    }
-
     /// The function that runs when a value is called.
-    fn called(&mut self, value: Value) -> Option<Target> {
+    pub(super) fn called(&mut self, value: Value) -> Option<Target> {
         match value {
             Value::Symbol { file, node } => Some(Target::Symbol { file, node }),
             Value::Module(file) => {
@@ -199,12 +183,12 @@ impl<'g> Resolver<'g> {
         }
     }
 
-    fn step(&mut self, depth: u32) -> Option<u32> {
+    pub(super) fn step(&mut self, depth: u32) -> Option<u32> {
         self.steps_left = self.steps_left.checked_sub(1)?;
         (depth < RESOLVE_DEPTH_MAX).then_some(depth + 1)
     }
 
-    fn outline_of(&mut self, file: u32) -> Option<&'g Outline> {
+    pub(super) fn outline_of(&mut self, file: u32) -> Option<&'g Outline> {
         self.deps.insert(file);
         self.files.outline(file)
     }
@@ -214,7 +198,17 @@ impl<'g> Resolver<'g> {
         if let Some(binding) = self.binding(caller, name) {
             return self.last_bound(self.at, binding, name, 0);
         }
-        if self.outline.rules().stars_bind { self.through_stars(self.at, name, 0) } else { None }
+        self.around(self.at, Some(caller), name, 0).or_else(|| {
+            if self.outline.rules().stars_bind { self.through_stars(self.at, name, 0) } else { None }
+        })
+    }
+
+    /// A name that a file does not say the meaning of, at a place within a symbol, by its language's own rules.
+    fn around(&mut self, file: u32, around: Option<u32>, name: &str, depth: u32) -> Option<Value> {
+        let outline = self.files.outline(file)?;
+        let look = outline.rules().around?;
+        let depth = self.step(depth)?;
+        look(self, (file, around), name, depth)
     }
 
     /// The import that makes a name known to a symbol; the innermost, of these the last.
@@ -246,7 +240,7 @@ impl<'g> Resolver<'g> {
             }
             match path[..end].rfind('.') {
                 Some(dot) => end = dot,
-                None => return self.along_stars(path),
+                None => return self.along_stars(caller, path),
             }
         };
         let Some(mut value) = self.bound(self.at, binding, 0) else { return Along::Outside };
@@ -259,15 +253,21 @@ impl<'g> Resolver<'g> {
         Along::Found(value)
     }
 
-    /// A path whose first name no import has, and maybe a star.
-    fn along_stars(&mut self, path: &str) -> Along {
+    /// A path whose first name no import has, and maybe a star or another file.
+    fn along_stars(&mut self, caller: u32, path: &str) -> Along {
         let mut names = path.split('.');
         let first = names.next().unwrap_or(path);
         let rules = self.outline.rules();
-        if !(rules.stars_bind && rules.folder_is_module) {
-            return Along::Unknown;
+        let mut found = self.around(self.at, Some(caller), first, 0);
+        if found.is_none() && rules.stars_bind && rules.folder_is_module {
+            found = self.through_stars(self.at, first, 0);
         }
-        let Some(mut value) = self.through_stars(self.at, first, 0) else { return Along::Unknown };
+        let Some(mut value) = found else {
+            // A name of a type that no file has is one of a library.
+            let is_outside = rules.around.is_some()
+                && first.starts_with(|it: char| it.is_uppercase() || matches!(it, ':' | '\\'));
+            return if is_outside { Along::Outside } else { Along::Unknown };
+        };
         for name in names {
             match self.member(value, name, 0) {
                 Some(inner) => value = inner,
@@ -307,7 +307,7 @@ impl<'g> Resolver<'g> {
     }
 
     /// The thing that a module offers under a name.
-    fn export(&mut self, file: u32, name: &str, depth: u32) -> Option<Value> {
+    pub(super) fn export(&mut self, file: u32, name: &str, depth: u32) -> Option<Value> {
         let depth = self.step(depth)?;
         let outline = self.outline_of(file)?;
         (outline.rules().export)(self, file, outline, name, depth)
@@ -392,8 +392,7 @@ impl<'g> Resolver<'g> {
     fn added(&mut self, file: u32, node: u32, name: &str, depth: u32) -> Option<Value> {
         let outline = self.files.outline(file)?;
         let (added, it) = (outline.rules().added?, &outline.nodes[node as usize]);
-        let may_be = it.parent.is_none() && it.kind.has_members();
-        if may_be { added(self, (file, node), name, depth) } else { None }
+        if it.kind.has_members() { added(self, (file, node), name, depth) } else { None }
     }
 
     /// The files that define something, or add to it, under a key.
@@ -458,11 +457,11 @@ impl<'g> Resolver<'g> {
     }
 
     /// A member of the classes that one extends.
-    fn above(&mut self, file: u32, node: u32, name: &str, depth: u32) -> Option<Value> {
+    pub(super) fn above(&mut self, file: u32, node: u32, name: &str, depth: u32) -> Option<Value> {
         self.bases(file, node, depth).into_iter().find_map(|base| self.member(base, name, depth))
     }
 
-    fn bases(&mut self, file: u32, node: u32, depth: u32) -> Vec<Value> {
+    pub(super) fn bases(&mut self, file: u32, node: u32, depth: u32) -> Vec<Value> {
         let Some(outline) = self.files.outline(file) else { return Vec::new() };
         let class = &outline.nodes[node as usize];
         let myself = Value::Symbol { file, node };
@@ -487,7 +486,11 @@ impl<'g> Resolver<'g> {
             let it = &outline.nodes[node as usize];
             let beside = it.kind.has_members() && it.kind != Kind::Namespace;
             let opens = !(beside && outline.language.has_typed_members());
-            if let Some(node) = outline.node(&format!("{}.{name}", outline.path(node))).filter(|_| opens) {
+            let is_meant = |found: &u32| {
+                let is_type = outline.nodes[*found as usize].kind.has_members();
+                opens || (is_type && outline.language.has_open_types())
+            };
+            if let Some(node) = outline.node(&format!("{}.{name}", outline.path(node))).filter(is_meant) {
                 return Some(Value::Symbol { file, node });
             }
             if let Some(binding) = outline.binding_within(node, name)
@@ -497,88 +500,12 @@ impl<'g> Resolver<'g> {
             }
             around = outline.nodes[node as usize].parent;
         }
-        match outline.knows(name) {
-            true => self.at_top(file, outline, name, depth),
-            false if outline.rules().stars_bind => self.through_stars(file, name, depth),
-            false => None,
+        if outline.knows(name) {
+            return self.at_top(file, outline, name, depth);
         }
+        self.around(file, began, name, depth)
+            .or_else(|| if outline.rules().stars_bind { self.through_stars(file, name, depth) } else { None })
     }
-
-    fn only_member_in(&mut self, file: u32, name: &str) -> Option<Value> {
-        let outline = self.outline_of(file)?;
-        let is_it = |node: &super::outline::Node| {
-            outline.word(node.name) == name
-                && is_method(node.kind)
-                && !node.declared
-                && !is_in_function(outline, node)
-        };
-        let mut found = (0..).zip(&*outline.nodes).filter(|(_, node)| is_it(node)).map(|(at, _)| at);
-        let node = found.next()?;
-        found.next().is_none().then_some(Value::Symbol { file, node })
-    }
-
-    fn only_member_imported(&mut self, name: &str) -> Option<Value> {
-        if self.imported.is_none() {
-            self.imported = Some(self.members_of_imports());
-        }
-        let (file, node) = (*self.imported.as_ref()?.get(name)?)?;
-        Some(Value::Symbol { file, node })
-    }
-
-    /// The methods of all classes that are imported, and of those above them.
-    fn members_of_imports(&mut self) -> BTreeMap<&'g str, Option<(u32, u32)>> {
-        self.steps_left = RESOLVE_STEPS_MAX;
-        let mut waiting: Vec<Value> = Vec::new();
-        for binding in &*self.outline.bindings {
-            waiting.extend(self.bound(self.at, binding, 0));
-        }
-        let mut classes = BTreeSet::new();
-        while let Some(value) = waiting.pop() {
-            let (file, node) = match value {
-                Value::Symbol { file, node } => (file, node),
-                Value::Module(file) => {
-                    let whole = self.files.outline(file).and_then(|outline| outline.rules().whole);
-                    let whole = whole.and_then(|name| self.export(file, name, 0));
-                    waiting.extend(whole.filter(|it| matches!(it, Value::Symbol { .. })));
-                    continue;
-                }
-            };
-            let Some(outline) = self.outline_of(file) else { continue };
-            let is_class = matches!(outline.nodes[node as usize].kind, Kind::Class | Kind::Interface);
-            if is_class && classes.insert((file, node)) && self.step(0).is_some() {
-                waiting.extend(self.bases(file, node, 0));
-            }
-        }
-        let mut members: BTreeMap<&'g str, Option<(u32, u32)>> = BTreeMap::new();
-        for (file, class) in classes {
-            let Some(outline) = self.files.outline(file) else { continue };
-            for node in outline.inside(class) {
-                let it = &outline.nodes[node as usize];
-                if it.parent == Some(class) && is_method(it.kind) {
-                    let only = |known: &mut Option<(u32, u32)>| *known = None;
-                    members.entry(outline.word(it.name)).and_modify(only).or_insert(Some((file, node)));
-                }
-            }
-        }
-        members
-    }
-}
-
-fn is_method(kind: Kind) -> bool {
-    matches!(kind, Kind::Method | Kind::Getter | Kind::Setter)
-}
-
-/// Whether only a function can know it: it is of a class that is defined there.
-fn is_in_function(outline: &Outline, node: &super::outline::Node) -> bool {
-    let mut around = node.parent;
-    while let Some(node) = around {
-        let it = &outline.nodes[node as usize];
-        if it.kind.is_callable() {
-            return true;
-        }
-        around = it.parent;
-    }
-    false
 }
 
 /// Whether a symbol knows what another one around it imports: methods do not know what their class does.

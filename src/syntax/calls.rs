@@ -177,8 +177,8 @@ impl Reading {
         edges
     }
 
-    /// The nearest symbol of this name, looking outwards from a caller through functions, not through
-    /// classes; none where an import is nearer.
+    /// The nearest symbol of this name, looking outwards from a caller through functions, and through classes where their
+    /// members are known by their names alone; none where an import is nearer.
     pub(super) fn in_scope(&self, caller: Option<u32>, name: &str) -> Option<u32> {
         match self.nearest(caller, name) {
             Near::Symbol(found) => Some(found),
@@ -193,7 +193,9 @@ impl Reading {
         for _ in 0..SCOPES_MAX {
             let Some(at) = around else { break };
             let scope = &self.symbols[at as usize];
-            let opens = scope.kind.is_callable() || scope.kind == Kind::Namespace;
+            let is_open =
+                scope.kind == Kind::Namespace || (scope.kind.has_members() && self.language.has_open_types());
+            let opens = scope.kind.is_callable() || is_open;
             if let Some(found) = opens.then(|| self.child(Some(at), name)).flatten() {
                 return Near::Symbol(found);
             }

@@ -8,7 +8,7 @@ use tree_sitter::Parser;
 use super::canon::Role;
 use super::generated::Says;
 use super::known::Knowledge;
-use super::lang::{Dialect, ecma, go, python, rust};
+use super::lang::{Dialect, ecma, go, php, php_known, python, ruby, ruby_known, rust};
 use super::{built_in, generated, known};
 
 /// A language that we read.
@@ -26,6 +26,10 @@ pub enum Language {
     Rust,
     /// Go.
     Go,
+    /// Ruby, Rakefiles and the like included.
+    Ruby,
+    /// PHP, with what is around it in a page.
+    Php,
 }
 
 /// The row of a language: its suffixes, its grammar, its dialect, and what is peculiar to it.
@@ -41,6 +45,23 @@ struct Row {
     says_generated: Says,
     known: Knowledge,
 }
+
+/// Files that go by their whole names, in any folder.
+const FILE_NAMES: &[(&str, Language)] = &[
+    ("Rakefile", Language::Ruby),
+    ("Gemfile", Language::Ruby),
+    ("Guardfile", Language::Ruby),
+    ("Capfile", Language::Ruby),
+    ("Vagrantfile", Language::Ruby),
+    ("Podfile", Language::Ruby),
+    ("Fastfile", Language::Ruby),
+    ("Dangerfile", Language::Ruby),
+    ("Brewfile", Language::Ruby),
+    ("Berksfile", Language::Ruby),
+    ("Appraisals", Language::Ruby),
+    (".irbrc", Language::Ruby),
+    (".pryrc", Language::Ruby),
+];
 
 /// Every language, in the order of [`Language`].
 const LANGUAGES: &[Row] = &[
@@ -104,9 +125,29 @@ const LANGUAGES: &[Row] = &[
         says_generated: generated::as_go_has_it,
         known: known::GO,
     },
+    Row {
+        language: Language::Ruby,
+        suffixes: &[".rb", ".rake", ".gemspec", ".ru", ".rbi", ".podspec", ".jbuilder"],
+        grammar: || tree_sitter_ruby::LANGUAGE.into(),
+        dialect: &ruby::DIALECT,
+        built_in: ruby_known::BUILT_IN,
+        typed: false,
+        says_generated: generated::nothing,
+        known: ruby_known::KNOWN,
+    },
+    Row {
+        language: Language::Php,
+        suffixes: &[".php", ".phtml", ".php5", ".php7", ".php8"],
+        grammar: || tree_sitter_php::LANGUAGE_PHP.into(),
+        dialect: &php::DIALECT,
+        built_in: php_known::BUILT_IN,
+        typed: true,
+        says_generated: generated::nothing,
+        known: php_known::KNOWN,
+    },
 ];
 
-/// The language of a file, by the end of its name; upper and lower case are the same (`A.TS` is TypeScript).
+/// The language of a file, by the end of its name or by the whole; upper and lower case are the same (`A.TS` is TypeScript).
 pub fn language_of(path: &str) -> Option<Language> {
     let name = path.rsplit(['/', '\\']).next()?;
     let ends = |suffix: &&str| {
@@ -114,7 +155,8 @@ pub fn language_of(path: &str) -> Option<Language> {
         let stem = name.len().checked_sub(suffix.len()).filter(|stem| *stem > 0);
         stem.and_then(|stem| name.get(stem..)).is_some_and(|end| end.eq_ignore_ascii_case(suffix))
     };
-    LANGUAGES.iter().find(|row| row.suffixes.iter().any(ends)).map(|row| row.language)
+    let by_end = LANGUAGES.iter().find(|row| row.suffixes.iter().any(ends)).map(|row| row.language);
+    by_end.or_else(|| FILE_NAMES.iter().find(|(whole, _)| *whole == name).map(|(_, language)| *language))
 }
 
 impl Language {
@@ -132,6 +174,8 @@ impl Language {
             Self::Python => "Python",
             Self::Rust => "Rust",
             Self::Go => "Go",
+            Self::Ruby => "Ruby",
+            Self::Php => "PHP",
         }
     }
 
@@ -153,6 +197,12 @@ impl Language {
     /// Whether each field, parameter and result has a type that is written.
     pub fn has_typed_members(self) -> bool {
         self.row().typed
+    }
+
+    /// Whether the members of a type, and the types within it, are known within it by their names alone.
+    pub fn has_open_types(self) -> bool {
+        const OPEN: &[Language] = &[Language::Ruby];
+        OPEN.contains(&self)
     }
 
     /// What is known of it.

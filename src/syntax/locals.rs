@@ -326,8 +326,18 @@ fn of_field(reading: &Reading, locals: &Sorted, call: &Call, path: &str, field: 
         matches!(symbol.kind, Kind::Field | Kind::Variable).then(|| symbol.instance.clone())
     });
     let set = || locals.around(path, call.at).and_then(|local| local.known.seen.clone().receiver());
+    let above = || {
+        let class = &reading.symbols[class? as usize];
+        let is_elsewhere = reading.language.has_typed_members() && class.kind.has_members();
+        is_elsewhere.then(|| Receiver::Instance(format!("{}.{field}", class.name()).into()))
+    };
+    let known = match &declared {
+        Some(declared) => declared.clone(),
+        // A class above may say it.
+        None => set().or_else(above),
+    };
     // What stands in the class has been compared with what its methods set.
-    match declared.unwrap_or_else(set) {
+    match known {
         Some(value) if means_the_same(reading, call.caller, class, &value) => value,
         Some(_) => Receiver::Several,
         None => Receiver::Other,

@@ -15,6 +15,7 @@ mod cache;
 mod calls;
 mod canon;
 mod generated;
+mod generated_heads;
 mod imports;
 mod known;
 mod lang;

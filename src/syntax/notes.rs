@@ -20,6 +20,10 @@ pub(super) struct Notes {
     pub(super) heads: BTreeSet<Box<str>>,
     /// Symbols that begin with a node that is still to come, by the node of their name.
     pub(super) to_come: HashMap<usize, ToCome>,
+    /// The namespace that what follows is in, with dots.
+    pub(super) namespace: Box<str>,
+    /// Names that imports have given something from elsewhere, with what it is in full.
+    pub(super) taken: HashMap<Box<str>, Box<str>>,
     /// Symbols whose code is a node that is still to come.
     pub(super) bodies: HashMap<usize, u32>,
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use tree_sitter::{ParseOptions, ParseState, Parser, Tree};
 
 use super::generated::is_generated;
+use super::generated_heads;
 use super::locals::{self, Locals};
 use super::walk::Walk;
 use super::{
@@ -86,7 +87,7 @@ pub fn read(language: Language, bytes: &[u8], patience: &ParseDeadline<'_>) -> R
         facts.trouble.push(Trouble::TooLarge { bytes: bytes.len() as u64 });
         return Reading::of(language, facts);
     }
-    if is_generated(language.says_generated(), bytes) {
+    if is_generated(language.says_generated(), bytes) || generated_heads::is_generated(language, bytes) {
         facts.trouble.push(Trouble::Generated);
         return Reading::of(language, facts);
     }
@@ -386,7 +387,9 @@ impl Reading {
     fn may_be_lost(&self, name: &str) -> bool {
         let last = name.rsplit('.').next().unwrap_or(name);
         let broken = self.trouble.iter().any(|trouble| matches!(trouble, Trouble::ParseErrors { .. }));
-        let lost = self.lost.as_ref().is_none_or(|lost| lost.contains(last));
+        // A setter is made by the name of what it sets.
+        let set = last.trim_end_matches('=');
+        let lost = self.lost.as_ref().is_none_or(|lost| lost.contains(last) || lost.contains(set));
         // What has lost its class may have turned up outside it.
         broken && (lost || self.numbers(last).next().is_some())
     }

@@ -142,10 +142,17 @@ fn places(version: Version<'_>) -> (Vec<Range<usize>>, Vec<Vec<usize>>) {
     let mut ranges: Vec<Range<usize>> = (0..symbols.len()).map(plain).collect();
     for (parent, inner) in children.iter().enumerate() {
         let bounds = if parent < symbols.len() { plain(parent) } else { 0..version.bytes.len() };
-        let mut from = bounds.start;
+        let (mut from, mut outer) = (bounds.start, 0..0);
         for (nth, at) in inner.iter().enumerate() {
             let next = inner.get(nth + 1).map_or(bounds.end, |it| plain(*it).start);
-            ranges[*at] = with_its_lines(version.bytes, plain(*at), from..next);
+            let own = plain(*at);
+            // What is written within one beside it shares its lines with that: a property among the parameters of a constructor.
+            if outer.start < own.start && own.end < outer.end {
+                ranges[*at] = own;
+                continue;
+            }
+            outer = own.clone();
+            ranges[*at] = with_its_lines(version.bytes, own, from..next);
             from = ranges[*at].end;
         }
         together::share(version, inner, bounds.end, &mut ranges);

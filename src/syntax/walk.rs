@@ -522,7 +522,9 @@ impl<'a> Walk<'a> {
         if node.start_byte() >= self.error_end || !node.is_named() || node.child_count() > 0 {
             return;
         }
-        let name = self.text(node);
+        let text = self.text(node);
+        // A symbol of Ruby may be the name of what a call defines.
+        let name = text.strip_prefix(':').unwrap_or(&text);
         let is_name = name.len() <= SYMBOL_LEN_MAX
             && name
                 .chars()

@@ -23,6 +23,9 @@ pub(super) const RULES: Rules = Rules {
     folder_is_module: false,
     names_itself: false,
     added: None,
+    keys: None,
+    around: None,
+    only_one: None,
     whole: Some(WHOLE),
     default: Some(DEFAULT),
     // A call of `super` runs a constructor that a class without one of its own has nevertheless.

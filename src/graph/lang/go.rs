@@ -1,6 +1,6 @@
 //! Modules of Go: a folder is a package, whose files see each other; `go.mod` says by which path others import it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Rules, Settings as All};
 use crate::Files;
@@ -22,6 +22,9 @@ pub(super) const RULES: Rules = Rules {
     folder_is_module: true,
     names_itself: true,
     added: Some(added),
+    keys: Some(keys),
+    around: None,
+    only_one: None,
     whole: None,
     default: None,
     implied: None,
@@ -59,6 +62,11 @@ impl Settings {
         };
         differs
     }
+}
+
+/// What a file has at its top, under its folder.
+fn keys(path: &str, outline: &Outline) -> BTreeSet<Box<str>> {
+    outline.tops().map(|name| key_of(folder_of(path), name).into()).collect()
 }
 
 fn tries(spec: &str, path: &str, files: &Files, settings: &All) -> Tries {
@@ -127,6 +135,10 @@ fn through_stars<'g>(
 /// A method may be in any file of its type's package.
 fn added(resolver: &mut Resolver<'_>, (file, node): (u32, u32), name: &str, _: u32) -> Option<Value> {
     let outline = resolver.files.outline(file)?;
-    let own = outline.word(outline.nodes[node as usize].name);
+    let it = &outline.nodes[node as usize];
+    let own = outline.word(it.name);
+    if it.parent.is_some() {
+        return None;
+    }
     defined(resolver, file, &format!("{own}.{name}"))
 }

@@ -5,9 +5,13 @@
 mod ecma;
 mod ecma_settings;
 mod go;
+mod php;
 mod python;
+mod ruby;
 mod rust;
 mod rust_settings;
+
+use std::collections::BTreeSet;
 
 use super::Files;
 use super::modules::Tries;
@@ -43,6 +47,13 @@ pub(super) struct Rules {
     pub(super) names_itself: bool,
     /// A member that another file adds to a type; none where files add to their own types alone.
     pub(super) added: Option<Added>,
+    /// Under which keys others find what a file defines without importing the file; none where they find what it adds to types
+    /// of theirs.
+    pub(super) keys: Option<Keys>,
+    /// What a name means that a file does not say the meaning of: by the types and namespaces around, and by other files.
+    pub(super) around: Option<Around>,
+    /// The only member of its name among all files, as a guess; none where files are looked through that are imported.
+    pub(super) only_one: Option<fn(&mut Resolver<'_>, &str) -> Option<Value>>,
     /// The name under which a module exports itself as a whole.
     pub(super) whole: Option<&'static str>,
     /// The name under which a module exports its value without a name.
@@ -58,6 +69,35 @@ type Lookup = for<'g> fn(&mut Resolver<'g>, u32, &'g Outline, &str, u32) -> Opti
 /// far.
 type Added = for<'g> fn(&mut Resolver<'g>, (u32, u32), &str, u32) -> Option<Value>;
 
+/// The keys of what a file defines, by its path.
+type Keys = fn(&str, &Outline) -> BTreeSet<Box<str>>;
+
+/// Looks for a name at a place: a file, and the number of the symbol around; the last number is the depth so far.
+type Around = for<'g> fn(&mut Resolver<'g>, (u32, Option<u32>), &str, u32) -> Option<Value>;
+
+/// A language in which each file shows what is at its top, and nothing else is agreed on: its rows say what differs.
+pub(super) const PLAIN: Rules = Rules {
+    ends: &[],
+    folder_file: "",
+    is_settings: |_| false,
+    tries: |_, _, _, _| Tries { paths: Vec::new(), keys: Vec::new() },
+    package_of: |_, _| None,
+    or_module: |_, _| None,
+    export: |resolver, file, outline, name, depth| resolver.at_top(file, outline, name, depth),
+    through_stars: |_, _, _, _, _| None,
+    is_in_star: |_, _| true,
+    stars_bind: false,
+    folder_is_module: false,
+    names_itself: false,
+    added: None,
+    keys: None,
+    around: None,
+    only_one: None,
+    whole: None,
+    default: None,
+    implied: None,
+};
+
 /// The rules of a language. Exhaustive, so that a language without rules does not compile.
 pub(super) fn rules(language: Language) -> &'static Rules {
     match language {
@@ -65,6 +105,8 @@ pub(super) fn rules(language: Language) -> &'static Rules {
         Language::Python => &python::RULES,
         Language::Rust => &rust::RULES,
         Language::Go => &go::RULES,
+        Language::Ruby => &ruby::RULES,
+        Language::Php => &php::RULES,
     }
 }
 
@@ -84,6 +126,7 @@ pub(super) struct Settings {
     ecma: ecma_settings::Settings,
     rust: rust_settings::Settings,
     go: go::Settings,
+    php: php::Settings,
 }
 
 impl Settings {
@@ -93,6 +136,7 @@ impl Settings {
             () if ecma_settings::is_settings(path) => self.ecma.set(path, text),
             () if rust_settings::is_settings(path) => self.rust.set(path, text),
             () if go::is_settings(path) => self.go.set(path, text),
+            () if php::is_settings(path) => self.php.set(path, text),
             () => false,
         }
     }

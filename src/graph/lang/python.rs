@@ -20,6 +20,9 @@ pub(super) const RULES: Rules = Rules {
     folder_is_module: false,
     names_itself: false,
     added: None,
+    keys: None,
+    around: None,
+    only_one: None,
     // A module of Python cannot be called, and `__init__` is looked up like any other method.
     whole: None,
     default: None,

@@ -23,6 +23,9 @@ pub(super) const RULES: Rules = Rules {
     folder_is_module: false,
     names_itself: true,
     added: Some(added),
+    keys: None,
+    around: None,
+    only_one: None,
     whole: None,
     default: None,
     implied: None,
@@ -274,7 +277,11 @@ const ADDING_MAX: usize = 256;
 fn added(resolver: &mut Resolver<'_>, (file, node): (u32, u32), name: &str, depth: u32) -> Option<Value> {
     let files = resolver.files;
     let outline = files.outline(file)?;
-    let own = outline.word(outline.nodes[node as usize].name);
+    let it = &outline.nodes[node as usize];
+    if it.parent.is_some() {
+        return None;
+    }
+    let own = outline.word(it.name);
     let local = format!("{ELSEWHERE}{own}");
     let others = resolver.adding(own).into_iter().filter(|other| *other != file);
     for other in others.take(ADDING_MAX) {

@@ -2,6 +2,7 @@
 //! and knows no grammar.
 #![forbid(unsafe_code)]
 
+mod comments;
 pub(super) mod ecma;
 mod ecma_classes;
 mod ecma_locals;
@@ -9,9 +10,18 @@ mod ecma_modules;
 mod ecma_names;
 pub(super) mod go;
 mod go_types;
+pub(super) mod php;
+mod php_calls;
+pub(super) mod php_known;
+mod php_names;
+mod php_types;
 pub(super) mod python;
 mod python_locals;
 mod python_modules;
+pub(super) mod ruby;
+mod ruby_calls;
+pub(super) mod ruby_known;
+mod ruby_locals;
 pub(super) mod rust;
 mod rust_macros;
 mod rust_modules;

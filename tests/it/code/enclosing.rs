@@ -234,7 +234,12 @@ fn innermost(reading: &Reading, at: usize) -> String {
 
 fn fixtures() -> Vec<(Language, String)> {
     let mut found = Vec::new();
-    for (language, folder, end) in [(Language::Rust, "rust", ".rs.fixture"), (Language::Go, "go", ".go")] {
+    for (language, folder, end) in [
+        (Language::Rust, "rust", ".rs.fixture"),
+        (Language::Go, "go", ".go"),
+        (Language::Ruby, "ruby", ".rb"),
+        (Language::Php, "php", ".php"),
+    ] {
         let mut files = Vec::new();
         files_below(&project_root().join("tests/it/code/questions").join(folder), end, &mut files);
         found.extend(files.iter().map(|file| (language, std::fs::read_to_string(file).unwrap())));

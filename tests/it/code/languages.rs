@@ -31,6 +31,17 @@ fn modules(language: Language) -> [(&'static str, &'static str); 3] {
             ("lib/b.go", "package lib\nfunc G() {}\n"),
             ("main.go", "package main\nimport \"lib\"\nfunc h() { lib.F(); lib.G() }\n"),
         ],
+        Language::Php => [
+            ("lib/a.php", "<?php\nnamespace Lib;\nfunction f() {}\n"),
+            ("lib/b.php", "<?php\nnamespace Lib;\nfunction g() {}\n"),
+            ("main.php", "<?php\nuse function Lib\\{f, g};\nfunction h() { f(); g(); }\n"),
+        ],
+        // Nor there: constants are known by their names.
+        Language::Ruby => [
+            ("lib/a.rb", "class A\n  def self.f = 1\nend\n"),
+            ("lib/b.rb", "module B\n  def self.g = 1\nend\n"),
+            ("main.rb", "def h\n  A.f\n  B.g\nend\n"),
+        ],
     }
 }
 
@@ -42,7 +53,11 @@ fn modules_of_each_language_are_found_in_any_order_of_files() {
         for (path, _) in files {
             assert_eq!(language_of(path), Some(language), "{path}");
         }
-        let [f, g] = if language == Language::Go { ["F", "G"] } else { ["f", "g"] };
+        let [f, g] = match language {
+            Language::Go => ["F", "G"],
+            Language::Ruby => ["A.f", "B.g"],
+            _ => ["f", "g"],
+        };
         let expected = [format!("{caller}:h -> {module}:{f}"), format!("{caller}:h -> {folder}:{g}")];
         let expected = expected.each_ref().map(String::as_str);
         let [a, b, c] = files;

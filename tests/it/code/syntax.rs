@@ -7,6 +7,8 @@ mod fixture;
 mod go;
 mod hostile;
 mod modules;
+mod php;
+mod ruby;
 mod rust;
 mod vectors;
 
@@ -60,6 +62,14 @@ fn the_end_of_a_name_says_which_language_it_is() {
         ("a.pyi", Some(Language::Python)),
         ("a.rs", Some(Language::Rust)),
         ("main.go", Some(Language::Go)),
+        ("a.php", Some(Language::Php)),
+        ("a.phtml", Some(Language::Php)),
+        ("a.rb", Some(Language::Ruby)),
+        ("lib/tasks/a.rake", Some(Language::Ruby)),
+        ("a.gemspec", Some(Language::Ruby)),
+        ("a/Rakefile", Some(Language::Ruby)),
+        ("Gemfile", Some(Language::Ruby)),
+        ("Gemfile.lock", None),
         ("main.zig", None),
         ("ts", None),
         (".ts", None),

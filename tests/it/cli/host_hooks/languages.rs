@@ -15,6 +15,13 @@ const RUST: &str = "use std::fmt;\n\n/// A store.\npub struct Store {\n    size:
                     }\n}\n\nimpl fmt::Display for Store {\n    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {\n        \
                     f.write_str(\"three\")\n    }\n}\n";
 
+const RUBY: &str = "module Shop\n  # Keeps.\n  class Store\n    attr_reader :size\n\n    # Finds.\n    def find(key)\n      key + 1\n    \
+                    end\n\n    def self.open\n      new\n    end\n  end\nend\n";
+
+const PHP: &str = "<?php\nnamespace Shop;\n\nclass Store\n{\n    private int $size = 0;\n\n    /** Finds. */\n    public function \
+                   find(int $key): int\n    {\n        return $key + 1;\n    }\n\n    public static function open(): self\n    {\n        \
+                   return new static();\n    }\n}\n";
+
 const GO: &str = "package main\n\ntype Store struct {\n\tsize int\n}\n\n// Find finds.\nfunc (s *Store) Find() int {\n\treturn 1\n}\n\n\
                   func main() {\n\tprintln(2)\n}\n";
 
@@ -41,6 +48,8 @@ fn an_edit_in_rust_and_go_holds_the_symbol_and_an_edit_that_another_has_is_refus
     world.configure("");
     world.write("src/store.rs", RUST);
     world.write("main.go", GO);
+    world.write("lib/store.rb", RUBY);
+    world.write("src/Store.php", PHP);
     world.write("page.zig", "const one = 1;\n");
     let _daemon = world.start();
     for (file, old, new, symbol) in [
@@ -50,6 +59,10 @@ fn an_edit_in_rust_and_go_holds_the_symbol_and_an_edit_that_another_has_is_refus
         ("src/store.rs", "+= 2;", "+= (2;", "src/store.rs:Store.grow"),
         ("main.go", "return 1", "return 3", "main.go:Store.Find"),
         ("main.go", "println(2)", "println((2", "main.go:main"),
+        ("lib/store.rb", "key + 1", "key + 2", "lib/store.rb:Shop.Store.find"),
+        ("lib/store.rb", "      new\n", "      new((\n", "lib/store.rb:Shop.Store.open"),
+        ("src/Store.php", "$key + 1", "$key + 2", "src/Store.php:Store.find"),
+        ("src/Store.php", "new static()", "new static((", "src/Store.php:Store.open"),
         ("page.zig", "one", "two", "page.zig:"),
     ] {
         world.goes_on("claude", &edit(&world, file, old, new));
@@ -87,7 +100,7 @@ fn what_is_known_of_each_language_is_told_without_a_daemon() {
     let said: Value = serde_json::from_slice(&said.stdout).unwrap();
     let names: Vec<&str> =
         said["languages"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["TypeScript", "TSX", "JavaScript", "Python", "Rust", "Go"]);
+    assert_eq!(names, ["TypeScript", "TSX", "JavaScript", "Python", "Rust", "Go", "Ruby", "PHP"]);
     for row in said["languages"].as_array().unwrap() {
         for part in ["exact", "guessed", "unknown"] {
             assert!(row[part].as_str().unwrap().len() > 20, "{row}");

@@ -217,7 +217,7 @@ proptest! {
 
     #[test]
     fn no_text_whatever_is_too_much(
-        which in 0..6_usize,
+        which in 0..Language::all().count(),
         pieces in proptest::collection::vec(0..PIECES.len(), 0..60),
         noise in proptest::collection::vec(any::<u8>(), 0..40),
         at in 0..400_usize,
@@ -328,4 +328,15 @@ const PIECES: &[&str] = &[
     "var (",
     "r#\"",
     "match w {",
+    "class << self\n",
+    "def self.f(a, *b)\n",
+    "end\n",
+    "<<~H\n",
+    "do |x, (y, z)|\n",
+    "P = Struct.new(:a) ",
+    "attr_reader :x\n",
+    "module A::B\n",
+    "in {n:, o: [p, *q]}\n",
+    "@v ||= ",
+    "%w[",
 ];

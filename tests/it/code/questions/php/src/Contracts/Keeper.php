@@ -1,0 +1,7 @@
+<?php
+namespace Acme\Shop\Contracts;
+
+interface Keeper
+{
+    public function size(): int;
+}

@@ -1,0 +1,6 @@
+<?php
+namespace Acme\Shop\Contracts;
+
+interface Sized
+{
+}

@@ -1,0 +1,9 @@
+class Log
+  def self.say(text) = puts(text)
+
+  #? lib/log.rb:Log.say
+
+  def write(text)
+    Log.say(text)
+  end
+end
