@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::cli_error::{DONE, FAILED};
 use super::repo_context::now;
-use super::{CliError, RepoContext, journal, out, up};
+use super::{CliError, RepoContext, database, journal, out, up};
 use provost_store::{self as store, Restore, Verdict};
 
 /// `provost store`.
@@ -22,6 +22,11 @@ pub(super) enum Store {
         after_help = "All numbers continue above the issued ones, so no number is issued twice. The present files are kept aside.\n\nExamples:\n  provost store restore ~/provost-2026-07-01.db\n  provost store restore --as-it-is\n  provost store restore --empty"
     )]
     Restore(RestoreFrom),
+    /// Make or update the tables of a store in PostgreSQL
+    #[command(
+        after_help = "A daemon never does this by itself. Two runs at once wait for each other.\n\nExamples:\n  provost store migrate\n  provost store migrate --url postgres://provost_owner@db.example:5432/provost --password owner --roles\n  provost store migrate --print-roles"
+    )]
+    Migrate(database::Migrate),
 }
 
 /// `provost store backup`.
@@ -56,10 +61,22 @@ pub(super) fn store(here: &RepoContext, asked: &Store) -> Result<u8, CliError> {
     match asked {
         Store::Backup(it) => backup(here, it),
         Store::Restore(it) => restore(here, it),
+        Store::Migrate(it) => database::migrate(here, it),
     }
 }
 
+/// What is in a database is copied and brought back by its own tools.
+fn must_be_here(here: &RepoContext) -> Result<(), CliError> {
+    if database::of(here)?.is_none() {
+        return Ok(());
+    }
+    Err(CliError::of("the state of this repository is in PostgreSQL, and this command is for a store in the state folder")
+        .because("a copy of a database is its administrator's: base backups with archived WAL, or pg_dump of its schema `provost`")
+        .next("keep the state folder with the journal's key, too: see docs/hosts.md"))
+}
+
 fn backup(here: &RepoContext, asked: &Backup) -> Result<u8, CliError> {
+    must_be_here(here)?;
     if let Some(why) = up::running(here)?.and_then(|about| about.broken) {
         return Err(CliError::refusal("the store cannot be copied").because(why).next("provost doctor"));
     }
@@ -77,6 +94,7 @@ fn backup(here: &RepoContext, asked: &Backup) -> Result<u8, CliError> {
 }
 
 fn restore(here: &RepoContext, asked: &RestoreFrom) -> Result<u8, CliError> {
+    must_be_here(here)?;
     let how = match (&asked.file, asked.as_it_is) {
         (Some(file), _) if asked.from_elsewhere => Restore::FromElsewhere(file),
         (Some(file), _) => Restore::From(file),

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::cli_error::{DONE, FAILED};
 use super::repo_context::{now, wait_for};
-use super::{CliError, RepoContext, out};
+use super::{CliError, RepoContext, database, out};
 use provost_base::EventSeq;
 use provost_base::limits::CLOCK_JUMP_MS_MIN;
 use provost_client::keys::KeyRing;
@@ -312,14 +312,21 @@ fn journal(here: &RepoContext, found: &mut Findings) {
     if !here.places.state.exists() {
         return;
     }
-    if let Err(err) = store::look(&here.places.state, Some(&here.places.anchor()), true) {
-        return found.add("store", Health::Broken, err);
+    let database = match database::of(here) {
+        Ok(database) => database,
+        Err(err) => return found.add("store", Health::Broken, err.text()),
+    };
+    if let Some(database) = &database {
+        in_database(database, found);
     }
-    if !here.places.state.join(store::DATABASE).exists() {
+    if let Err(err) = database::look(here, true) {
+        return found.add("store", Health::Broken, err.text());
+    }
+    if !store::is_begun(&here.places.state) {
         return;
     }
-    found.add("store", Health::Fine, "its pages are intact, and its history is complete up to the last mark");
-    let read = store::open_reader(&here.places.state).and_then(|mut reader| {
+    found.add("store", Health::Fine, "it is intact, and its history is complete up to the last mark");
+    let read = store::open_reader_in(&here.places.state, database.as_ref()).and_then(|mut reader| {
         let verdict = reader.verify(None)?;
         clock(&verdict, reader.as_mut(), found);
         Ok(verdict)
@@ -327,6 +334,33 @@ fn journal(here: &RepoContext, found: &mut Findings) {
     match read.map_err(CliError::from).and_then(super::journal::unchanged) {
         Ok(journal) => found.add("journal", Health::Fine, format!("{} events, unchanged", journal.events)),
         Err(error) => found.add("journal", Health::Broken, error.text()),
+    }
+}
+
+/// What a database promises of what is acknowledged.
+fn in_database(database: &store::Database, found: &mut Findings) {
+    let it = match store::protection(database) {
+        Ok(it) => it,
+        Err(err) => return found.add("database", Health::Broken, err),
+    };
+    found.add("database", Health::Fine, format!("PostgreSQL {}, timeline {}", it.version, it.timeline));
+    if !it.waits_for_disk {
+        let says = "fsync is off: acknowledged writes can be lost when the server's machine stops; set fsync = on";
+        found.add("database disk", Health::Broken, says);
+    }
+    match (it.standbys, it.waits_for_standby) {
+        (_, true) => found.add("database standby", Health::Fine, "a commit waits for a standby"),
+        (0, false) => found.add("database standby", Health::Note, "there is none: what the server's disk loses is lost"),
+        (_, false) => found.add(
+            "database standby",
+            Health::Note,
+            "acknowledged writes can be lost at a failover: set synchronous_standby_names = 'ANY 1 (…)'",
+        ),
+    }
+    if it.owns_tables {
+        let says = "the daemon's role owns the tables, and could rewrite events that are past: use one in provost_host \
+                    (provost store migrate --print-roles)";
+        found.add("database role", Health::Note, says);
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::cli_error::{DONE, FAILED};
 use super::tasks::short_time;
-use super::{CliError, RepoContext, log, out, search, signatures};
+use super::{CliError, RepoContext, database, log, out, search, signatures};
 use provost_store::{self as store, Anchor, Leap, StoreError, Verdict};
 
 /// `provost journal`.
@@ -67,16 +67,16 @@ pub(super) fn journal(here: &RepoContext, asked: Journal) -> Result<u8, CliError
 
 /// The store of this repository; it exists once a daemon has run.
 pub(super) fn reader(here: &RepoContext) -> Result<Box<dyn store::Reader>, CliError> {
-    if !here.places.state.join(store::DATABASE).exists() {
+    if !store::is_begun(&here.places.state) {
         // A key or a mark without a database shows that there was one.
         if here.places.state.exists() {
-            store::look(&here.places.state, Some(&here.places.anchor()), false)?;
+            database::look(here, false)?;
         }
         return Err(CliError::of("this repository has no journal yet")
             .because(format!("no daemon has run here; looked in {}", here.places.state.display()))
             .next("provost up"));
     }
-    Ok(store::open_reader(&here.places.state)?)
+    Ok(store::open_reader_in(&here.places.state, database::of(here)?.as_ref())?)
 }
 
 fn checked(here: &RepoContext, anchor: Option<Anchor>) -> Result<Unchanged, CliError> {

@@ -22,6 +22,7 @@ mod cli_error;
 mod contracts;
 mod cost;
 mod crew;
+mod database;
 mod delegate;
 mod devitd;
 mod diff_colours;

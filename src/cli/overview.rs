@@ -280,8 +280,10 @@ pub(super) fn of_places(places: &Places, here: bool, state: &'static str) -> Rep
 /// A daemon that should be there, and is not: whether one can be started says its store.
 fn down(places: &Places, here: bool, state: &'static str, why: &str) -> Repository {
     let run = program(places, here);
+    // What is in a database says `provost status` in that repository, whose configuration names it.
+    let in_folder = !store::is_in_database(&places.state);
     match store::look(&places.state, Some(&places.anchor()), false) {
-        Err(err) if places.state.exists() => Repository {
+        Err(err) if in_folder && places.state.exists() => Repository {
             why: Some(format!("{why}, and its store is damaged: {err}")),
             next: Some(format!("{run} store restore --help")),
             ..of_places(places, here, "damaged")

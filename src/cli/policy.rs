@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::cli_error::{DONE, FAILED, USAGE};
 use super::repo_context::now;
-use super::{CliError, RepoContext, out};
+use super::{CliError, RepoContext, database, out};
 use provost_base::AgentId;
 use provost_base::limits::POLICY_LOOK_S;
 use provost_config::{Copies, Loaded, WorkerKind};
@@ -373,10 +373,10 @@ fn from_history(here: &RepoContext) -> Result<Vec<(String, Request)>, CliError> 
             .because("no task has finished in this repository yet")
             .next("give requests of your own: provost policy diff NEW --cases FILE")
     };
-    if !here.places.state.join(store::DATABASE).exists() {
+    if !store::is_begun(&here.places.state) {
         return Err(no_history());
     }
-    let mut reader = store::open_reader(&here.places.state)?;
+    let mut reader = store::open_reader_in(&here.places.state, database::of(here)?.as_ref())?;
     let (tasks, _more) = reader.finished(FinishedFilter::default(), REPLAYED, usize::MAX)?;
     let mut requests = Vec::new();
     for task in &tasks {

@@ -4,10 +4,11 @@ use serde::Serialize;
 
 use super::cli_error::{DONE, NOT_RUNNING};
 use super::repo_context::wait_for;
+use super::database::{self, StoreOrConfig};
 use super::{CliError, RepoContext, approvals, broker, notify, out, tasks};
 use provost_api::wire;
 use provost_client::{Client, ClientError};
-use provost_store as store;
+use provost_store::StoreError;
 
 /// Failed tasks shown by `provost` alone: more would push what can be acted on off the screen.
 const FAILURES_SHOWN: usize = 5;
@@ -328,9 +329,16 @@ fn about_the_store(here: &RepoContext, error: CliError) -> CliError {
     if !error.is_not_running() || !here.places.state.exists() {
         return error;
     }
-    match store::look(&here.places.state, Some(&here.places.anchor()), false) {
+    match database::look(here, false) {
         Ok(()) => error,
-        Err(err) => CliError::of("no daemon runs for this repository, and none can: its store is damaged")
+        Err(StoreOrConfig::Store(err @ (StoreError::Away(_) | StoreError::Database(_)))) => {
+            CliError::of("no daemon runs for this repository, and its database does not let one start")
+                .because(err)
+                .next("provost doctor")
+                .with_code(NOT_RUNNING)
+        }
+        Err(StoreOrConfig::Config(_)) => error,
+        Err(StoreOrConfig::Store(err)) => CliError::of("no daemon runs for this repository, and none can: its store is damaged")
             .because(err)
             .next("provost store restore --help")
             .with_code(NOT_RUNNING),

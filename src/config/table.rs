@@ -485,6 +485,14 @@ settings! {
         tasks_keep_days: u32 = 30, "days" within 1..=36_500, Owner;
         /// Payloads of events older than this are dropped; counts and the journal's chain stay.
         events_keep_days: u32 = 90, "days" within 1..=36_500, Owner;
+        /// A PostgreSQL database that has the state instead of the state folder: `postgres://USER@HOST:5432/DATABASE`, several servers with commas between them, no password.
+        url: Option<String> = None, "address", Strict, Owner;
+        /// A file with the authority of the servers' certificates, in PEM; without it, the public authorities.
+        ca: Option<PathBuf> = None, "path", Strict, Owner;
+        /// The repository's name in the database; without it, the name of its folder.
+        name: Option<String> = None, "text", Strict, Owner;
+        /// The name of the secret that has the database's password, which `provost secret add NAME --daemon` keeps.
+        password: Option<String> = None, "name", Strict, Owner;
     }
 
     /// The rules that decide. The system's `policy.toml` lies over them and can only restrict further.

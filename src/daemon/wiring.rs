@@ -29,7 +29,7 @@ use provost_protocols::devit;
 use provost_protocols::own::{HubPages, Page, PasskeySetup};
 use provost_service::{ApplyRules, Applying, Base, Configured, MergeSettings, Profiles};
 use provost_store::{
-    self as store, Artifacts, JobLogs, Keeping, Options, Retention, Store, StoreError, journal,
+    self as store, Artifacts, Database, JobLogs, Keeping, Options, Retention, Store, journal,
 };
 use provost_system::folder_watch::FolderWatcher;
 use provost_vault::{Delivery, Listed, Vault};
@@ -176,11 +176,28 @@ pub(super) fn of_this_repository(config: &Config, places: &Places) -> (Settings,
 }
 
 /// The store of this daemon, as durable as the configuration wants it.
-pub(super) fn store(places: &Places, config: &Config) -> Result<Box<dyn Store>, StoreError> {
+pub(super) fn store(places: &Places, config: &Config) -> Result<Box<dyn Store>> {
     let durable = config.store.durability == config::Durability::Full;
     let anchors = vec![journal::syslog_sink()];
-    let options = Options { always_durable: durable, anchors, outside: Some(places.anchor()) };
-    store::open(&places.state, options)
+    let (database, outside) = (database(places, config)?, Some(places.anchor()));
+    let options = Options { database, always_durable: durable, anchors, outside };
+    Ok(store::open(&places.state, options)?)
+}
+
+/// The database that has the state instead of the state folder.
+fn database(places: &Places, config: &Config) -> Result<Option<Database>> {
+    let it = &config.store;
+    let Some(url) = &it.url else { return Ok(None) };
+    let mut database = Database::at(url, it.ca.as_deref(), it.name.as_deref(), &places.root);
+    if let Some(name) = &it.password {
+        let found = Vault::at(places.secrets()).get(name).context("the password of `[store] url`")?;
+        anyhow::ensure!(
+            matches!(found.delivery, Delivery::Daemon),
+            "the secret `{name}` is for workers; keep the database's password with: provost secret add NAME --daemon"
+        );
+        database.password = Some(found.value);
+    }
+    Ok(Some(database))
 }
 
 /// What is kept of users' files, in the daemon's own folder.

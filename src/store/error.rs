@@ -158,10 +158,30 @@ pub enum StoreError {
     NotRunning,
     /// No space is left.
     #[error("no space is left for the store")]
-    Full(#[source] rusqlite::Error),
+    Full(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// Any other error of SQLite.
     #[error("the store does not answer: {0}")]
     Sqlite(#[source] rusqlite::Error),
+    /// The database server has answered with an error.
+    #[error("the database says: {0}")]
+    Database(Box<str>),
+    /// The database server cannot be had at the moment, or takes no writes.
+    #[error("the database does not answer: {0}")]
+    Away(Box<str>),
+    /// The database has less than this daemon knows it to have had.
+    #[error(
+        "the database went back: it ends at event {is}, and was at event {was} once, so that what was acknowledged is lost there. Nothing is \
+         written: start the server again that has it, and take the other one out of `[store] url`"
+    )]
+    WentBack {
+        /// The last event that it had.
+        was: EventSeq,
+        /// The last one that it has.
+        is: EventSeq,
+    },
+    /// A setting of the store cannot be used.
+    #[error("[store] {0}")]
+    Setting(Box<str>),
     /// The system says no.
     #[error("{path}: {source}")]
     Io {
@@ -184,6 +204,14 @@ impl StoreError {
         StoreError::NoBackup(path.display().to_string().into())
     }
 
+    /// The reason alone, for a list of what was tried.
+    pub(crate) fn short(&self) -> String {
+        match self {
+            StoreError::Away(why) | StoreError::Database(why) => why.to_string(),
+            err => err.to_string(),
+        }
+    }
+
     pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Self + use<> {
         let path = path.display().to_string().into();
         move |source| StoreError::Io { path, source }
@@ -193,7 +221,7 @@ impl StoreError {
 impl From<rusqlite::Error> for StoreError {
     fn from(err: rusqlite::Error) -> Self {
         match err.sqlite_error_code() {
-            Some(rusqlite::ErrorCode::DiskFull) => StoreError::Full(err),
+            Some(rusqlite::ErrorCode::DiskFull) => StoreError::Full(Box::new(err)),
             Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase) => {
                 StoreError::Malformed(err.to_string().into())
             }

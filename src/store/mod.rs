@@ -12,6 +12,7 @@
 
 mod artifacts;
 pub mod codec;
+mod database;
 mod error;
 mod files;
 mod intake;
@@ -21,6 +22,9 @@ mod letters;
 mod log;
 mod marks;
 mod migrations;
+#[cfg(feature = "postgres")]
+mod postgres;
+mod said;
 mod search;
 mod shared;
 mod sqlite;
@@ -37,6 +41,8 @@ use provost_domain::post::Received;
 use provost_domain::{Event, JobResult, Outbox, Owed, Settings, State, Status, Task};
 
 pub use artifacts::{Artifacts, Keeping};
+pub use database::{Database, Migrated, Protection, ROLES, migrate, protection};
+use database::{IN_DATABASE, in_database};
 pub use error::StoreError;
 use error::WAYS_BACK;
 pub use intake::Intake;
@@ -410,6 +416,8 @@ impl StoredEvent {
 /// How a store is used.
 #[derive(Default)]
 pub struct Options {
+    /// Where the state is, if not in the state folder.
+    pub database: Option<Database>,
     /// Whether every commit waits for the disk, whatever its batch asks.
     pub always_durable: bool,
     /// The places outside of the store in which the journal's head is recorded.
@@ -423,8 +431,26 @@ pub struct Options {
 /// # Errors
 /// [`StoreError::InUse`] when another daemon writes there; [`StoreError::Unsafe`] when others could have
 /// changed its files; [`StoreError::Newer`] and [`StoreError::Key`] as they say.
-pub fn open(dir: &Path, options: Options) -> Result<Box<dyn Store>, StoreError> {
-    Ok(Box::new(SqliteStore::open(dir, options)?))
+pub fn open(dir: &Path, mut options: Options) -> Result<Box<dyn Store>, StoreError> {
+    match options.database.take() {
+        Some(database) => in_database::open(dir, database, options),
+        None => {
+            must_be_here(dir)?;
+            Ok(Box::new(SqliteStore::open(dir, options)?))
+        }
+    }
+}
+
+/// A folder that remembers a database has its state there: an empty store beside it would give the same numbers again.
+fn must_be_here(dir: &Path) -> Result<(), StoreError> {
+    let path = dir.join(IN_DATABASE);
+    if path.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    Err(StoreError::Unsafe {
+        path: path.display().to_string().into(),
+        why: "says that the state of this repository is in PostgreSQL: write `[store] url` again; moving it back is not there yet".into(),
+    })
 }
 
 /// Looks whether the store of a state folder can be gone on with; one that is not there yet can. Changes
@@ -433,7 +459,23 @@ pub fn open(dir: &Path, options: Options) -> Result<Box<dyn Store>, StoreError> 
 /// # Errors
 /// Why not, with what to do.
 pub fn look(dir: &Path, outside: Option<&Path>, all: bool) -> Result<(), StoreError> {
-    sqlite::look(dir, outside, all)
+    must_be_here(dir).and_then(|()| sqlite::look(dir, outside, all))
+}
+
+/// The same, where the state may be in a database.
+///
+/// # Errors
+/// As for [`look`].
+pub fn look_in(
+    dir: &Path,
+    database: Option<&Database>,
+    outside: Option<&Path>,
+    all: bool,
+) -> Result<(), StoreError> {
+    match database {
+        Some(database) => in_database::look(dir, database, outside, all),
+        None => look(dir, outside, all),
+    }
 }
 
 /// Opens the store of a state folder for reading, whether or not a daemon runs.
@@ -441,5 +483,26 @@ pub fn look(dir: &Path, outside: Option<&Path>, all: bool) -> Result<(), StoreEr
 /// # Errors
 /// When there is none, or as for [`open`].
 pub fn open_reader(dir: &Path) -> Result<Box<dyn Reader>, StoreError> {
-    sqlite::open_reader(dir)
+    must_be_here(dir).and_then(|()| sqlite::open_reader(dir))
+}
+
+/// The same, where the state may be in a database.
+///
+/// # Errors
+/// As for [`open_reader`].
+pub fn open_reader_in(dir: &Path, database: Option<&Database>) -> Result<Box<dyn Reader>, StoreError> {
+    match database {
+        Some(database) => in_database::open_reader(dir, database),
+        None => open_reader(dir),
+    }
+}
+
+/// Whether a state folder has its state in a database.
+pub fn is_in_database(dir: &Path) -> bool {
+    dir.join(IN_DATABASE).exists()
+}
+
+/// Whether a state folder has had a store, here or in a database.
+pub fn is_begun(dir: &Path) -> bool {
+    [DATABASE, IN_DATABASE].iter().any(|it| dir.join(it).exists())
 }

@@ -82,6 +82,12 @@ impl SearchWords {
         self.0.iter().map(word).collect::<Vec<_>>().join(" AND ")
     }
 
+    /// Each word with whether it is the beginning of one.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn each(&self) -> impl Iterator<Item = (&str, bool)> {
+        self.0.iter().map(|it| (&*it.text, it.is_beginning))
+    }
+
     /// Some words around the first place in a text that has one of them; the beginning where none is found again.
     pub fn excerpt(&self, text: &str) -> String {
         let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");

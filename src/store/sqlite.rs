@@ -494,7 +494,7 @@ fn wrong_key(dir: &Path) -> Box<str> {
 }
 
 /// Numbers are handed out upwards only; a program that set them back could have one used twice.
-fn must_have_grown(then: Counters, now: Counters) -> Result<(), StoreError> {
+pub(super) fn must_have_grown(then: Counters, now: Counters) -> Result<(), StoreError> {
     let grown = then.effect <= now.effect
         && then.approval <= now.approval
         && then.apply <= now.apply

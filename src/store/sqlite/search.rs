@@ -10,13 +10,13 @@
 //! events where it is missing.
 
 use rusqlite::{Connection, OptionalExtension, params};
-use serde_json::Value;
 
 use super::rows::{meta, put, set_meta};
 use crate::StoreError;
 use crate::codec::{int, nat, parse};
 use crate::search::{Found, Hit, HitKind, SearchQuery};
-use provost_base::limits::{INDEX_BITE_BYTES_MAX, SEARCH_LOOKED_AT_MAX, SEARCH_TEXT_BYTES_MAX};
+use crate::said::{said_in, what_of, words_of};
+use provost_base::limits::{INDEX_BITE_BYTES_MAX, SEARCH_LOOKED_AT_MAX};
 use provost_base::{AgentId, EventSeq, TaskId, Timestamp};
 use provost_domain::{Event, EventKind, Task};
 
@@ -73,64 +73,9 @@ fn index_task(db: &Connection, id: &str) -> Result<(), StoreError> {
     let n: i64 =
         db.prepare_cached("SELECT n FROM searched_task WHERE id = ?1")?.query_row([id], |row| row.get(0))?;
     put(db, "DELETE FROM search_task WHERE rowid = ?1", params![n])?;
-    let what = format!("{} {} {} {}", id, task.order.worker, task.asked_by, task.state.as_str());
+    let what = what_of(&task);
     let sql = "INSERT INTO search_task (rowid, what, said) VALUES (?1, ?2, ?3)";
     put(db, sql, params![n, what, said_in(&task)])
-}
-
-/// What is said in a task: its goal, and what was reported.
-fn said_in(task: &Task) -> String {
-    let mut said = String::new();
-    let notes = task.notes.iter().map(|it| &*it.report.summary);
-    for part in std::iter::once(&*task.order.goal).chain(notes) {
-        add(&mut said, part);
-    }
-    said
-}
-
-fn add(said: &mut String, part: &str) {
-    let room = SEARCH_TEXT_BYTES_MAX.saturating_sub(said.len());
-    said.push_str(&part[..part.floor_char_boundary(room.min(part.len()))]);
-    said.push('\n');
-}
-
-/// The member of an event that has what a passkey has signed, and what a passkey has signed for another one.
-const SIGNED: [&str; 2] = ["signed", "vouched"];
-
-/// The note in what a passkey has signed, which is all that a person has typed in it.
-fn note_of(signed: &Value) -> Option<String> {
-    let transcript: Value = serde_json::from_str(signed.get("transcript")?.as_str()?).ok()?;
-    let word = transcript.as_array()?.last()?;
-    Some(word.get("note")?.as_str()?.to_owned()).filter(|it| !it.is_empty())
-}
-
-/// The texts in an event, without digests, signatures and keys, which no person types.
-fn words_of(event: &Value) -> String {
-    let mut said = String::new();
-    let mut open = vec![event.get("kind").unwrap_or(&Value::Null)];
-    while let Some(value) = open.pop() {
-        match value {
-            Value::String(it) if !is_digest(it) => add(&mut said, it),
-            // The last one is looked at first.
-            Value::Array(all) => open.extend(all.iter().rev()),
-            Value::Object(all) => {
-                let (signed, rest): (Vec<_>, Vec<_>) =
-                    all.iter().rev().partition(|(name, _)| SIGNED.contains(&name.as_str()));
-                signed.iter().filter_map(|(_, it)| note_of(it)).for_each(|note| add(&mut said, &note));
-                open.extend(rest.into_iter().map(|(_, it)| it));
-            }
-            _ => {}
-        }
-        if said.len() >= SEARCH_TEXT_BYTES_MAX {
-            break;
-        }
-    }
-    said
-}
-
-fn is_digest(it: &str) -> bool {
-    let hex = it.strip_prefix("sha256:").unwrap_or(it);
-    hex.len() >= 64 && hex.bytes().all(|it| it.is_ascii_hexdigit())
 }
 
 /// Forgets events whose bodies are pruned.

@@ -1,0 +1,119 @@
+//! The database that has the state, as the configuration names it, and `provost store migrate`, which makes its tables.
+
+use clap::Args;
+use serde_json::json;
+
+use super::cli_error::DONE;
+use super::{CliError, RepoContext, out};
+use provost_config::Config;
+use provost_store::{self as store, Database, StoreError};
+use provost_vault::{Delivery, Vault};
+
+/// `provost store migrate`.
+#[derive(Args, Debug)]
+pub(super) struct Migrate {
+    /// The database, with the role that owns the tables; without it, `[store] url`
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+    /// The secret that has that role's password; without --url, the one of `[store] password`
+    #[arg(long, value_name = "NAME", requires = "url")]
+    password: Option<String>,
+    /// Make the groups of roles for daemons and readers, too, if they are missing
+    #[arg(long)]
+    roles: bool,
+    /// Print the statements that make the roles, for an administrator, and do nothing
+    #[arg(long, conflicts_with_all = ["url", "roles"])]
+    print_roles: bool,
+}
+
+/// The database that the configuration names; `None` where the state folder has the state.
+pub(super) fn of(here: &RepoContext) -> Result<Option<Database>, CliError> {
+    let config = here.config(None)?.config;
+    let Some(url) = &config.store.url else { return Ok(None) };
+    named(here, &config, url, config.store.password.as_deref()).map(Some)
+}
+
+fn named(here: &RepoContext, config: &Config, url: &str, password: Option<&str>) -> Result<Database, CliError> {
+    let it = &config.store;
+    let mut database = Database::at(url, it.ca.as_deref(), it.name.as_deref(), &here.places.root);
+    if let Some(name) = password {
+        let found = Vault::at(here.places.secrets()).get(name)?;
+        if !matches!(found.delivery, Delivery::Daemon) {
+            return Err(CliError::of(format!("the secret {name} is for workers"))
+                .because("a worker could get the password of the database")
+                .next("provost secret add NAME --daemon"));
+        }
+        database.password = Some(found.value);
+    }
+    Ok(database)
+}
+
+/// Whether the store of this repository can be gone on with.
+pub(super) fn look(here: &RepoContext, all: bool) -> Result<(), StoreOrConfig> {
+    let database = of(here).map_err(StoreOrConfig::Config)?;
+    store::look_in(&here.places.state, database.as_ref(), Some(&here.places.anchor()), all).map_err(StoreOrConfig::Store)
+}
+
+/// The store, or the configuration that says where it is.
+pub(super) enum StoreOrConfig {
+    Store(StoreError),
+    Config(CliError),
+}
+
+impl StoreOrConfig {
+    /// As text, for a row of findings.
+    pub(super) fn text(&self) -> String {
+        match self {
+            StoreOrConfig::Store(err) => err.to_string(),
+            StoreOrConfig::Config(err) => err.text(),
+        }
+    }
+}
+
+impl From<StoreOrConfig> for CliError {
+    fn from(err: StoreOrConfig) -> Self {
+        match err {
+            StoreOrConfig::Store(err) => err.into(),
+            StoreOrConfig::Config(err) => err,
+        }
+    }
+}
+
+pub(super) fn migrate(here: &RepoContext, asked: &Migrate) -> Result<u8, CliError> {
+    if asked.print_roles {
+        out::text_as_is(store::ROLES)?;
+        return Ok(DONE);
+    }
+    let config = here.config(None)?.config;
+    let (url, password) = match &asked.url {
+        Some(url) => (Some(url), asked.password.as_deref()),
+        None => (config.store.url.as_ref(), config.store.password.as_deref()),
+    };
+    let Some(url) = url else {
+        return Err(CliError::of("there is no database to migrate")
+            .because("neither --url nor `[store] url` names one, so the state is in the state folder, where a start migrates it")
+            .next("provost store migrate --url postgres://OWNER@HOST:5432/DATABASE"));
+    };
+    let done = store::migrate(&named(here, &config, url, password)?, asked.roles).map_err(|err| {
+        CliError::of("the database was not migrated")
+            .because(err)
+            .next("use the role that owns the tables, or one that may make a schema: --url postgres://OWNER@HOST:5432/DATABASE")
+    })?;
+    if here.json {
+        out::json(&json!({ "from": done.from, "to": done.to, "missing_roles": done.missing_roles }))?;
+        return Ok(DONE);
+    }
+    out::line(match done.from {
+        0 => format!("the tables are made: version {}", done.to),
+        from if from == done.to => format!("the tables are of version {} already", done.to),
+        from => format!("the tables were of version {from} and are of version {} now", done.to),
+    })?;
+    if !done.missing_roles.is_empty() {
+        out::note(format!(
+            "the server has no {}, so that a daemon has to connect as the owner: make them with --roles, or have an administrator run \
+             what `provost store migrate --print-roles` prints",
+            done.missing_roles.join(" and no ")
+        ));
+    }
+    Ok(DONE)
+}

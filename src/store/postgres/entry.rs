@@ -1,0 +1,65 @@
+//! Entries of the log, between their columns and their sealed form.
+
+use serde::Deserialize;
+use tokio_postgres::Row;
+
+use super::session::Step;
+use super::start::mac_of;
+use super::unreadable;
+use crate::codec::{int, nat, parse};
+use crate::{SealedEntry, StoreError};
+use provost_base::{DaemonId, EntryNo, EventSeq, Timestamp};
+
+/// The columns of an entry.
+pub(super) const ENTRIES: &str =
+    "select n, host, inc, own_n, at, format, body, mac from provost.entry where repo = $1 and n > $2 order by n limit $3";
+
+/// The statement that writes an entry.
+///
+/// # Errors
+/// When a number is none for a column.
+pub(super) fn step(repo: i32, it: &SealedEntry) -> Result<Step, StoreError> {
+    let sql = "insert into provost.entry (repo, n, host, inc, own_n, at, format, body, mac) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+    Ok(Step::new(sql)
+        .with(repo)
+        .with(int(it.n.0)?)
+        .with(it.by.host.to_string())
+        .with(int(it.by.incarnation)?)
+        .with(int(it.own_n)?)
+        .with(it.at.0)
+        .with(i32::try_from(it.format).map_err(StoreError::damaged)?)
+        .with(it.body.to_string())
+        .with(it.mac.as_bytes().to_vec()))
+}
+
+/// An entry from its columns.
+///
+/// # Errors
+/// [`StoreError::Damaged`] when it cannot be read.
+pub(super) fn read(row: &Row) -> Result<SealedEntry, StoreError> {
+    let number = |at: usize| -> Result<u64, StoreError> { nat(row.try_get(at).map_err(unreadable)?) };
+    let host: &str = row.try_get(1).map_err(unreadable)?;
+    let format: i32 = row.try_get(5).map_err(unreadable)?;
+    Ok(SealedEntry {
+        n: EntryNo(number(0)?),
+        by: DaemonId { host: host.parse().map_err(StoreError::damaged)?, incarnation: number(2)? },
+        own_n: number(3)?,
+        at: Timestamp(row.try_get(4).map_err(unreadable)?),
+        format: u32::try_from(format).map_err(StoreError::damaged)?,
+        body: row.try_get::<_, String>(6).map_err(unreadable)?.into(),
+        mac: mac_of(row.try_get(7).map_err(unreadable)?)?,
+    })
+}
+
+/// The numbers of the events of an entry, whose link is checked by who folds it.
+///
+/// # Errors
+/// [`StoreError::Damaged`] when the body cannot be read.
+pub(super) fn events_of(it: &SealedEntry) -> Result<Vec<EventSeq>, StoreError> {
+    #[derive(Deserialize)]
+    struct Body {
+        #[serde(default)]
+        events: Vec<EventSeq>,
+    }
+    Ok(parse::<Body>(&it.body)?.events)
+}

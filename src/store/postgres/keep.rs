@@ -1,0 +1,189 @@
+//! What is done behind the batches: old history goes bit by bit, words come into the index, and the stop is noted.
+
+use std::time::{Duration, Instant};
+
+use super::session::Step;
+use super::{PostgresStore, Stage, Turn, Written, posts, search, sums, unreadable, write};
+use crate::codec::{before, int, nat};
+use crate::{Pruned, Retention, StoreError};
+use provost_base::limits::{LONG_STATEMENT_MS_MAX, USAGE_DAYS_KEPT};
+use provost_base::{EventSeq, Timestamp};
+use provost_domain::BEAT;
+
+/// How long sums of usage are kept.
+const USAGE_KEPT: Duration = Duration::from_secs(USAGE_DAYS_KEPT * 86_400);
+
+/// How long signs of life of the crew can be asked for. Older ones stay in the journal alone.
+const BEATS_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// How long entries of the log are kept that every host has.
+const LOG_KEPT: Duration = Duration::from_secs(60 * 60);
+
+impl PostgresStore {
+    /// # Errors
+    /// Any; then nothing was removed.
+    pub(super) fn prune_history(&mut self, now: Timestamp, keep: &Retention, most: u32) -> Result<Pruned, StoreError> {
+        self.in_a_turn(|store, next| {
+            let tasks = store.prune_tasks(before(now, keep.tasks), keep.tasks_most, most)?;
+            let events = store.prune_events(before(now, keep.events), most, &mut next.pruned_to)?;
+            let beats = store.prune_timeline(next.pruned_to, before(now, BEATS_KEPT), most)?;
+            let swept = posts::sweep(&mut store.session, store.repo, most)?;
+            let sums = sums::prune(store.repo, before(now, USAGE_KEPT), i64::from(most));
+            let mut gone: Vec<u32> = vec![tasks, events, beats, swept];
+            for rows in store.session.ask(&sums)? {
+                gone.push(count(rows.len())?);
+            }
+            gone.push(store.cut_log(before(now, LOG_KEPT), most)?);
+            if next.pruned_to != store.written.pruned_to {
+                let checkpoint = store.key.checkpoint(next.head, next.pruned_to, &next.counters)?;
+                store.session.ask(&[write::checkpoint(store.repo, &checkpoint)?])?;
+                next.checkpoint = next.head.seq;
+            }
+            Ok(Pruned { tasks, events, more: gone.contains(&most) })
+        })
+    }
+
+    /// Takes up to `most` further events into the index; `true` where there is more.
+    ///
+    /// # Errors
+    /// Any; then nothing of it is in the index.
+    pub(super) fn index_words(&mut self, most: u32) -> Result<bool, StoreError> {
+        self.in_a_turn(|store, next| {
+            let (to, more) = search::index(&mut store.session, store.repo, next.indexed_to, most)?;
+            next.indexed_to = to;
+            Ok(more)
+        })
+    }
+
+    /// Notes that this stop was clean.
+    ///
+    /// # Errors
+    /// When that could not be written; the next start then counts as one after a crash.
+    pub(super) fn stop(&mut self) -> Result<(), StoreError> {
+        self.must_run()?;
+        self.in_a_turn(|store, next| {
+            let mut steps = Vec::new();
+            if next.head.seq > next.checkpoint {
+                let checkpoint = store.key.checkpoint(next.head, next.pruned_to, &next.counters)?;
+                steps.push(write::checkpoint(store.repo, &checkpoint)?);
+                next.checkpoint = next.head.seq;
+            }
+            let sql = "update provost.host set clean = true, beat = clock_timestamp(), head = $4 where repo = $1 and id = $2 and inc = $3";
+            let (host, inc) = (store.host().to_string(), int(store.incarnation)?);
+            steps.push(Step::new(sql).with(store.repo).with(host).with(inc).with(int(next.entry.n.0)?));
+            store.session.ask(&steps).map(drop)
+        })?;
+        self.stage = Stage::Closed;
+        self.marks.sync();
+        self.publish();
+        self.session.drop_link();
+        Ok(())
+    }
+
+    /// Some work in a turn of its own, whose state then holds. A commit without an answer is none of a batch: what was removed or put
+    /// into the index is read again.
+    fn in_a_turn<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self, &mut Written) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.take_turn(self.written.entry)?;
+        let Turn { now } = self.turn.ok_or(StoreError::NotRunning)?;
+        let mut next = self.written.clone();
+        let done = work(self, &mut next).and_then(|it| {
+            let head = self.head_step(&next, now)?;
+            self.session.ask_within(&[head, Step::new("commit")], Duration::from_millis(LONG_STATEMENT_MS_MAX))?;
+            Ok(it)
+        });
+        match done {
+            Ok(it) => {
+                (self.turn, self.beat) = (None, self.beat.or(Some(Instant::now())));
+                self.take_over(next);
+                Ok(it)
+            }
+            Err(err) => {
+                self.roll_back();
+                self.session.drop_link();
+                Err(err)
+            }
+        }
+    }
+
+    /// Forgets the oldest of the finished tasks that ended before `cutoff`, and those that are too many.
+    fn prune_tasks(&mut self, cutoff: Timestamp, keep: u32, most: u32) -> Result<u32, StoreError> {
+        let old = "delete from provost.task where repo = $1 and id in
+                   (select id from provost.task where repo = $1 and not live and at < $2 order by at limit $3) returning id";
+        let gone = self.forget(Step::new(old).with(self.repo).with(cutoff.0).with(i64::from(most)))?;
+        // The newest one that is too many, and all before it; nothing where there are not that many.
+        let many = "delete from provost.task where repo = $1 and id in
+                    (select id from provost.task where repo = $1 and not live and finished_seq <=
+                     (select finished_seq from provost.task where repo = $1 and not live order by finished_seq desc limit 1 offset $2)
+                     order by finished_seq limit $3) returning id";
+        let rest = i64::from(most.saturating_sub(gone));
+        Ok(gone + self.forget(Step::new(many).with(self.repo).with(i64::from(keep)).with(rest))?)
+    }
+
+    /// Deletes tasks, and what is kept of them besides; their ids are free again.
+    fn forget(&mut self, delete: Step) -> Result<u32, StoreError> {
+        let rows = self.session.rows(delete)?;
+        let gone = rows.iter().map(|it| it.try_get(0)).collect::<Result<Vec<String>, _>>().map_err(unreadable)?;
+        let number = count(gone.len())?;
+        if number > 0 {
+            let also = [("usage_task", "task"), ("counted_task", "task"), ("search_task", "id")].map(|(table, column)| {
+                let sql = format!("delete from provost.{table} where repo = $1 and {column} = any($2::text[])");
+                Step::new(sql).with(self.repo).with(gone.clone())
+            });
+            self.session.ask(&also)?;
+        }
+        Ok(number)
+    }
+
+    /// Takes the bodies of events from before `cutoff`, strictly in order, so that one number says how far.
+    fn prune_events(&mut self, cutoff: Timestamp, most: u32, pruned_to: &mut EventSeq) -> Result<u32, StoreError> {
+        let sql = "select seq, at from provost.event where repo = $1 and seq > $2 order by seq limit $3";
+        let from = *pruned_to;
+        let rows = self.session.rows(Step::new(sql).with(self.repo).with(int(from.0)?).with(i64::from(most)))?;
+        for row in &rows {
+            let (seq, at): (i64, i64) = (row.try_get(0).map_err(unreadable)?, row.try_get(1).map_err(unreadable)?);
+            if at >= cutoff.0 {
+                break;
+            }
+            *pruned_to = EventSeq(nat(seq)?);
+        }
+        if *pruned_to == from {
+            return Ok(0);
+        }
+        let (after, upto) = (int(from.0)?, int(pruned_to.0)?);
+        self.session.ask(&[
+            Step::new("select provost.prune_events($1, $2, $3)").with(self.repo).with(after).with(upto),
+            Step::new("delete from provost.search_event where repo = $1 and seq <= $2").with(self.repo).with(upto),
+        ])?;
+        posts::prune(&mut self.session, self.repo, *pruned_to)?;
+        u32::try_from(pruned_to.0 - from.0).map_err(StoreError::damaged)
+    }
+
+    /// Takes events off the timeline that have no bodies any more, and old signs of life.
+    fn prune_timeline(&mut self, pruned_to: EventSeq, beats_before: Timestamp, most: u32) -> Result<u32, StoreError> {
+        let gone = "delete from provost.timeline where repo = $1 and seq in
+                    (select seq from provost.timeline where repo = $1 and seq <= $2 order by seq limit $3)";
+        let beats = "delete from provost.timeline where repo = $1 and seq in
+                     (select seq from provost.timeline where repo = $1 and word = $2 and at < $3 order by at limit $4) returning 1";
+        let most = i64::from(most);
+        let answers = self.session.ask(&[
+            Step::new(gone).with(self.repo).with(int(pruned_to.0)?).with(most),
+            Step::new(beats).with(self.repo).with(BEAT).with(beats_before.0).with(most),
+        ])?;
+        count(answers.last().map_or(0, Vec::len))
+    }
+
+    /// Cuts the log behind what every host has, never the newest entry.
+    fn cut_log(&mut self, cutoff: Timestamp, most: u32) -> Result<u32, StoreError> {
+        let sql = "select provost.cut_log($1, $2, $3)";
+        let rows = self.session.rows(Step::new(sql).with(self.repo).with(cutoff.0).with(i64::from(most)))?;
+        let gone: i64 = rows.first().map(|it| it.try_get(0)).transpose().map_err(unreadable)?.unwrap_or(0);
+        u32::try_from(gone).map_err(StoreError::damaged)
+    }
+}
+
+fn count(rows: usize) -> Result<u32, StoreError> {
+    u32::try_from(rows).map_err(StoreError::damaged)
+}

@@ -1,0 +1,268 @@
+//! What a start reads: the rows that are the state, the repository's row, and the tail of the journal.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+use tokio_postgres::Row;
+
+use super::posts;
+use super::session::{Session, Step};
+use super::unreadable;
+use crate::codec::{int, nat, parse};
+use crate::journal::{ChainDefect, Checkpoint, Key, Walk};
+use crate::{Anchor, StoreError, StoredEvent};
+use provost_base::limits::{LONG_STATEMENT_MS_MAX, POSTGRES_PAGE_ROWS};
+use provost_base::{AgentId, Digest, EffectId, EventSeq, TaskId, Timestamp};
+use provost_domain::{
+    Change, Counters, CrewChange, JobChange, Owed, PasskeyChange, PushChange, Settings, SpendChange, State, Uses,
+};
+
+/// Tables whose rows are a key and a body, all of which a start reads.
+const TABLES: [&str; 26] = [
+    "agent", "mail", "approval", "uses", "symbol_lock", "intent", "contract", "correspondent", "footprint", "standoff", "question",
+    "member", "claim", "assignment", "transfer", "token", "daemon", "passkey", "passkey_reset", "push", "spent", "switched",
+    "merge_entry", "job", "task", "meta",
+];
+
+/// Rows as they were read, by table.
+pub(super) struct Tables(BTreeMap<&'static str, Vec<Row>>);
+
+impl Tables {
+    /// Hands each body of a table over.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] for the first that cannot be read.
+    pub(super) fn each<T: DeserializeOwned>(&self, table: &str, mut take: impl FnMut(T)) -> Result<(), StoreError> {
+        for row in self.0.get(table).into_iter().flatten() {
+            let body: &str = row.try_get(1).map_err(unreadable)?;
+            let unfit = |err| StoreError::damaged(format!("a row of table `{table}` cannot be read: {err}"));
+            take(serde_json::from_str(body).map_err(unfit)?);
+        }
+        Ok(())
+    }
+
+    /// One of the store's own few facts.
+    pub(super) fn meta(&self, name: &str) -> Option<String> {
+        let rows = self.0.get("meta")?;
+        let row = rows.iter().find(|it| it.try_get::<_, &str>(0).is_ok_and(|id| id == name))?;
+        row.try_get(1).ok()
+    }
+}
+
+/// One of the store's own few facts, asked for by itself.
+///
+/// # Errors
+/// When the database does not answer.
+pub(super) fn meta(session: &mut Session, repo: i32, name: &'static str) -> Result<Option<String>, StoreError> {
+    let rows = session.rows(Step::new("select body from provost.meta where repo = $1 and id = $2").with(repo).with(name))?;
+    rows.first().map(|it| it.try_get(0)).transpose().map_err(unreadable)
+}
+
+/// Everything that is not history, inside a transaction that has the repository's row.
+///
+/// # Errors
+/// When the database does not answer, or a row cannot be read.
+pub(super) fn live(
+    session: &mut Session,
+    repo: i32,
+    settings: Settings,
+    counters: Counters,
+) -> Result<(State, Vec<Owed>), StoreError> {
+    let body = |table: &str| match table {
+        "task" => "select id, body from provost.task where repo = $1 and live order by id".to_owned(),
+        table => format!("select id, body from provost.{table} where repo = $1 order by id"),
+    };
+    let mut steps: Vec<Step> = TABLES.iter().map(|table| Step::new(body(table)).with(repo)).collect();
+    steps.extend(posts::to_load(repo));
+    steps.push(Step::new("select id, body, started from provost.effect where repo = $1 order by id").with(repo));
+    let mut answers = session.ask_within(&steps, Duration::from_millis(LONG_STATEMENT_MS_MAX))?;
+    let effects = answers.pop().unwrap_or_default();
+    let (parked, newest) = (answers.pop().unwrap_or_default(), answers.pop().unwrap_or_default());
+    let tables = Tables(TABLES.into_iter().zip(answers).collect());
+
+    let mut state = State::new(settings);
+    rows(&tables, &mut state)?;
+    posts::load(&tables, &newest, &parked, &mut state)?;
+    state.apply(&Change::Count(counters));
+    let mut owed = Vec::with_capacity(effects.len());
+    for row in &effects {
+        let id = EffectId(nat(row.try_get(0).map_err(unreadable)?)?);
+        let effect = parse(row.try_get(1).map_err(unreadable)?)?;
+        let it = Owed { id, effect, started: row.try_get(2).map_err(unreadable)? };
+        it.in_memory().iter().for_each(|change| state.apply(change));
+        owed.push(it);
+    }
+    Ok((state, owed))
+}
+
+/// No row needs another one, so that the order of the tables does not matter.
+fn rows(tables: &Tables, state: &mut State) -> Result<(), StoreError> {
+    let it = tables;
+    it.each("agent", |it| state.apply(&Change::PutAgent(Arc::new(it))))?;
+    it.each("task", |it| state.apply(&Change::PutTask(Arc::new(it))))?;
+    it.each("mail", |it| state.apply(&Change::PutMail(Arc::new(it))))?;
+    it.each("approval", |it| state.apply(&Change::PutApproval(Arc::new(it))))?;
+    it.each("uses", |it: Uses| state.apply(&Change::PutUses(it)))?;
+    it.each("symbol_lock", |it| state.apply(&Change::PutLock(Arc::new(it))))?;
+    it.each("intent", |it| state.apply(&Change::PutIntent(Arc::new(it))))?;
+    it.each("contract", |it| state.apply(&Change::PutContract(Arc::new(it))))?;
+    it.each("member", |it| state.apply(&CrewChange::PutMember(Arc::new(it)).into()))?;
+    it.each("claim", |it| state.apply(&CrewChange::PutClaim(Arc::new(it)).into()))?;
+    it.each("assignment", |it| state.apply(&CrewChange::PutAssignment(Arc::new(it)).into()))?;
+    it.each("transfer", |it| state.apply(&CrewChange::PutHandoff(Arc::new(it)).into()))?;
+    it.each("token", |it| state.apply(&Change::PutToken(Arc::new(it))))?;
+    it.each("daemon", |it| state.apply(&Change::Passkey(PasskeyChange::Daemon(it))))?;
+    it.each("passkey", |it| state.apply(&Change::Passkey(PasskeyChange::Put(Arc::new(it)))))?;
+    it.each("passkey_reset", |it| state.apply(&Change::Passkey(PasskeyChange::Standing(it))))?;
+    it.each("push", |it| state.apply(&Change::Push(PushChange::Put(Arc::new(it)))))?;
+    it.each("spent", |it| state.apply(&Change::Spend(SpendChange::Put(Arc::new(it)))))?;
+    it.each("switched", |(worker, to)| state.apply(&Change::Switch(worker, Some(to))))?;
+    it.each("merge_entry", |it| state.apply(&Change::PutMerge(Arc::new(it))))?;
+    it.each("job", |it| state.apply(&JobChange::Put(Arc::new(it)).into()))
+}
+
+/// The repository's row.
+pub(super) struct Head {
+    /// The last entry of the log, and its link.
+    pub(super) n: i64,
+    pub(super) mac: Vec<u8>,
+    /// The last event, and its link.
+    pub(super) event: Anchor,
+    pub(super) pruned_to: EventSeq,
+    pub(super) system: String,
+    pub(super) timeline: u64,
+    pub(super) counters: Counters,
+    pub(super) finished: i64,
+    pub(super) searched_to: EventSeq,
+    pub(super) format: i32,
+    /// By the database's clock, and never before the newest that was given.
+    pub(super) now: Timestamp,
+}
+
+/// The columns of [`Head`], in a statement of its own behind the one that waits for the row: its snapshot and its clock are of after
+/// the wait.
+pub(super) const HEAD: &str = "select n, mac, event, event_mac, pruned_to, system, timeline, counters::text, finished, searched_to, format,
+    greatest(at, (extract(epoch from clock_timestamp()) * 1000)::bigint) from provost.repo where id = $1";
+
+impl Head {
+    /// # Errors
+    /// [`StoreError::Damaged`] when it cannot be read.
+    pub(super) fn read(row: &Row) -> Result<Self, StoreError> {
+        let number = |at: usize| -> Result<u64, StoreError> { nat(row.try_get(at).map_err(unreadable)?) };
+        Ok(Self {
+            n: row.try_get(0).map_err(unreadable)?,
+            mac: row.try_get(1).map_err(unreadable)?,
+            event: Anchor { seq: EventSeq(number(2)?), mac: digest(row, 3)? },
+            pruned_to: EventSeq(number(4)?),
+            system: row.try_get(5).map_err(unreadable)?,
+            timeline: number(6)?,
+            counters: parse(row.try_get(7).map_err(unreadable)?)?,
+            finished: row.try_get(8).map_err(unreadable)?,
+            searched_to: EventSeq(number(9)?),
+            format: row.try_get(10).map_err(unreadable)?,
+            now: Timestamp(row.try_get(11).map_err(unreadable)?),
+        })
+    }
+}
+
+pub(super) fn digest(row: &Row, column: usize) -> Result<Digest, StoreError> {
+    let bytes: &[u8] = row.try_get(column).map_err(unreadable)?;
+    Ok(Digest::from_bytes(bytes.try_into().map_err(StoreError::damaged)?))
+}
+
+/// The columns of an event.
+pub(super) const EVENT: &str = "select seq, at, kind, actor, task, body, hash, mac from provost.event";
+
+/// # Errors
+/// [`StoreError::Damaged`] when it cannot be read.
+pub(super) fn event(row: &Row) -> Result<StoredEvent, StoreError> {
+    let task: Option<&str> = row.try_get(4).map_err(unreadable)?;
+    Ok(StoredEvent {
+        seq: EventSeq(nat(row.try_get(0).map_err(unreadable)?)?),
+        at: Timestamp(row.try_get(1).map_err(unreadable)?),
+        kind: row.try_get::<_, String>(2).map_err(unreadable)?.into(),
+        actor: AgentId::parse(row.try_get(3).map_err(unreadable)?).map_err(StoreError::damaged)?,
+        task: task.map(|id| TaskId::parse(id).map_err(StoreError::damaged)).transpose()?,
+        body: row.try_get::<_, Option<String>>(5).map_err(unreadable)?.map(Into::into),
+        hash: digest(row, 6)?,
+        mac: digest(row, 7)?,
+    })
+}
+
+/// The checkpoints, or the last one. One that cannot even be read counts as one with a broken seal.
+///
+/// # Errors
+/// When the database does not answer.
+pub(super) fn checkpoints(session: &mut Session, repo: i32, last: bool) -> Result<Vec<Checkpoint>, StoreError> {
+    let order = if last { "order by seq desc limit 1" } else { "order by seq" };
+    let sql = format!("select seq, mac, pruned_to, counters, seal from provost.checkpoint where repo = $1 {order}");
+    let rows = session.rows(Step::new(sql).with(repo))?;
+    let number = |row: &Row, at: usize| row.try_get::<_, i64>(at).ok().and_then(|it| u64::try_from(it).ok());
+    let checkpoint = |row: &Row| Checkpoint {
+        head: Anchor { seq: EventSeq(number(row, 0).unwrap_or(0)), mac: digest(row, 1).unwrap_or_default() },
+        pruned_to: EventSeq(number(row, 2).unwrap_or(0)),
+        counters: row.try_get(3).unwrap_or_default(),
+        seal: digest(row, 4).unwrap_or_default(),
+    };
+    Ok(rows.iter().map(checkpoint).collect())
+}
+
+/// The link of an event; `None` where it is not there.
+///
+/// # Errors
+/// When the database does not answer.
+pub(super) fn event_mac(session: &mut Session, repo: i32, seq: EventSeq) -> Result<Option<Digest>, StoreError> {
+    let step = Step::new("select mac from provost.event where repo = $1 and seq = $2").with(repo).with(int(seq.0)?);
+    Ok(session.rows(step)?.first().and_then(|it| digest(it, 0).ok()))
+}
+
+/// When an event was; the epoch where it is not there.
+///
+/// # Errors
+/// When the database does not answer.
+pub(super) fn event_time(session: &mut Session, repo: i32, seq: EventSeq) -> Result<Timestamp, StoreError> {
+    let step = Step::new("select at from provost.event where repo = $1 and seq = $2").with(repo).with(int(seq.0)?);
+    let at = session.rows(step)?.first().map(|it| it.try_get(0)).transpose().map_err(unreadable)?;
+    Ok(Timestamp(at.unwrap_or(0)))
+}
+
+/// Walks over all events after the head of `walk`, some at a time; stops at the first that is wrong.
+///
+/// # Errors
+/// What is wrong, or when the database does not answer.
+pub(super) fn walk_after(session: &mut Session, repo: i32, walk: &mut Walk<'_>) -> Result<(), StoreError> {
+    // A walk over everything also has to see rows with numbers that cannot be.
+    let mut after = if walk.head().seq.0 == 0 { i64::MIN } else { int(walk.head().seq.0)? };
+    let sql = format!("{EVENT} where repo = $1 and seq > $2 order by seq limit $3");
+    loop {
+        let rows = session.ask_within(
+            &[Step::new(sql.clone()).with(repo).with(after).with(POSTGRES_PAGE_ROWS)],
+            Duration::from_millis(LONG_STATEMENT_MS_MAX),
+        )?;
+        let rows = rows.into_iter().next().unwrap_or_default();
+        for row in &rows {
+            let event = event(row).map_err(|_| ChainDefect::new(walk.next(), "the row is not in the journal's form"))?;
+            walk.step(&event)?;
+            after = row.try_get(0).map_err(unreadable)?;
+        }
+        if (rows.len() as i64) < POSTGRES_PAGE_ROWS {
+            return Ok(());
+        }
+    }
+}
+
+/// The end of the journal, checked from the last checkpoint on, and that checkpoint.
+///
+/// # Errors
+/// What is wrong, or when the database does not answer.
+pub(super) fn tail(session: &mut Session, repo: i32, key: &Key) -> Result<(Anchor, Option<Checkpoint>), StoreError> {
+    let last = checkpoints(session, repo, true)?.pop();
+    let mut walk = match &last {
+        None => Walk::whole(key, Vec::new(), Vec::new(), None),
+        Some(it) => Walk::tail(key, it, Vec::new(), event_mac(session, repo, it.head.seq)?)?,
+    };
+    walk_after(session, repo, &mut walk)?;
+    Ok((walk.head(), last))
+}

@@ -1,0 +1,271 @@
+//! The store in PostgreSQL: the rows of one repository beside those of others, behind one row that gives the order.
+//!
+//! ```text
+//!   [opened] --load--> [running] --close--> [closed]
+//!                       |     ^
+//!                     begin   commit, let_go, or an error
+//!                       v     |
+//!                      [in turn]: a transaction that has the repository's row
+//! ```
+//! A turn costs two round trips: one flush takes the row and reads where the log ends, another one writes all rows and commits. One
+//! host writes a repository so far; a second one is refused. The reasons are in decision 0176.
+
+mod address;
+mod batch;
+mod entry;
+mod keep;
+mod load;
+mod posts;
+mod protection;
+mod read;
+mod remembered;
+mod schema;
+mod search;
+mod session;
+mod start;
+mod sums;
+mod tls;
+mod trouble;
+mod turn;
+mod write;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::files::{self, Lease};
+use super::journal::Key;
+use super::marks::{self, FoundMarks, Marks};
+use super::{
+    AnchorSink, Begun, Behind, CommitError, Database, Head, JournalHead, Loaded, Options, Pruned, Reader, Retention, Store,
+    StoreError,
+};
+use provost_base::{DaemonId, Digest, EventSeq, HostId, TaskId, Timestamp};
+use provost_domain::{Counters, Outbox, Settings, Task};
+
+pub(super) use protection::protection;
+pub(super) use schema::migrate;
+
+pub(super) use read::{PostgresReader, look};
+use remembered::Remembered;
+use session::{Place, Purpose, Session};
+
+/// A value of a row that is not what its column should have.
+fn unreadable(err: tokio_postgres::Error) -> StoreError {
+    StoreError::damaged(address::with_cause(&err))
+}
+
+/// The store of a repository in PostgreSQL.
+pub(super) struct PostgresStore {
+    session: Session,
+    dir: PathBuf,
+    database: Database,
+    key: Key,
+    stage: Stage,
+    /// The repository's number in the database; 0 before it is known.
+    repo: i32,
+    /// This host, which the state folder remembers.
+    remembered: Remembered,
+    incarnation: u64,
+    /// Whether the daemon before this one stopped cleanly.
+    clean: bool,
+    written: Written,
+    /// The transaction that has the repository's row.
+    turn: Option<Turn>,
+    /// What is stored if the last commit was done, whose answer was lost.
+    unsure: Option<Written>,
+    /// When the last checkpoint of this process was, and when the database last heard of this host.
+    sealed: Option<Instant>,
+    beat: Option<Instant>,
+    anchors: Vec<Box<dyn AnchorSink>>,
+    marks: Marks,
+    known: FoundMarks,
+    /// Dropped last, when nothing can write any more.
+    _lease: Lease,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    Opened,
+    Running,
+    Closed,
+}
+
+/// A turn that is under way.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    /// By the database's clock.
+    now: Timestamp,
+}
+
+/// The state after the last commit that is known to be done.
+#[derive(Clone, Debug, Default)]
+struct Written {
+    /// The end of the journal.
+    head: JournalHead,
+    /// The end of the log.
+    entry: Head,
+    /// How many entries this daemon has written.
+    own_n: u64,
+    counters: Counters,
+    /// Where the last checkpoint is.
+    checkpoint: EventSeq,
+    pruned_to: EventSeq,
+    /// The last place given to a finished task.
+    finished: i64,
+    /// The last event whose words can be searched.
+    indexed_to: EventSeq,
+}
+
+impl PostgresStore {
+    /// Takes the lease of the state folder, and finds the journal's key, the host's id and the database.
+    ///
+    /// # Errors
+    /// As for [`super::open`].
+    pub(super) fn open(dir: &Path, database: Database, options: Options) -> Result<Self, StoreError> {
+        let dir = files::state_dir(dir)?;
+        let lease = Lease::take(&dir)?;
+        must_have_no_other(&dir)?;
+        let remembered = Remembered::of(&dir, &database.name)?;
+        let servers = address::servers(&database, &format!("provost/{}", remembered.short()))?;
+        let mut session = Session::new(servers, Purpose::Write)?;
+        session.connect(&remembered.place)?;
+        schema::check(&mut session)?;
+        let key = start::journal_key(&mut session, &dir, &database.name)?;
+        let places = marks::places(&dir, options.outside.as_deref());
+        let (known, marks) = (marks::read(&places, &key), Marks::open(&places));
+        Ok(Self {
+            session,
+            dir,
+            database,
+            key,
+            stage: Stage::Opened,
+            repo: 0,
+            remembered,
+            incarnation: 0,
+            clean: true,
+            written: Written::default(),
+            turn: None,
+            unsure: None,
+            sealed: None,
+            beat: None,
+            anchors: options.anchors,
+            marks,
+            known,
+            _lease: lease,
+        })
+    }
+
+    fn must_run(&self) -> Result<(), StoreError> {
+        if self.stage == Stage::Running { Ok(()) } else { Err(StoreError::NotRunning) }
+    }
+
+    fn daemon(&self) -> DaemonId {
+        DaemonId { host: self.remembered.host, incarnation: self.incarnation }
+    }
+
+    fn host(&self) -> HostId {
+        self.remembered.host
+    }
+
+    fn publish(&mut self) {
+        for sink in &mut self.anchors {
+            sink.publish(&self.written.head);
+        }
+    }
+
+    /// Connects if need be; below the timeline that was seen is nothing.
+    fn connect(&mut self) -> Result<Place, StoreError> {
+        let least = self.remembered.place.clone();
+        self.session.connect(&least).cloned()
+    }
+}
+
+/// A state folder has its state in one place. Moving it from the one to the other is a step of its own.
+fn must_have_no_other(dir: &Path) -> Result<(), StoreError> {
+    if !files::has_database(dir) {
+        return Ok(());
+    }
+    Err(StoreError::Unsafe {
+        path: dir.join(super::DATABASE).display().to_string().into(),
+        why: "has the state of this repository so far, and moving it into PostgreSQL is not there yet: take `[store] url` out again, \
+              or begin without that state: stop the daemon, make a backup with `provost store backup FILE`, and move this file, its \
+              companions and journal.* beside it away"
+            .into(),
+    })
+}
+
+impl Store for PostgresStore {
+    fn load(&mut self, settings: Settings) -> Result<Loaded, StoreError> {
+        self.start_or_reload(settings)
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    fn begin(&mut self, head: Head) -> Result<Begun, StoreError> {
+        self.take_turn(head)
+    }
+
+    fn let_go(&mut self) -> Result<(), StoreError> {
+        self.end_turn()
+    }
+
+    fn catch_up(&mut self, _head: Head) -> Result<Behind, StoreError> {
+        // Nothing comes from others as long as one host writes.
+        self.must_run().map(|()| Behind::Nothing)
+    }
+
+    fn commit(&mut self, batch: &Outbox) -> Result<Head, CommitError> {
+        self.write(batch)
+    }
+
+    fn commit_kept(&mut self, batch: &Outbox, _seal: &Digest) -> Result<Head, CommitError> {
+        // There is no intake, and so no seal.
+        self.write(batch)
+    }
+
+    fn waits_for_disk(&self) -> bool {
+        true
+    }
+
+    fn past_task(&mut self, id: &TaskId) -> Result<Option<Arc<Task>>, StoreError> {
+        self.must_run()?;
+        self.connect()?;
+        read::past_task(&mut self.session, self.repo, id).map(|it| it.map(Arc::new))
+    }
+
+    fn journal_head(&self) -> JournalHead {
+        self.written.head
+    }
+
+    fn prune(&mut self, now: Timestamp, keep: &Retention, most: u32) -> Result<Pruned, StoreError> {
+        self.prune_history(now, keep, most.max(1))
+    }
+
+    fn index(&mut self, most: u32) -> Result<bool, StoreError> {
+        self.index_words(most.max(1))
+    }
+
+    fn lacks_index(&self) -> bool {
+        self.written.indexed_to < self.written.head.seq
+    }
+
+    fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {
+        self.must_run()?;
+        Ok(Box::new(PostgresReader::open(&self.dir, &self.database)?))
+    }
+
+    fn probe(&mut self) -> Result<(), StoreError> {
+        self.probe_writing()
+    }
+
+    fn note(&self) -> Option<Box<str>> {
+        self.marks.note()
+    }
+
+    fn close(&mut self) -> Result<(), StoreError> {
+        self.stop()
+    }
+}

@@ -1,0 +1,30 @@
+//! What a server promises of what is acknowledged, for `provost doctor`.
+
+use super::Database;
+use super::address;
+use super::session::{Place, Purpose, Session, Step};
+use super::{schema, unreadable};
+use crate::{Protection, StoreError};
+
+/// Asks the server that a daemon would write to.
+///
+/// # Errors
+/// When it does not answer, or its tables are not those that are known here.
+pub(crate) fn protection(of: &Database) -> Result<Protection, StoreError> {
+    let mut session = Session::new(address::servers(of, "provost/doctor")?, Purpose::Write)?;
+    let timeline = session.connect(&Place::default())?.timeline;
+    schema::check(&mut session)?;
+    let sql = "select current_setting('server_version'), (select count(*) from pg_stat_replication),
+               current_setting('synchronous_standby_names') <> '', current_setting('fsync') = 'on',
+               pg_has_role(current_user, (select nspowner from pg_namespace where nspname = 'provost'), 'usage')";
+    let rows = session.rows(Step::new(sql))?;
+    let row = rows.first().ok_or_else(|| StoreError::damaged("the server says nothing of itself"))?;
+    Ok(Protection {
+        version: row.try_get(0).map_err(unreadable)?,
+        standbys: row.try_get(1).map_err(unreadable)?,
+        waits_for_standby: row.try_get(2).map_err(unreadable)?,
+        waits_for_disk: row.try_get(3).map_err(unreadable)?,
+        timeline,
+        owns_tables: row.try_get(4).map_err(unreadable)?,
+    })
+}

@@ -1,0 +1,351 @@
+//! History in pages beside the writer, on a session that cannot write. A connection that was lost is made again once: a read changes
+//! nothing.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+
+use super::batch::asked;
+use super::load::{self, EVENT, HEAD, Head, checkpoints, event, walk_after};
+use super::remembered::Remembered;
+use super::session::{Place, Purpose, Session, Step};
+use super::{Database, address, posts, schema, search, sums, unreadable};
+use crate::codec::{int, parse};
+use crate::journal::{ChainDefect, Key, Walk};
+use crate::{
+    Anchor, CountedRow, FinishedFilter, Found, Letters, Reader, SearchQuery, StoreError, StoredEvent, StoredPost, TimelineOrder,
+    TimelineQuery, UsageQuery, UsageRow, Verdict, files, marks,
+};
+use provost_base::limits::{EVENT_PAGE_BYTES_MAX, LONG_STATEMENT_MS_MAX};
+use provost_base::{EventSeq, JobId, Json, TaskId};
+use provost_domain::{BEAT, JobResult, Task};
+
+/// How many rows of finished tasks or of the timeline are fetched at a time; each may be large.
+const PAGE: i64 = 100;
+
+/// A reader of one repository.
+pub(crate) struct PostgresReader {
+    session: Session,
+    dir: PathBuf,
+    name: String,
+    repo: i32,
+}
+
+/// A finished task.
+///
+/// # Errors
+/// When the database does not answer, or the row cannot be read.
+pub(super) fn past_task(session: &mut Session, repo: i32, id: &TaskId) -> Result<Option<Task>, StoreError> {
+    let sql = "select body from provost.task where repo = $1 and id = $2 and not live";
+    one(session, Step::new(sql).with(repo).with(id.as_str().to_owned()))
+}
+
+fn one<T: DeserializeOwned>(session: &mut Session, step: Step) -> Result<Option<T>, StoreError> {
+    let rows = session.rows(step)?;
+    let body = rows.first().map(|it| it.try_get::<_, &str>(0)).transpose().map_err(unreadable)?;
+    body.map(parse).transpose()
+}
+
+impl PostgresReader {
+    /// Opens a reader of the repository that the database has under its name.
+    ///
+    /// # Errors
+    /// When the database does not answer, or has none of that name.
+    pub(crate) fn open(dir: &Path, database: &Database) -> Result<Self, StoreError> {
+        let dir = files::existing_dir(dir)?;
+        let remembered = Remembered::of(&dir, &database.name)?;
+        let servers = address::servers(database, &format!("provost-reader/{}", remembered.short()))?;
+        let mut session = Session::new(servers, Purpose::Read)?;
+        session.connect(&Place::default())?;
+        schema::check(&mut session)?;
+        let find = Step::new("select id from provost.repo where name = $1").with(database.name.clone());
+        let rows = session.rows(find)?;
+        let Some(row) = rows.first() else {
+            return Err(StoreError::Database(
+                format!("there is no repository {:?} in it yet: the first start of the daemon makes it", database.name).into(),
+            ));
+        };
+        let repo = row.try_get(0).map_err(unreadable)?;
+        Ok(Self { session, dir, name: database.name.clone(), repo })
+    }
+
+    /// Some reads, once more over a new connection where that was lost.
+    fn read<T>(&mut self, mut work: impl FnMut(&mut Session, i32) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let was_linked = self.session.is_linked();
+        self.session.connect(&Place::default())?;
+        match work(&mut self.session, self.repo) {
+            Err(StoreError::Away(_)) if was_linked && !self.session.is_linked() => {
+                self.session.connect(&Place::default())?;
+                work(&mut self.session, self.repo)
+            }
+            done => done,
+        }
+    }
+
+    /// Some reads of one moment.
+    fn moment<T>(&mut self, mut work: impl FnMut(&mut Session, i32) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        self.read(|session, repo| {
+            session.ask(&[
+                Step::new("begin isolation level repeatable read read only"),
+                Step::new(format!("set local statement_timeout = {LONG_STATEMENT_MS_MAX}")),
+                Step::new("set local idle_in_transaction_session_timeout = 60000"),
+            ])?;
+            let done = work(session, repo);
+            if session.is_linked() && session.ask(&[Step::new("rollback")]).is_err() {
+                session.drop_link();
+            }
+            done
+        })
+    }
+
+    fn walk(&mut self, anchor: Option<Anchor>) -> Result<Verdict, StoreError> {
+        let Some(secret) = files::journal_key(&self.dir)? else {
+            return Ok(Verdict::CannotCheck("the journal's key is missing".into()));
+        };
+        let key = Key::new(&secret);
+        let name = self.name.clone();
+        self.moment(|session, repo| {
+            let rows = session.ask(&[
+                Step::new(HEAD).with(repo),
+                Step::new("select key_print from provost.repo where id = $1").with(repo),
+            ])?;
+            let line = |at: usize| rows.get(at).and_then(|it| it.first()).ok_or_else(|| StoreError::damaged("the repository is gone"));
+            let print: String = line(1)?.try_get(0).map_err(unreadable)?;
+            if print != key.fingerprint().to_string() {
+                return Ok(Verdict::CannotCheck(format!("the journal's key here is not that of {name:?}: bring that one back").into()));
+            }
+            let counted = Head::read(line(0)?)?.counters.event;
+            let mut walk = Walk::whole(&key, checkpoints(session, repo, false)?, Vec::new(), anchor);
+            walk_after(session, repo, &mut walk)?;
+            Ok(walk.finish(counted))
+        })
+    }
+}
+
+/// Looks whether the state in the database can be gone on with, without changing anything: the end of the journal, or the whole of it
+/// where `all` says so.
+///
+/// # Errors
+/// Why not, with what to do.
+pub(crate) fn look(dir: &Path, database: &Database, outside: Option<&Path>, all: bool) -> Result<(), StoreError> {
+    let dir = files::existing_dir(dir)?;
+    super::must_have_no_other(&dir)?;
+    let places = marks::places(&dir, outside);
+    if !crate::is_begun(&dir) && !marks::exist(&places) {
+        return Ok(());
+    }
+    // The marks first: the journal of a running daemon only grows.
+    let Some(secret) = files::journal_key(&dir)? else {
+        return Err(StoreError::Key(format!("{} is missing: bring it back", dir.join(crate::JOURNAL_KEY).display()).into()));
+    };
+    let key = Key::new(&secret);
+    let least = marks::read(&places, &key).least().map(|it| it.head);
+    let mut reader = PostgresReader::open(&dir, database)?;
+    if all && let Verdict::Tampered { first_bad_seq, what } = reader.walk(None)? {
+        return Err(StoreError::Tampered { seq: first_bad_seq, what });
+    }
+    reader.moment(|session, repo| {
+        let (head, _) = load::tail(session, repo, &key)?;
+        match least {
+            Some(least) if least.seq > head.seq => Err(StoreError::WentBack { was: least.seq, is: head.seq }),
+            Some(least) if load::event_mac(session, repo, least.seq)?.is_some_and(|mac| mac != least.mac) => {
+                Err(StoreError::WentBack { was: least.seq, is: head.seq })
+            }
+            _ => Ok(()),
+        }
+    })
+}
+
+impl Reader for PostgresReader {
+    fn finished(&mut self, filter: FinishedFilter, limit: usize, bytes_max: usize) -> Result<(Vec<Task>, bool), StoreError> {
+        self.read(|session, repo| {
+            let mut before = match &filter.before {
+                None => i64::MAX,
+                Some(id) => {
+                    let sql = "select finished_seq from provost.task where repo = $1 and id = $2 and not live";
+                    let rows = session.rows(Step::new(sql).with(repo).with(id.as_str().to_owned()))?;
+                    let Some(row) = rows.first() else { return Ok((Vec::new(), false)) };
+                    row.try_get(0).map_err(unreadable)?
+                }
+            };
+            let status = filter.status.map(|it| it.as_str());
+            let which = status.map_or("", |_| "and status = $4");
+            let sql = format!(
+                "select body, finished_seq from provost.task where repo = $1 and not live and finished_seq < $2 {which}
+                 order by finished_seq desc limit $3"
+            );
+            let (mut tasks, mut bytes) = (Vec::new(), 0_usize);
+            loop {
+                let step = Step::new(sql.clone()).with(repo).with(before).with(PAGE);
+                let rows = session.rows(status.into_iter().fold(step, Step::with))?;
+                for row in &rows {
+                    let body: &str = row.try_get(0).map_err(unreadable)?;
+                    before = row.try_get(1).map_err(unreadable)?;
+                    bytes = bytes.saturating_add(body.len());
+                    if tasks.len() >= limit || (bytes > bytes_max && !tasks.is_empty()) {
+                        return Ok((tasks, true));
+                    }
+                    tasks.push(parse(body)?);
+                }
+                if (rows.len() as i64) < PAGE {
+                    return Ok((tasks, false));
+                }
+            }
+        })
+    }
+
+    fn task(&mut self, id: &TaskId) -> Result<Option<Task>, StoreError> {
+        self.read(|session, repo| past_task(session, repo, id))
+    }
+
+    fn events_after(&mut self, seq: EventSeq, limit: u16) -> Result<Vec<StoredEvent>, StoreError> {
+        // A cursor is a caller's number; beyond what can be counted there is nothing.
+        let after = int(seq.0).unwrap_or(i64::MAX);
+        self.read(|session, repo| {
+            let sql = format!("{EVENT} where repo = $1 and seq > $2 order by seq limit $3");
+            let (mut events, mut bytes, mut after) = (Vec::<StoredEvent>::new(), 0_usize, after);
+            while events.len() < usize::from(limit) {
+                let most = PAGE.min(i64::from(limit) - events.len() as i64);
+                let rows = session.rows(Step::new(sql.clone()).with(repo).with(after).with(most))?;
+                for row in &rows {
+                    if bytes >= EVENT_PAGE_BYTES_MAX {
+                        return Ok(events);
+                    }
+                    let event = event(row)?;
+                    after = int(event.seq.0)?;
+                    bytes = bytes.saturating_add(event.body.as_ref().map_or(0, |body| body.len()));
+                    events.push(event);
+                }
+                if (rows.len() as i64) < most {
+                    break;
+                }
+            }
+            Ok(events)
+        })
+    }
+
+    fn each_letter(
+        &mut self,
+        which: &Letters,
+        bytes_max: usize,
+        each: &mut dyn FnMut(StoredPost) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        // Letters that were handed over cannot be taken back: one look over the connection first.
+        self.read(|session, _| session.rows(Step::new("select 1")).map(drop))?;
+        posts::each_letter(&mut self.session, self.repo, which, bytes_max, each)
+    }
+
+    fn timeline(&mut self, query: &TimelineQuery) -> Result<Vec<StoredEvent>, StoreError> {
+        self.read(|session, repo| timeline(session, repo, query))
+    }
+
+    fn imported(&mut self, ids: &[String]) -> Result<BTreeSet<String>, StoreError> {
+        let as_stored: Vec<String> = ids.iter().map(|it| asked(it).into_owned()).collect();
+        self.read(|session, repo| {
+            let sql = "select id from provost.imported where repo = $1 and id = any($2::text[])";
+            let rows = session.rows(Step::new(sql).with(repo).with(as_stored.clone()))?;
+            let found = rows.iter().map(|it| it.try_get(0)).collect::<Result<BTreeSet<String>, _>>().map_err(unreadable)?;
+            Ok(ids.iter().zip(&as_stored).filter(|(_, stored)| found.contains(*stored)).map(|(id, _)| id.clone()).collect())
+        })
+    }
+
+    fn job_order(&mut self, id: &JobId) -> Result<Option<Json>, StoreError> {
+        self.read(|session, repo| {
+            let sql = "select body from provost.job_order where repo = $1 and id = $2";
+            let rows = session.rows(Step::new(sql).with(repo).with(id.as_str().to_owned()))?;
+            let body = rows.first().map(|it| it.try_get::<_, &str>(0)).transpose().map_err(unreadable)?;
+            body.map(|body| Json::parse(body).map_err(StoreError::damaged)).transpose()
+        })
+    }
+
+    fn job_result(&mut self, id: &JobId) -> Result<Option<JobResult>, StoreError> {
+        self.read(|session, repo| {
+            let sql = "select body from provost.job_result where repo = $1 and id = $2";
+            one(session, Step::new(sql).with(repo).with(id.as_str().to_owned()))
+        })
+    }
+
+    fn usage(&mut self, query: &UsageQuery) -> Result<Vec<UsageRow>, StoreError> {
+        self.read(|session, repo| sums::used(session, repo, query))
+    }
+
+    fn counted(&mut self, query: &UsageQuery) -> Result<Vec<CountedRow>, StoreError> {
+        self.read(|session, repo| sums::counted(session, repo, query))
+    }
+
+    fn counted_of(&mut self, task: &TaskId) -> Result<Vec<CountedRow>, StoreError> {
+        self.read(|session, repo| sums::counted_of(session, repo, task))
+    }
+
+    fn search(&mut self, query: &SearchQuery) -> Result<Found, StoreError> {
+        // What is pruned meanwhile is still there, or nothing of it is.
+        self.moment(|session, repo| search::search(session, repo, query))
+    }
+
+    fn verify(&mut self, anchor: Option<Anchor>) -> Result<Verdict, StoreError> {
+        match self.walk(anchor) {
+            Err(StoreError::Tampered { seq, what }) => Ok(ChainDefect { seq, what }.into()),
+            Err(
+                err @ (StoreError::Database(_) | StoreError::Away(_) | StoreError::Damaged(_) | StoreError::Key(_)),
+            ) => Ok(Verdict::CannotCheck(err.to_string().into())),
+            verdict => verdict,
+        }
+    }
+}
+
+fn timeline(session: &mut Session, repo: i32, query: &TimelineQuery) -> Result<Vec<StoredEvent>, StoreError> {
+    // A cursor is a caller's number; beyond what can be counted there is nothing.
+    let cursor = |seq: Option<EventSeq>| seq.map(|it| int(it.0).unwrap_or(i64::MAX));
+    let text = |it: &Option<Box<str>>| it.as_deref().map(|it| asked(it).into_owned());
+    let order = match query.order {
+        TimelineOrder::NewestFirst => "t.at desc, t.seq desc",
+        TimelineOrder::OldestFirst => "t.seq",
+    };
+    let (mut conditions, mut step_values): (String, Vec<super::session::Value>) = (String::new(), Vec::new());
+    let mut given = |condition: &str, value: super::session::Value| {
+        step_values.push(value);
+        conditions.push_str(&condition.replace('?', &format!("${}", step_values.len() + 2)));
+    };
+    if let Some(agent) = text(&query.agent) {
+        given(" and t.agent = ?", Box::new(agent));
+    }
+    if let Some(word) = text(&query.word) {
+        given(" and t.word = ?", Box::new(word));
+    }
+    if let Some(file) = text(&query.file) {
+        given(" and t.file = ?", Box::new(file));
+    }
+    if let Some(since) = query.since {
+        given(" and t.at >= ?", Box::new(since.0));
+    }
+    if let Some(after) = cursor(query.after) {
+        given(" and t.seq > ?", Box::new(after));
+    }
+    if let Some(before) = cursor(query.before) {
+        given(" and t.seq < ?", Box::new(before));
+    }
+    if !query.beats {
+        given(" and t.word <> ?", Box::new(BEAT));
+    }
+    let sql = format!(
+        "select e.seq, e.at, e.kind, e.actor, e.task, e.body, e.hash, e.mac from provost.timeline t
+         join provost.event e on e.repo = t.repo and e.seq = t.seq
+         where t.repo = $1 and e.body is not null {conditions} order by {order} limit $2"
+    );
+    let (mut found, mut bytes) = (Vec::<StoredEvent>::new(), 0_usize);
+    let most = i64::try_from(query.limit).unwrap_or(i64::MAX);
+    let step = Step::new(sql).with(repo).with(most).with_all(step_values);
+    let rows = session.ask_within(&[step], Duration::from_millis(LONG_STATEMENT_MS_MAX))?;
+    for row in rows.into_iter().flatten() {
+        let event = event(&row)?;
+        bytes = bytes.saturating_add(event.body.as_deref().map_or(0, str::len));
+        if bytes > query.bytes_max && !found.is_empty() {
+            break;
+        }
+        found.push(event);
+    }
+    Ok(found)
+}

@@ -1,0 +1,110 @@
+//! What the state folder remembers of the database: which host this is, and the newest timeline that was seen.
+
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::session::Place;
+use crate::{StoreError, codec, files};
+use provost_base::HostId;
+
+/// Bytes of the file at most.
+const LEN_MAX: u64 = 4_096;
+
+/// The file's content.
+#[derive(Serialize, Deserialize)]
+struct Noted {
+    /// The repository's name in the database.
+    name: String,
+    host: HostId,
+    system: String,
+    timeline: u64,
+}
+
+/// What is remembered, and where.
+#[derive(Clone)]
+pub(super) struct Remembered {
+    path: PathBuf,
+    name: String,
+    pub(super) host: HostId,
+    pub(super) place: Place,
+}
+
+impl Remembered {
+    /// What the folder remembers, or a new host's id.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or is of another repository's name.
+    pub(super) fn of(dir: &Path, name: &str) -> Result<Self, StoreError> {
+        let path = dir.join(crate::IN_DATABASE);
+        if let Some(noted) = noted(&path)? {
+            let unsafe_name = || StoreError::Setting(
+                format!(
+                    "`name` is {name:?}, and this state folder belongs to the repository {:?} in the database: write that name ({} says so)",
+                    noted.name,
+                    path.display()
+                )
+                .into(),
+            );
+            if noted.name != name {
+                return Err(unsafe_name());
+            }
+            let place = Place { system: noted.system, timeline: noted.timeline };
+            return Ok(Self { path, name: noted.name, host: noted.host, place });
+        }
+        let mut bits = [0; 16];
+        getrandom::fill(&mut bits).map_err(|err| StoreError::Key(format!("no random numbers: {err}").into()))?;
+        let it = Self { path, name: name.to_owned(), host: HostId::of(u128::from_le_bytes(bits)), place: Place::default() };
+        it.write()?;
+        Ok(it)
+    }
+
+    /// Remembers where numbers are given now.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub(super) fn see(&mut self, place: Place) -> Result<(), StoreError> {
+        if self.place != place {
+            self.place = place;
+            self.write()?;
+        }
+        Ok(())
+    }
+
+    /// The first signs of the host's id, as they are shown to the server's administrator.
+    pub(super) fn short(&self) -> String {
+        self.host.to_string().chars().take(8).collect()
+    }
+
+    fn write(&self) -> Result<(), StoreError> {
+        let noted = Noted {
+            name: self.name.clone(),
+            host: self.host,
+            system: self.place.system.clone(),
+            timeline: self.place.timeline,
+        };
+        let text = codec::text(&noted)?;
+        let mut file = files::open_mark(&self.path, true)?;
+        let done = file
+            .seek(SeekFrom::Start(0))
+            .and_then(|_| file.write_all(text.as_bytes()))
+            .and_then(|()| file.set_len(text.len() as u64))
+            .and_then(|()| file.sync_all());
+        done.map_err(StoreError::io(&self.path))
+    }
+}
+
+fn noted(path: &Path) -> Result<Option<Noted>, StoreError> {
+    if path.symlink_metadata().is_err() {
+        return Ok(None);
+    }
+    let mut text = String::new();
+    let file = files::open_mark(path, false)?;
+    file.take(LEN_MAX).read_to_string(&mut text).map_err(StoreError::io(path))?;
+    let unfit = |err| StoreError::Unsafe {
+        path: path.display().to_string().into(),
+        why: format!("cannot be read ({err}); it says which host this is: bring it back from a backup of the state folder").into(),
+    };
+    serde_json::from_str(&text).map(Some).map_err(unfit)
+}

@@ -1,0 +1,95 @@
+//! The tables and roles, and the steps from earlier versions. `provost store migrate` alone makes them, with the owner's role; a
+//! daemon looks whether they are those that it knows.
+
+use std::time::Duration;
+
+use super::Database;
+use super::address;
+use super::session::{Place, Purpose, Session, Step};
+use crate::{Migrated, StoreError};
+use provost_base::limits::{LONG_STATEMENT_MS_MAX, STATEMENT_MS_MAX};
+
+/// One step for each version, in order. A step that was released is never changed.
+const STEPS: [&str; 1] = [include_str!("schema_1.sql")];
+
+/// What groups of roles may do, after each step.
+const GRANTS: &str = include_str!("grants.sql");
+
+/// The groups of roles: daemons, and who only looks.
+const GROUPS: [&str; 2] = ["provost_host", "provost_reader"];
+
+/// Held by the one migration that runs: `provost`, as bytes.
+const MIGRATION: i64 = 0x7072_6f76_6f73_74;
+
+/// The newest version that is known here.
+pub(super) fn known() -> u32 {
+    u32::try_from(STEPS.len()).unwrap_or(u32::MAX)
+}
+
+/// Brings the tables to the newest version; makes the groups of roles where `roles` says so.
+///
+/// # Errors
+/// [`StoreError::Newer`] for tables of a later release; otherwise what the server says.
+pub(crate) fn migrate(to: &Database, roles: bool) -> Result<Migrated, StoreError> {
+    let mut session = Session::new(address::servers(to, "provost/migrate")?, Purpose::Migrate)?;
+    session.connect(&Place::default())?;
+    session.ask(&[Step::new("begin"), Step::new("select pg_advisory_xact_lock($1)").with(MIGRATION)])?;
+    // Without the row of a daemon: it waits for none, and whoever waits for it gives up soon.
+    let long = Duration::from_millis(LONG_STATEMENT_MS_MAX);
+    session.script(&format!("set local statement_timeout = {LONG_STATEMENT_MS_MAX}; set local lock_timeout = 3000"), long)?;
+    let from = found(&mut session)?;
+    if from > known() {
+        return Err(StoreError::Newer { found: from, known: known() });
+    }
+    if roles {
+        for group in GROUPS {
+            let is_there = session.rows(Step::new("select 1 from pg_roles where rolname = $1").with(group))?;
+            if is_there.is_empty() {
+                session.script(&format!("create role {group} nologin"), long)?;
+            }
+        }
+    }
+    for step in STEPS.get(from as usize..).unwrap_or_default() {
+        session.script(step, long)?;
+    }
+    let by = concat!("provost ", env!("CARGO_PKG_VERSION"));
+    let note = "insert into provost.schema values (true, $1, $2)
+                on conflict (only) do update set version = excluded.version, by = excluded.by";
+    session.ask(&[Step::new(note).with(i32::try_from(known()).unwrap_or(i32::MAX)).with(by)])?;
+    session.script(GRANTS, long)?;
+    let mut missing_roles = Vec::new();
+    for group in GROUPS {
+        if session.rows(Step::new("select 1 from pg_roles where rolname = $1").with(group))?.is_empty() {
+            missing_roles.push(group);
+        }
+    }
+    session.ask_within(&[Step::new("commit")], Duration::from_millis(STATEMENT_MS_MAX))?;
+    Ok(Migrated { from, to: known(), missing_roles })
+}
+
+/// Refuses tables of another version than the one that is known here.
+///
+/// # Errors
+/// [`StoreError::Newer`], and [`StoreError::Database`] with the next step.
+pub(super) fn check(session: &mut Session) -> Result<(), StoreError> {
+    match found(session)? {
+        0 => Err(StoreError::Database("the database has no tables of Provost's: run `provost store migrate` first".into())),
+        it if it > known() => Err(StoreError::Newer { found: it, known: known() }),
+        it if it < known() => Err(StoreError::Database(
+            format!("its tables are of version {it}, and this release needs version {}: run `provost store migrate`", known()).into(),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// The version of the tables; 0 where there are none.
+fn found(session: &mut Session) -> Result<u32, StoreError> {
+    let there = session.rows(Step::new("select to_regclass('provost.schema') is not null"))?;
+    let is_there = there.first().map(|it| it.try_get::<_, bool>(0)).transpose().map_err(super::unreadable)?;
+    if is_there != Some(true) {
+        return Ok(0);
+    }
+    let version = session.rows(Step::new("select version from provost.schema"))?;
+    let version = version.first().map(|it| it.try_get::<_, i32>(0)).transpose().map_err(super::unreadable)?;
+    u32::try_from(version.unwrap_or(0)).map_err(StoreError::damaged)
+}

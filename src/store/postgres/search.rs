@@ -1,0 +1,242 @@
+//! What people search by words: tasks, messages between agents, and events.
+//!
+//! Words are cut and folded here as SQLite's `unicode61 remove_diacritics 2` does it, and not by a dictionary of the server's: runs of
+//! letters and digits, small, without accents. The index has each word once, for AND and for beginnings; the words in their order are
+//! beside it, since a text with signs in it is a phrase. Thus a search finds the same in both stores.
+
+use tokio_postgres::Row;
+use unicode_normalization::UnicodeNormalization as _;
+use unicode_normalization::char::is_combining_mark;
+
+use super::session::{Session, Step};
+use super::unreadable;
+use crate::codec::{int, nat, parse};
+use crate::said::{said_in, what_of, words_of};
+use crate::search::{Found, Hit, HitKind, SearchQuery, SearchWords};
+use crate::StoreError;
+use provost_base::limits::{INDEX_BITE_BYTES_MAX, SEARCH_LOOKED_AT_MAX};
+use provost_base::{AgentId, EventSeq, TaskId, Timestamp};
+use provost_domain::{Event, EventKind, Task};
+
+/// The length of a word in the index, in characters at most: PostgreSQL's is 2,046 bytes.
+const WORD_MAX: usize = 400;
+
+/// Stands between two texts, so that no phrase goes over their border.
+const BORDER: &str = " | ";
+
+/// The words of a text, in their order.
+fn words(text: &str) -> Vec<String> {
+    let (mut all, mut word) = (Vec::new(), String::new());
+    for sign in text.chars() {
+        if sign.is_alphanumeric() {
+            word.extend(folded(sign));
+        } else if !is_combining_mark(sign) && !word.is_empty() {
+            // A mark belongs to the letter before it, and is left out like the accent of one character.
+            all.push(std::mem::take(&mut word));
+        }
+    }
+    if !word.is_empty() {
+        all.push(word);
+    }
+    all
+}
+
+/// A letter, small, without what is above or below it.
+fn folded(sign: char) -> impl Iterator<Item = char> {
+    sign.to_lowercase().flat_map(|it| {
+        let mut parts = it.nfd();
+        match (parts.next(), parts.all(is_combining_mark)) {
+            (Some(base), true) => base,
+            _ => it,
+        }
+        .to_lowercase()
+    })
+}
+
+/// What the index has of some texts: their words, and their words in order.
+fn indexed(texts: [&str; 2]) -> (Vec<String>, String) {
+    let each = texts.map(words);
+    let said = each.iter().map(|it| it.join(" ")).collect::<Vec<_>>().join(BORDER);
+    let mut all: Vec<String> = each.into_iter().flatten().map(cut).collect();
+    all.sort_unstable();
+    all.dedup();
+    (all, format!(" {said} "))
+}
+
+fn cut(word: String) -> String {
+    match word.char_indices().nth(WORD_MAX) {
+        Some((at, _)) => word[..at].to_owned(),
+        None => word,
+    }
+}
+
+/// A search for the index, and the phrases that have to be there.
+fn asked(query: &SearchWords) -> (String, Vec<String>) {
+    let (mut terms, mut phrases) = (Vec::new(), Vec::new());
+    for (text, is_beginning) in query.each() {
+        let parts = words(text);
+        for (n, part) in parts.iter().enumerate() {
+            // A word has letters and digits alone, so that nothing in it is a sign of the index's or of the pattern's own language.
+            let open = if is_beginning && n + 1 == parts.len() { ":*" } else { "" };
+            terms.push(format!("'{}'{open}", cut(part.clone())));
+        }
+        if parts.len() > 1 {
+            phrases.push(format!("% {}{}%", parts.join(" "), if is_beginning { "" } else { " " }));
+        }
+    }
+    (terms.join(" & "), phrases)
+}
+
+/// Takes up to `most` further events into the index; answers with the last one, and whether there are more. Inside a transaction of
+/// the caller's.
+///
+/// # Errors
+/// When the database does not answer, or a row cannot be read.
+pub(super) fn index(session: &mut Session, repo: i32, from: EventSeq, most: u32) -> Result<(EventSeq, bool), StoreError> {
+    let sql = "select seq, kind, actor, task, body from provost.event where repo = $1 and seq > $2 order by seq limit $3";
+    let rows = session.rows(Step::new(sql).with(repo).with(int(from.0)?).with(i64::from(most)))?;
+    let (mut last, mut count, mut bytes) = (from, 0, 0_usize);
+    let (mut seqs, mut all_words, mut all_said) = (Vec::new(), Vec::new(), Vec::new());
+    let mut tasks: Vec<String> = Vec::new();
+    for row in &rows {
+        if bytes >= INDEX_BITE_BYTES_MAX {
+            break;
+        }
+        last = EventSeq(nat(row.try_get(0).map_err(unreadable)?)?);
+        count += 1;
+        // What was pruned has no body any more, and its task is gone or has told of itself since.
+        let Some(body) = row.try_get::<_, Option<&str>>(4).map_err(unreadable)? else { continue };
+        bytes = bytes.saturating_add(body.len());
+        let (kind, actor): (&str, &str) = (row.try_get(1).map_err(unreadable)?, row.try_get(2).map_err(unreadable)?);
+        let said = words_of(&serde_json::from_str(body).map_err(StoreError::damaged)?);
+        let (words, said) = indexed([&format!("{kind} {actor}"), &said]);
+        seqs.push(int(last.0)?);
+        all_words.push(words.join(" "));
+        all_said.push(said);
+        if let Some(task) = row.try_get::<_, Option<String>>(3).map_err(unreadable)?.filter(|it| !tasks.contains(it)) {
+            tasks.push(task);
+        }
+    }
+    if !seqs.is_empty() {
+        let sql = "insert into provost.search_event (repo, seq, words, said)
+                   select $1, seq, array_to_tsvector(string_to_array(words, ' ')), said
+                   from unnest($2::bigint[], $3::text[], $4::text[]) as it (seq, words, said)
+                   on conflict (repo, seq) do update set words = excluded.words, said = excluded.said";
+        session.rows(Step::new(sql).with(repo).with(seqs).with(all_words).with(all_said))?;
+    }
+    index_tasks(session, repo, tasks)?;
+    Ok((last, count > 0 && (count == most || bytes >= INDEX_BITE_BYTES_MAX)))
+}
+
+/// Takes tasks as they are now into the index, in the place of what they were before.
+fn index_tasks(session: &mut Session, repo: i32, tasks: Vec<String>) -> Result<(), StoreError> {
+    if tasks.is_empty() {
+        return Ok(());
+    }
+    let sql = "select t.id, t.body from unnest($2::text[]) with ordinality as it (id, n)
+               join provost.task t on t.repo = $1 and t.id = it.id order by it.n";
+    let rows = session.rows(Step::new(sql).with(repo).with(tasks))?;
+    let (mut ids, mut all_words, mut all_said) = (Vec::new(), Vec::new(), Vec::new());
+    for row in &rows {
+        let task: Task = parse(row.try_get(1).map_err(unreadable)?)?;
+        let (words, said) = indexed([&what_of(&task), &said_in(&task)]);
+        ids.push(row.try_get::<_, String>(0).map_err(unreadable)?);
+        all_words.push(words.join(" "));
+        all_said.push(said);
+    }
+    let sql = "insert into provost.search_task (repo, id, words, said)
+               select $1, id, array_to_tsvector(string_to_array(words, ' ')), said
+               from unnest($2::text[], $3::text[], $4::text[]) with ordinality as it (id, words, said, n) order by it.n
+               on conflict (repo, id) do update set words = excluded.words, said = excluded.said";
+    session.rows(Step::new(sql).with(repo).with(ids).with(all_words).with(all_said)).map(drop)
+}
+
+/// What has all the words of a query, newest first.
+///
+/// # Errors
+/// When the database does not answer, or a row cannot be read.
+pub(super) fn search(session: &mut Session, repo: i32, query: &SearchQuery) -> Result<Found, StoreError> {
+    let rows = session.rows(Step::new("select searched_to from provost.repo where id = $1").with(repo))?;
+    let to: i64 = rows.first().map(|it| it.try_get(0)).transpose().map_err(unreadable)?.unwrap_or(0);
+    let mut found = Found { indexed_to: EventSeq(nat(to)?), ..Found::default() };
+    if query.takes(HitKind::Task) && query.before.is_none() {
+        tasks(session, repo, query, &mut found)?;
+    }
+    if query.takes(HitKind::Message) || query.takes(HitKind::Event) {
+        events(session, repo, query, &mut found)?;
+    }
+    Ok(found)
+}
+
+fn tasks(session: &mut Session, repo: i32, query: &SearchQuery, found: &mut Found) -> Result<(), StoreError> {
+    let sql = "select t.body from provost.search_task s join provost.task t on t.repo = s.repo and t.id = s.id
+               where s.repo = $1 and s.words @@ $2::text::tsquery and s.said like all ($3::text[]) order by s.n desc limit $4";
+    let (terms, phrases) = asked(&query.words);
+    let rows = session.rows(Step::new(sql).with(repo).with(terms).with(phrases).with(int(query.limit as u64 + 1)?))?;
+    for row in &rows {
+        if found.hits.len() == query.limit {
+            found.more_tasks = true;
+            break;
+        }
+        let task: Task = parse(row.try_get(0).map_err(unreadable)?)?;
+        found.hits.push(Hit {
+            kind: HitKind::Task,
+            seq: None,
+            post: None,
+            at: task.updated_at,
+            what: task.state.as_str().into(),
+            actor: task.asked_by.clone(),
+            excerpt: query.words.excerpt(&said_in(&task)).into(),
+            task: Some(task.id().clone()),
+        });
+    }
+    Ok(())
+}
+
+fn events(session: &mut Session, repo: i32, query: &SearchQuery, found: &mut Found) -> Result<(), StoreError> {
+    let kind = match query.only {
+        Some(HitKind::Message) => "and e.kind = 'published'",
+        Some(HitKind::Event) => "and e.kind <> 'published'",
+        _ => "",
+    };
+    let sql = format!(
+        "select e.seq, e.at, e.kind, e.actor, e.task, e.body from provost.search_event s
+         join provost.event e on e.repo = s.repo and e.seq = s.seq
+         where s.repo = $1 and s.words @@ $2::text::tsquery and s.said like all ($3::text[]) and s.seq < $4 {kind}
+         order by s.seq desc limit $5"
+    );
+    let before = query.before.and_then(|it| int(it.0).ok()).unwrap_or(i64::MAX);
+    let (terms, phrases) = asked(&query.words);
+    let limit = query.limit.min(SEARCH_LOOKED_AT_MAX) as u64 + 1;
+    let rows = session.rows(Step::new(sql).with(repo).with(terms).with(phrases).with(before).with(int(limit)?))?;
+    for (count, row) in rows.iter().enumerate() {
+        let hit = hit(row, query)?;
+        if count == query.limit {
+            found.next = Some(EventSeq(nat(row.try_get(0).map_err(unreadable)?)? + 1));
+            break;
+        }
+        found.hits.extend(hit);
+    }
+    Ok(())
+}
+
+fn hit(row: &Row, query: &SearchQuery) -> Result<Option<Hit>, StoreError> {
+    let Some(body) = row.try_get::<_, Option<&str>>(5).map_err(unreadable)? else { return Ok(None) };
+    let event: Event = parse(body)?;
+    let (kind, post) = match &event.kind {
+        EventKind::Published { n, .. } => (HitKind::Message, Some(*n)),
+        _ => (HitKind::Event, None),
+    };
+    let task: Option<&str> = row.try_get(4).map_err(unreadable)?;
+    let said = words_of(&serde_json::from_str(body).map_err(StoreError::damaged)?);
+    Ok(Some(Hit {
+        kind,
+        seq: Some(EventSeq(nat(row.try_get(0).map_err(unreadable)?)?)),
+        post,
+        at: Timestamp(row.try_get(1).map_err(unreadable)?),
+        what: row.try_get::<_, String>(2).map_err(unreadable)?.into(),
+        actor: AgentId::parse(row.try_get(3).map_err(unreadable)?).map_err(StoreError::damaged)?,
+        excerpt: query.words.excerpt(&said).into(),
+        task: task.map(TaskId::parse).transpose().map_err(StoreError::damaged)?,
+    }))
+}

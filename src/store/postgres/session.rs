@@ -1,0 +1,446 @@
+//! One session with the database: which server it is with, its settings, and flushes of several statements.
+//!
+//! The connection is driven on a runtime of the session's own, only while something is asked. Statements of one flush are sent
+//! together and answered in order, which costs one round trip. After a flush without all of its answers, the connection is dropped:
+//! what was sent cannot be taken back.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::time::timeout;
+use tokio_postgres::tls::MakeTlsConnect;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{AsyncMessage, Client, Config, Connection, Error, NoTls, Row, Socket, Statement};
+
+use super::address::{Server, with_cause};
+use super::trouble;
+use crate::StoreError;
+use provost_base::limits::{
+    COMMIT_MS_MAX, CONNECT_MS_MAX, IDLE_IN_TRANSACTION_MS, LOCK_TIMEOUT_MS, STATEMENT_MS_MAX,
+};
+
+/// A value of a statement.
+pub(super) type Value = Box<dyn ToSql + Sync + Send>;
+
+/// A statement with its values.
+pub(super) struct Step {
+    sql: Cow<'static, str>,
+    values: Vec<Value>,
+}
+
+impl Step {
+    pub(super) fn new(sql: impl Into<Cow<'static, str>>) -> Self {
+        Self { sql: sql.into(), values: Vec::new() }
+    }
+
+    /// The same with one value more.
+    pub(super) fn with(mut self, value: impl ToSql + Sync + Send + 'static) -> Self {
+        self.values.push(Box::new(value));
+        self
+    }
+
+    /// The same with several more.
+    pub(super) fn with_all(mut self, values: Vec<Value>) -> Self {
+        self.values.extend(values);
+        self
+    }
+}
+
+/// What a session is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Purpose {
+    /// It writes, in the order that the repository's row gives.
+    Write,
+    /// It reads history.
+    Read,
+    /// It makes tables and roles.
+    Migrate,
+}
+
+/// The database's identity and the branch of its history.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Place {
+    /// The identifier that `initdb` has made.
+    pub(super) system: String,
+    /// One more with each promotion of a standby.
+    pub(super) timeline: u64,
+}
+
+/// Servers, and the connection to one of them.
+pub(super) struct Session {
+    runtime: Option<Runtime>,
+    servers: Vec<Server>,
+    purpose: Purpose,
+    link: Option<Link>,
+}
+
+/// A connection.
+struct Link {
+    client: Client,
+    statements: HashMap<String, Statement>,
+    place: Place,
+    /// Whether the server has warned since this was last asked for.
+    warned: Arc<AtomicBool>,
+}
+
+/// The answers of a flush, statement by statement.
+pub(super) type Answers = Vec<Result<Vec<Row>, Error>>;
+
+impl Session {
+    /// A session that connects when it is first used.
+    ///
+    /// # Errors
+    /// When the system has no runtime for it.
+    pub(super) fn new(servers: Vec<Server>, purpose: Purpose) -> Result<Self, StoreError> {
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|source| StoreError::Io { path: "the connection to the database".into(), source })?;
+        Ok(Self { runtime: Some(runtime), servers, purpose, link: None })
+    }
+
+    /// Drops the connection; the server takes back what was not committed.
+    pub(super) fn drop_link(&mut self) {
+        self.link = None;
+    }
+
+    /// Where the connection is.
+    ///
+    /// # Errors
+    /// [`StoreError::Away`] where there is none.
+    pub(super) fn place(&self) -> Result<&Place, StoreError> {
+        self.link.as_ref().map(|it| &it.place).ok_or_else(not_linked)
+    }
+
+    /// Whether there is a connection, as far as is known.
+    pub(super) fn is_linked(&self) -> bool {
+        self.link.as_ref().is_some_and(|it| !it.client.is_closed())
+    }
+
+    /// Connects if there is no connection, to the server with the highest timeline, of which none may be below `least`.
+    ///
+    /// # Errors
+    /// [`StoreError::Away`] where no server can be had, and what a server has answered.
+    pub(super) fn connect(&mut self, least: &Place) -> Result<&Place, StoreError> {
+        if !self.is_linked() {
+            self.link = None;
+            let (servers, purpose) = (&self.servers, self.purpose);
+            let tried = run(&self.runtime, async {
+                let all = servers.iter().map(|it| Box::pin(open(it, purpose)) as Pin<Box<dyn Future<Output = _> + Send>>);
+                in_order(all.collect()).await
+            })?;
+            self.link = Some(best(tried, servers, least)?);
+        }
+        self.link.as_ref().map(|it| &it.place).ok_or(StoreError::NotRunning)
+    }
+
+    /// Sends all statements at once, and waits for all answers. An error of the server is the statement's; the later ones of the same
+    /// transaction fail then, too, and COMMIT answers without an error although nothing was stored: look at each.
+    ///
+    /// # Errors
+    /// [`StoreError::Away`] where answers are missing. The connection is gone then.
+    pub(super) fn flush(&mut self, steps: &[Step], limit: Duration) -> Result<Answers, StoreError> {
+        self.prepare(steps)?;
+        let Some(link) = &self.link else { return Err(not_linked()) };
+        link.warned.store(false, Ordering::Release);
+        let client = &link.client;
+        let work = async {
+            let mut all: Vec<Pin<Box<dyn Future<Output = Result<Vec<Row>, Error>> + Send + '_>>> = Vec::new();
+            for step in steps {
+                let Some(statement) = link.statements.get(&*step.sql) else { continue };
+                let values: Vec<&(dyn ToSql + Sync)> = step.values.iter().map(|it| &**it as &(dyn ToSql + Sync)).collect();
+                all.push(Box::pin(async move { client.query(statement, &values).await }));
+            }
+            timeout(limit, in_order(all)).await
+        };
+        match run(&self.runtime, work)? {
+            Ok(answers) if answers.iter().any(|it| it.as_ref().is_err_and(|err| !trouble::was_answered(err))) => {
+                self.link = None;
+                let lost = answers.into_iter().filter_map(Result::err).find(|err| !trouble::was_answered(err));
+                Err(lost.map_or_else(not_linked, trouble::store_error))
+            }
+            Ok(answers) => {
+                if answers.iter().any(|it| it.as_ref().is_err_and(trouble::is_of_other_tables)) {
+                    self.link = None;
+                }
+                Ok(answers)
+            }
+            Err(_) => {
+                self.link = None;
+                Err(StoreError::Away(format!("it has not answered within {} s", limit.as_secs()).into()))
+            }
+        }
+    }
+
+    /// The same where nothing is open afterwards: the rows of each statement, or the first error.
+    ///
+    /// # Errors
+    /// The first error of a statement.
+    pub(super) fn ask(&mut self, steps: &[Step]) -> Result<Vec<Vec<Row>>, StoreError> {
+        self.ask_within(steps, Duration::from_millis(COMMIT_MS_MAX.max(STATEMENT_MS_MAX)))
+    }
+
+    /// The same with a limit of its own.
+    ///
+    /// # Errors
+    /// As for [`Session::ask`].
+    pub(super) fn ask_within(&mut self, steps: &[Step], limit: Duration) -> Result<Vec<Vec<Row>>, StoreError> {
+        rows(self.flush(steps, limit)?)
+    }
+
+    /// One statement's rows.
+    ///
+    /// # Errors
+    /// As for [`Session::ask`].
+    pub(super) fn rows(&mut self, step: Step) -> Result<Vec<Row>, StoreError> {
+        Ok(self.ask(&[step])?.pop().unwrap_or_default())
+    }
+
+    /// Runs statements as text, without values: those that make tables.
+    ///
+    /// # Errors
+    /// The first error.
+    pub(super) fn script(&mut self, sql: &str, limit: Duration) -> Result<(), StoreError> {
+        let Some(link) = &self.link else { return Err(not_linked()) };
+        match run(&self.runtime, timeout(limit, link.client.batch_execute(sql)))? {
+            Ok(done) => done.map_err(trouble::store_error),
+            Err(_) => {
+                self.link = None;
+                Err(StoreError::Away(format!("it has not answered within {} s", limit.as_secs()).into()))
+            }
+        }
+    }
+
+    /// Whether the server has warned during the last flush.
+    pub(super) fn was_warned(&self) -> bool {
+        self.link.as_ref().is_some_and(|it| it.warned.load(Ordering::Acquire))
+    }
+
+    /// Prepares what is not prepared yet, all in one round trip.
+    ///
+    /// # Errors
+    /// What the server says of one of them; nothing was done then.
+    pub(super) fn prepare(&mut self, steps: &[Step]) -> Result<(), StoreError> {
+        let Some(link) = &mut self.link else { return Err(not_linked()) };
+        let mut new: Vec<&str> = steps.iter().map(|it| &*it.sql).filter(|it| !link.statements.contains_key(*it)).collect();
+        new.sort_unstable();
+        new.dedup();
+        if new.is_empty() {
+            return Ok(());
+        }
+        let client = &link.client;
+        let work = async {
+            let all = new.iter().map(|sql| Box::pin(client.prepare(sql)) as Pin<Box<dyn Future<Output = _> + Send + '_>>);
+            timeout(Duration::from_millis(COMMIT_MS_MAX), in_order(all.collect())).await
+        };
+        let Ok(made) = run(&self.runtime, work)? else {
+            self.link = None;
+            return Err(StoreError::Away("it has not answered in time".into()));
+        };
+        for (sql, made) in new.into_iter().zip(made) {
+            match made {
+                Ok(statement) => drop(link.statements.insert(sql.to_owned(), statement)),
+                Err(err) => {
+                    self.link = None;
+                    return Err(trouble::store_error(err));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.link = None;
+        // A runtime that is dropped where others' futures run would panic.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+fn not_linked() -> StoreError {
+    StoreError::Away("the connection was lost".into())
+}
+
+/// The rows of each statement, or the first error that no earlier one has caused.
+///
+/// # Errors
+/// That error.
+pub(super) fn rows(answers: Answers) -> Result<Vec<Vec<Row>>, StoreError> {
+    let (mut found, mut first) = (Vec::with_capacity(answers.len()), None);
+    for answer in answers {
+        match answer {
+            Ok(rows) => found.push(rows),
+            Err(err) if first.as_ref().is_none_or(trouble::came_behind) => first = Some(err),
+            Err(_) => {}
+        }
+    }
+    first.map_or(Ok(found), |err| Err(trouble::store_error(err)))
+}
+
+/// Waits for some work of a session's. Where another runtime's work waits, a thread of its own does it.
+fn run<T: Send>(runtime: &Option<Runtime>, work: impl Future<Output = T> + Send) -> Result<T, StoreError> {
+    let runtime = runtime.as_ref().ok_or(StoreError::NotRunning)?;
+    if Handle::try_current().is_err() {
+        return Ok(runtime.block_on(work));
+    }
+    let no_thread = |source| StoreError::Io { path: "a thread for the database".into(), source };
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().spawn_scoped(scope, || runtime.block_on(work)).map_err(no_thread)?;
+        Ok(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    })
+}
+
+/// Waits for all of these, which are begun in their order: what each of them sends is sent in that order.
+async fn in_order<T>(mut all: Vec<Pin<Box<dyn Future<Output = T> + Send + '_>>>) -> Vec<T> {
+    let mut done: Vec<Option<T>> = all.iter().map(|_| None).collect();
+    std::future::poll_fn(|cx| {
+        let mut waits = false;
+        for (work, done) in all.iter_mut().zip(&mut done) {
+            if done.is_none() {
+                match work.as_mut().poll(cx) {
+                    Poll::Ready(it) => *done = Some(it),
+                    Poll::Pending => waits = true,
+                }
+            }
+        }
+        if waits { Poll::Pending } else { Poll::Ready(()) }
+    })
+    .await;
+    done.into_iter().flatten().collect()
+}
+
+/// The whole handshake with a server, within its time.
+async fn open(server: &Server, purpose: Purpose) -> Result<Link, StoreError> {
+    let handshake = async {
+        match &server.tls {
+            Some(tls) => link(&server.config, tls.clone(), purpose).await,
+            None => link(&server.config, NoTls, purpose).await,
+        }
+    };
+    match timeout(Duration::from_millis(CONNECT_MS_MAX), handshake).await {
+        Ok(done) => done,
+        Err(_) => Err(StoreError::Away(format!("no answer within {CONNECT_MS_MAX} ms").into())),
+    }
+}
+
+async fn link<T>(config: &Config, tls: T, purpose: Purpose) -> Result<Link, StoreError>
+where
+    T: MakeTlsConnect<Socket>,
+    T::Stream: Send + 'static,
+{
+    let (client, connection) = config.connect(tls).await.map_err(refused)?;
+    let warned = Arc::new(AtomicBool::new(false));
+    tokio::spawn(drive(connection, warned.clone()));
+    client.batch_execute(&settings(purpose)).await.map_err(trouble::store_error)?;
+    // The control file says the old timeline for some time after a promotion; this says what is written, and fails on a standby.
+    let sql = if purpose == Purpose::Read {
+        "select (select system_identifier from pg_control_system())::text, case when pg_is_in_recovery() then 0 else \
+         ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::bigint end"
+    } else {
+        "select (select system_identifier from pg_control_system())::text, \
+         ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::bigint"
+    };
+    let row = client.query_one(sql, &[]).await.map_err(|err| match err.code().map(|it| it.code().to_owned()) {
+        Some(code) if code == "55000" => StoreError::Away("it is a standby".into()),
+        _ => trouble::store_error(err),
+    })?;
+    let timeline: i64 = row.try_get(1).map_err(trouble::store_error)?;
+    let place = Place {
+        system: row.try_get(0).map_err(trouble::store_error)?,
+        timeline: u64::try_from(timeline).map_err(StoreError::damaged)?,
+    };
+    Ok(Link { client, statements: HashMap::new(), place, warned })
+}
+
+/// Why a handshake failed. The client's own words leave out that a certificate without a binding is the reason.
+fn refused(err: Error) -> StoreError {
+    let says = with_cause(&err);
+    if says.contains("channel binding") {
+        return StoreError::Database(
+            format!(
+                "{says}: the server has to ask for a password with scram-sha-256 (pg_hba.conf), and its certificate must not be of \
+                 Ed25519, for which PostgreSQL has no channel binding"
+            )
+            .into(),
+        );
+    }
+    if err.code().is_none() && says.contains("certificate") {
+        return StoreError::Database(
+            format!("{says}: name the authority of the server's certificate in `[store] ca`, and the server by the name in it").into(),
+        );
+    }
+    trouble::store_error(err)
+}
+
+fn settings(purpose: Purpose) -> String {
+    let mut text = format!(
+        "set lock_timeout = {LOCK_TIMEOUT_MS}; set idle_in_transaction_session_timeout = {IDLE_IN_TRANSACTION_MS}; \
+         set statement_timeout = {STATEMENT_MS_MAX}; set default_transaction_isolation = 'read committed'; \
+         set synchronous_commit = on; set client_encoding = 'UTF8'; set standard_conforming_strings = on; \
+         set search_path = pg_catalog; set client_connection_check_interval = 1000; \
+         select set_config('transaction_timeout', '10s', false) where current_setting('server_version_num')::int >= 170000;"
+    );
+    if purpose == Purpose::Read {
+        text.push_str("set default_transaction_read_only = on;");
+    }
+    text
+}
+
+/// Moves what is sent and received, and notes warnings: one during COMMIT may mean that no standby has it.
+async fn drive<S>(mut connection: Connection<Socket, S>, warned: Arc<AtomicBool>)
+where
+    S: tokio_postgres::tls::TlsStream + Unpin + Send,
+{
+    loop {
+        match std::future::poll_fn(|cx| connection.poll_message(cx)).await {
+            Some(Ok(AsyncMessage::Notice(it))) => {
+                if it.code().code().starts_with("01") {
+                    tracing::warn!(code = it.code().code(), says = it.message(), "the database warns");
+                    warned.store(true, Ordering::Release);
+                }
+            }
+            Some(Ok(_)) => {}
+            Some(Err(err)) => return tracing::debug!(%err, "the connection to the database has ended"),
+            None => return,
+        }
+    }
+}
+
+/// The connection to the server with the highest timeline. An old primary that comes back says of itself that it can be written.
+fn best(tried: Vec<Result<Link, StoreError>>, servers: &[Server], least: &Place) -> Result<Link, StoreError> {
+    let (mut best, mut whys, mut told): (Option<Link>, Vec<String>, Option<StoreError>) = (None, Vec::new(), None);
+    for (found, server) in tried.into_iter().zip(servers) {
+        match found {
+            Ok(link) if link.place.system == least.system && link.place.timeline < least.timeline && link.place.timeline > 0 => {
+                whys.push(format!(
+                    "{}: an old primary, at timeline {}, and {} was seen",
+                    server.name, link.place.timeline, least.timeline
+                ));
+            }
+            Ok(link) => {
+                if best.as_ref().is_none_or(|it| it.place.timeline < link.place.timeline) {
+                    best = Some(link);
+                }
+            }
+            Err(err) => {
+                whys.push(format!("{}: {}", server.name, err.short()));
+                told = told.or(Some(err).filter(|it| !matches!(it, StoreError::Away(_))));
+            }
+        }
+    }
+    match (best, told) {
+        (Some(link), _) => Ok(link),
+        (None, Some(err)) if servers.len() == 1 => Err(err),
+        (None, _) => Err(StoreError::Away(whys.join("; ").into())),
+    }
+}

@@ -1,0 +1,297 @@
+//! The start of a daemon at the database: it registers its host under the repository's row, and reads rows and head in the same
+//! transaction. A reload reads the same.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::load::{self, Head as Row, HEAD};
+use super::session::{Place, Session, Step};
+use super::{PostgresStore, Stage, Written, unreadable};
+use crate::codec::{int, nat, text};
+use crate::journal::Key;
+use crate::sqlite::must_have_grown;
+use crate::{ENTRY_FORMAT, ENTRY_FORMAT_OLDEST, Head, Loaded, StoreError, codec, files};
+use crate::marks::As;
+use provost_base::limits::{ASKED_AGAIN_AFTER_MS, LONG_STATEMENT_MS_MAX, NUMBERS_SKIPPED, UNKNOWN_KEPT_MS};
+use provost_base::{Digest, EntryNo, EventSeq};
+use provost_domain::{Counters, Settings};
+
+/// The journal's key. It is made with the journal and never again, and the database has its print alone.
+///
+/// # Errors
+/// [`StoreError::Key`] when it is missing or another one.
+pub(super) fn journal_key(session: &mut Session, dir: &Path, name: &str) -> Result<Key, StoreError> {
+    let rows = session.rows(Step::new("select key_print from provost.repo where name = $1").with(name.to_owned()))?;
+    let known: Option<String> = rows.first().map(|it| it.try_get(0)).transpose().map_err(unreadable)?;
+    let secret = match (files::journal_key(dir)?, &known) {
+        (Some(secret), _) => secret,
+        (None, None) => files::make_journal_key(dir)?,
+        (None, Some(_)) => {
+            return Err(StoreError::Key(
+                format!(
+                    "the database has a repository {name:?}, and {} is missing, without which its journal cannot be continued: bring it \
+                     back; if that is another repository of the same name, write a name of its own: `[store] name`",
+                    dir.join(crate::JOURNAL_KEY).display()
+                )
+                .into(),
+            ));
+        }
+    };
+    let key = Key::new(&secret);
+    match known {
+        Some(print) if print != key.fingerprint().to_string() => Err(StoreError::Key(
+            format!(
+                "{} is not the key that the journal of {name:?} in the database was begun with: bring that one back; if that is another \
+                 repository of the same name, write a name of its own: `[store] name`",
+                dir.join(crate::JOURNAL_KEY).display()
+            )
+            .into(),
+        )),
+        _ => Ok(key),
+    }
+}
+
+impl PostgresStore {
+    /// A start, or a reload after a commit has failed. The database may be away for a moment then, and the daemon would end without
+    /// its rows: it is asked again for some seconds.
+    ///
+    /// # Errors
+    /// Any; then nothing is registered.
+    pub(super) fn start_or_reload(&mut self, settings: Settings) -> Result<Loaded, StoreError> {
+        if self.stage == Stage::Closed {
+            return Err(StoreError::NotRunning);
+        }
+        // tidy: sleep because a server that restarts cannot be waited for in another way
+        let until = Instant::now() + Duration::from_millis(UNKNOWN_KEPT_MS);
+        loop {
+            match self.load_once(settings.clone()) {
+                Err(StoreError::Away(why)) if self.stage == Stage::Running && Instant::now() < until => {
+                    tracing::debug!(%why, "the rows cannot be read yet");
+                    std::thread::sleep(Duration::from_millis(ASKED_AGAIN_AFTER_MS));
+                }
+                done => return done,
+            }
+        }
+    }
+
+    fn load_once(&mut self, settings: Settings) -> Result<Loaded, StoreError> {
+        self.roll_back();
+        let place = self.connect()?;
+        let loaded = self.load_in_turn(settings, &place);
+        if loaded.is_err() {
+            self.session.drop_link();
+        }
+        let loaded = loaded?;
+        self.unsure = None;
+        self.remembered.see(place)?;
+        if self.stage == Stage::Opened {
+            self.stage = Stage::Running;
+            self.marks.write(&self.key, &self.written.head, &self.written.counters, As::Durable);
+            self.publish();
+        }
+        Ok(loaded)
+    }
+
+    fn load_in_turn(&mut self, settings: Settings, place: &Place) -> Result<Loaded, StoreError> {
+        let is_start = self.stage == Stage::Opened;
+        if is_start {
+            self.make_repo(place)?;
+        }
+        let row = self.take_row()?;
+        must_be_readable(&row)?;
+        if is_start { self.register()? } else { self.must_be_the_one()? }
+        let (head, last) = load::tail(&mut self.session, self.repo, &self.key)?;
+        if head.seq != row.event.seq || row.counters.event != head.seq {
+            return Err(StoreError::EndMissing { head: head.seq });
+        }
+        if let Some(last) = &last {
+            must_have_grown(codec::parse(&last.counters)?, row.counters)?;
+        }
+        self.must_have_reached(&row, &head)?;
+        let is_other = row.system != place.system || row.timeline != place.timeline;
+        let has_numbers = row.counters != Counters::default();
+        let counters = if is_other && has_numbers { row.counters.skipped(NUMBERS_SKIPPED) } else { row.counters };
+        if is_other {
+            self.note_place(place, &counters)?;
+        }
+        let written = Written {
+            head,
+            entry: Head { n: EntryNo(nat(row.n)?), mac: mac_of(&row.mac)? },
+            own_n: self.own_entries()?,
+            counters,
+            checkpoint: last.map(|it| it.head.seq).unwrap_or_default(),
+            pruned_to: row.pruned_to,
+            finished: row.finished,
+            indexed_to: row.searched_to,
+        };
+        let (state, owed) = load::live(&mut self.session, self.repo, settings, counters)?;
+        let until = load::event_time(&mut self.session, self.repo, head.seq)?;
+        self.session.ask(&[Step::new("commit")])?;
+        self.written = written;
+        Ok(Loaded {
+            state,
+            owed,
+            head: self.written.entry,
+            daemon: self.daemon(),
+            clean: self.clean,
+            until,
+            received: Vec::new(),
+            intake: None,
+        })
+    }
+
+    /// Makes the repository's row if it is not there.
+    fn make_repo(&mut self, place: &Place) -> Result<(), StoreError> {
+        let sql = "insert into provost.repo (name, format, n, mac, event, event_mac, pruned_to, log_from, system, timeline, key_print,
+                       counters, finished, searched_to, at)
+                   select $1, $2, 0, $3, 0, $3, 0, 1, $4, $5, $6, $7::text::jsonb, 0, 0, 0
+                   where not exists (select from provost.repo where name = $1) on conflict (name) do nothing";
+        let make = Step::new(sql)
+            .with(self.database.name.clone())
+            .with(i32::try_from(ENTRY_FORMAT).map_err(StoreError::damaged)?)
+            .with(Digest::default().as_bytes().to_vec())
+            .with(place.system.clone())
+            .with(int(place.timeline)?)
+            .with(self.key.fingerprint().to_string())
+            .with(text(&Counters::default())?);
+        let find = Step::new("select id, key_print from provost.repo where name = $1").with(self.database.name.clone());
+        let found = self.session.ask(&[make, find])?.pop().unwrap_or_default();
+        let row = found.first().ok_or_else(|| StoreError::damaged("the repository's row is not there"))?;
+        let print: String = row.try_get(1).map_err(unreadable)?;
+        if print != self.key.fingerprint().to_string() {
+            return Err(StoreError::Key("another host has made a repository of this name just now: try again".into()));
+        }
+        self.repo = row.try_get(0).map_err(unreadable)?;
+        Ok(())
+    }
+
+    /// Begins a transaction that has the repository's row, for as long as a start may take.
+    fn take_row(&mut self) -> Result<Row, StoreError> {
+        let steps = [
+            Step::new("begin"),
+            Step::new(format!("set local statement_timeout = {LONG_STATEMENT_MS_MAX}")),
+            Step::new("select 1 from provost.repo where id = $1 for update").with(self.repo),
+            Step::new(HEAD).with(self.repo),
+        ];
+        let rows = self.session.ask(&steps)?.pop().unwrap_or_default();
+        Row::read(rows.first().ok_or_else(|| StoreError::damaged("the repository's row is gone"))?)
+    }
+
+    /// Notes this host with its next incarnation. One host writes a repository so far.
+    fn register(&mut self) -> Result<(), StoreError> {
+        let others = "select name, id, beat::text from provost.host where repo = $1 and id <> $2 and state <> 'removed' limit 1";
+        let others = self.session.rows(Step::new(others).with(self.repo).with(self.host().to_string()))?;
+        if let Some(row) = others.first() {
+            let column = |at: usize| row.try_get::<_, String>(at).map_err(unreadable);
+            return Err(StoreError::Database(
+                format!(
+                    "the repository {:?} belongs to the host {} ({}, last heard of {}), and several hosts on one repository are not there \
+                     yet: start the daemon with that host's state folder, or write another `[store] name`",
+                    self.database.name,
+                    column(0)?,
+                    column(1)?.chars().take(8).collect::<String>(),
+                    column(2)?
+                )
+                .into(),
+            ));
+        }
+        let sql = "insert into provost.host (repo, id, inc, name, version, formats, state, clean, beat, head)
+                   values ($1, $2, 1, $3, $4, int4range($5, $6, '[]'), 'live', false, clock_timestamp(), 0)
+                   on conflict (repo, id) do update set inc = host.inc + 1, name = excluded.name, version = excluded.version,
+                   formats = excluded.formats, state = 'live', clean = false, beat = excluded.beat returning inc";
+        let before = Step::new("select clean from provost.host where repo = $1 and id = $2").with(self.repo).with(self.host().to_string());
+        let now = Step::new(sql)
+            .with(self.repo)
+            .with(self.host().to_string())
+            .with(machine())
+            .with(env!("CARGO_PKG_VERSION"))
+            .with(i32::try_from(ENTRY_FORMAT_OLDEST).map_err(StoreError::damaged)?)
+            .with(i32::try_from(ENTRY_FORMAT).map_err(StoreError::damaged)?);
+        let mut answers = self.session.ask(&[before, now])?;
+        let (now, before) = (answers.pop().unwrap_or_default(), answers.pop().unwrap_or_default());
+        self.clean = before.first().map(|it| it.try_get(0)).transpose().map_err(unreadable)?.unwrap_or(true);
+        let row = now.first().ok_or_else(|| StoreError::damaged("the host's row is not there"))?;
+        self.incarnation = nat(row.try_get(0).map_err(unreadable)?)?;
+        self.beat = Some(Instant::now());
+        Ok(())
+    }
+
+    /// Refuses to go on where another daemon has started with this host's state folder, or with a copy of it.
+    fn must_be_the_one(&mut self) -> Result<(), StoreError> {
+        let sql = "select inc from provost.host where repo = $1 and id = $2";
+        let rows = self.session.rows(Step::new(sql).with(self.repo).with(self.host().to_string()))?;
+        let inc: i64 = rows.first().map(|it| it.try_get(0)).transpose().map_err(unreadable)?.unwrap_or(0);
+        if nat(inc)? == self.incarnation { Ok(()) } else { Err(replaced()) }
+    }
+
+    /// How many entries this daemon has written: of a commit whose answer was lost, the database knows it alone.
+    fn own_entries(&mut self) -> Result<u64, StoreError> {
+        let sql = "select coalesce(max(own_n), 0) from provost.entry where repo = $1 and host = $2 and inc = $3";
+        let step = Step::new(sql).with(self.repo).with(self.host().to_string()).with(int(self.incarnation)?);
+        let rows = self.session.rows(step)?;
+        nat(rows.first().map(|it| it.try_get(0)).transpose().map_err(unreadable)?.unwrap_or(0))
+    }
+
+    /// The database has to have what this state folder knows that it had.
+    fn must_have_reached(&mut self, row: &Row, head: &crate::Anchor) -> Result<(), StoreError> {
+        let least = self.known.least().map(|it| (it.head, it.counters));
+        let behind = |was: EventSeq| StoreError::WentBack { was, is: head.seq };
+        if let Some((anchor, counters)) = least {
+            if anchor.seq > head.seq || counters.fence > row.counters.fence || counters.mail > row.counters.mail {
+                return Err(behind(anchor.seq));
+            }
+            match load::event_mac(&mut self.session, self.repo, anchor.seq)? {
+                Some(mac) if mac != anchor.mac => return Err(behind(anchor.seq)),
+                _ => {}
+            }
+        }
+        // A reload knows more than the start has found.
+        if self.stage == Stage::Running {
+            let ours = self.written.head;
+            let there = load::event_mac(&mut self.session, self.repo, ours.seq)?;
+            if ours.seq > head.seq || there.is_some_and(|mac| mac != ours.mac) {
+                return Err(behind(ours.seq));
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes where numbers are given from now on: on another timeline, above all that may have been given and lost.
+    fn note_place(&mut self, place: &Place, counters: &Counters) -> Result<(), StoreError> {
+        let sql = "update provost.repo set system = $2, timeline = $3, counters = $4::text::jsonb where id = $1";
+        let step = Step::new(sql).with(self.repo).with(place.system.clone()).with(int(place.timeline)?).with(text(counters)?);
+        self.session.rows(step)?;
+        tracing::warn!(timeline = place.timeline, "the database writes another history: numbers go on above those that may be lost");
+        Ok(())
+    }
+}
+
+/// Refuses a repository whose log is written in a format that this release does not know.
+pub(super) fn must_be_readable(row: &Row) -> Result<(), StoreError> {
+    let found = u32::try_from(row.format).unwrap_or(0);
+    if (ENTRY_FORMAT_OLDEST..=ENTRY_FORMAT).contains(&found) {
+        Ok(())
+    } else {
+        Err(StoreError::NewerFormat { found, known: ENTRY_FORMAT })
+    }
+}
+
+pub(super) fn replaced() -> StoreError {
+    StoreError::Database(
+        "another daemon has started with this host's state folder, or with a copy of it, so this one writes nothing more: stop one of \
+         them; a copied folder is no second host"
+            .into(),
+    )
+}
+
+/// The machine's name, for people who look at the table of hosts.
+fn machine() -> String {
+    let named = std::fs::read_to_string("/proc/sys/kernel/hostname").ok().map(|it| it.trim().to_owned());
+    let told = || ["HOSTNAME", "COMPUTERNAME"].iter().find_map(|it| std::env::var(it).ok());
+    named.filter(|it| !it.is_empty()).or_else(told).unwrap_or_else(|| "a machine without a name".into())
+}
+
+/// A link of the chain, from its column.
+pub(super) fn mac_of(bytes: &[u8]) -> Result<Digest, StoreError> {
+    Ok(Digest::from_bytes(bytes.try_into().map_err(StoreError::damaged)?))
+}

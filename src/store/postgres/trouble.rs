@@ -1,0 +1,52 @@
+//! Errors of PostgreSQL and of the connection, as errors of the store with the next step.
+
+use tokio_postgres::Error;
+use tokio_postgres::error::{Severity, SqlState};
+
+use super::address::with_cause;
+use super::start::replaced;
+use crate::StoreError;
+
+/// Whether the server has answered with an error of the statement, so that it is known that nothing was done. An error that ends the
+/// session may come behind a commit.
+pub(super) fn was_answered(err: &Error) -> bool {
+    err.as_db_error().is_some_and(|it| it.parsed_severity() == Some(Severity::Error))
+}
+
+/// Whether statements have to be prepared again, since the tables are others than when they were.
+pub(super) fn is_of_other_tables(err: &Error) -> bool {
+    err.code() == Some(&SqlState::FEATURE_NOT_SUPPORTED)
+}
+
+/// Whether the transaction had failed before this statement.
+pub(super) fn came_behind(err: &Error) -> bool {
+    err.code() == Some(&SqlState::IN_FAILED_SQL_TRANSACTION)
+}
+
+/// What an error is to the store.
+pub(super) fn store_error(err: Error) -> StoreError {
+    let Some(code) = err.code().cloned() else {
+        return StoreError::Away(with_cause(&err).into());
+    };
+    let says = err.as_db_error().map_or_else(|| err.to_string(), |it| it.message().to_owned());
+    let told = |next: &str| StoreError::Database(format!("{says} ({}); {next}", code.code()).into());
+    match code.code() {
+        "53100" => StoreError::Full(Box::new(err)),
+        "25006" => StoreError::Away(format!("{says}: it is a standby, or read-only; the primary has to be among the servers of `[store] url`").into()),
+        "53300" => StoreError::Away(format!("{says}: raise `max_connections`, or the role's connection limit").into()),
+        // The fence of a batch: see `turn.rs`.
+        "22012" => replaced(),
+        "55P03" => told("another session holds the repository's row: try again; `select * from pg_stat_activity` shows which one it is"),
+        "57014" => told("the statement took too long: try again, and look at the server's load"),
+        "42501" => told("run `provost store migrate` with the owner's role, and make the daemon's role a member of provost_host"),
+        "42P01" | "3F000" | "42703" => told("run `provost store migrate`, which makes the tables"),
+        "3D000" => told("make the database: createdb --owner=provost_owner NAME"),
+        "28P01" | "28000" => told("check the user in `[store] url`, the secret of `[store] password`, and the server's pg_hba.conf"),
+        // Cut off by the server or by an operator, starting, or out of memory: it comes back.
+        it if it.starts_with("57P") || it.starts_with("08") || it.starts_with("53") => {
+            StoreError::Away(format!("{says} ({it})").into())
+        }
+        "25P03" | "25P04" => StoreError::Away(format!("{says} ({})", code.code()).into()),
+        _ => told("the server's log has more"),
+    }
+}

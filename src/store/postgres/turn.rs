@@ -1,0 +1,355 @@
+//! A turn: the flush that takes the repository's row, the one that writes and commits, and what has become of a commit whose answer
+//! was lost.
+
+use std::time::{Duration, Instant};
+
+use tokio_postgres::Row as Line;
+
+use super::batch::Rows;
+use super::entry::{self, ENTRIES};
+use super::load::{self, EVENT, HEAD, Head as Row};
+use super::session::{Step, rows};
+use super::start::{must_be_readable, mac_of, replaced};
+use super::{PostgresStore, Turn, Written, unreadable, write};
+use crate::codec::{self, int, nat, text};
+use crate::marks::As;
+use crate::{Begun, Behind, CommitError, Head, HostBeat, HostState};
+use crate::{Anchor, JournalHead, StoreError};
+use provost_base::limits::{CHECKPOINT_EVENTS_MAX, CHECKPOINT_EVERY, CHECKPOINT_PAUSE_MS, COMMIT_MS_MAX, HOST_BEAT_MS};
+use provost_base::{DaemonId, EntryNo, EventSeq, Timestamp};
+use provost_domain::{EventKind, LogEntry, Outbox};
+
+/// How many entries are read at a time; behind more of them, the rows are read again.
+const BITE: i64 = 2_000;
+
+const HOSTS: &str = "select id, inc, state, (extract(epoch from beat) * 1000)::bigint, lower(formats), upper(formats) - 1
+    from provost.host where repo = $1";
+
+/// The statement fails, and the transaction with it, where the row is not as it was: COMMIT is on its way behind it.
+const BEAT: &str = "with told as (
+        update provost.host set beat = clock_timestamp(), head = $4 where repo = $1 and id = $2 and inc = $3 returning 1
+    ) select 1 / count(*)::int from told";
+
+/// The same of the repository's row: the second fence behind the lock.
+const HEAD_MOVES: &str = "with moved as (
+        update provost.repo set n = $2, mac = $3, event = $4, event_mac = $5, pruned_to = $6, counters = $7::text::jsonb,
+        finished = $8, searched_to = $9, at = greatest(at, $10), system = $13, timeline = $14
+        where id = $1 and n = $11 and event = $12 returning 1
+    ) select 1 / count(*)::int from moved";
+
+/// A batch as it is sent, and what is true afterwards.
+struct Prepared {
+    steps: Vec<Step>,
+    next: Written,
+    /// Whether the head is told elsewhere.
+    anchored: bool,
+    /// Whether the database hears that the host is there.
+    beats: bool,
+}
+
+impl PostgresStore {
+    /// Takes the turn. A connection that was lost since the last one is made again once: nothing was sent on it.
+    ///
+    /// # Errors
+    /// Any; then the turn is not taken.
+    pub(super) fn take_turn(&mut self, head: Head) -> Result<Begun, StoreError> {
+        self.must_run()?;
+        self.roll_back();
+        let was_linked = self.session.is_linked();
+        let begun = match self.try_turn(head) {
+            Err(StoreError::Away(_)) if was_linked && !self.session.is_linked() => self.try_turn(head),
+            done => done,
+        };
+        if begun.is_err() {
+            self.roll_back();
+        }
+        begun
+    }
+
+    fn try_turn(&mut self, head: Head) -> Result<Begun, StoreError> {
+        let place = self.connect()?;
+        let limit = Duration::from_millis(COMMIT_MS_MAX);
+        let steps = [
+            Step::new("begin"),
+            Step::new("select 1 from provost.repo where id = $1 for update").with(self.repo),
+            Step::new(HEAD).with(self.repo),
+            Step::new(ENTRIES).with(self.repo).with(int(head.n.0)?).with(BITE),
+            Step::new(HOSTS).with(self.repo),
+        ];
+        // From here on there is a transaction, whatever the answers are.
+        self.turn = Some(Turn { now: Timestamp(0) });
+        let mut answers = rows(self.session.flush(&steps, limit)?)?;
+        let (hosts, entries) = (answers.pop().unwrap_or_default(), answers.pop().unwrap_or_default());
+        let row = answers.pop().unwrap_or_default();
+        let row = Row::read(row.first().ok_or_else(|| StoreError::damaged("the repository's row is gone"))?)?;
+        self.turn = Some(Turn { now: row.now });
+        must_be_readable(&row)?;
+        let hosts = hosts.iter().map(host).collect::<Result<Vec<_>, _>>()?;
+        if !hosts.iter().any(|it| it.daemon == self.daemon()) {
+            return Err(replaced());
+        }
+        let behind = self.behind(head, &row, &entries)?;
+        // On another timeline, numbers go on above those that may be lost, and the commit of this turn notes where they do.
+        let moved = row.system != place.system || row.timeline != place.timeline;
+        Ok(Begun { now: Some(row.now), behind, hosts, moved })
+    }
+
+    /// What is committed after `head`, which is at most the entry of a commit whose answer was lost.
+    fn behind(&mut self, head: Head, row: &Row, entries: &[Line]) -> Result<Behind, StoreError> {
+        let end = Head { n: EntryNo(nat(row.n)?), mac: mac_of(&row.mac)? };
+        let was = self.written.head.seq;
+        let went_back = || StoreError::WentBack { was, is: row.event.seq };
+        if end.n < head.n || (end.n == head.n && end.mac != head.mac) {
+            return Err(went_back());
+        }
+        if end.n.0 - head.n.0 > entries.len() as u64 {
+            return Ok(Behind::TooFar);
+        }
+        let entries = self.entries_after(head, entries)?;
+        if entries.last().map_or(head, |it| Head { n: it.n, mac: it.mac }) != end {
+            return Err(StoreError::BrokenLog { n: end.n, what: "the entries do not lead to the head of the log".into() });
+        }
+        if let Some(next) = self.unsure.take() {
+            if next.entry == end {
+                self.take_over(next);
+            } else if end != self.written.entry {
+                self.unsure = Some(next);
+                return Err(went_back());
+            }
+        }
+        if self.written.entry != end || self.written.head != row.event {
+            return Err(went_back());
+        }
+        (self.written.pruned_to, self.written.indexed_to) = (row.pruned_to, row.searched_to);
+        Ok(if entries.is_empty() { Behind::Nothing } else { Behind::Entries(entries) })
+    }
+
+    /// Entries whose links hold, with their events. As long as one host writes, they are this daemon's own.
+    fn entries_after(&mut self, mut head: Head, lines: &[Line]) -> Result<Vec<LogEntry>, StoreError> {
+        let sealed = lines.iter().map(entry::read).collect::<Result<Vec<_>, _>>()?;
+        let numbers = sealed.iter().map(entry::events_of).collect::<Result<Vec<_>, _>>()?;
+        let (first, last) = (numbers.iter().flatten().min().copied(), numbers.iter().flatten().max().copied());
+        let (mut journal, mut events) = (JournalHead::default(), Vec::new());
+        if let Some((first, last)) = first.zip(last) {
+            let before = EventSeq(first.0.saturating_sub(1));
+            let mac = load::event_mac(&mut self.session, self.repo, before)?.unwrap_or_default();
+            journal = JournalHead { seq: before, mac };
+            let sql = format!("{EVENT} where repo = $1 and seq >= $2 and seq <= $3 order by seq");
+            let rows = self.session.rows(Step::new(sql).with(self.repo).with(int(first.0)?).with(int(last.0)?))?;
+            events = rows.iter().map(load::event).collect::<Result<Vec<_>, _>>()?;
+        }
+        let (mut found, mut events) = (Vec::with_capacity(sealed.len()), events.into_iter());
+        for (sealed, numbers) in sealed.into_iter().zip(numbers) {
+            if sealed.by != self.daemon() {
+                return Err(replaced());
+            }
+            let of_it = events.by_ref().take(numbers.len()).collect();
+            found.push(self.key.open_entry((&mut head, &mut journal), sealed, of_it)?);
+        }
+        Ok(found)
+    }
+
+    /// Gives the turn up; tells the database that the host is there, where that is due.
+    ///
+    /// # Errors
+    /// When the database does not answer; the turn is given up nevertheless.
+    pub(super) fn end_turn(&mut self) -> Result<(), StoreError> {
+        if self.turn.is_none() || !self.is_beat_due() {
+            self.roll_back();
+            return Ok(());
+        }
+        let steps = [self.beat_step(self.written.entry)?, Step::new("commit")];
+        self.turn = None;
+        let answers = self.session.flush(&steps, Duration::from_millis(COMMIT_MS_MAX));
+        answers.and_then(rows).inspect_err(|_| self.session.drop_link())?;
+        self.beat = Some(Instant::now());
+        Ok(())
+    }
+
+    /// Ends the transaction without a commit, or the connection where that is not possible.
+    pub(super) fn roll_back(&mut self) {
+        if self.turn.take().is_some() && self.session.is_linked() {
+            let done = self.session.ask(&[Step::new("rollback")]);
+            if let Err(err) = done {
+                tracing::debug!(%err, "a turn without a commit has not ended in order");
+                self.session.drop_link();
+            }
+        }
+    }
+
+    fn is_beat_due(&self) -> bool {
+        self.beat.is_none_or(|at| at.elapsed() >= Duration::from_millis(HOST_BEAT_MS))
+    }
+
+    pub(super) fn beat_step(&self, head: Head) -> Result<Step, StoreError> {
+        let inc = int(self.incarnation)?;
+        Ok(Step::new(BEAT).with(self.repo).with(self.host().to_string()).with(inc).with(int(head.n.0)?))
+    }
+
+    /// Whether writing works.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub(super) fn probe_writing(&mut self) -> Result<(), StoreError> {
+        self.take_turn(self.written.entry)?;
+        self.beat = None;
+        self.end_turn()
+    }
+
+    /// Writes a batch, in the turn that was taken, or in one of its own.
+    ///
+    /// # Errors
+    /// [`CommitError::Unknown`] where COMMIT was sent and its answer is missing, or was a warning; the next turn tells.
+    pub(super) fn write(&mut self, batch: &Outbox) -> Result<Head, CommitError> {
+        self.must_run()?;
+        if !batch.is_shared() {
+            self.end_turn()?;
+            return Ok(self.written.entry);
+        }
+        if self.turn.is_none() {
+            self.take_turn(self.written.entry)?;
+        }
+        let Prepared { steps, next, anchored, beats } = match self.prepared(batch) {
+            Ok(it) => it,
+            Err(err) => {
+                self.roll_back();
+                return Err(err.into());
+            }
+        };
+        self.commit_steps(&steps, &next)?;
+        let has_sealed = next.checkpoint != self.written.checkpoint;
+        self.take_over(next);
+        if beats {
+            self.beat = Some(Instant::now());
+        }
+        if has_sealed {
+            self.sealed = Some(Instant::now());
+            self.marks.sync();
+        }
+        if anchored {
+            self.publish();
+        }
+        Ok(self.written.entry)
+    }
+
+    /// What is committed is what is written.
+    pub(super) fn take_over(&mut self, next: Written) {
+        self.written = next;
+        self.marks.write(&self.key, &self.written.head, &self.written.counters, As::Durable);
+    }
+
+    /// The statements of a batch up to COMMIT, and the state after them.
+    fn prepared(&self, batch: &Outbox) -> Result<Prepared, StoreError> {
+        let turn = self.turn.ok_or(StoreError::NotRunning)?;
+        let linked = self.key.extend(&self.written.head, &batch.events)?;
+        let mut next = self.written.clone();
+        next.head = linked.last().map_or(next.head, |it| JournalHead { seq: it.seq, mac: it.mac });
+        next.counters = codec::counters(batch).unwrap_or(next.counters);
+        next.counters.event = next.head.seq;
+        let mut steps = Vec::new();
+        write::rows(self.repo, Rows::of(batch, &mut next.finished)?, &mut steps);
+        write::events(self.repo, &linked, &batch.events, &mut steps)?;
+        let own_n = self.written.own_n + 1;
+        let sealed = self.key.entry(&self.written.entry, (self.daemon(), own_n), turn.now, batch)?;
+        (next.entry, next.own_n) = (sealed.head(), own_n);
+        steps.push(entry::step(self.repo, &sealed)?);
+        let is_due = self.seals_after(next.head.seq.0 - next.checkpoint.0);
+        if is_due {
+            let checkpoint = self.key.checkpoint(next.head, next.pruned_to, &next.counters)?;
+            steps.push(write::checkpoint(self.repo, &checkpoint)?);
+            next.checkpoint = next.head.seq;
+        }
+        steps.push(self.head_step(&next, turn.now)?);
+        let beats = self.is_beat_due();
+        if beats {
+            steps.push(self.beat_step(next.entry)?);
+        }
+        steps.push(Step::new("commit"));
+        let answered = batch.events.iter().any(|it| matches!(it.kind, EventKind::ApprovalAnswered { .. }));
+        Ok(Prepared { steps, next, anchored: is_due || answered, beats })
+    }
+
+    /// The repository's row moves on, from exactly where it was.
+    pub(super) fn head_step(&self, next: &Written, now: Timestamp) -> Result<Step, StoreError> {
+        let (Anchor { seq, mac }, place) = (next.head, self.session.place()?);
+        Ok(Step::new(HEAD_MOVES)
+            .with(self.repo)
+            .with(int(next.entry.n.0)?)
+            .with(next.entry.mac.as_bytes().to_vec())
+            .with(int(seq.0)?)
+            .with(mac.as_bytes().to_vec())
+            .with(int(next.pruned_to.0)?)
+            .with(text(&next.counters)?)
+            .with(next.finished)
+            .with(int(next.indexed_to.0)?)
+            .with(now.0)
+            .with(int(self.written.entry.n.0)?)
+            .with(int(self.written.head.seq.0)?)
+            .with(place.system.clone())
+            .with(int(place.timeline)?))
+    }
+
+    /// Sends everything, COMMIT last, and looks at each answer: COMMIT of a transaction that has failed is answered without an error.
+    fn commit_steps(&mut self, steps: &[Step], next: &Written) -> Result<(), CommitError> {
+        self.turn = None;
+        if !self.session.is_linked() {
+            return Err(StoreError::Away("the connection was lost during the turn".into()).into());
+        }
+        if let Err(err) = self.session.prepare(steps) {
+            self.session.drop_link();
+            return Err(err.into());
+        }
+        let answers = match self.session.flush(steps, Duration::from_millis(COMMIT_MS_MAX)) {
+            Ok(answers) => answers,
+            Err(err) => {
+                self.unsure = Some(next.clone());
+                return Err(CommitError::Unknown(err));
+            }
+        };
+        let was_warned = self.session.was_warned();
+        match rows(answers) {
+            Err(err) => {
+                self.session.drop_link();
+                Err(err.into())
+            }
+            Ok(_) if was_warned => {
+                self.unsure = Some(next.clone());
+                Err(CommitError::Unknown(StoreError::Away(
+                    "it has warned while it committed, so that a standby may not have the commit".into(),
+                )))
+            }
+            Ok(_) => Ok(()),
+        }
+    }
+
+    /// Whether a checkpoint is due when so many events have come since the last one.
+    fn seals_after(&self, events: u64) -> bool {
+        let paused = self.sealed.is_none_or(|at| at.elapsed() >= Duration::from_millis(CHECKPOINT_PAUSE_MS));
+        events >= CHECKPOINT_EVENTS_MAX || (events >= CHECKPOINT_EVERY && paused)
+    }
+}
+
+fn host(row: &Line) -> Result<HostBeat, StoreError> {
+    let state = match row.try_get::<_, &str>(2).map_err(unreadable)? {
+        "waiting" => HostState::Waiting,
+        "live" => HostState::Live,
+        "draining" => HostState::Draining,
+        "down" => HostState::Down,
+        "removed" => HostState::Removed,
+        other => return Err(StoreError::damaged(format!("an unknown state of a host, `{other}`"))),
+    };
+    let id: &str = row.try_get(0).map_err(unreadable)?;
+    let format = |at: usize| -> Result<u32, StoreError> {
+        let it: i32 = row.try_get(at).map_err(unreadable)?;
+        u32::try_from(it).map_err(StoreError::damaged)
+    };
+    Ok(HostBeat {
+        daemon: DaemonId {
+            host: id.parse().map_err(StoreError::damaged)?,
+            incarnation: nat(row.try_get(1).map_err(unreadable)?)?,
+        },
+        state,
+        beat: Timestamp(row.try_get(3).map_err(unreadable)?),
+        formats: (format(4)?, format(5)?),
+    })
+}

@@ -1,0 +1,66 @@
+//! The words of tasks and events that are searched, the same in each store.
+
+use serde_json::Value;
+
+use provost_base::limits::SEARCH_TEXT_BYTES_MAX;
+use provost_domain::Task;
+
+/// What is known of a task besides: its id, who works and has asked, and its state.
+pub(super) fn what_of(task: &Task) -> String {
+    format!("{} {} {} {}", task.id(), task.order.worker, task.asked_by, task.state.as_str())
+}
+
+/// What is said in a task: its goal, and what was reported.
+pub(super) fn said_in(task: &Task) -> String {
+    let mut said = String::new();
+    let notes = task.notes.iter().map(|it| &*it.report.summary);
+    for part in std::iter::once(&*task.order.goal).chain(notes) {
+        add(&mut said, part);
+    }
+    said
+}
+
+fn add(said: &mut String, part: &str) {
+    let room = SEARCH_TEXT_BYTES_MAX.saturating_sub(said.len());
+    said.push_str(&part[..part.floor_char_boundary(room.min(part.len()))]);
+    said.push('\n');
+}
+
+/// The member of an event that has what a passkey has signed, and what a passkey has signed for another one.
+const SIGNED: [&str; 2] = ["signed", "vouched"];
+
+/// The note in what a passkey has signed, which is all that a person has typed in it.
+fn note_of(signed: &Value) -> Option<String> {
+    let transcript: Value = serde_json::from_str(signed.get("transcript")?.as_str()?).ok()?;
+    let word = transcript.as_array()?.last()?;
+    Some(word.get("note")?.as_str()?.to_owned()).filter(|it| !it.is_empty())
+}
+
+/// The texts in an event, without digests, signatures and keys, which no person types.
+pub(super) fn words_of(event: &Value) -> String {
+    let mut said = String::new();
+    let mut open = vec![event.get("kind").unwrap_or(&Value::Null)];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::String(it) if !is_digest(it) => add(&mut said, it),
+            // The last one is looked at first.
+            Value::Array(all) => open.extend(all.iter().rev()),
+            Value::Object(all) => {
+                let (signed, rest): (Vec<_>, Vec<_>) =
+                    all.iter().rev().partition(|(name, _)| SIGNED.contains(&name.as_str()));
+                signed.iter().filter_map(|(_, it)| note_of(it)).for_each(|note| add(&mut said, &note));
+                open.extend(rest.into_iter().map(|(_, it)| it));
+            }
+            _ => {}
+        }
+        if said.len() >= SEARCH_TEXT_BYTES_MAX {
+            break;
+        }
+    }
+    said
+}
+
+fn is_digest(it: &str) -> bool {
+    let hex = it.strip_prefix("sha256:").unwrap_or(it);
+    hex.len() >= 64 && hex.bytes().all(|it| it.is_ascii_hexdigit())
+}
