@@ -56,6 +56,7 @@ impl PostgresReader {
     /// When the database does not answer, or has none of that name.
     pub(crate) fn open(dir: &Path, database: &Database) -> Result<Self, StoreError> {
         let dir = files::existing_dir(dir)?;
+        super::must_have_no_other(&dir)?;
         let remembered = Remembered::of(&dir, &database.name)?;
         let servers = address::servers(database, &format!("provost-reader/{}", remembered.short()))?;
         let mut session = Session::new(servers, Purpose::Read)?;
@@ -132,9 +133,9 @@ impl PostgresReader {
 /// Why not, with what to do.
 pub(crate) fn look(dir: &Path, database: &Database, outside: Option<&Path>, all: bool) -> Result<(), StoreError> {
     let dir = files::existing_dir(dir)?;
-    super::must_have_no_other(&dir)?;
     let places = marks::places(&dir, outside);
-    if !crate::is_begun(&dir) && !marks::exist(&places) {
+    super::must_have_no_other(&dir)?;
+    if !crate::is_in_database(&dir) && !marks::exist(&places) {
         return Ok(());
     }
     // The marks first: the journal of a running daemon only grows.

@@ -32,7 +32,7 @@ pub(super) struct Remembered {
 }
 
 impl Remembered {
-    /// What the folder remembers, or a new host's id.
+    /// What the folder remembers, or a new host's id, which it does not remember yet.
     ///
     /// # Errors
     /// When the file cannot be read, or is of another repository's name.
@@ -55,9 +55,15 @@ impl Remembered {
         }
         let mut bits = [0; 16];
         getrandom::fill(&mut bits).map_err(|err| StoreError::Key(format!("no random numbers: {err}").into()))?;
-        let it = Self { path, name: name.to_owned(), host: HostId::of(u128::from_le_bytes(bits)), place: Place::default() };
-        it.write()?;
-        Ok(it)
+        Ok(Self { path, name: name.to_owned(), host: HostId::of(u128::from_le_bytes(bits)), place: Place::default() })
+    }
+
+    /// Has the folder remember it from now on.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub(super) fn keep(&self) -> Result<(), StoreError> {
+        if self.path.symlink_metadata().is_ok() { Ok(()) } else { self.write() }
     }
 
     /// Remembers where numbers are given now.

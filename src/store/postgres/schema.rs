@@ -54,7 +54,7 @@ pub(crate) fn migrate(to: &Database, roles: bool) -> Result<Migrated, StoreError
     }
     let by = concat!("provost ", env!("CARGO_PKG_VERSION"));
     let note = "insert into provost.schema values (true, $1, $2)
-                on conflict (only) do update set version = excluded.version, by = excluded.by";
+                on conflict (one) do update set version = excluded.version, made_by = excluded.made_by";
     session.ask(&[Step::new(note).with(i32::try_from(known()).unwrap_or(i32::MAX)).with(by)])?;
     session.script(GRANTS, long)?;
     let mut missing_roles = Vec::new();

@@ -260,4 +260,4 @@ create function provost.cut_log(of_repo int, before bigint, most bigint) returns
 revoke all on function provost.cut_log(int, bigint, bigint) from public;
 
 -- The number of the last step, and which release made it.
-create table provost.schema (only boolean primary key check (only), version int not null, by text not null);
+create table provost.schema (one boolean primary key check (one), version int not null, made_by text not null);

@@ -14,6 +14,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::types::ToSql;
@@ -25,6 +26,9 @@ use crate::StoreError;
 use provost_base::limits::{
     COMMIT_MS_MAX, CONNECT_MS_MAX, IDLE_IN_TRANSACTION_MS, LOCK_TIMEOUT_MS, STATEMENT_MS_MAX,
 };
+
+/// How long a connection may take to end in order; then it is cut.
+const LINK_ENDS_MAX: Duration = Duration::from_millis(200);
 
 /// A value of a statement.
 pub(super) type Value = Box<dyn ToSql + Sync + Send>;
@@ -88,6 +92,8 @@ struct Link {
     place: Place,
     /// Whether the server has warned since this was last asked for.
     warned: Arc<AtomicBool>,
+    /// Moves what is sent and received.
+    driver: JoinHandle<()>,
 }
 
 /// The answers of a flush, statement by statement.
@@ -106,9 +112,20 @@ impl Session {
         Ok(Self { runtime: Some(runtime), servers, purpose, link: None })
     }
 
-    /// Drops the connection; the server takes back what was not committed.
+    /// Ends the connection; the server takes back what was not committed. The server has to hear of it now: the connection is driven
+    /// only while something is asked, and would keep the repository's row.
     pub(super) fn drop_link(&mut self) {
-        self.link = None;
+        let Some(Link { client, mut driver, .. }) = self.link.take() else { return };
+        drop(client);
+        let ended = run(&self.runtime, async move {
+            if timeout(LINK_ENDS_MAX, &mut driver).await.is_err() {
+                driver.abort();
+                let _aborted = driver.await;
+            }
+        });
+        if let Err(err) = ended {
+            tracing::debug!(%err, "a connection to the database was not ended in order");
+        }
     }
 
     /// Where the connection is.
@@ -130,7 +147,7 @@ impl Session {
     /// [`StoreError::Away`] where no server can be had, and what a server has answered.
     pub(super) fn connect(&mut self, least: &Place) -> Result<&Place, StoreError> {
         if !self.is_linked() {
-            self.link = None;
+            self.drop_link();
             let (servers, purpose) = (&self.servers, self.purpose);
             let tried = run(&self.runtime, async {
                 let all = servers.iter().map(|it| Box::pin(open(it, purpose)) as Pin<Box<dyn Future<Output = _> + Send>>);
@@ -162,18 +179,18 @@ impl Session {
         };
         match run(&self.runtime, work)? {
             Ok(answers) if answers.iter().any(|it| it.as_ref().is_err_and(|err| !trouble::was_answered(err))) => {
-                self.link = None;
+                self.drop_link();
                 let lost = answers.into_iter().filter_map(Result::err).find(|err| !trouble::was_answered(err));
                 Err(lost.map_or_else(not_linked, trouble::store_error))
             }
             Ok(answers) => {
                 if answers.iter().any(|it| it.as_ref().is_err_and(trouble::is_of_other_tables)) {
-                    self.link = None;
+                    self.drop_link();
                 }
                 Ok(answers)
             }
             Err(_) => {
-                self.link = None;
+                self.drop_link();
                 Err(StoreError::Away(format!("it has not answered within {} s", limit.as_secs()).into()))
             }
         }
@@ -209,10 +226,10 @@ impl Session {
     /// The first error.
     pub(super) fn script(&mut self, sql: &str, limit: Duration) -> Result<(), StoreError> {
         let Some(link) = &self.link else { return Err(not_linked()) };
-        match run(&self.runtime, timeout(limit, link.client.batch_execute(sql)))? {
+        match run(&self.runtime, async { timeout(limit, link.client.batch_execute(sql)).await })? {
             Ok(done) => done.map_err(trouble::store_error),
             Err(_) => {
-                self.link = None;
+                self.drop_link();
                 Err(StoreError::Away(format!("it has not answered within {} s", limit.as_secs()).into()))
             }
         }
@@ -241,14 +258,14 @@ impl Session {
             timeout(Duration::from_millis(COMMIT_MS_MAX), in_order(all.collect())).await
         };
         let Ok(made) = run(&self.runtime, work)? else {
-            self.link = None;
+            self.drop_link();
             return Err(StoreError::Away("it has not answered in time".into()));
         };
         for (sql, made) in new.into_iter().zip(made) {
             match made {
                 Ok(statement) => drop(link.statements.insert(sql.to_owned(), statement)),
                 Err(err) => {
-                    self.link = None;
+                    self.drop_link();
                     return Err(trouble::store_error(err));
                 }
             }
@@ -259,7 +276,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.link = None;
+        self.drop_link();
         // A runtime that is dropped where others' futures run would panic.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
@@ -340,7 +357,7 @@ where
 {
     let (client, connection) = config.connect(tls).await.map_err(refused)?;
     let warned = Arc::new(AtomicBool::new(false));
-    tokio::spawn(drive(connection, warned.clone()));
+    let driver = tokio::spawn(drive(connection, warned.clone()));
     client.batch_execute(&settings(purpose)).await.map_err(trouble::store_error)?;
     // The control file says the old timeline for some time after a promotion; this says what is written, and fails on a standby.
     let sql = if purpose == Purpose::Read {
@@ -359,7 +376,7 @@ where
         system: row.try_get(0).map_err(trouble::store_error)?,
         timeline: u64::try_from(timeline).map_err(StoreError::damaged)?,
     };
-    Ok(Link { client, statements: HashMap::new(), place, warned })
+    Ok(Link { client, statements: HashMap::new(), place, warned, driver })
 }
 
 /// Why a handshake failed. The client's own words leave out that a certificate without a binding is the reason.

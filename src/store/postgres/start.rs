@@ -77,6 +77,8 @@ impl PostgresStore {
     fn load_once(&mut self, settings: Settings) -> Result<Loaded, StoreError> {
         self.roll_back();
         let place = self.connect()?;
+        // Before the database knows of it, or a kill in between would leave a host behind that nobody is.
+        self.remembered.keep()?;
         let loaded = self.load_in_turn(settings, &place);
         if loaded.is_err() {
             self.session.drop_link();
@@ -170,6 +172,7 @@ impl PostgresStore {
         let steps = [
             Step::new("begin"),
             Step::new(format!("set local statement_timeout = {LONG_STATEMENT_MS_MAX}")),
+            Step::new(format!("set local idle_in_transaction_session_timeout = {LONG_STATEMENT_MS_MAX}")),
             Step::new("select 1 from provost.repo where id = $1 for update").with(self.repo),
             Step::new(HEAD).with(self.repo),
         ];

@@ -45,6 +45,7 @@ const COMMANDS: [&str; 164] = [
     "store",
     "store backup",
     "store restore",
+    "store migrate",
     "task",
     "task delegate",
     "task list",

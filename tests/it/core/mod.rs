@@ -12,6 +12,8 @@ mod coordinating_files;
 mod coordinating_storm;
 mod crash;
 mod crew;
+#[cfg(target_os = "linux")]
+mod daemon_postgres;
 #[cfg(unix)]
 mod damage;
 mod engine;
@@ -57,6 +59,8 @@ mod sim;
 mod spending;
 mod store;
 mod store_inboxes;
+#[cfg(target_os = "linux")]
+mod store_postgres;
 mod store_sqlite;
 mod talk;
 mod tasks;

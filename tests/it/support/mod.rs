@@ -27,6 +27,8 @@ pub(crate) mod model_stub;
 pub(crate) mod own_answers;
 pub(crate) mod own_api;
 pub(crate) mod passkeys;
+#[cfg(target_os = "linux")]
+pub(crate) mod postgres;
 pub(crate) mod processes;
 #[cfg(target_os = "linux")]
 pub(crate) mod proxied;

@@ -1,0 +1,124 @@
+//! A daemon whose state is in PostgreSQL, through its own socket: what it needs, and what is left after it or the server was killed.
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use serde_json::Value;
+
+use crate::support::postgres::{Server, name_of};
+use crate::support::waits::until_some;
+use crate::support::{UP, World};
+
+/// A world whose repository has many functions, and whose configuration names this database.
+fn world(url: &str) -> World {
+    let world = World::new();
+    world.configure(&format!("store.url = {url:?}\nstore.name = \"shop\"\n"));
+    let functions: String = (0..200).map(|n| format!("pub fn f{n}() {{}}\n")).collect();
+    world.write("src/a.rs", &functions);
+    world
+}
+
+fn says(world: &World, args: &[&str]) -> (i32, String) {
+    let out = world.command(args).output().expect("the command runs");
+    let text = [out.stdout, out.stderr].concat();
+    (out.status.code().unwrap_or(-1), String::from_utf8_lossy(&text).into_owned())
+}
+
+fn lock(world: &World, n: usize) -> (i32, Value) {
+    world.ask("ada", &["lock", &format!("src/a.rs:f{n}")])
+}
+
+fn locked(world: &World) -> BTreeSet<String> {
+    world.locked().into_iter().collect()
+}
+
+fn symbol(n: usize) -> String {
+    format!("src/a.rs:f{n}")
+}
+
+#[test]
+fn a_daemon_needs_tables_and_says_so_and_all_commands_find_the_state_there() {
+    let server = Server::start();
+    let database = server.empty_database();
+    let world = world(&database.url);
+    let (code, text) = says(&world, UP);
+    assert!(code != 0 && text.contains("provost store migrate"), "{text}");
+    let (code, text) = says(&world, &["store", "migrate"]);
+    assert!(code == 0 && text.contains("version 1"), "{text}");
+
+    let daemon = world.start();
+    assert_eq!(lock(&world, 0).0, 0);
+    assert_eq!(server.sql(&name_of(&database), "select count(*) from provost.symbol_lock"), "1");
+    let (code, text) = says(&world, &["journal", "verify"]);
+    assert_eq!(code, 0, "{text}");
+    let (_, text) = says(&world, &["doctor"]);
+    assert!(text.contains("PostgreSQL 1") && text.contains("timeline 1"), "{text}");
+    daemon.stop();
+
+    let (code, text) = says(&world, &["journal", "verify"]);
+    assert_eq!(code, 0, "{text}");
+    let (code, text) = says(&world, &["store", "backup", "x.db"]);
+    assert!(code != 0 && text.contains("is in PostgreSQL"), "{text}");
+    world.configure("");
+    let (code, text) = says(&world, UP);
+    assert!(code != 0 && text.contains("is in PostgreSQL"), "{text}");
+}
+
+#[test]
+fn what_was_answered_is_there_after_the_daemon_and_the_server_were_killed() {
+    let mut server = Server::start();
+    let database = server.database();
+    let world = world(&database.url);
+    let mut daemon = world.start();
+    assert_eq!(lock(&world, 0).0, 0);
+    daemon.kill();
+    let mut daemon = world.start();
+    assert_eq!(locked(&world), BTreeSet::from([symbol(0)]));
+
+    // Without its database it answers reads, and refuses writes with a sentence.
+    server.kill();
+    let (code, answer) = lock(&world, 1);
+    assert!(code != 0 && answer.to_string().contains("shared store"), "{answer}");
+    assert_eq!(locked(&world), BTreeSet::from([symbol(0)]));
+    server.resume();
+    until_some("writes go on", || (lock(&world, 1).0 == 0).then_some(()));
+
+    // Killed in the middle of things, again and again.
+    let (next, stop) = (AtomicUsize::new(2), AtomicBool::new(false));
+    let acknowledged = Mutex::new(BTreeSet::from([symbol(0), symbol(1)]));
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    let n = next.fetch_add(1, Ordering::Relaxed) % 190;
+                    if lock(&world, n).0 == 0 {
+                        acknowledged.lock().unwrap().insert(symbol(n));
+                    }
+                }
+            });
+        }
+        for round in 0..4 {
+            let before = acknowledged.lock().unwrap().len();
+            until_some("something is acknowledged", || (acknowledged.lock().unwrap().len() > before).then_some(()));
+            if round % 2 == 0 {
+                server.kill();
+                server.resume();
+            } else {
+                daemon.kill();
+                daemon = world.start();
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    let has = until_some("the daemon answers", || Some(locked(&world)));
+    let lost: Vec<_> = acknowledged.lock().unwrap().difference(&has).cloned().collect();
+    assert!(lost.is_empty(), "acknowledged and lost: {lost:?}");
+    until_some("writes go on", || (lock(&world, 199).0 == 0).then_some(()));
+    daemon.stop();
+    let (code, text) = says(&world, &["journal", "verify"]);
+    assert_eq!(code, 0, "{text}");
+    let rows = server.sql(&name_of(&database), "select id from provost.symbol_lock");
+    let lost: Vec<_> = acknowledged.lock().unwrap().iter().filter(|it| !rows.contains(&***it)).cloned().collect();
+    assert!(lost.is_empty(), "not in the database: {lost:?}");
+}

@@ -1,0 +1,283 @@
+//! PostgreSQL servers of the tests' own: in temporary folders, as the ordinary user, on Unix sockets alone unless a test wants TLS. A
+//! server ends with the process of its test, however that ends. The cluster is made once for a run and copied then.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use provost::store::{Database, migrate};
+use tempfile::TempDir;
+
+use super::waits::until_some;
+
+/// The user that `initdb` makes, who may do everything.
+const OWNER: &str = "provost";
+
+/// Where Debian has the programs of a version that are not in the search path.
+const BELOW: &str = "/usr/lib/postgresql";
+
+/// A program of PostgreSQL's.
+fn program(name: &str) -> PathBuf {
+    let versions = std::fs::read_dir(BELOW).into_iter().flatten().flatten();
+    let found = versions.map(|it| it.path().join("bin").join(name)).filter(|it| it.exists()).max();
+    found.unwrap_or_else(|| panic!("{name} is not below {BELOW}: install the package postgresql-15, as scripts/test does"))
+}
+
+/// A server; ended when dropped.
+pub(crate) struct Server {
+    dir: TempDir,
+    child: Option<Child>,
+    port: u16,
+    databases: AtomicU32,
+}
+
+impl Server {
+    /// The one that all databases of this process are in.
+    pub(crate) fn shared() -> &'static Self {
+        static SERVER: OnceLock<Server> = OnceLock::new();
+        SERVER.get_or_init(|| {
+            // A server ends with the thread that has started it; this one lasts as long as the process.
+            let (give, take) = std::sync::mpsc::channel();
+            std::thread::spawn(move || {
+                give.send(Self::start()).expect("somebody waits for it");
+                loop {
+                    std::thread::park();
+                }
+            });
+            take.recv().expect("a server")
+        })
+    }
+
+    /// One of its own, for a test that ends it or has settings.
+    pub(crate) fn start() -> Self {
+        Self::start_with(5432, |_| String::new())
+    }
+
+    /// One that also listens on the loopback, with TLS and passwords: with this certificate and its key, in PEM.
+    pub(crate) fn start_secure(certificate: &str, key: &str) -> Self {
+        let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("its number").port();
+        Self::start_with(free, |data| {
+            std::fs::write(data.join("server.crt"), certificate).expect("a certificate");
+            let path = data.join("server.key");
+            std::fs::write(&path, key).expect("a key");
+            std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("it is private");
+            let rules = "local all all trust\nhostssl all all all scram-sha-256\n";
+            std::fs::write(data.join("pg_hba.conf"), rules).expect("the rules");
+            "listen_addresses = 'localhost'\nssl = on\n".into()
+        })
+    }
+
+    /// Starts one after its folder was prepared; what that answers are more lines of settings.
+    fn start_with(port: u16, prepare: impl FnOnce(&Path) -> String) -> Self {
+        let dir = tempfile::Builder::new().prefix("pg").tempdir().expect("a folder");
+        let copied = Command::new("cp").arg("--archive").arg(template()).arg(dir.path().join("data")).status();
+        assert!(copied.expect("cp").success(), "the cluster is copied");
+        let mut server = Self { dir, child: None, port, databases: AtomicU32::new(0) };
+        let data = server.dir.path().join("data");
+        let lines = format!(
+            "listen_addresses = ''\nunix_socket_directories = '{}'\nport = {port}\nmax_connections = 60\nshared_buffers = 16MB\n\
+             logging_collector = off\n{}\n",
+            server.dir.path().display(),
+            prepare(&data)
+        );
+        let path = data.join("postgresql.auto.conf");
+        std::fs::write(path, lines).expect("the settings are written");
+        server.resume();
+        server
+    }
+
+    /// Starts it over what it has on its disk.
+    pub(crate) fn resume(&mut self) {
+        assert!(self.child.is_none(), "it runs");
+        let log = File::options().create(true).append(true).open(self.dir.path().join("log")).expect("a log");
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "QUIT", "--"]).arg(program("postgres")).arg("-D").arg(self.dir.path().join("data"));
+        command.stdin(Stdio::null()).stdout(log.try_clone().expect("the log")).stderr(log).process_group(0);
+        self.child = Some(command.spawn().expect("setpriv, of util-linux"));
+        let mut found = false;
+        for _ in 0..2_000 {
+            if self.says("postgres", "select 1").is_some() {
+                found = true;
+                break;
+            }
+            let ended = self.child.as_mut().and_then(|it| it.try_wait().ok().flatten());
+            assert!(ended.is_none(), "the server ended: {}", self.log());
+            // tidy: sleep because nothing but an answer says that it is there
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert!(found, "the server does not answer: {}", self.log());
+    }
+
+    /// Ends it at once and without a word to anyone: as kill -9 of all its processes does.
+    pub(crate) fn kill(&mut self) {
+        let Some(mut child) = self.child.take() else { return };
+        let group = format!("-{}", child.id());
+        let sessions = children_of(child.id());
+        let _ = Command::new("kill").args(["-9", "--", &group]).status();
+        for it in sessions {
+            let _ = Command::new("kill").args(["-9", &it.to_string()]).stderr(Stdio::null()).status();
+        }
+        child.wait().expect("it has ended");
+    }
+
+    /// Sends a signal to the server process, or to all of its processes.
+    pub(crate) fn signal(&self, name: &str) {
+        let child = self.child.as_ref().expect("it runs");
+        let mut all = children_of(child.id());
+        all.push(child.id());
+        for it in all {
+            let _ = Command::new("kill").args([&format!("-{name}"), &it.to_string()]).stderr(Stdio::null()).status();
+        }
+    }
+
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(self.dir.path().join("log")).unwrap_or_default()
+    }
+
+    /// The same database over the loopback, with TLS, as this user with this password.
+    pub(crate) fn secure(&self, database: &Database, host: &str, user: &str, password: &str, ca: &Path) -> Database {
+        let (port, name) = (self.port, name_of(database));
+        let url = format!("postgres://{user}@{host}:{port}/{name}?sslmode=verify-full");
+        let password = Some(provost::base::Secret::new(password.as_bytes().to_vec()));
+        Database { password, ..Database::at(&url, Some(ca), Some("shop"), Path::new("/shop")) }
+    }
+
+    pub(crate) fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// A new database with our tables.
+    pub(crate) fn database(&self) -> Database {
+        let database = self.empty_database();
+        migrate(&database, false).expect("the tables are made");
+        database
+    }
+
+    /// A new database without any.
+    pub(crate) fn empty_database(&self) -> Database {
+        let name = format!("test_{}", self.databases.fetch_add(1, Ordering::Relaxed));
+        self.sql("postgres", &format!("create database {name}"));
+        self.named(OWNER, &name)
+    }
+
+    /// A database of this server, as this user.
+    pub(crate) fn named(&self, user: &str, database: &str) -> Database {
+        let url = format!("postgresql:///{database}?host={}&user={user}", self.dir.path().display());
+        Database::at(&url, None, Some("shop"), Path::new("/shop"))
+    }
+
+    /// What a statement answers, as the owner; the test fails where it does not.
+    pub(crate) fn sql(&self, database: &str, text: &str) -> String {
+        let out = self.psql(database, text);
+        assert!(out.status.success(), "{text}: {}", String::from_utf8_lossy(&out.stderr));
+        String::from_utf8_lossy(&out.stdout).trim().to_owned()
+    }
+
+    fn says(&self, database: &str, text: &str) -> Option<String> {
+        let out = self.psql(database, text);
+        out.status.success().then(|| String::from_utf8_lossy(&out.stdout).trim().to_owned())
+    }
+
+    fn psql(&self, database: &str, text: &str) -> std::process::Output {
+        let mut command = Command::new(program("psql"));
+        command.args(["-XqAt", "-v", "ON_ERROR_STOP=1", "-U", OWNER, "-d", database, "-c", text]).arg("-h").arg(self.dir.path());
+        command.args(["-p", &self.port.to_string()]);
+        command.env_clear().env("LC_ALL", "C").stdin(Stdio::null()).output().expect("psql")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// A socket in front of a server's, which passes everything on, and swallows answers when it is told to.
+pub(crate) struct Between {
+    dir: TempDir,
+    swallows: Arc<AtomicBool>,
+}
+
+impl Between {
+    pub(crate) fn at(server: &Server) -> Self {
+        let dir = tempfile::Builder::new().prefix("pg").tempdir().expect("a folder");
+        let name = format!(".s.PGSQL.{}", server.port);
+        let (listener, to) = (UnixListener::bind(dir.path().join(&name)).expect("a socket"), server.dir().join(&name));
+        let swallows = Arc::new(AtomicBool::new(false));
+        let told = swallows.clone();
+        std::thread::spawn(move || {
+            for client in listener.incoming().map_while(Result::ok) {
+                let Ok(server) = UnixStream::connect(&to) else { continue };
+                let (there, back) = ((client.try_clone(), server.try_clone()), told.clone());
+                let (Ok(mut from), Ok(mut into)) = there else { continue };
+                std::thread::spawn(move || {
+                    let _ended = std::io::copy(&mut from, &mut into);
+                    let _gone = into.shutdown(std::net::Shutdown::Write);
+                });
+                std::thread::spawn(move || pass_back(server, client, &back));
+            }
+        });
+        Self { dir, swallows }
+    }
+
+    pub(crate) fn swallow(&self, answers: bool) {
+        self.swallows.store(answers, Ordering::Release);
+    }
+
+    /// A database of the server, by this way.
+    pub(crate) fn database(&self, direct: &Database) -> Database {
+        let url = format!("postgresql:///{}?host={}&user={OWNER}", name_of(direct), self.dir.path().display());
+        Database { url: url.into(), ..direct.clone() }
+    }
+}
+
+/// Passes answers on. A connection with a swallowed answer never speaks again.
+fn pass_back(mut from: UnixStream, mut into: UnixStream, swallows: &AtomicBool) {
+    let (mut bytes, mut is_mute) = ([0; 8_192], false);
+    while let Ok(length) = from.read(&mut bytes) {
+        is_mute |= swallows.load(Ordering::Acquire);
+        if length == 0 || (!is_mute && into.write_all(&bytes[..length]).is_err()) {
+            return;
+        }
+    }
+}
+
+/// The processes below one.
+fn children_of(pid: u32) -> Vec<u32> {
+    let path = format!("/proc/{pid}/task/{pid}/children");
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    text.split_whitespace().filter_map(|it| it.parse().ok()).collect()
+}
+
+/// The name of the database of an address.
+pub(crate) fn name_of(database: &Database) -> String {
+    let rest = database.url.split("///").nth(1).expect("an address of ours");
+    rest.split('?').next().expect("a name").to_owned()
+}
+
+/// A cluster that was made once for this run: the first test makes it, and the others wait.
+fn template() -> PathBuf {
+    let place = std::env::temp_dir().join("provost-postgres");
+    let ready = place.join("ready");
+    let making = std::env::temp_dir().join("provost-postgres.lock");
+    if !ready.exists() {
+        let lock = File::options().create(true).truncate(false).write(true).open(&making).expect("a lock");
+        lock.lock().expect("the lock is held");
+        if !ready.exists() {
+            let _ = std::fs::remove_dir_all(&place);
+            std::fs::create_dir(&place).expect("a place for it");
+            let mut initdb = Command::new(program("initdb"));
+            initdb.args(["-U", OWNER, "--auth=trust", "-E", "UTF8", "--locale=C", "--no-sync", "-D"]).arg(place.join("data"));
+            let out = initdb.stdin(Stdio::null()).output().expect("initdb");
+            assert!(out.status.success(), "initdb: {}", String::from_utf8_lossy(&out.stderr));
+            std::fs::write(&ready, "").expect("it is ready");
+        }
+    }
+    until_some("the cluster is there", || ready.exists().then(|| place.join("data")))
+}
