@@ -1,4 +1,5 @@
-//! The database that has the state, as the configuration names it, and `provost store migrate`, which makes its tables.
+//! The database that has the state, as the configuration names it, and `provost store migrate`, which makes its
+//! tables.
 
 use clap::Args;
 use serde_json::json;
@@ -33,7 +34,12 @@ pub(super) fn of(here: &RepoContext) -> Result<Option<Database>, CliError> {
     named(here, &config, url, config.store.password.as_deref()).map(Some)
 }
 
-fn named(here: &RepoContext, config: &Config, url: &str, password: Option<&str>) -> Result<Database, CliError> {
+fn named(
+    here: &RepoContext,
+    config: &Config,
+    url: &str,
+    password: Option<&str>,
+) -> Result<Database, CliError> {
     let it = &config.store;
     let mut database = Database::at(url, it.ca.as_deref(), it.name.as_deref(), &here.places.root);
     if let Some(name) = password {
@@ -51,7 +57,8 @@ fn named(here: &RepoContext, config: &Config, url: &str, password: Option<&str>)
 /// Whether the store of this repository can be gone on with.
 pub(super) fn look(here: &RepoContext, all: bool) -> Result<(), StoreOrConfig> {
     let database = of(here).map_err(StoreOrConfig::Config)?;
-    store::look_in(&here.places.state, database.as_ref(), Some(&here.places.anchor()), all).map_err(StoreOrConfig::Store)
+    store::look_in(&here.places.state, database.as_ref(), Some(&here.places.anchor()), all)
+        .map_err(StoreOrConfig::Store)
 }
 
 /// The store, or the configuration that says where it is.
@@ -91,7 +98,8 @@ pub(super) fn migrate(here: &RepoContext, asked: &Migrate) -> Result<u8, CliErro
     };
     let Some(url) = url else {
         return Err(CliError::of("there is no database to migrate")
-            .because("neither --url nor `[store] url` names one, so the state is in the state folder, where a start migrates it")
+            .because("neither --url nor `[store] url` names one, so the state is in the state folder, where a start \
+                migrates it")
             .next("provost store migrate --url postgres://OWNER@HOST:5432/DATABASE"));
     };
     let done = store::migrate(&named(here, &config, url, password)?, asked.roles).map_err(|err| {
@@ -110,7 +118,8 @@ pub(super) fn migrate(here: &RepoContext, asked: &Migrate) -> Result<u8, CliErro
     })?;
     if !done.missing_roles.is_empty() {
         out::note(format!(
-            "the server has no {}, so that a daemon has to connect as the owner: make them with --roles, or have an administrator run \
+            "the server has no {}, so that a daemon has to connect as the owner: make them with --roles, or have an \
+                administrator run \
              what `provost store migrate --print-roles` prints",
             done.missing_roles.join(" and no ")
         ));

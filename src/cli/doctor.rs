@@ -345,12 +345,15 @@ fn in_database(database: &store::Database, found: &mut Findings) {
     };
     found.add("database", Health::Fine, format!("PostgreSQL {}, timeline {}", it.version, it.timeline));
     if !it.waits_for_disk {
-        let says = "fsync is off: acknowledged writes can be lost when the server's machine stops; set fsync = on";
+        let says =
+            "fsync is off: acknowledged writes can be lost when the server's machine stops; set fsync = on";
         found.add("database disk", Health::Broken, says);
     }
     match (it.standbys, it.waits_for_standby) {
         (_, true) => found.add("database standby", Health::Fine, "a commit waits for a standby"),
-        (0, false) => found.add("database standby", Health::Note, "there is none: what the server's disk loses is lost"),
+        (0, false) => {
+            found.add("database standby", Health::Note, "there is none: what the server's disk loses is lost")
+        }
         (_, false) => found.add(
             "database standby",
             Health::Note,

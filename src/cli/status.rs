@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::cli_error::{DONE, NOT_RUNNING};
-use super::repo_context::wait_for;
 use super::database::{self, StoreOrConfig};
+use super::repo_context::wait_for;
 use super::{CliError, RepoContext, approvals, broker, notify, out, tasks};
 use provost_api::wire;
 use provost_client::{Client, ClientError};
@@ -338,10 +338,12 @@ fn about_the_store(here: &RepoContext, error: CliError) -> CliError {
                 .with_code(NOT_RUNNING)
         }
         Err(StoreOrConfig::Config(_)) => error,
-        Err(StoreOrConfig::Store(err)) => CliError::of("no daemon runs for this repository, and none can: its store is damaged")
-            .because(err)
-            .next("provost store restore --help")
-            .with_code(NOT_RUNNING),
+        Err(StoreOrConfig::Store(err)) => {
+            CliError::of("no daemon runs for this repository, and none can: its store is damaged")
+                .because(err)
+                .next("provost store restore --help")
+                .with_code(NOT_RUNNING)
+        }
     }
 }
 

@@ -1,5 +1,5 @@
-//! A store in a database server: where it is, what is made of it, and what it promises. A program without the feature `postgres` refuses
-//! each of these with a sentence.
+//! A store in a database server: where it is, what is made of it, and what it promises. A program without the
+//! feature `postgres` refuses each of these with a sentence.
 
 use std::path::{Path, PathBuf};
 
@@ -93,11 +93,20 @@ pub(super) mod in_database {
     pub(super) use crate::postgres::{migrate, protection};
     use crate::{Options, Reader, Store, StoreError, postgres};
 
-    pub(crate) fn open(dir: &Path, database: Database, options: Options) -> Result<Box<dyn Store>, StoreError> {
+    pub(crate) fn open(
+        dir: &Path,
+        database: Database,
+        options: Options,
+    ) -> Result<Box<dyn Store>, StoreError> {
         Ok(Box::new(postgres::PostgresStore::open(dir, database, options)?))
     }
 
-    pub(crate) fn look(dir: &Path, database: &Database, outside: Option<&Path>, all: bool) -> Result<(), StoreError> {
+    pub(crate) fn look(
+        dir: &Path,
+        database: &Database,
+        outside: Option<&Path>,
+        all: bool,
+    ) -> Result<(), StoreError> {
         postgres::look(dir, database, outside, all)
     }
 
@@ -116,7 +125,8 @@ pub(super) mod in_database {
 
     fn refused<T>() -> Result<T, StoreError> {
         Err(StoreError::Setting(
-            "`url`: this program was built without the feature `postgres`: build it with that feature, or take the setting out".into(),
+            "`url`: this program was built without the feature `postgres`: build it with that feature, or take the \
+                setting out".into(),
         ))
     }
 

@@ -9,7 +9,9 @@ use tokio_postgres::config::{ChannelBinding, Host, SslMode, TargetSessionAttrs};
 use super::Database;
 use super::tls::Tls;
 use crate::StoreError;
-use provost_base::limits::{HOST_KEEPALIVE_IDLE_S, HOST_KEEPALIVE_INTERVAL_S, HOST_KEEPALIVE_TRIES, HOST_TCP_WAIT_S};
+use provost_base::limits::{
+    HOST_KEEPALIVE_IDLE_S, HOST_KEEPALIVE_INTERVAL_S, HOST_KEEPALIVE_TRIES, HOST_TCP_WAIT_S,
+};
 
 /// One server of those that are asked.
 #[derive(Clone)]
@@ -41,11 +43,14 @@ pub(super) fn servers(of: &Database, application: &str) -> Result<Vec<Server>, S
         ));
     }
     if !all.get_hostaddrs().is_empty() {
-        return Err(unfit("`hostaddr` is not used here: write the server's name in its place, since the certificate is for it"));
+        return Err(unfit(
+            "`hostaddr` is not used here: write the server's name in its place, since the certificate is for it",
+        ));
     }
     if all.get_target_session_attrs() != TargetSessionAttrs::Any {
         return Err(unfit(
-            "leave `target_session_attrs` out: the server with the highest timeline is taken, since an old primary that comes back \
+            "leave `target_session_attrs` out: the server with the highest timeline is taken, since an old primary \
+                that comes back \
              says of itself that it can be written, too",
         ));
     }
@@ -58,18 +63,31 @@ pub(super) fn servers(of: &Database, application: &str) -> Result<Vec<Server>, S
         let port = match ports {
             [] => 5432,
             [one] => *one,
-            several => *several.get(at).ok_or_else(|| unfit("it has another number of ports than of servers"))?,
+            several => {
+                *several.get(at).ok_or_else(|| unfit("it has another number of ports than of servers"))?
+            }
         };
         found.push(server(&all, host, port, of, application)?);
     }
     Ok(found)
 }
 
-fn server(all: &Config, host: &Host, port: u16, of: &Database, application: &str) -> Result<Server, StoreError> {
+fn server(
+    all: &Config,
+    host: &Host,
+    port: u16,
+    of: &Database,
+    application: &str,
+) -> Result<Server, StoreError> {
     let mut config = Config::new();
     config.port(port).application_name(application);
-    config.user(all.get_user().ok_or_else(|| unfit("it names no user: write postgres://USER@HOST:5432/DATABASE"))?);
-    config.dbname(all.get_dbname().ok_or_else(|| unfit("it names no database: write postgres://USER@HOST:5432/DATABASE"))?);
+    config.user(
+        all.get_user().ok_or_else(|| unfit("it names no user: write postgres://USER@HOST:5432/DATABASE"))?,
+    );
+    config.dbname(
+        all.get_dbname()
+            .ok_or_else(|| unfit("it names no database: write postgres://USER@HOST:5432/DATABASE"))?,
+    );
     if let Some(password) = &of.password {
         config.password(password.expose());
     }
@@ -84,8 +102,13 @@ fn server(all: &Config, host: &Host, port: u16, of: &Database, application: &str
             (format!("{}/.s.PGSQL.{port}", path.display()), false)
         }
         Host::Tcp(name) => {
-            config.host(name).keepalives_idle(seconds(HOST_KEEPALIVE_IDLE_S)).tcp_user_timeout(seconds(HOST_TCP_WAIT_S));
-            config.keepalives_interval(seconds(HOST_KEEPALIVE_INTERVAL_S)).keepalives_retries(HOST_KEEPALIVE_TRIES);
+            config
+                .host(name)
+                .keepalives_idle(seconds(HOST_KEEPALIVE_IDLE_S))
+                .tcp_user_timeout(seconds(HOST_TCP_WAIT_S));
+            config
+                .keepalives_interval(seconds(HOST_KEEPALIVE_INTERVAL_S))
+                .keepalives_retries(HOST_KEEPALIVE_TRIES);
             (format!("{name}:{port}"), !near(name) || all.get_ssl_mode() == SslMode::Require)
         }
     };

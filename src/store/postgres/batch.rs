@@ -49,7 +49,7 @@ pub(super) struct Rows {
     pub(super) inbox: Vec<(String, i64, i64)>,
     /// What waits for an absent reader; no event is a row that goes.
     pub(super) parked: BTreeMap<(String, i64), Option<i64>>,
-    /// Inboxes that nobody reads any more, up to what is in the database, and up to a number of this batch.
+    /// Inboxes that no agent reads any more, up to what is in the database, and up to a number of this batch.
     pub(super) emptied: BTreeMap<String, Option<i64>>,
     /// Tasks whose use is counted, in their order.
     pub(super) runs: Vec<Run>,
@@ -211,7 +211,9 @@ impl Rows {
             JobChange::DropOrder(id) => self.drop_key("job_order", id.as_str()),
             JobChange::PutResult(id, it) => self.put("job_result", id.as_str(), text(it)?),
             JobChange::Drop(id) => {
-                ["job", "job_order", "job_result"].into_iter().for_each(|table| self.drop_key(table, id.as_str()));
+                ["job", "job_order", "job_result"]
+                    .into_iter()
+                    .for_each(|table| self.drop_key(table, id.as_str()));
             }
         }
         Ok(())

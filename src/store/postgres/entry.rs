@@ -12,14 +12,17 @@ use provost_base::{DaemonId, EntryNo, EventSeq, Timestamp};
 
 /// The columns of an entry.
 pub(super) const ENTRIES: &str =
-    "select n, host, inc, own_n, at, format, body, mac from provost.entry where repo = $1 and n > $2 order by n limit $3";
+    "select n, host, inc, own_n, at, format, body, mac from provost.entry where repo =
+    $1 and n > $2 order by n limit $3";
 
 /// The statement that writes an entry.
 ///
 /// # Errors
 /// When a number is none for a column.
 pub(super) fn step(repo: i32, it: &SealedEntry) -> Result<Step, StoreError> {
-    let sql = "insert into provost.entry (repo, n, host, inc, own_n, at, format, body, mac) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+    let sql =
+        "insert into provost.entry (repo, n, host, inc, own_n, at, format, body, mac) values ($1, $2, $3, $4,
+        $5, $6, $7, $8, $9)";
     Ok(Step::new(sql)
         .with(repo)
         .with(int(it.n.0)?)

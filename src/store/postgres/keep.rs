@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::session::Step;
-use super::{PostgresStore, Stage, Turn, Written, posts, search, sums, unreadable, write};
+use super::{PostgresStore, Stage, Written, posts, search, sums, unreadable, write};
 use crate::codec::{before, int, nat};
 use crate::{Pruned, Retention, StoreError};
 use provost_base::limits::{LONG_STATEMENT_MS_MAX, USAGE_DAYS_KEPT};
@@ -22,7 +22,12 @@ const LOG_KEPT: Duration = Duration::from_secs(60 * 60);
 impl PostgresStore {
     /// # Errors
     /// Any; then nothing was removed.
-    pub(super) fn prune_history(&mut self, now: Timestamp, keep: &Retention, most: u32) -> Result<Pruned, StoreError> {
+    pub(super) fn prune_history(
+        &mut self,
+        now: Timestamp,
+        keep: &Retention,
+        most: u32,
+    ) -> Result<Pruned, StoreError> {
         self.in_a_turn(|store, next| {
             let tasks = store.prune_tasks(before(now, keep.tasks), keep.tasks_most, most)?;
             let events = store.prune_events(before(now, keep.events), most, &mut next.pruned_to)?;
@@ -68,7 +73,8 @@ impl PostgresStore {
                 steps.push(write::checkpoint(store.repo, &checkpoint)?);
                 next.checkpoint = next.head.seq;
             }
-            let sql = "update provost.host set clean = true, beat = clock_timestamp(), head = $4 where repo = $1 and id = $2 and inc = $3";
+            let sql = "update provost.host set clean = true, beat = clock_timestamp(), head = $4 where repo = $1 and
+                id = $2 and inc = $3";
             let (host, inc) = (store.host().to_string(), int(store.incarnation)?);
             steps.push(Step::new(sql).with(store.repo).with(host).with(inc).with(int(next.entry.n.0)?));
             store.session.ask(&steps).map(drop)
@@ -80,18 +86,19 @@ impl PostgresStore {
         Ok(())
     }
 
-    /// Some work in a turn of its own, whose state then holds. A commit without an answer is none of a batch: what was removed or put
-    /// into the index is read again.
+    /// Some work in a turn of its own, whose state then holds. A commit without an answer is none of a batch:
+    /// what was removed or put into the index is read again.
     fn in_a_turn<T>(
         &mut self,
         work: impl FnOnce(&mut Self, &mut Written) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         self.take_turn(self.written.entry)?;
-        let Turn { now } = self.turn.ok_or(StoreError::NotRunning)?;
+        let turn = self.turn.clone().ok_or(StoreError::NotRunning)?;
         let mut next = self.written.clone();
         let done = work(self, &mut next).and_then(|it| {
-            let head = self.head_step(&next, now)?;
-            self.session.ask_within(&[head, Step::new("commit")], Duration::from_millis(LONG_STATEMENT_MS_MAX))?;
+            let head = self.head_step(&next, &turn)?;
+            self.session
+                .ask_within(&[head, Step::new("commit")], Duration::from_millis(LONG_STATEMENT_MS_MAX))?;
             Ok(it)
         });
         match done {
@@ -116,7 +123,8 @@ impl PostgresStore {
         // The newest one that is too many, and all before it; nothing where there are not that many.
         let many = "delete from provost.task where repo = $1 and id in
                     (select id from provost.task where repo = $1 and not live and finished_seq <=
-                     (select finished_seq from provost.task where repo = $1 and not live order by finished_seq desc limit 1 offset $2)
+                     (select finished_seq from provost.task where repo = $1 and not live order by finished_seq desc
+                         limit 1 offset $2)
                      order by finished_seq limit $3) returning id";
         let rest = i64::from(most.saturating_sub(gone));
         Ok(gone + self.forget(Step::new(many).with(self.repo).with(i64::from(keep)).with(rest))?)
@@ -125,25 +133,36 @@ impl PostgresStore {
     /// Deletes tasks, and what is kept of them besides; their ids are free again.
     fn forget(&mut self, delete: Step) -> Result<u32, StoreError> {
         let rows = self.session.rows(delete)?;
-        let gone = rows.iter().map(|it| it.try_get(0)).collect::<Result<Vec<String>, _>>().map_err(unreadable)?;
+        let gone =
+            rows.iter().map(|it| it.try_get(0)).collect::<Result<Vec<String>, _>>().map_err(unreadable)?;
         let number = count(gone.len())?;
         if number > 0 {
-            let also = [("usage_task", "task"), ("counted_task", "task"), ("search_task", "id")].map(|(table, column)| {
-                let sql = format!("delete from provost.{table} where repo = $1 and {column} = any($2::text[])");
-                Step::new(sql).with(self.repo).with(gone.clone())
-            });
+            let also = [("usage_task", "task"), ("counted_task", "task"), ("search_task", "id")].map(
+                |(table, column)| {
+                    let sql =
+                        format!("delete from provost.{table} where repo = $1 and {column} = any($2::text[])");
+                    Step::new(sql).with(self.repo).with(gone.clone())
+                },
+            );
             self.session.ask(&also)?;
         }
         Ok(number)
     }
 
     /// Takes the bodies of events from before `cutoff`, strictly in order, so that one number says how far.
-    fn prune_events(&mut self, cutoff: Timestamp, most: u32, pruned_to: &mut EventSeq) -> Result<u32, StoreError> {
+    fn prune_events(
+        &mut self,
+        cutoff: Timestamp,
+        most: u32,
+        pruned_to: &mut EventSeq,
+    ) -> Result<u32, StoreError> {
         let sql = "select seq, at from provost.event where repo = $1 and seq > $2 order by seq limit $3";
         let from = *pruned_to;
-        let rows = self.session.rows(Step::new(sql).with(self.repo).with(int(from.0)?).with(i64::from(most)))?;
+        let rows =
+            self.session.rows(Step::new(sql).with(self.repo).with(int(from.0)?).with(i64::from(most)))?;
         for row in &rows {
-            let (seq, at): (i64, i64) = (row.try_get(0).map_err(unreadable)?, row.try_get(1).map_err(unreadable)?);
+            let (seq, at): (i64, i64) =
+                (row.try_get(0).map_err(unreadable)?, row.try_get(1).map_err(unreadable)?);
             if at >= cutoff.0 {
                 break;
             }
@@ -155,18 +174,26 @@ impl PostgresStore {
         let (after, upto) = (int(from.0)?, int(pruned_to.0)?);
         self.session.ask(&[
             Step::new("select provost.prune_events($1, $2, $3)").with(self.repo).with(after).with(upto),
-            Step::new("delete from provost.search_event where repo = $1 and seq <= $2").with(self.repo).with(upto),
+            Step::new("delete from provost.search_event where repo = $1 and seq <= $2")
+                .with(self.repo)
+                .with(upto),
         ])?;
         posts::prune(&mut self.session, self.repo, *pruned_to)?;
         u32::try_from(pruned_to.0 - from.0).map_err(StoreError::damaged)
     }
 
     /// Takes events off the timeline that have no bodies any more, and old signs of life.
-    fn prune_timeline(&mut self, pruned_to: EventSeq, beats_before: Timestamp, most: u32) -> Result<u32, StoreError> {
+    fn prune_timeline(
+        &mut self,
+        pruned_to: EventSeq,
+        beats_before: Timestamp,
+        most: u32,
+    ) -> Result<u32, StoreError> {
         let gone = "delete from provost.timeline where repo = $1 and seq in
                     (select seq from provost.timeline where repo = $1 and seq <= $2 order by seq limit $3)";
         let beats = "delete from provost.timeline where repo = $1 and seq in
-                     (select seq from provost.timeline where repo = $1 and word = $2 and at < $3 order by at limit $4) returning 1";
+                     (select seq from provost.timeline where repo = $1 and word = $2 and at < $3 order by at limit
+                         $4) returning 1";
         let most = i64::from(most);
         let answers = self.session.ask(&[
             Step::new(gone).with(self.repo).with(int(pruned_to.0)?).with(most),

@@ -16,14 +16,38 @@ use crate::{Anchor, StoreError, StoredEvent};
 use provost_base::limits::{LONG_STATEMENT_MS_MAX, POSTGRES_PAGE_ROWS};
 use provost_base::{AgentId, Digest, EffectId, EventSeq, TaskId, Timestamp};
 use provost_domain::{
-    Change, Counters, CrewChange, JobChange, Owed, PasskeyChange, PushChange, Settings, SpendChange, State, Uses,
+    Change, Counters, CrewChange, JobChange, Owed, PasskeyChange, PushChange, Settings, SpendChange, State,
+    Uses,
 };
 
 /// Tables whose rows are a key and a body, all of which a start reads.
 const TABLES: [&str; 26] = [
-    "agent", "mail", "approval", "uses", "symbol_lock", "intent", "contract", "correspondent", "footprint", "standoff", "question",
-    "member", "claim", "assignment", "transfer", "token", "daemon", "passkey", "passkey_reset", "push", "spent", "switched",
-    "merge_entry", "job", "task", "meta",
+    "agent",
+    "mail",
+    "approval",
+    "uses",
+    "symbol_lock",
+    "intent",
+    "contract",
+    "correspondent",
+    "footprint",
+    "standoff",
+    "question",
+    "member",
+    "claim",
+    "assignment",
+    "transfer",
+    "token",
+    "daemon",
+    "passkey",
+    "passkey_reset",
+    "push",
+    "spent",
+    "switched",
+    "merge_entry",
+    "job",
+    "task",
+    "meta",
 ];
 
 /// Rows as they were read, by table.
@@ -34,7 +58,11 @@ impl Tables {
     ///
     /// # Errors
     /// [`StoreError::Damaged`] for the first that cannot be read.
-    pub(super) fn each<T: DeserializeOwned>(&self, table: &str, mut take: impl FnMut(T)) -> Result<(), StoreError> {
+    pub(super) fn each<T: DeserializeOwned>(
+        &self,
+        table: &str,
+        mut take: impl FnMut(T),
+    ) -> Result<(), StoreError> {
         for row in self.0.get(table).into_iter().flatten() {
             let body: &str = row.try_get(1).map_err(unreadable)?;
             let unfit = |err| StoreError::damaged(format!("a row of table `{table}` cannot be read: {err}"));
@@ -55,8 +83,13 @@ impl Tables {
 ///
 /// # Errors
 /// When the database does not answer.
-pub(super) fn meta(session: &mut Session, repo: i32, name: &'static str) -> Result<Option<String>, StoreError> {
-    let rows = session.rows(Step::new("select body from provost.meta where repo = $1 and id = $2").with(repo).with(name))?;
+pub(super) fn meta(
+    session: &mut Session,
+    repo: i32,
+    name: &'static str,
+) -> Result<Option<String>, StoreError> {
+    let rows = session
+        .rows(Step::new("select body from provost.meta where repo = $1 and id = $2").with(repo).with(name))?;
     rows.first().map(|it| it.try_get(0)).transpose().map_err(unreadable)
 }
 
@@ -76,7 +109,9 @@ pub(super) fn live(
     };
     let mut steps: Vec<Step> = TABLES.iter().map(|table| Step::new(body(table)).with(repo)).collect();
     steps.extend(posts::to_load(repo));
-    steps.push(Step::new("select id, body, started from provost.effect where repo = $1 order by id").with(repo));
+    steps.push(
+        Step::new("select id, body, started from provost.effect where repo = $1 order by id").with(repo),
+    );
     let mut answers = session.ask_within(&steps, Duration::from_millis(LONG_STATEMENT_MS_MAX))?;
     let effects = answers.pop().unwrap_or_default();
     let (parked, newest) = (answers.pop().unwrap_or_default(), answers.pop().unwrap_or_default());
@@ -141,9 +176,10 @@ pub(super) struct Head {
     pub(super) now: Timestamp,
 }
 
-/// The columns of [`Head`], in a statement of its own behind the one that waits for the row: its snapshot and its clock are of after
-/// the wait.
-pub(super) const HEAD: &str = "select n, mac, event, event_mac, pruned_to, system, timeline, counters::text, finished, searched_to, format,
+/// The columns of [`Head`], in a statement of its own behind the one that waits for the row: its snapshot and
+/// its clock are of after the wait.
+pub(super) const HEAD: &str = "select n, mac, event, event_mac, pruned_to, system, timeline, counters::text,
+    finished, searched_to, format,
     greatest(at, (extract(epoch from clock_timestamp()) * 1000)::bigint) from provost.repo where id = $1";
 
 impl Head {
@@ -195,9 +231,14 @@ pub(super) fn event(row: &Row) -> Result<StoredEvent, StoreError> {
 ///
 /// # Errors
 /// When the database does not answer.
-pub(super) fn checkpoints(session: &mut Session, repo: i32, last: bool) -> Result<Vec<Checkpoint>, StoreError> {
+pub(super) fn checkpoints(
+    session: &mut Session,
+    repo: i32,
+    last: bool,
+) -> Result<Vec<Checkpoint>, StoreError> {
     let order = if last { "order by seq desc limit 1" } else { "order by seq" };
-    let sql = format!("select seq, mac, pruned_to, counters, seal from provost.checkpoint where repo = $1 {order}");
+    let sql =
+        format!("select seq, mac, pruned_to, counters, seal from provost.checkpoint where repo = $1 {order}");
     let rows = session.rows(Step::new(sql).with(repo))?;
     let number = |row: &Row, at: usize| row.try_get::<_, i64>(at).ok().and_then(|it| u64::try_from(it).ok());
     let checkpoint = |row: &Row| Checkpoint {
@@ -213,8 +254,13 @@ pub(super) fn checkpoints(session: &mut Session, repo: i32, last: bool) -> Resul
 ///
 /// # Errors
 /// When the database does not answer.
-pub(super) fn event_mac(session: &mut Session, repo: i32, seq: EventSeq) -> Result<Option<Digest>, StoreError> {
-    let step = Step::new("select mac from provost.event where repo = $1 and seq = $2").with(repo).with(int(seq.0)?);
+pub(super) fn event_mac(
+    session: &mut Session,
+    repo: i32,
+    seq: EventSeq,
+) -> Result<Option<Digest>, StoreError> {
+    let step =
+        Step::new("select mac from provost.event where repo = $1 and seq = $2").with(repo).with(int(seq.0)?);
     Ok(session.rows(step)?.first().and_then(|it| digest(it, 0).ok()))
 }
 
@@ -223,7 +269,8 @@ pub(super) fn event_mac(session: &mut Session, repo: i32, seq: EventSeq) -> Resu
 /// # Errors
 /// When the database does not answer.
 pub(super) fn event_time(session: &mut Session, repo: i32, seq: EventSeq) -> Result<Timestamp, StoreError> {
-    let step = Step::new("select at from provost.event where repo = $1 and seq = $2").with(repo).with(int(seq.0)?);
+    let step =
+        Step::new("select at from provost.event where repo = $1 and seq = $2").with(repo).with(int(seq.0)?);
     let at = session.rows(step)?.first().map(|it| it.try_get(0)).transpose().map_err(unreadable)?;
     Ok(Timestamp(at.unwrap_or(0)))
 }
@@ -243,7 +290,8 @@ pub(super) fn walk_after(session: &mut Session, repo: i32, walk: &mut Walk<'_>) 
         )?;
         let rows = rows.into_iter().next().unwrap_or_default();
         for row in &rows {
-            let event = event(row).map_err(|_| ChainDefect::new(walk.next(), "the row is not in the journal's form"))?;
+            let event = event(row)
+                .map_err(|_| ChainDefect::new(walk.next(), "the row is not in the journal's form"))?;
             walk.step(&event)?;
             after = row.try_get(0).map_err(unreadable)?;
         }
@@ -257,7 +305,11 @@ pub(super) fn walk_after(session: &mut Session, repo: i32, walk: &mut Walk<'_>) 
 ///
 /// # Errors
 /// What is wrong, or when the database does not answer.
-pub(super) fn tail(session: &mut Session, repo: i32, key: &Key) -> Result<(Anchor, Option<Checkpoint>), StoreError> {
+pub(super) fn tail(
+    session: &mut Session,
+    repo: i32,
+    key: &Key,
+) -> Result<(Anchor, Option<Checkpoint>), StoreError> {
     let last = checkpoints(session, repo, true)?.pop();
     let mut walk = match &last {
         None => Walk::whole(key, Vec::new(), Vec::new(), None),

@@ -7,8 +7,10 @@
 //!                       v     |
 //!                      [in turn]: a transaction that has the repository's row
 //! ```
-//! A turn costs two round trips: one flush takes the row and reads where the log ends, another one writes all rows and commits. One
-//! host writes a repository so far; a second one is refused. The reasons are in decision 0176.
+//! A turn costs two round trips: one flush takes the row and reads where the log ends, another one writes all
+//! rows and commits. One host writes a repository so far; a second one is refused. The reasons are in decision
+//! 0176.
+#![forbid(unsafe_code)]
 
 mod address;
 mod batch;
@@ -37,8 +39,8 @@ use super::files::{self, Lease};
 use super::journal::Key;
 use super::marks::{self, FoundMarks, Marks};
 use super::{
-    AnchorSink, Begun, Behind, CommitError, Database, Head, JournalHead, Loaded, Options, Pruned, Reader, Retention, Store,
-    StoreError,
+    AnchorSink, Begun, Behind, CommitError, Database, Head, JournalHead, Loaded, Options, Pruned, Reader,
+    Retention, Store, StoreError,
 };
 use provost_base::{DaemonId, Digest, EventSeq, HostId, TaskId, Timestamp};
 use provost_domain::{Counters, Outbox, Settings, Task};
@@ -92,10 +94,13 @@ enum Stage {
 }
 
 /// A turn that is under way.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Turn {
     /// By the database's clock.
     now: Timestamp,
+    /// The history that the commit notes as written: the present one only where the engine was told that it is
+    /// another, since it passes numbers over then.
+    place: Place,
 }
 
 /// The state after the last commit that is known to be done.
@@ -188,8 +193,10 @@ fn must_have_no_other(dir: &Path) -> Result<(), StoreError> {
     }
     Err(StoreError::Unsafe {
         path: dir.join(super::DATABASE).display().to_string().into(),
-        why: "has the state of this repository so far, and moving it into PostgreSQL is not there yet: take `[store] url` out again, \
-              or begin without that state: stop the daemon, make a backup with `provost store backup FILE`, and move this file, its \
+        why: "has the state of this repository so far, and moving it into PostgreSQL is not there yet: take `[store] \
+            url` out again, \
+              or begin without that state: stop the daemon, make a backup with `provost store backup FILE`, and move \
+              this file, its \
               companions and journal.* beside it away"
             .into(),
     })
@@ -205,7 +212,10 @@ impl Store for PostgresStore {
     }
 
     fn begin(&mut self, head: Head) -> Result<Begun, StoreError> {
-        self.take_turn(head)
+        let begun = self.take_turn(head)?;
+        let place = self.session.place()?.clone();
+        self.turn.iter_mut().for_each(|it| it.place = place.clone());
+        Ok(begun)
     }
 
     fn let_go(&mut self) -> Result<(), StoreError> {

@@ -51,7 +51,12 @@ pub(super) fn to_load(repo: i32) -> [Step; 2] {
 ///
 /// # Errors
 /// When a row cannot be read.
-pub(super) fn load(tables: &Tables, newest: &[Row], parked: &[Row], state: &mut State) -> Result<(), StoreError> {
+pub(super) fn load(
+    tables: &Tables,
+    newest: &[Row],
+    parked: &[Row],
+    state: &mut State,
+) -> Result<(), StoreError> {
     let mut slugs: Vec<Slug> = Vec::new();
     let mut apply = |change| state.apply(&Change::Post(change));
     tables.each("correspondent", |it: Arc<Mailbox>| {
@@ -84,8 +89,8 @@ fn slug(row: &Row) -> Result<Slug, StoreError> {
     Slug::parse(row.try_get(0).map_err(unreadable)?).map_err(StoreError::damaged)
 }
 
-/// Takes away no more than `most` rows of inboxes that no reader can see any more; answers with how many that were. Inside a
-/// transaction of the caller's.
+/// Takes away no more than `most` rows of inboxes that no reader can see any more; answers with how many that
+/// were. Inside a transaction of the caller's.
 ///
 /// # Errors
 /// What the server says.
@@ -120,7 +125,9 @@ pub(super) fn prune(session: &mut Session, repo: i32, to: EventSeq) -> Result<()
     let Some(last) = rows.first().map(|it| it.try_get::<_, i64>(0)).transpose().map_err(unreadable)? else {
         return Ok(());
     };
-    let note = "insert into provost.meta (repo, id, body) values ($1, $2, $3) on conflict (repo, id) do update set body = excluded.body";
+    let note =
+        "insert into provost.meta (repo, id, body) values ($1, $2, $3) on conflict (repo, id) do update set
+        body = excluded.body";
     session.ask(&[
         Step::new(note).with(repo).with(PRUNED_TO).with(last.to_string()),
         Step::new("delete from provost.parked where repo = $1 and n <= $2").with(repo).with(last),
@@ -147,7 +154,8 @@ pub(super) fn each_letter(
                  where i.repo = $1 and i.slug = $4 and i.n > greatest($2, {}) order by i.n limit $3",
                 floor("$4")
             );
-            let step = |from| Step::new(sql.clone()).with(repo).with(from).with(PAGE).with(slug.as_str().to_owned());
+            let step =
+                |from| Step::new(sql.clone()).with(repo).with(from).with(PAGE).with(slug.as_str().to_owned());
             pages(session, step, cursor(*after), bytes_max, each)
         }
         Letters::After(after) => {
@@ -206,7 +214,9 @@ fn pages(
 
 /// After which number the newest messages begin that have no more than `bytes_max` bytes together.
 fn newest(session: &mut Session, repo: i32, bytes_max: usize) -> Result<PostSeq, StoreError> {
-    let sql = "select p.n, octet_length(e.body)::bigint from provost.post p join provost.event e on e.repo = p.repo and e.seq = p.seq
+    let sql =
+        "select p.n, octet_length(e.body)::bigint from provost.post p join provost.event e on e.repo = p.repo
+        and e.seq = p.seq
                where p.repo = $1 and p.n < $2 order by p.n desc limit $3";
     let (mut from, mut bytes, mut before) = (i64::MAX, 0_usize, None);
     loop {

@@ -1,5 +1,5 @@
-//! History in pages beside the writer, on a session that cannot write. A connection that was lost is made again once: a read changes
-//! nothing.
+//! History in pages beside the writer, on a session that cannot write. A connection that was lost is made again
+//! once: a read changes nothing.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -16,8 +16,8 @@ use super::{Database, address, posts, schema, search, sums, unreadable};
 use crate::codec::{int, parse};
 use crate::journal::{ChainDefect, Key, Walk};
 use crate::{
-    Anchor, CountedRow, FinishedFilter, Found, Letters, Reader, SearchQuery, StoreError, StoredEvent, StoredPost, TimelineOrder,
-    TimelineQuery, UsageQuery, UsageRow, Verdict, files, marks,
+    Anchor, CountedRow, FinishedFilter, Found, Letters, Reader, SearchQuery, StoreError, StoredEvent,
+    StoredPost, TimelineOrder, TimelineQuery, UsageQuery, UsageRow, Verdict, files, marks,
 };
 use provost_base::limits::{EVENT_PAGE_BYTES_MAX, LONG_STATEMENT_MS_MAX};
 use provost_base::{EventSeq, JobId, Json, TaskId};
@@ -66,7 +66,11 @@ impl PostgresReader {
         let rows = session.rows(find)?;
         let Some(row) = rows.first() else {
             return Err(StoreError::Database(
-                format!("there is no repository {:?} in it yet: the first start of the daemon makes it", database.name).into(),
+                format!(
+                    "there is no repository {:?} in it yet: the first start of the daemon makes it",
+                    database.name
+                )
+                .into(),
             ));
         };
         let repo = row.try_get(0).map_err(unreadable)?;
@@ -74,7 +78,10 @@ impl PostgresReader {
     }
 
     /// Some reads, once more over a new connection where that was lost.
-    fn read<T>(&mut self, mut work: impl FnMut(&mut Session, i32) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    fn read<T>(
+        &mut self,
+        mut work: impl FnMut(&mut Session, i32) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         let was_linked = self.session.is_linked();
         self.session.connect(&Place::default())?;
         match work(&mut self.session, self.repo) {
@@ -87,7 +94,10 @@ impl PostgresReader {
     }
 
     /// Some reads of one moment.
-    fn moment<T>(&mut self, mut work: impl FnMut(&mut Session, i32) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    fn moment<T>(
+        &mut self,
+        mut work: impl FnMut(&mut Session, i32) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         self.read(|session, repo| {
             session.ask(&[
                 Step::new("begin isolation level repeatable read read only"),
@@ -113,10 +123,16 @@ impl PostgresReader {
                 Step::new(HEAD).with(repo),
                 Step::new("select key_print from provost.repo where id = $1").with(repo),
             ])?;
-            let line = |at: usize| rows.get(at).and_then(|it| it.first()).ok_or_else(|| StoreError::damaged("the repository is gone"));
+            let line = |at: usize| {
+                rows.get(at)
+                    .and_then(|it| it.first())
+                    .ok_or_else(|| StoreError::damaged("the repository is gone"))
+            };
             let print: String = line(1)?.try_get(0).map_err(unreadable)?;
             if print != key.fingerprint().to_string() {
-                return Ok(Verdict::CannotCheck(format!("the journal's key here is not that of {name:?}: bring that one back").into()));
+                return Ok(Verdict::CannotCheck(
+                    format!("the journal's key here is not that of {name:?}: bring that one back").into(),
+                ));
             }
             let counted = Head::read(line(0)?)?.counters.event;
             let mut walk = Walk::whole(&key, checkpoints(session, repo, false)?, Vec::new(), anchor);
@@ -126,12 +142,17 @@ impl PostgresReader {
     }
 }
 
-/// Looks whether the state in the database can be gone on with, without changing anything: the end of the journal, or the whole of it
-/// where `all` says so.
+/// Looks whether the state in the database can be gone on with, without changing anything: the end of the
+/// journal, or the whole of it where `all` says so.
 ///
 /// # Errors
 /// Why not, with what to do.
-pub(crate) fn look(dir: &Path, database: &Database, outside: Option<&Path>, all: bool) -> Result<(), StoreError> {
+pub(crate) fn look(
+    dir: &Path,
+    database: &Database,
+    outside: Option<&Path>,
+    all: bool,
+) -> Result<(), StoreError> {
     let dir = files::existing_dir(dir)?;
     let places = marks::places(&dir, outside);
     super::must_have_no_other(&dir)?;
@@ -140,7 +161,9 @@ pub(crate) fn look(dir: &Path, database: &Database, outside: Option<&Path>, all:
     }
     // The marks first: the journal of a running daemon only grows.
     let Some(secret) = files::journal_key(&dir)? else {
-        return Err(StoreError::Key(format!("{} is missing: bring it back", dir.join(crate::JOURNAL_KEY).display()).into()));
+        return Err(StoreError::Key(
+            format!("{} is missing: bring it back", dir.join(crate::JOURNAL_KEY).display()).into(),
+        ));
     };
     let key = Key::new(&secret);
     let least = marks::read(&places, &key).least().map(|it| it.head);
@@ -161,7 +184,12 @@ pub(crate) fn look(dir: &Path, database: &Database, outside: Option<&Path>, all:
 }
 
 impl Reader for PostgresReader {
-    fn finished(&mut self, filter: FinishedFilter, limit: usize, bytes_max: usize) -> Result<(Vec<Task>, bool), StoreError> {
+    fn finished(
+        &mut self,
+        filter: FinishedFilter,
+        limit: usize,
+        bytes_max: usize,
+    ) -> Result<(Vec<Task>, bool), StoreError> {
         self.read(|session, repo| {
             let mut before = match &filter.before {
                 None => i64::MAX,
@@ -248,8 +276,17 @@ impl Reader for PostgresReader {
         self.read(|session, repo| {
             let sql = "select id from provost.imported where repo = $1 and id = any($2::text[])";
             let rows = session.rows(Step::new(sql).with(repo).with(as_stored.clone()))?;
-            let found = rows.iter().map(|it| it.try_get(0)).collect::<Result<BTreeSet<String>, _>>().map_err(unreadable)?;
-            Ok(ids.iter().zip(&as_stored).filter(|(_, stored)| found.contains(*stored)).map(|(id, _)| id.clone()).collect())
+            let found = rows
+                .iter()
+                .map(|it| it.try_get(0))
+                .collect::<Result<BTreeSet<String>, _>>()
+                .map_err(unreadable)?;
+            Ok(ids
+                .iter()
+                .zip(&as_stored)
+                .filter(|(_, stored)| found.contains(*stored))
+                .map(|(id, _)| id.clone())
+                .collect())
         })
     }
 
@@ -290,7 +327,10 @@ impl Reader for PostgresReader {
         match self.walk(anchor) {
             Err(StoreError::Tampered { seq, what }) => Ok(ChainDefect { seq, what }.into()),
             Err(
-                err @ (StoreError::Database(_) | StoreError::Away(_) | StoreError::Damaged(_) | StoreError::Key(_)),
+                err @ (StoreError::Database(_)
+                | StoreError::Away(_)
+                | StoreError::Damaged(_)
+                | StoreError::Key(_)),
             ) => Ok(Verdict::CannotCheck(err.to_string().into())),
             verdict => verdict,
         }

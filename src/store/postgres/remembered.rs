@@ -39,14 +39,17 @@ impl Remembered {
     pub(super) fn of(dir: &Path, name: &str) -> Result<Self, StoreError> {
         let path = dir.join(crate::IN_DATABASE);
         if let Some(noted) = noted(&path)? {
-            let unsafe_name = || StoreError::Setting(
+            let unsafe_name = || {
+                StoreError::Setting(
                 format!(
-                    "`name` is {name:?}, and this state folder belongs to the repository {:?} in the database: write that name ({} says so)",
+                    "`name` is {name:?}, and this state folder belongs to the repository {:?} in the database: write \
+                        that name ({} says so)",
                     noted.name,
                     path.display()
                 )
                 .into(),
-            );
+            )
+            };
             if noted.name != name {
                 return Err(unsafe_name());
             }
@@ -54,8 +57,14 @@ impl Remembered {
             return Ok(Self { path, name: noted.name, host: noted.host, place });
         }
         let mut bits = [0; 16];
-        getrandom::fill(&mut bits).map_err(|err| StoreError::Key(format!("no random numbers: {err}").into()))?;
-        Ok(Self { path, name: name.to_owned(), host: HostId::of(u128::from_le_bytes(bits)), place: Place::default() })
+        getrandom::fill(&mut bits)
+            .map_err(|err| StoreError::Key(format!("no random numbers: {err}").into()))?;
+        Ok(Self {
+            path,
+            name: name.to_owned(),
+            host: HostId::of(u128::from_le_bytes(bits)),
+            place: Place::default(),
+        })
     }
 
     /// Has the folder remember it from now on.
@@ -110,7 +119,11 @@ fn noted(path: &Path) -> Result<Option<Noted>, StoreError> {
     file.take(LEN_MAX).read_to_string(&mut text).map_err(StoreError::io(path))?;
     let unfit = |err| StoreError::Unsafe {
         path: path.display().to_string().into(),
-        why: format!("cannot be read ({err}); it says which host this is: bring it back from a backup of the state folder").into(),
+        why: format!(
+            "cannot be read ({err}); it says which host this is: bring it back from a backup of the state \
+            folder"
+        )
+        .into(),
     };
     serde_json::from_str(&text).map(Some).map_err(unfit)
 }

@@ -1,5 +1,5 @@
-//! The tables and roles, and the steps from earlier versions. `provost store migrate` alone makes them, with the owner's role; a
-//! daemon looks whether they are those that it knows.
+//! The tables and roles, and the steps from earlier versions. `provost store migrate` alone makes them, with
+//! the owner's role; a daemon looks whether they are those that it knows.
 
 use std::time::Duration;
 
@@ -34,16 +34,20 @@ pub(crate) fn migrate(to: &Database, roles: bool) -> Result<Migrated, StoreError
     let mut session = Session::new(address::servers(to, "provost/migrate")?, Purpose::Migrate)?;
     session.connect(&Place::default())?;
     session.ask(&[Step::new("begin"), Step::new("select pg_advisory_xact_lock($1)").with(MIGRATION)])?;
-    // Without the row of a daemon: it waits for none, and whoever waits for it gives up soon.
+    // It takes no repository's row, so it waits for no daemon; a daemon that waits for it gives up soon.
     let long = Duration::from_millis(LONG_STATEMENT_MS_MAX);
-    session.script(&format!("set local statement_timeout = {LONG_STATEMENT_MS_MAX}; set local lock_timeout = 3000"), long)?;
+    session.script(
+        &format!("set local statement_timeout = {LONG_STATEMENT_MS_MAX}; set local lock_timeout = 3000"),
+        long,
+    )?;
     let from = found(&mut session)?;
     if from > known() {
         return Err(StoreError::Newer { found: from, known: known() });
     }
     if roles {
         for group in GROUPS {
-            let is_there = session.rows(Step::new("select 1 from pg_roles where rolname = $1").with(group))?;
+            let is_there =
+                session.rows(Step::new("select 1 from pg_roles where rolname = $1").with(group))?;
             if is_there.is_empty() {
                 session.script(&format!("create role {group} nologin"), long)?;
             }
@@ -73,10 +77,16 @@ pub(crate) fn migrate(to: &Database, roles: bool) -> Result<Migrated, StoreError
 /// [`StoreError::Newer`], and [`StoreError::Database`] with the next step.
 pub(super) fn check(session: &mut Session) -> Result<(), StoreError> {
     match found(session)? {
-        0 => Err(StoreError::Database("the database has no tables of Provost's: run `provost store migrate` first".into())),
+        0 => Err(StoreError::Database(
+            "the database has no tables of Provost's: run `provost store migrate` first".into(),
+        )),
         it if it > known() => Err(StoreError::Newer { found: it, known: known() }),
         it if it < known() => Err(StoreError::Database(
-            format!("its tables are of version {it}, and this release needs version {}: run `provost store migrate`", known()).into(),
+            format!(
+                "its tables are of version {it}, and this release needs {}: run `provost store migrate`",
+                known()
+            )
+            .into(),
         )),
         _ => Ok(()),
     }

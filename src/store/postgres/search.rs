@@ -1,8 +1,9 @@
 //! What people search by words: tasks, messages between agents, and events.
 //!
-//! Words are cut and folded here as SQLite's `unicode61 remove_diacritics 2` does it, and not by a dictionary of the server's: runs of
-//! letters and digits, small, without accents. The index has each word once, for AND and for beginnings; the words in their order are
-//! beside it, since a text with signs in it is a phrase. Thus a search finds the same in both stores.
+//! Words are cut and folded here as SQLite's `unicode61 remove_diacritics 2` does it, and not by a dictionary
+//! of the server's: runs of letters and digits, small, without accents. The index has each word once, for AND
+//! and for beginnings; the words in their order are beside it, since a text with signs in it is a phrase. Thus
+//! a search finds the same in both stores.
 
 use tokio_postgres::Row;
 use unicode_normalization::UnicodeNormalization as _;
@@ -10,10 +11,10 @@ use unicode_normalization::char::is_combining_mark;
 
 use super::session::{Session, Step};
 use super::unreadable;
+use crate::StoreError;
 use crate::codec::{int, nat, parse};
 use crate::said::{said_in, what_of, words_of};
 use crate::search::{Found, Hit, HitKind, SearchQuery, SearchWords};
-use crate::StoreError;
 use provost_base::limits::{INDEX_BITE_BYTES_MAX, SEARCH_LOOKED_AT_MAX};
 use provost_base::{AgentId, EventSeq, TaskId, Timestamp};
 use provost_domain::{Event, EventKind, Task};
@@ -76,7 +77,8 @@ fn asked(query: &SearchWords) -> (String, Vec<String>) {
     for (text, is_beginning) in query.each() {
         let parts = words(text);
         for (n, part) in parts.iter().enumerate() {
-            // A word has letters and digits alone, so that nothing in it is a sign of the index's or of the pattern's own language.
+            // A word has letters and digits alone, so that nothing in it is a sign of the index's or of the
+            // pattern's own language.
             let open = if is_beginning && n + 1 == parts.len() { ":*" } else { "" };
             terms.push(format!("'{}'{open}", cut(part.clone())));
         }
@@ -87,12 +89,17 @@ fn asked(query: &SearchWords) -> (String, Vec<String>) {
     (terms.join(" & "), phrases)
 }
 
-/// Takes up to `most` further events into the index; answers with the last one, and whether there are more. Inside a transaction of
-/// the caller's.
+/// Takes up to `most` further events into the index; answers with the last one, and whether there are more.
+/// Inside a transaction of the caller's.
 ///
 /// # Errors
 /// When the database does not answer, or a row cannot be read.
-pub(super) fn index(session: &mut Session, repo: i32, from: EventSeq, most: u32) -> Result<(EventSeq, bool), StoreError> {
+pub(super) fn index(
+    session: &mut Session,
+    repo: i32,
+    from: EventSeq,
+    most: u32,
+) -> Result<(EventSeq, bool), StoreError> {
     let sql = "select seq, kind, actor, task, body from provost.event where repo = $1 and seq > $2 order by seq limit $3";
     let rows = session.rows(Step::new(sql).with(repo).with(int(from.0)?).with(i64::from(most)))?;
     let (mut last, mut count, mut bytes) = (from, 0, 0_usize);
@@ -107,13 +114,16 @@ pub(super) fn index(session: &mut Session, repo: i32, from: EventSeq, most: u32)
         // What was pruned has no body any more, and its task is gone or has told of itself since.
         let Some(body) = row.try_get::<_, Option<&str>>(4).map_err(unreadable)? else { continue };
         bytes = bytes.saturating_add(body.len());
-        let (kind, actor): (&str, &str) = (row.try_get(1).map_err(unreadable)?, row.try_get(2).map_err(unreadable)?);
+        let (kind, actor): (&str, &str) =
+            (row.try_get(1).map_err(unreadable)?, row.try_get(2).map_err(unreadable)?);
         let said = words_of(&serde_json::from_str(body).map_err(StoreError::damaged)?);
         let (words, said) = indexed([&format!("{kind} {actor}"), &said]);
         seqs.push(int(last.0)?);
         all_words.push(words.join(" "));
         all_said.push(said);
-        if let Some(task) = row.try_get::<_, Option<String>>(3).map_err(unreadable)?.filter(|it| !tasks.contains(it)) {
+        if let Some(task) =
+            row.try_get::<_, Option<String>>(3).map_err(unreadable)?.filter(|it| !tasks.contains(it))
+        {
             tasks.push(task);
         }
     }
@@ -172,7 +182,8 @@ fn tasks(session: &mut Session, repo: i32, query: &SearchQuery, found: &mut Foun
     let sql = "select t.body from provost.search_task s join provost.task t on t.repo = s.repo and t.id = s.id
                where s.repo = $1 and s.words @@ $2::text::tsquery and s.said like all ($3::text[]) order by s.n desc limit $4";
     let (terms, phrases) = asked(&query.words);
-    let rows = session.rows(Step::new(sql).with(repo).with(terms).with(phrases).with(int(query.limit as u64 + 1)?))?;
+    let rows = session
+        .rows(Step::new(sql).with(repo).with(terms).with(phrases).with(int(query.limit as u64 + 1)?))?;
     for row in &rows {
         if found.hits.len() == query.limit {
             found.more_tasks = true;
@@ -193,7 +204,12 @@ fn tasks(session: &mut Session, repo: i32, query: &SearchQuery, found: &mut Foun
     Ok(())
 }
 
-fn events(session: &mut Session, repo: i32, query: &SearchQuery, found: &mut Found) -> Result<(), StoreError> {
+fn events(
+    session: &mut Session,
+    repo: i32,
+    query: &SearchQuery,
+    found: &mut Found,
+) -> Result<(), StoreError> {
     let kind = match query.only {
         Some(HitKind::Message) => "and e.kind = 'published'",
         Some(HitKind::Event) => "and e.kind <> 'published'",
@@ -208,7 +224,8 @@ fn events(session: &mut Session, repo: i32, query: &SearchQuery, found: &mut Fou
     let before = query.before.and_then(|it| int(it.0).ok()).unwrap_or(i64::MAX);
     let (terms, phrases) = asked(&query.words);
     let limit = query.limit.min(SEARCH_LOOKED_AT_MAX) as u64 + 1;
-    let rows = session.rows(Step::new(sql).with(repo).with(terms).with(phrases).with(before).with(int(limit)?))?;
+    let rows =
+        session.rows(Step::new(sql).with(repo).with(terms).with(phrases).with(before).with(int(limit)?))?;
     for (count, row) in rows.iter().enumerate() {
         let hit = hit(row, query)?;
         if count == query.limit {

@@ -1,8 +1,8 @@
 //! One session with the database: which server it is with, its settings, and flushes of several statements.
 //!
-//! The connection is driven on a runtime of the session's own, only while something is asked. Statements of one flush are sent
-//! together and answered in order, which costs one round trip. After a flush without all of its answers, the connection is dropped:
-//! what was sent cannot be taken back.
+//! The connection is driven on a runtime of the session's own, only while something is asked. Statements of one
+//! flush are sent together and answered in order, which costs one round trip. After a flush without all of its
+//! answers, the connection is dropped: what was sent cannot be taken back.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -112,8 +112,8 @@ impl Session {
         Ok(Self { runtime: Some(runtime), servers, purpose, link: None })
     }
 
-    /// Ends the connection; the server takes back what was not committed. The server has to hear of it now: the connection is driven
-    /// only while something is asked, and would keep the repository's row.
+    /// Ends the connection; the server takes back what was not committed. The server has to hear of it now: the
+    /// connection is driven only while something is asked, and would keep the repository's row.
     pub(super) fn drop_link(&mut self) {
         let Some(Link { client, mut driver, .. }) = self.link.take() else { return };
         drop(client);
@@ -141,7 +141,8 @@ impl Session {
         self.link.as_ref().is_some_and(|it| !it.client.is_closed())
     }
 
-    /// Connects if there is no connection, to the server with the highest timeline, of which none may be below `least`.
+    /// Connects if there is no connection, to the server with the highest timeline, of which none may be below
+    /// `least`.
     ///
     /// # Errors
     /// [`StoreError::Away`] where no server can be had, and what a server has answered.
@@ -150,7 +151,9 @@ impl Session {
             self.drop_link();
             let (servers, purpose) = (&self.servers, self.purpose);
             let tried = run(&self.runtime, async {
-                let all = servers.iter().map(|it| Box::pin(open(it, purpose)) as Pin<Box<dyn Future<Output = _> + Send>>);
+                let all = servers
+                    .iter()
+                    .map(|it| Box::pin(open(it, purpose)) as Pin<Box<dyn Future<Output = _> + Send>>);
                 in_order(all.collect()).await
             })?;
             self.link = Some(best(tried, servers, least)?);
@@ -158,8 +161,9 @@ impl Session {
         self.link.as_ref().map(|it| &it.place).ok_or(StoreError::NotRunning)
     }
 
-    /// Sends all statements at once, and waits for all answers. An error of the server is the statement's; the later ones of the same
-    /// transaction fail then, too, and COMMIT answers without an error although nothing was stored: look at each.
+    /// Sends all statements at once, and waits for all answers. An error of the server is the statement's; the
+    /// later ones of the same transaction fail then, too, and COMMIT answers without an error although nothing
+    /// was stored: look at each.
     ///
     /// # Errors
     /// [`StoreError::Away`] where answers are missing. The connection is gone then.
@@ -172,15 +176,19 @@ impl Session {
             let mut all: Vec<Pin<Box<dyn Future<Output = Result<Vec<Row>, Error>> + Send + '_>>> = Vec::new();
             for step in steps {
                 let Some(statement) = link.statements.get(&*step.sql) else { continue };
-                let values: Vec<&(dyn ToSql + Sync)> = step.values.iter().map(|it| &**it as &(dyn ToSql + Sync)).collect();
+                let values: Vec<&(dyn ToSql + Sync)> =
+                    step.values.iter().map(|it| &**it as &(dyn ToSql + Sync)).collect();
                 all.push(Box::pin(async move { client.query(statement, &values).await }));
             }
             timeout(limit, in_order(all)).await
         };
         match run(&self.runtime, work)? {
-            Ok(answers) if answers.iter().any(|it| it.as_ref().is_err_and(|err| !trouble::was_answered(err))) => {
+            Ok(answers)
+                if answers.iter().any(|it| it.as_ref().is_err_and(|err| !trouble::was_answered(err))) =>
+            {
                 self.drop_link();
-                let lost = answers.into_iter().filter_map(Result::err).find(|err| !trouble::was_answered(err));
+                let lost =
+                    answers.into_iter().filter_map(Result::err).find(|err| !trouble::was_answered(err));
                 Err(lost.map_or_else(not_linked, trouble::store_error))
             }
             Ok(answers) => {
@@ -208,7 +216,11 @@ impl Session {
     ///
     /// # Errors
     /// As for [`Session::ask`].
-    pub(super) fn ask_within(&mut self, steps: &[Step], limit: Duration) -> Result<Vec<Vec<Row>>, StoreError> {
+    pub(super) fn ask_within(
+        &mut self,
+        steps: &[Step],
+        limit: Duration,
+    ) -> Result<Vec<Vec<Row>>, StoreError> {
         rows(self.flush(steps, limit)?)
     }
 
@@ -246,7 +258,8 @@ impl Session {
     /// What the server says of one of them; nothing was done then.
     pub(super) fn prepare(&mut self, steps: &[Step]) -> Result<(), StoreError> {
         let Some(link) = &mut self.link else { return Err(not_linked()) };
-        let mut new: Vec<&str> = steps.iter().map(|it| &*it.sql).filter(|it| !link.statements.contains_key(*it)).collect();
+        let mut new: Vec<&str> =
+            steps.iter().map(|it| &*it.sql).filter(|it| !link.statements.contains_key(*it)).collect();
         new.sort_unstable();
         new.dedup();
         if new.is_empty() {
@@ -254,7 +267,9 @@ impl Session {
         }
         let client = &link.client;
         let work = async {
-            let all = new.iter().map(|sql| Box::pin(client.prepare(sql)) as Pin<Box<dyn Future<Output = _> + Send + '_>>);
+            let all = new
+                .iter()
+                .map(|sql| Box::pin(client.prepare(sql)) as Pin<Box<dyn Future<Output = _> + Send + '_>>);
             timeout(Duration::from_millis(COMMIT_MS_MAX), in_order(all.collect())).await
         };
         let Ok(made) = run(&self.runtime, work)? else {
@@ -312,7 +327,8 @@ fn run<T: Send>(runtime: &Option<Runtime>, work: impl Future<Output = T> + Send)
     }
     let no_thread = |source| StoreError::Io { path: "a thread for the database".into(), source };
     std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().spawn_scoped(scope, || runtime.block_on(work)).map_err(no_thread)?;
+        let thread =
+            std::thread::Builder::new().spawn_scoped(scope, || runtime.block_on(work)).map_err(no_thread)?;
         Ok(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     })
 }
@@ -359,7 +375,8 @@ where
     let warned = Arc::new(AtomicBool::new(false));
     let driver = tokio::spawn(drive(connection, warned.clone()));
     client.batch_execute(&settings(purpose)).await.map_err(trouble::store_error)?;
-    // The control file says the old timeline for some time after a promotion; this says what is written, and fails on a standby.
+    // The control file says the old timeline for some time after a promotion; this says what is written, and
+    // fails on a standby.
     let sql = if purpose == Purpose::Read {
         "select (select system_identifier from pg_control_system())::text, case when pg_is_in_recovery() then 0 else \
          ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::bigint end"
@@ -367,10 +384,11 @@ where
         "select (select system_identifier from pg_control_system())::text, \
          ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::bigint"
     };
-    let row = client.query_one(sql, &[]).await.map_err(|err| match err.code().map(|it| it.code().to_owned()) {
-        Some(code) if code == "55000" => StoreError::Away("it is a standby".into()),
-        _ => trouble::store_error(err),
-    })?;
+    let row =
+        client.query_one(sql, &[]).await.map_err(|err| match err.code().map(|it| it.code().to_owned()) {
+            Some(code) if code == "55000" => StoreError::Away("it is a standby".into()),
+            _ => trouble::store_error(err),
+        })?;
     let timeline: i64 = row.try_get(1).map_err(trouble::store_error)?;
     let place = Place {
         system: row.try_get(0).map_err(trouble::store_error)?,
@@ -385,7 +403,8 @@ fn refused(err: Error) -> StoreError {
     if says.contains("channel binding") {
         return StoreError::Database(
             format!(
-                "{says}: the server has to ask for a password with scram-sha-256 (pg_hba.conf), and its certificate must not be of \
+                "{says}: the server has to ask for a password with scram-sha-256 (pg_hba.conf), and its certificate \
+                    must not be of \
                  Ed25519, for which PostgreSQL has no channel binding"
             )
             .into(),
@@ -393,7 +412,8 @@ fn refused(err: Error) -> StoreError {
     }
     if err.code().is_none() && says.contains("certificate") {
         return StoreError::Database(
-            format!("{says}: name the authority of the server's certificate in `[store] ca`, and the server by the name in it").into(),
+            format!("{says}: name the authority of the server's certificate in `[store] ca`, and the server by the \
+                name in it").into(),
         );
     }
     trouble::store_error(err)
@@ -433,12 +453,18 @@ where
     }
 }
 
-/// The connection to the server with the highest timeline. An old primary that comes back says of itself that it can be written.
+/// The connection to the server with the highest timeline. An old primary that comes back says of itself that
+/// it can be written.
 fn best(tried: Vec<Result<Link, StoreError>>, servers: &[Server], least: &Place) -> Result<Link, StoreError> {
-    let (mut best, mut whys, mut told): (Option<Link>, Vec<String>, Option<StoreError>) = (None, Vec::new(), None);
+    let (mut best, mut whys, mut told): (Option<Link>, Vec<String>, Option<StoreError>) =
+        (None, Vec::new(), None);
     for (found, server) in tried.into_iter().zip(servers) {
         match found {
-            Ok(link) if link.place.system == least.system && link.place.timeline < least.timeline && link.place.timeline > 0 => {
+            Ok(link)
+                if link.place.system == least.system
+                    && link.place.timeline < least.timeline
+                    && link.place.timeline > 0 =>
+            {
                 whys.push(format!(
                     "{}: an old primary, at timeline {}, and {} was seen",
                     server.name, link.place.timeline, least.timeline

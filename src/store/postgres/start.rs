@@ -1,17 +1,18 @@
-//! The start of a daemon at the database: it registers its host under the repository's row, and reads rows and head in the same
-//! transaction. A reload reads the same.
+//! The start of a daemon at the database: it registers its host under the repository's row, and reads rows and
+//! head in the same transaction. A reload reads the same.
 
+use std::cmp::Ordering;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::load::{self, Head as Row, HEAD};
+use super::load::{self, HEAD, Head as Row};
 use super::session::{Place, Session, Step};
 use super::{PostgresStore, Stage, Written, unreadable};
 use crate::codec::{int, nat, text};
 use crate::journal::Key;
+use crate::marks::As;
 use crate::sqlite::must_have_grown;
 use crate::{ENTRY_FORMAT, ENTRY_FORMAT_OLDEST, Head, Loaded, StoreError, codec, files};
-use crate::marks::As;
 use provost_base::limits::{ASKED_AGAIN_AFTER_MS, LONG_STATEMENT_MS_MAX, NUMBERS_SKIPPED, UNKNOWN_KEPT_MS};
 use provost_base::{Digest, EntryNo, EventSeq};
 use provost_domain::{Counters, Settings};
@@ -21,7 +22,8 @@ use provost_domain::{Counters, Settings};
 /// # Errors
 /// [`StoreError::Key`] when it is missing or another one.
 pub(super) fn journal_key(session: &mut Session, dir: &Path, name: &str) -> Result<Key, StoreError> {
-    let rows = session.rows(Step::new("select key_print from provost.repo where name = $1").with(name.to_owned()))?;
+    let rows = session
+        .rows(Step::new("select key_print from provost.repo where name = $1").with(name.to_owned()))?;
     let known: Option<String> = rows.first().map(|it| it.try_get(0)).transpose().map_err(unreadable)?;
     let secret = match (files::journal_key(dir)?, &known) {
         (Some(secret), _) => secret,
@@ -29,7 +31,8 @@ pub(super) fn journal_key(session: &mut Session, dir: &Path, name: &str) -> Resu
         (None, Some(_)) => {
             return Err(StoreError::Key(
                 format!(
-                    "the database has a repository {name:?}, and {} is missing, without which its journal cannot be continued: bring it \
+                    "the database has a repository {name:?}, and {} is missing, without which its journal cannot be \
+                        continued: bring it \
                      back; if that is another repository of the same name, write a name of its own: `[store] name`",
                     dir.join(crate::JOURNAL_KEY).display()
                 )
@@ -41,7 +44,8 @@ pub(super) fn journal_key(session: &mut Session, dir: &Path, name: &str) -> Resu
     match known {
         Some(print) if print != key.fingerprint().to_string() => Err(StoreError::Key(
             format!(
-                "{} is not the key that the journal of {name:?} in the database was begun with: bring that one back; if that is another \
+                "{} is not the key that the journal of {name:?} in the database was begun with: bring that one back; \
+                    if that is another \
                  repository of the same name, write a name of its own: `[store] name`",
                 dir.join(crate::JOURNAL_KEY).display()
             )
@@ -52,8 +56,8 @@ pub(super) fn journal_key(session: &mut Session, dir: &Path, name: &str) -> Resu
 }
 
 impl PostgresStore {
-    /// A start, or a reload after a commit has failed. The database may be away for a moment then, and the daemon would end without
-    /// its rows: it is asked again for some seconds.
+    /// A start, or a reload after a commit has failed. The database may be away for a moment then, and the
+    /// daemon would end without its rows: it is asked again for some seconds.
     ///
     /// # Errors
     /// Any; then nothing is registered.
@@ -61,7 +65,6 @@ impl PostgresStore {
         if self.stage == Stage::Closed {
             return Err(StoreError::NotRunning);
         }
-        // tidy: sleep because a server that restarts cannot be waited for in another way
         let until = Instant::now() + Duration::from_millis(UNKNOWN_KEPT_MS);
         loop {
             match self.load_once(settings.clone()) {
@@ -77,7 +80,7 @@ impl PostgresStore {
     fn load_once(&mut self, settings: Settings) -> Result<Loaded, StoreError> {
         self.roll_back();
         let place = self.connect()?;
-        // Before the database knows of it, or a kill in between would leave a host behind that nobody is.
+        // Before the database knows of it, or a kill in between would leave a host behind that no daemon is.
         self.remembered.keep()?;
         let loaded = self.load_in_turn(settings, &place);
         if loaded.is_err() {
@@ -101,7 +104,11 @@ impl PostgresStore {
         }
         let row = self.take_row()?;
         must_be_readable(&row)?;
-        if is_start { self.register()? } else { self.must_be_the_one()? }
+        if is_start {
+            self.register()?
+        } else {
+            self.must_be_the_one(&row)?
+        }
         let (head, last) = load::tail(&mut self.session, self.repo, &self.key)?;
         if head.seq != row.event.seq || row.counters.event != head.seq {
             return Err(StoreError::EndMissing { head: head.seq });
@@ -112,7 +119,8 @@ impl PostgresStore {
         self.must_have_reached(&row, &head)?;
         let is_other = row.system != place.system || row.timeline != place.timeline;
         let has_numbers = row.counters != Counters::default();
-        let counters = if is_other && has_numbers { row.counters.skipped(NUMBERS_SKIPPED) } else { row.counters };
+        let counters =
+            if is_other && has_numbers { row.counters.skipped(NUMBERS_SKIPPED) } else { row.counters };
         if is_other {
             self.note_place(place, &counters)?;
         }
@@ -144,7 +152,9 @@ impl PostgresStore {
 
     /// Makes the repository's row if it is not there.
     fn make_repo(&mut self, place: &Place) -> Result<(), StoreError> {
-        let sql = "insert into provost.repo (name, format, n, mac, event, event_mac, pruned_to, log_from, system, timeline, key_print,
+        let sql =
+            "insert into provost.repo (name, format, n, mac, event, event_mac, pruned_to, log_from, system,
+            timeline, key_print,
                        counters, finished, searched_to, at)
                    select $1, $2, 0, $3, 0, $3, 0, 1, $4, $5, $6, $7::text::jsonb, 0, 0, 0
                    where not exists (select from provost.repo where name = $1) on conflict (name) do nothing";
@@ -156,12 +166,15 @@ impl PostgresStore {
             .with(int(place.timeline)?)
             .with(self.key.fingerprint().to_string())
             .with(text(&Counters::default())?);
-        let find = Step::new("select id, key_print from provost.repo where name = $1").with(self.database.name.clone());
+        let find = Step::new("select id, key_print from provost.repo where name = $1")
+            .with(self.database.name.clone());
         let found = self.session.ask(&[make, find])?.pop().unwrap_or_default();
         let row = found.first().ok_or_else(|| StoreError::damaged("the repository's row is not there"))?;
         let print: String = row.try_get(1).map_err(unreadable)?;
         if print != self.key.fingerprint().to_string() {
-            return Err(StoreError::Key("another host has made a repository of this name just now: try again".into()));
+            return Err(StoreError::Key(
+                "another host has made a repository of this name just now: try again".into(),
+            ));
         }
         self.repo = row.try_get(0).map_err(unreadable)?;
         Ok(())
@@ -182,13 +195,15 @@ impl PostgresStore {
 
     /// Notes this host with its next incarnation. One host writes a repository so far.
     fn register(&mut self) -> Result<(), StoreError> {
-        let others = "select name, id, beat::text from provost.host where repo = $1 and id <> $2 and state <> 'removed' limit 1";
+        let others = "select name, id, beat::text from provost.host where repo = $1 and id <> $2 and state <>
+            'removed' limit 1";
         let others = self.session.rows(Step::new(others).with(self.repo).with(self.host().to_string()))?;
         if let Some(row) = others.first() {
             let column = |at: usize| row.try_get::<_, String>(at).map_err(unreadable);
             return Err(StoreError::Database(
                 format!(
-                    "the repository {:?} belongs to the host {} ({}, last heard of {}), and several hosts on one repository are not there \
+                    "the repository {:?} belongs to the host {} ({}, last heard of {}), and several hosts on one \
+                        repository are not there \
                      yet: start the daemon with that host's state folder, or write another `[store] name`",
                     self.database.name,
                     column(0)?,
@@ -202,7 +217,9 @@ impl PostgresStore {
                    values ($1, $2, 1, $3, $4, int4range($5, $6, '[]'), 'live', false, clock_timestamp(), 0)
                    on conflict (repo, id) do update set inc = host.inc + 1, name = excluded.name, version = excluded.version,
                    formats = excluded.formats, state = 'live', clean = false, beat = excluded.beat returning inc";
-        let before = Step::new("select clean from provost.host where repo = $1 and id = $2").with(self.repo).with(self.host().to_string());
+        let before = Step::new("select clean from provost.host where repo = $1 and id = $2")
+            .with(self.repo)
+            .with(self.host().to_string());
         let now = Step::new(sql)
             .with(self.repo)
             .with(self.host().to_string())
@@ -220,16 +237,21 @@ impl PostgresStore {
     }
 
     /// Refuses to go on where another daemon has started with this host's state folder, or with a copy of it.
-    fn must_be_the_one(&mut self) -> Result<(), StoreError> {
+    fn must_be_the_one(&mut self, row: &Row) -> Result<(), StoreError> {
         let sql = "select inc from provost.host where repo = $1 and id = $2";
         let rows = self.session.rows(Step::new(sql).with(self.repo).with(self.host().to_string()))?;
         let inc: i64 = rows.first().map(|it| it.try_get(0)).transpose().map_err(unreadable)?.unwrap_or(0);
-        if nat(inc)? == self.incarnation { Ok(()) } else { Err(replaced()) }
+        match nat(inc)?.cmp(&self.incarnation) {
+            Ordering::Equal => Ok(()),
+            Ordering::Greater => Err(replaced()),
+            Ordering::Less => Err(StoreError::WentBack { was: self.written.head.seq, is: row.event.seq }),
+        }
     }
 
     /// How many entries this daemon has written: of a commit whose answer was lost, the database knows it alone.
     fn own_entries(&mut self) -> Result<u64, StoreError> {
-        let sql = "select coalesce(max(own_n), 0) from provost.entry where repo = $1 and host = $2 and inc = $3";
+        let sql =
+            "select coalesce(max(own_n), 0) from provost.entry where repo = $1 and host = $2 and inc = $3";
         let step = Step::new(sql).with(self.repo).with(self.host().to_string()).with(int(self.incarnation)?);
         let rows = self.session.rows(step)?;
         nat(rows.first().map(|it| it.try_get(0)).transpose().map_err(unreadable)?.unwrap_or(0))
@@ -240,7 +262,10 @@ impl PostgresStore {
         let least = self.known.least().map(|it| (it.head, it.counters));
         let behind = |was: EventSeq| StoreError::WentBack { was, is: head.seq };
         if let Some((anchor, counters)) = least {
-            if anchor.seq > head.seq || counters.fence > row.counters.fence || counters.mail > row.counters.mail {
+            if anchor.seq > head.seq
+                || counters.fence > row.counters.fence
+                || counters.mail > row.counters.mail
+            {
                 return Err(behind(anchor.seq));
             }
             match load::event_mac(&mut self.session, self.repo, anchor.seq)? {
@@ -261,10 +286,18 @@ impl PostgresStore {
 
     /// Notes where numbers are given from now on: on another timeline, above all that may have been given and lost.
     fn note_place(&mut self, place: &Place, counters: &Counters) -> Result<(), StoreError> {
-        let sql = "update provost.repo set system = $2, timeline = $3, counters = $4::text::jsonb where id = $1";
-        let step = Step::new(sql).with(self.repo).with(place.system.clone()).with(int(place.timeline)?).with(text(counters)?);
+        let sql =
+            "update provost.repo set system = $2, timeline = $3, counters = $4::text::jsonb where id = $1";
+        let step = Step::new(sql)
+            .with(self.repo)
+            .with(place.system.clone())
+            .with(int(place.timeline)?)
+            .with(text(counters)?);
         self.session.rows(step)?;
-        tracing::warn!(timeline = place.timeline, "the database writes another history: numbers go on above those that may be lost");
+        tracing::warn!(
+            timeline = place.timeline,
+            "the database writes another history: numbers go on above those that may be lost"
+        );
         Ok(())
     }
 }
@@ -281,7 +314,8 @@ pub(super) fn must_be_readable(row: &Row) -> Result<(), StoreError> {
 
 pub(super) fn replaced() -> StoreError {
     StoreError::Database(
-        "another daemon has started with this host's state folder, or with a copy of it, so this one writes nothing more: stop one of \
+        "another daemon has started with this host's state folder, or with a copy of it, so this one writes nothing \
+            more: stop one of \
          them; a copied folder is no second host"
             .into(),
     )

@@ -1,5 +1,6 @@
-//! Sums of what runs have used, as their workers report it and as the daemon has counted it: written in the commit that they come with,
-//! one statement for each run. The server finds out which rows there are, so that no statement waits for the answer to another one.
+//! Sums of what runs have used, as their workers report it and as the daemon has counted it: written in the
+//! commit that they come with, one statement for each run. The server finds out which rows there are, so that
+//! no statement waits for the answer to another one.
 
 use tokio_postgres::Row;
 
@@ -8,7 +9,9 @@ use super::session::{Session, Step};
 use super::unreadable;
 use crate::codec::{int, nat};
 use crate::{CountedRow, StoreError, UsageBy, UsageQuery, UsageRow};
-use provost_base::limits::{COUNTED_ROWS_MAX, MODEL_LEN_MAX, USAGE_CLAIM_MAX, USAGE_MODELS_MAX, USAGE_SUM_MAX};
+use provost_base::limits::{
+    COUNTED_ROWS_MAX, MODEL_LEN_MAX, USAGE_CLAIM_MAX, USAGE_MODELS_MAX, USAGE_SUM_MAX,
+};
 use provost_base::{TaskId, Timestamp};
 use provost_domain::{Counted, OTHER_MODELS, Task, Usage};
 
@@ -37,7 +40,8 @@ impl Run {
     /// # Errors
     /// When a number is none for a column.
     pub(super) fn of(task: &Task) -> Result<Option<Self>, StoreError> {
-        let metadata = task.notes.iter().rev().find_map(|note| Usage::of_metadata(note.report.metadata.as_ref()));
+        let metadata =
+            task.notes.iter().rev().find_map(|note| Usage::of_metadata(note.report.metadata.as_ref()));
         // A model's name alone is nothing.
         let has_numbers = |used: &Usage| *used != Usage { model: used.model.clone(), ..Usage::default() };
         let Some(used) = metadata.filter(has_numbers) else { return Ok(None) };
@@ -74,8 +78,10 @@ impl Run {
              )
              insert into provost.usage_day (repo, day, worker, model, runs, {names})
              select repo, $12, worker, case
-                 when exists (select from provost.usage_day d where d.repo = $1 and d.day = $12 and d.worker = $4 and d.model = $5)
-                   or (select count(*) from provost.usage_day d where d.repo = $1 and d.day = $12 and d.worker = $4) < {USAGE_MODELS_MAX}
+                 when exists (select from provost.usage_day d where d.repo = $1 and d.day = $12 and d.worker = $4 and
+                     d.model = $5)
+                   or (select count(*) from provost.usage_day d where d.repo = $1 and d.day = $12 and d.worker = $4)
+                       < {USAGE_MODELS_MAX}
                  then model else '{OTHERS}' end, 1, {names} from counted
              on conflict (repo, day, worker, model) do update set runs = usage_day.runs + 1, {sums}",
             names = USED.join(", "),
@@ -99,7 +105,13 @@ pub(super) struct Calls {
 impl Calls {
     /// # Errors
     /// When a number is none for a column.
-    pub(super) fn of(task: &TaskId, worker: &str, at: Timestamp, model: &str, it: &Counted) -> Result<Self, StoreError> {
+    pub(super) fn of(
+        task: &TaskId,
+        worker: &str,
+        at: Timestamp,
+        model: &str,
+        it: &Counted,
+    ) -> Result<Self, StoreError> {
         let of = |number: u64| int(number.min(USAGE_SUM_MAX));
         Ok(Self {
             task: task.as_str().to_owned(),
@@ -123,7 +135,9 @@ impl Calls {
     pub(super) fn steps(self, repo: i32, steps: &mut Vec<Step>) {
         let names = COUNTED.join(", ");
         let sums = |table: &str| {
-            COUNTED.map(|it| format!("{it} = least({table}.{it} + excluded.{it}, {USAGE_SUM_MAX})")).join(", ")
+            COUNTED
+                .map(|it| format!("{it} = least({table}.{it} + excluded.{it}, {USAGE_SUM_MAX})"))
+                .join(", ")
         };
         let of_task = format!(
             "insert into provost.counted_task (repo, task, worker, at, model, {names})
@@ -134,19 +148,26 @@ impl Calls {
              on conflict (repo, task, model) do update set at = excluded.at, {}",
             sums("counted_task")
         );
-        let step = Step::new(of_task).with(repo).with(self.task).with(self.worker.clone()).with(self.at).with(self.model.clone());
+        let step = Step::new(of_task)
+            .with(repo)
+            .with(self.task)
+            .with(self.worker.clone())
+            .with(self.at)
+            .with(self.model.clone());
         steps.push(self.numbers.into_iter().fold(step, Step::with));
         let of_day = format!(
             "insert into provost.counted_day (repo, day, worker, model, {names})
              select $1, $2, $3, case
-                 when exists (select from provost.counted_day d where d.repo = $1 and d.day = $2 and d.worker = $3 and d.model = $4)
+                 when exists (select from provost.counted_day d where d.repo = $1 and d.day = $2 and d.worker = $3
+                     and d.model = $4)
                    or (select count(*) from provost.counted_day d where d.repo = $1 and d.day = $2 and d.worker = $3)
                       < {USAGE_MODELS_MAX}
                  then $4 else '{OTHER_MODELS}' end, $5, $6, $7, $8, $9, $10, $11, $12
              on conflict (repo, day, worker, model) do update set {}",
             sums("counted_day")
         );
-        let step = Step::new(of_day).with(repo).with(self.at.div_euclid(DAY_MS)).with(self.worker).with(self.model);
+        let step =
+            Step::new(of_day).with(repo).with(self.at.div_euclid(DAY_MS)).with(self.worker).with(self.model);
         steps.push(self.numbers.into_iter().fold(step, Step::with));
     }
 }
@@ -155,7 +176,11 @@ impl Calls {
 ///
 /// # Errors
 /// When the database does not answer, or a row cannot be read.
-pub(super) fn used(session: &mut Session, repo: i32, query: &UsageQuery) -> Result<Vec<UsageRow>, StoreError> {
+pub(super) fn used(
+    session: &mut Session,
+    repo: i32,
+    query: &UsageQuery,
+) -> Result<Vec<UsageRow>, StoreError> {
     let since = query.since.map_or(i64::MIN, |it| it.0);
     let first_day = since.div_euclid(DAY_MS);
     let numbers = USED.map(|it| format!("sum({it})::bigint")).join(", ");
@@ -227,7 +252,11 @@ fn read_used(row: &Row, by: UsageBy) -> Result<UsageRow, StoreError> {
 ///
 /// # Errors
 /// As for [`used`].
-pub(super) fn counted(session: &mut Session, repo: i32, query: &UsageQuery) -> Result<Vec<CountedRow>, StoreError> {
+pub(super) fn counted(
+    session: &mut Session,
+    repo: i32,
+    query: &UsageQuery,
+) -> Result<Vec<CountedRow>, StoreError> {
     let since = query.since.map_or(i64::MIN, |it| it.0);
     let first_day = since.div_euclid(DAY_MS);
     let numbers = COUNTED.map(|it| format!("sum({it})::bigint")).join(", ");
@@ -245,7 +274,8 @@ pub(super) fn counted(session: &mut Session, repo: i32, query: &UsageQuery) -> R
         UsageBy::Task => (
             format!(
                 "select task, worker, 1::bigint, model, {} from provost.counted_task where repo = $1 and task in \
-                 (select task from provost.counted_task where repo = $1 and at >= $2 group by task order by max(at) desc limit $3) \
+                 (select task from provost.counted_task where repo = $1 and at >= $2 group by task order by max(at) \
+                 desc limit $3) \
                  order by at desc, task, model",
                 COUNTED.join(", ")
             ),
@@ -262,7 +292,11 @@ pub(super) fn counted(session: &mut Session, repo: i32, query: &UsageQuery) -> R
 ///
 /// # Errors
 /// As for [`used`].
-pub(super) fn counted_of(session: &mut Session, repo: i32, task: &TaskId) -> Result<Vec<CountedRow>, StoreError> {
+pub(super) fn counted_of(
+    session: &mut Session,
+    repo: i32,
+    task: &TaskId,
+) -> Result<Vec<CountedRow>, StoreError> {
     let sql = format!(
         "select task, worker, 1::bigint, model, {} from provost.counted_task where repo = $1 and task = $2 order by model",
         COUNTED.join(", ")
@@ -296,7 +330,8 @@ fn read_counted(row: &Row, key: Box<str>) -> Result<CountedRow, StoreError> {
 pub(super) fn prune(repo: i32, before: Timestamp, most: i64) -> [Step; 2] {
     ["usage_day", "counted_day"].map(|table| {
         let sql = format!(
-            "delete from provost.{table} where (repo, day, worker, model) in (select repo, day, worker, model from provost.{table}
+            "delete from provost.{table} where (repo, day, worker, model) in (select repo, day, worker, model from
+                provost.{table}
                  where repo = $1 and day < $2 order by day limit $3) returning 1"
         );
         Step::new(sql).with(repo).with(before.0.div_euclid(DAY_MS)).with(most)

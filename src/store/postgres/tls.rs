@@ -1,4 +1,5 @@
-//! TLS to PostgreSQL: always with a check of the server's certificate and of its name, on the rustls that the rest of Provost uses.
+//! TLS to PostgreSQL: always with a check of the server's certificate and of its name, on the rustls that the
+//! rest of Provost uses.
 //!
 //! An adapter of our own: it is short, and the crate that does the same brings three more for reading certificates.
 
@@ -34,7 +35,8 @@ impl Tls {
         match authorities {
             None => roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),
             Some(path) => {
-                let unfit = |why: String| StoreError::Setting(format!("`ca` ({}): {why}", path.display()).into());
+                let unfit =
+                    |why: String| StoreError::Setting(format!("`ca` ({}): {why}", path.display()).into());
                 let all = CertificateDer::pem_file_iter(path).map_err(|err| unfit(err.to_string()))?;
                 for certificate in all {
                     let certificate = certificate.map_err(|err| unfit(err.to_string()))?;
@@ -92,8 +94,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for Secured<S> {
     }
 }
 
-/// RFC 5929: the certificate's hash, by the hash of its signature's algorithm, and by SHA-256 where that is MD5 or SHA-1. `None` for
-/// an algorithm without a hash of its own, such as Ed25519, for which PostgreSQL has no binding.
+/// RFC 5929: the certificate's hash, by the hash of its signature's algorithm, and by SHA-256 where that is MD5
+/// or SHA-1. `None` for an algorithm without a hash of its own, such as Ed25519, for which PostgreSQL has no
+/// binding.
 fn binding(certificate: &[u8]) -> Option<Vec<u8>> {
     const RSA: [u8; 8] = [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01];
     const ECDSA: [u8; 7] = [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03];
@@ -111,7 +114,8 @@ fn binding(certificate: &[u8]) -> Option<Vec<u8>> {
     })
 }
 
-/// The object identifier of the algorithm that a certificate is signed with: the first member of the second member of its sequence.
+/// The object identifier of the algorithm that a certificate is signed with: the first member of the second
+/// member of its sequence.
 fn signature_algorithm(certificate: &[u8]) -> Option<&[u8]> {
     let (0x30, whole, _) = element(certificate)? else { return None };
     let (_, _, behind) = element(whole)?;
@@ -136,7 +140,11 @@ fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Secured<S> {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         Pin::new(&mut self.0).poll_read(cx, buf)
     }
 }

@@ -7,8 +7,8 @@ use super::address::with_cause;
 use super::start::replaced;
 use crate::StoreError;
 
-/// Whether the server has answered with an error of the statement, so that it is known that nothing was done. An error that ends the
-/// session may come behind a commit.
+/// Whether the server has answered with an error of the statement, so that it is known that nothing was done.
+/// An error that ends the session may come behind a commit.
 pub(super) fn was_answered(err: &Error) -> bool {
     err.as_db_error().is_some_and(|it| it.parsed_severity() == Some(Severity::Error))
 }
@@ -32,16 +32,33 @@ pub(super) fn store_error(err: Error) -> StoreError {
     let told = |next: &str| StoreError::Database(format!("{says} ({}); {next}", code.code()).into());
     match code.code() {
         "53100" => StoreError::Full(Box::new(err)),
-        "25006" => StoreError::Away(format!("{says}: it is a standby, or read-only; the primary has to be among the servers of `[store] url`").into()),
-        "53300" => StoreError::Away(format!("{says}: raise `max_connections`, or the role's connection limit").into()),
+        "25006" => StoreError::Away(
+            format!(
+                "{says}: it is a standby, or read-only; the primary has to be among the \
+            servers of `[store] url`"
+            )
+            .into(),
+        ),
+        "53300" => StoreError::Away(
+            format!("{says}: raise `max_connections`, or the role's connection limit").into(),
+        ),
         // The fence of a batch: see `turn.rs`.
         "22012" => replaced(),
-        "55P03" => told("another session holds the repository's row: try again; `select * from pg_stat_activity` shows which one it is"),
+        "55P03" => told(
+            "another session holds the repository's row: try again; `select * from pg_stat_activity`
+            shows which one it is",
+        ),
         "57014" => told("the statement took too long: try again, and look at the server's load"),
-        "42501" => told("run `provost store migrate` with the owner's role, and make the daemon's role a member of provost_host"),
+        "42501" => told(
+            "run `provost store migrate` with the owner's role, and make the daemon's role a member of \
+            provost_host",
+        ),
         "42P01" | "3F000" | "42703" => told("run `provost store migrate`, which makes the tables"),
         "3D000" => told("make the database: createdb --owner=provost_owner NAME"),
-        "28P01" | "28000" => told("check the user in `[store] url`, the secret of `[store] password`, and the server's pg_hba.conf"),
+        "28P01" | "28000" => told(
+            "check the user in `[store] url`, the secret of `[store] password`, and the \
+            server's pg_hba.conf",
+        ),
         // Cut off by the server or by an operator, starting, or out of memory: it comes back.
         it if it.starts_with("57P") || it.starts_with("08") || it.starts_with("53") => {
             StoreError::Away(format!("{says} ({it})").into())

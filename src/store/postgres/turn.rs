@@ -1,5 +1,5 @@
-//! A turn: the flush that takes the repository's row, the one that writes and commits, and what has become of a commit whose answer
-//! was lost.
+//! A turn: the flush that takes the repository's row, the one that writes and commits, and what has become of a
+//! commit whose answer was lost.
 
 use std::time::{Duration, Instant};
 
@@ -8,21 +8,24 @@ use tokio_postgres::Row as Line;
 use super::batch::Rows;
 use super::entry::{self, ENTRIES};
 use super::load::{self, EVENT, HEAD, Head as Row};
-use super::session::{Step, rows};
-use super::start::{must_be_readable, mac_of, replaced};
+use super::session::{Place, Step, rows};
+use super::start::{mac_of, must_be_readable, replaced};
 use super::{PostgresStore, Turn, Written, unreadable, write};
 use crate::codec::{self, int, nat, text};
 use crate::marks::As;
-use crate::{Begun, Behind, CommitError, Head, HostBeat, HostState};
 use crate::{Anchor, JournalHead, StoreError};
-use provost_base::limits::{CHECKPOINT_EVENTS_MAX, CHECKPOINT_EVERY, CHECKPOINT_PAUSE_MS, COMMIT_MS_MAX, HOST_BEAT_MS};
+use crate::{Begun, Behind, CommitError, Head, HostBeat, HostState};
+use provost_base::limits::{
+    CHECKPOINT_EVENTS_MAX, CHECKPOINT_EVERY, CHECKPOINT_PAUSE_MS, COMMIT_MS_MAX, HOST_BEAT_MS,
+};
 use provost_base::{DaemonId, EntryNo, EventSeq, Timestamp};
 use provost_domain::{EventKind, LogEntry, Outbox};
 
 /// How many entries are read at a time; behind more of them, the rows are read again.
 const BITE: i64 = 2_000;
 
-const HOSTS: &str = "select id, inc, state, (extract(epoch from beat) * 1000)::bigint, lower(formats), upper(formats) - 1
+const HOSTS: &str =
+    "select id, inc, state, (extract(epoch from beat) * 1000)::bigint, lower(formats), upper(formats) - 1
     from provost.host where repo = $1";
 
 /// The statement fails, and the transaction with it, where the row is not as it was: COMMIT is on its way behind it.
@@ -77,19 +80,21 @@ impl PostgresStore {
             Step::new(HOSTS).with(self.repo),
         ];
         // From here on there is a transaction, whatever the answers are.
-        self.turn = Some(Turn { now: Timestamp(0) });
+        self.turn = Some(Turn::default());
         let mut answers = rows(self.session.flush(&steps, limit)?)?;
         let (hosts, entries) = (answers.pop().unwrap_or_default(), answers.pop().unwrap_or_default());
         let row = answers.pop().unwrap_or_default();
         let row = Row::read(row.first().ok_or_else(|| StoreError::damaged("the repository's row is gone"))?)?;
-        self.turn = Some(Turn { now: row.now });
+        let before = Place { system: row.system.clone(), timeline: row.timeline };
+        self.turn = Some(Turn { now: row.now, place: before });
         must_be_readable(&row)?;
+        let behind = self.behind(head, &row, &entries)?;
         let hosts = hosts.iter().map(host).collect::<Result<Vec<_>, _>>()?;
         if !hosts.iter().any(|it| it.daemon == self.daemon()) {
             return Err(replaced());
         }
-        let behind = self.behind(head, &row, &entries)?;
-        // On another timeline, numbers go on above those that may be lost, and the commit of this turn notes where they do.
+        // On another timeline, numbers go on above those that may be lost, and the commit of this turn notes
+        // where they do.
         let moved = row.system != place.system || row.timeline != place.timeline;
         Ok(Begun { now: Some(row.now), behind, hosts, moved })
     }
@@ -107,7 +112,10 @@ impl PostgresStore {
         }
         let entries = self.entries_after(head, entries)?;
         if entries.last().map_or(head, |it| Head { n: it.n, mac: it.mac }) != end {
-            return Err(StoreError::BrokenLog { n: end.n, what: "the entries do not lead to the head of the log".into() });
+            return Err(StoreError::BrokenLog {
+                n: end.n,
+                what: "the entries do not lead to the head of the log".into(),
+            });
         }
         if let Some(next) = self.unsure.take() {
             if next.entry == end {
@@ -128,14 +136,16 @@ impl PostgresStore {
     fn entries_after(&mut self, mut head: Head, lines: &[Line]) -> Result<Vec<LogEntry>, StoreError> {
         let sealed = lines.iter().map(entry::read).collect::<Result<Vec<_>, _>>()?;
         let numbers = sealed.iter().map(entry::events_of).collect::<Result<Vec<_>, _>>()?;
-        let (first, last) = (numbers.iter().flatten().min().copied(), numbers.iter().flatten().max().copied());
+        let (first, last) =
+            (numbers.iter().flatten().min().copied(), numbers.iter().flatten().max().copied());
         let (mut journal, mut events) = (JournalHead::default(), Vec::new());
         if let Some((first, last)) = first.zip(last) {
             let before = EventSeq(first.0.saturating_sub(1));
             let mac = load::event_mac(&mut self.session, self.repo, before)?.unwrap_or_default();
             journal = JournalHead { seq: before, mac };
             let sql = format!("{EVENT} where repo = $1 and seq >= $2 and seq <= $3 order by seq");
-            let rows = self.session.rows(Step::new(sql).with(self.repo).with(int(first.0)?).with(int(last.0)?))?;
+            let rows =
+                self.session.rows(Step::new(sql).with(self.repo).with(int(first.0)?).with(int(last.0)?))?;
             events = rows.iter().map(load::event).collect::<Result<Vec<_>, _>>()?;
         }
         let (mut found, mut events) = (Vec::with_capacity(sealed.len()), events.into_iter());
@@ -199,7 +209,8 @@ impl PostgresStore {
     /// Writes a batch, in the turn that was taken, or in one of its own.
     ///
     /// # Errors
-    /// [`CommitError::Unknown`] where COMMIT was sent and its answer is missing, or was a warning; the next turn tells.
+    /// [`CommitError::Unknown`] where COMMIT was sent and its answer is missing, or was a warning; the next
+    /// turn tells.
     pub(super) fn write(&mut self, batch: &Outbox) -> Result<Head, CommitError> {
         self.must_run()?;
         if !batch.is_shared() {
@@ -240,7 +251,7 @@ impl PostgresStore {
 
     /// The statements of a batch up to COMMIT, and the state after them.
     fn prepared(&self, batch: &Outbox) -> Result<Prepared, StoreError> {
-        let turn = self.turn.ok_or(StoreError::NotRunning)?;
+        let turn = self.turn.as_ref().ok_or(StoreError::NotRunning)?;
         let linked = self.key.extend(&self.written.head, &batch.events)?;
         let mut next = self.written.clone();
         next.head = linked.last().map_or(next.head, |it| JournalHead { seq: it.seq, mac: it.mac });
@@ -259,7 +270,7 @@ impl PostgresStore {
             steps.push(write::checkpoint(self.repo, &checkpoint)?);
             next.checkpoint = next.head.seq;
         }
-        steps.push(self.head_step(&next, turn.now)?);
+        steps.push(self.head_step(&next, turn)?);
         let beats = self.is_beat_due();
         if beats {
             steps.push(self.beat_step(next.entry)?);
@@ -270,8 +281,8 @@ impl PostgresStore {
     }
 
     /// The repository's row moves on, from exactly where it was.
-    pub(super) fn head_step(&self, next: &Written, now: Timestamp) -> Result<Step, StoreError> {
-        let (Anchor { seq, mac }, place) = (next.head, self.session.place()?);
+    pub(super) fn head_step(&self, next: &Written, turn: &Turn) -> Result<Step, StoreError> {
+        let Anchor { seq, mac } = next.head;
         Ok(Step::new(HEAD_MOVES)
             .with(self.repo)
             .with(int(next.entry.n.0)?)
@@ -282,14 +293,15 @@ impl PostgresStore {
             .with(text(&next.counters)?)
             .with(next.finished)
             .with(int(next.indexed_to.0)?)
-            .with(now.0)
+            .with(turn.now.0)
             .with(int(self.written.entry.n.0)?)
             .with(int(self.written.head.seq.0)?)
-            .with(place.system.clone())
-            .with(int(place.timeline)?))
+            .with(turn.place.system.clone())
+            .with(int(turn.place.timeline)?))
     }
 
-    /// Sends everything, COMMIT last, and looks at each answer: COMMIT of a transaction that has failed is answered without an error.
+    /// Sends everything, COMMIT last, and looks at each answer: COMMIT of a transaction that has failed is
+    /// answered without an error.
     fn commit_steps(&mut self, steps: &[Step], next: &Written) -> Result<(), CommitError> {
         self.turn = None;
         if !self.session.is_linked() {

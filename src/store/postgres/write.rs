@@ -19,7 +19,8 @@ pub(super) fn rows(repo: i32, rows: Rows, steps: &mut Vec<Step>) {
     }
     put_tasks(repo, tasks, steps);
     if !amended.is_empty() {
-        let sql = "update provost.task set body = it.body from unnest($2::text[], $3::text[]) as it (id, body)
+        let sql =
+            "update provost.task set body = it.body from unnest($2::text[], $3::text[]) as it (id, body)
                    where task.repo = $1 and task.id = it.id and not task.live";
         let (ids, bodies): (Vec<_>, Vec<_>) = amended.into_iter().unzip();
         steps.push(Step::new(sql).with(repo).with(ids).with(bodies));
@@ -29,7 +30,8 @@ pub(super) fn rows(repo: i32, rows: Rows, steps: &mut Vec<Step>) {
         // Before the inboxes: what comes behind in this batch is for a new reader.
         let sql = "insert into provost.emptied (repo, slug, n)
                    select $1, slug, n from (
-                       select slug, greatest(n, (select max(i.n) from provost.inbox i where i.repo = $1 and i.slug = it.slug)) as n
+                       select slug, greatest(n, (select max(i.n) from provost.inbox i where i.repo = $1 and i.slug =
+                           it.slug)) as n
                        from unnest($2::text[], $3::bigint[]) as it (slug, n)
                    ) as all_of_them where n is not null
                    on conflict (repo, slug) do update set n = excluded.n";
@@ -37,12 +39,15 @@ pub(super) fn rows(repo: i32, rows: Rows, steps: &mut Vec<Step>) {
         steps.push(Step::new(sql).with(repo).with(slugs).with(numbers));
     }
     if !posts.is_empty() {
-        let sql = "insert into provost.post (repo, n, seq, at) select $1, * from unnest($2::bigint[], $3::bigint[], $4::bigint[])";
+        let sql =
+            "insert into provost.post (repo, n, seq, at) select $1, * from unnest($2::bigint[], $3::bigint[],
+            $4::bigint[])";
         let (n, seq, at) = three(posts);
         steps.push(Step::new(sql).with(repo).with(n).with(seq).with(at));
     }
     if !inbox.is_empty() {
-        let sql = "insert into provost.inbox (repo, slug, n, seq) select $1, * from unnest($2::text[], $3::bigint[], $4::bigint[])";
+        let sql = "insert into provost.inbox (repo, slug, n, seq) select $1, * from unnest($2::text[], $3::bigint[],
+            $4::bigint[])";
         let (slug, n, seq) = three(inbox);
         steps.push(Step::new(sql).with(repo).with(slug).with(n).with(seq));
     }
@@ -108,7 +113,8 @@ fn put_tasks(repo: i32, tasks: std::collections::BTreeMap<String, TaskRow>, step
     }
     let sql = "insert into provost.task (repo, id, live, finished_seq, at, status, body)
                select $1, id, finished is null, finished, at, status, body
-               from unnest($2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::text[]) as it (id, finished, at, status, body)
+               from unnest($2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::text[]) as it (id, finished, at, \
+               status, body)
                on conflict (repo, id) do update set live = excluded.live, finished_seq = excluded.finished_seq,
                at = excluded.at, status = excluded.status, body = excluded.body";
     steps.push(Step::new(sql).with(repo).with(ids).with(finished).with(at).with(status).with(bodies));
@@ -138,11 +144,19 @@ fn put_effects(repo: i32, effects: std::collections::BTreeMap<i64, EffectRow>, s
         steps.push(Step::new(sql).with(repo).with(started));
     }
     if !gone.is_empty() {
-        steps.push(Step::new("delete from provost.effect where repo = $1 and id = any($2::bigint[])").with(repo).with(gone));
+        steps.push(
+            Step::new("delete from provost.effect where repo = $1 and id = any($2::bigint[])")
+                .with(repo)
+                .with(gone),
+        );
     }
 }
 
-fn put_parked(repo: i32, parked: std::collections::BTreeMap<(String, i64), Option<i64>>, steps: &mut Vec<Step>) {
+fn put_parked(
+    repo: i32,
+    parked: std::collections::BTreeMap<(String, i64), Option<i64>>,
+    steps: &mut Vec<Step>,
+) {
     let (mut slugs, mut numbers, mut seqs) = (Vec::new(), Vec::new(), Vec::new());
     let (mut from, mut gone) = (Vec::new(), Vec::new());
     for ((slug, n), seq) in parked {
@@ -159,7 +173,8 @@ fn put_parked(repo: i32, parked: std::collections::BTreeMap<(String, i64), Optio
         }
     }
     if !slugs.is_empty() {
-        let sql = "insert into provost.parked (repo, slug, n, seq) select $1, * from unnest($2::text[], $3::bigint[], $4::bigint[])
+        let sql = "insert into provost.parked (repo, slug, n, seq) select $1, * from unnest($2::text[], $3::bigint[],
+            $4::bigint[])
                    on conflict (repo, slug, n) do update set seq = excluded.seq";
         steps.push(Step::new(sql).with(repo).with(slugs).with(numbers).with(seqs));
     }
@@ -174,7 +189,12 @@ fn put_parked(repo: i32, parked: std::collections::BTreeMap<(String, i64), Optio
 ///
 /// # Errors
 /// When a number is none for a column.
-pub(super) fn events(repo: i32, linked: &[StoredEvent], events: &[Event], steps: &mut Vec<Step>) -> Result<(), StoreError> {
+pub(super) fn events(
+    repo: i32,
+    linked: &[StoredEvent],
+    events: &[Event],
+    steps: &mut Vec<Step>,
+) -> Result<(), StoreError> {
     if linked.is_empty() {
         return Ok(());
     }

@@ -1,4 +1,5 @@
-//! A daemon whose state is in PostgreSQL, through its own socket: what it needs, and what is left after it or the server was killed.
+//! A daemon whose state is in PostgreSQL, through its own socket: what it needs, and what is left after it or
+//! the server was killed.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -100,7 +101,9 @@ fn what_was_answered_is_there_after_the_daemon_and_the_server_were_killed() {
         }
         for round in 0..4 {
             let before = acknowledged.lock().unwrap().len();
-            until_some("something is acknowledged", || (acknowledged.lock().unwrap().len() > before).then_some(()));
+            until_some("something is acknowledged", || {
+                (acknowledged.lock().unwrap().len() > before).then_some(())
+            });
             if round % 2 == 0 {
                 server.kill();
                 server.resume();
@@ -119,6 +122,7 @@ fn what_was_answered_is_there_after_the_daemon_and_the_server_were_killed() {
     let (code, text) = says(&world, &["journal", "verify"]);
     assert_eq!(code, 0, "{text}");
     let rows = server.sql(&name_of(&database), "select id from provost.symbol_lock");
-    let lost: Vec<_> = acknowledged.lock().unwrap().iter().filter(|it| !rows.contains(&***it)).cloned().collect();
+    let lost: Vec<_> =
+        acknowledged.lock().unwrap().iter().filter(|it| !rows.contains(&***it)).cloned().collect();
     assert!(lost.is_empty(), "not in the database: {lost:?}");
 }

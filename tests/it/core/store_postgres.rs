@@ -1,5 +1,5 @@
-//! What only the store in PostgreSQL has: tables that one command makes, one host a repository, a turn, commits without an answer, and
-//! servers that are killed, replaced or taken back. Against real servers.
+//! What only the store in PostgreSQL has: tables that one command makes, one host a repository, a turn, commits
+//! without an answer, and servers that are killed, replaced or taken back. Against real servers.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,8 +7,8 @@ use std::time::Duration;
 use provost::base::{DaemonId, EventSeq, Timestamp};
 use provost::domain::Change;
 use provost::store::{
-    Behind, CommitError, Database, Head, Loaded, Options, Retention, SearchQuery, SearchWords, Store, StoreError, TimelineOrder,
-    TimelineQuery, Verdict, migrate, open, open_reader_in, protection,
+    Behind, CommitError, Database, Head, Loaded, Options, Retention, SearchQuery, SearchWords, Store,
+    StoreError, TimelineOrder, TimelineQuery, Verdict, migrate, open, open_reader_in, protection,
 };
 use tempfile::TempDir;
 
@@ -56,7 +56,10 @@ fn a_database_without_tables_or_with_later_ones_is_refused_with_the_next_step() 
     server.sql(&name_of(&database), "update provost.schema set version = 99");
     assert!(matches!(opened(dir.path(), &database), Err(StoreError::Newer { found: 99, known: 1 })));
     assert!(matches!(migrate(&database, false), Err(StoreError::Newer { found: 99, known: 1 })));
-    server.sql(&name_of(&database), "update provost.schema set version = 1; update provost.repo set format = 7");
+    server.sql(
+        &name_of(&database),
+        "update provost.schema set version = 1; update provost.repo set format = 7",
+    );
     assert!(sentence(started_or(dir.path(), &database)).contains("format 7"));
 }
 
@@ -93,7 +96,8 @@ fn a_server_that_is_not_there_or_says_nothing_is_told_within_its_time() {
     let dir = folder();
     let mute = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = mute.local_addr().expect("its number").port();
-    let database = Database::at(&format!("postgres://me@127.0.0.1:{port}/provost"), None, Some("shop"), dir.path());
+    let database =
+        Database::at(&format!("postgres://me@127.0.0.1:{port}/provost"), None, Some("shop"), dir.path());
     let says = sentence(opened(dir.path(), &database));
     assert!(says.contains("1500 ms"), "{says}");
     drop(mute);
@@ -111,12 +115,14 @@ fn a_second_host_is_refused_and_a_copied_folder_is_no_second_host() {
     // Another folder has another key.
     let says = sentence(opened(second.path(), &database));
     assert!(says.contains("journal.key is missing") && says.contains("[store] name"), "{says}");
-    std::fs::copy(first.path().join("journal.key"), second.path().join("journal.key")).expect("the key is copied");
+    std::fs::copy(first.path().join("journal.key"), second.path().join("journal.key"))
+        .expect("the key is copied");
     let says = sentence(started_or(second.path(), &database));
     assert!(says.contains("several hosts"), "{says}");
 
     // A copy of the whole folder has the host's id: the later one goes on, and the earlier one writes nothing more.
-    std::fs::copy(first.path().join("postgres.json"), second.path().join("postgres.json")).expect("the id is copied");
+    std::fs::copy(first.path().join("postgres.json"), second.path().join("postgres.json"))
+        .expect("the id is copied");
     let (mut other, loaded) = started(second.path(), &database);
     assert_eq!(loaded.daemon.incarnation, 2);
     let mut storm = Storm::new(1, loaded.state);
@@ -154,8 +160,10 @@ fn a_turn_is_taken_once_and_says_the_time_of_the_database() {
     let (mut store, loaded) = started(dir.path(), &database);
     assert!(store.is_shared() && store.waits_for_disk());
     let begun = store.begin(loaded.head).expect("the turn");
-    let by_server: i64 =
-        server.sql("postgres", "select (extract(epoch from clock_timestamp()) * 1000)::bigint").parse().expect("a time");
+    let by_server: i64 = server
+        .sql("postgres", "select (extract(epoch from clock_timestamp()) * 1000)::bigint")
+        .parse()
+        .expect("a time");
     let now = begun.now.expect("the database's time");
     assert!((by_server - now.0).abs() < 60_000);
     assert!(matches!(begun.behind, Behind::Nothing) && !begun.moved);
@@ -177,10 +185,14 @@ fn a_turn_is_taken_once_and_says_the_time_of_the_database() {
     assert_eq!(Timestamp(at), begun.now.expect("a time"));
     assert!(matches!(store.begin(head).expect("the turn").behind, Behind::Nothing));
     // Who comes with the head from before gets the entry, as it was decided.
-    let Behind::Entries(entries) = store.begin(loaded.head).expect("the turn").behind else { panic!("an entry") };
+    let Behind::Entries(entries) = store.begin(loaded.head).expect("the turn").behind else {
+        panic!("an entry")
+    };
     assert_eq!((entries.len(), entries[0].n, entries[0].mac), (1, head.n, head.mac));
     assert_eq!(entries[0].by, loaded.daemon);
-    assert!(!entries[0].events.is_empty() && entries[0].changes.iter().any(|it| matches!(it, Change::Count(_))));
+    assert!(
+        !entries[0].events.is_empty() && entries[0].changes.iter().any(|it| matches!(it, Change::Count(_)))
+    );
 }
 
 #[test]
@@ -190,10 +202,15 @@ fn what_waits_for_the_row_gives_up_with_a_sentence_and_the_next_turn_works() {
     let (mut store, loaded) = started(dir.path(), &database);
     let sits = std::thread::spawn({
         let name = name_of(&database);
-        move || Server::shared().sql(&name, "begin; select 1 from provost.repo for update; select pg_sleep(4); commit")
+        move || {
+            Server::shared()
+                .sql(&name, "begin; select 1 from provost.repo for update; select pg_sleep(4); commit")
+        }
     });
     until_some("the row is held", || {
-        let held = "select 1 from pg_stat_activity where query like '%pg_sleep(4)%' and datname = current_database() and wait_event = 'PgSleep'";
+        let held =
+            "select 1 from pg_stat_activity where query like '%pg_sleep(4)%' and datname = current_database()
+            and wait_event = 'PgSleep'";
         (server.sql(&name_of(&database), held) == "1").then_some(())
     });
     let says = sentence(store.begin(loaded.head));
@@ -261,7 +278,10 @@ fn a_commit_without_an_answer_is_found_out_whether_it_was_done_or_not() {
     // The session is ended before it hears of COMMIT: nothing is done.
     store.begin(head).expect("the turn");
     let second = batch(&mut storm);
-    server.sql("postgres", "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'provost/%'");
+    server.sql(
+        "postgres",
+        "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'provost/%'",
+    );
     let failed = store.commit(&second).expect_err("its session is gone");
     assert!(matches!(StoreError::from(failed), StoreError::Away(_)));
     let begun = store.begin(head).expect("the next turn");
@@ -288,7 +308,10 @@ fn a_database_that_went_back_or_is_another_one_is_noticed_and_nothing_is_written
     rage(&mut *store, &mut storm, 60);
     let was = store.journal_head().seq;
     // Under its feet, and at the next start.
-    server.sql("postgres", &format!("select pg_terminate_backend(pid) from pg_stat_activity where datname = '{name}'"));
+    server.sql(
+        "postgres",
+        &format!("select pg_terminate_backend(pid) from pg_stat_activity where datname = '{name}'"),
+    );
     server.sql("postgres", &format!("drop database {name}; "));
     server.sql("postgres", &format!("alter database {copy} rename to {name}"));
     let err = StoreError::from(store.commit(&batch(&mut storm)).expect_err("the database went back"));
@@ -322,7 +345,7 @@ fn on_another_timeline_numbers_go_on_above_those_that_may_be_lost() {
     store.let_go().expect("it lets go");
 
     server.sql(&name_of(&database), "update provost.repo set system = 'another'");
-    store.close().expect_err("a store that may have lost numbers says so at its next start");
+    store.close().expect("a stop passes no numbers over, and leaves that to the next start");
     drop(store);
     let (_, loaded) = started(dir.path(), &database);
     let now = loaded.state.counters;
@@ -359,7 +382,11 @@ fn a_reader_writes_nothing_and_survives_its_connection() {
     rage(&mut *store, &mut storm, 90);
     let mut reader = store.reader().expect("a reader");
     let all = reader.events_after(EventSeq(0), 1_000).expect("events");
-    server.sql("postgres", "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'provost-reader/%'");
+    server.sql(
+        "postgres",
+        "select pg_terminate_backend(pid) from pg_stat_activity where application_name like
+        'provost-reader/%'",
+    );
     assert_eq!(reader.events_after(EventSeq(0), 1_000).expect("the same"), all);
     let query = TimelineQuery {
         agent: Some("no\0body' or 1=1 --".into()),
@@ -436,7 +463,10 @@ fn a_server_with_another_certificate_or_name_gets_nothing() {
     let issuer = rcgen::Issuer::new(params, authority);
     let key = rcgen::KeyPair::generate().expect("a key");
     let names = vec!["localhost".to_owned()];
-    let certificate = rcgen::CertificateParams::new(names).expect("parameters").signed_by(&key, &issuer).expect("a certificate");
+    let certificate = rcgen::CertificateParams::new(names)
+        .expect("parameters")
+        .signed_by(&key, &issuer)
+        .expect("a certificate");
     let server = Server::start_secure(&certificate.pem(), &key.serialize_pem());
     let (database, dir) = (server.database(), folder());
     server.sql("postgres", "create role laptop login superuser password 'right'");
@@ -451,15 +481,24 @@ fn a_server_with_another_certificate_or_name_gets_nothing() {
     assert_eq!(server.sql("postgres", spoken), "TLSv1.3 1");
     drop(store);
 
-    let says = sentence(opened(&dir.path().join("a"), &server.secure(&database, "localhost", "laptop", "wrong", &path)));
+    let says = sentence(opened(
+        &dir.path().join("a"),
+        &server.secure(&database, "localhost", "laptop", "wrong", &path),
+    ));
     assert!(says.contains("28P01") && says.contains("[store] password"), "{says}");
     // By its number, which is not in its certificate.
-    let says = sentence(opened(&dir.path().join("b"), &server.secure(&database, "127.0.0.1", "laptop", "right", &path)));
+    let says = sentence(opened(
+        &dir.path().join("b"),
+        &server.secure(&database, "127.0.0.1", "laptop", "right", &path),
+    ));
     assert!(says.contains("certificate") && says.contains("[store] ca"), "{says}");
     // By another authority, and by the public ones.
     let other = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("another one");
     std::fs::write(&path, other.cert.pem()).expect("a file");
-    let says = sentence(opened(&dir.path().join("c"), &server.secure(&database, "localhost", "laptop", "right", &path)));
+    let says = sentence(opened(
+        &dir.path().join("c"),
+        &server.secure(&database, "localhost", "laptop", "right", &path),
+    ));
     assert!(says.contains("certificate"), "{says}");
     let public = Database { ca: None, ..good };
     assert!(sentence(opened(&dir.path().join("d"), &public)).contains("certificate"));

@@ -34,6 +34,9 @@ fn every_dependency_says_why_it_is_needed() {
     assert_eq!(unexplained(&manifest), [""; 0]);
 }
 
+/// The form of a dependency that a feature of the crate brings.
+const FOR_A_FEATURE: &str = " = { workspace = true, optional = true }";
+
 /// The manifests of the workspace's crates, by their paths.
 fn manifests() -> Vec<(String, String)> {
     let root = project_root();
@@ -70,7 +73,7 @@ fn a_crate_takes_its_dependencies_from_the_workspace() {
         assert!(!text.contains("dependencies."), "{path}: write `x.workspace = true` below [dependencies]");
         for line in dependencies(text) {
             assert!(
-                line.ends_with(".workspace = true"),
+                line.ends_with(".workspace = true") || line.ends_with(FOR_A_FEATURE),
                 "{path}: `{line}` has no version and no reason in Cargo.toml"
             );
         }
@@ -89,7 +92,8 @@ fn the_workspace_has_no_dependency_that_no_crate_uses() {
     }
     for line in dependencies(shared) {
         let name = line.split([' ', '=']).next().unwrap();
-        let used = users.lines().any(|it| it == format!("{name}.workspace = true"));
+        let forms = [format!("{name}.workspace = true"), format!("{name}{FOR_A_FEATURE}")];
+        let used = users.lines().any(|it| forms.iter().any(|form| it == form));
         assert!(used, "no crate uses {name}");
     }
 }

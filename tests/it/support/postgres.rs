@@ -1,5 +1,6 @@
-//! PostgreSQL servers of the tests' own: in temporary folders, as the ordinary user, on Unix sockets alone unless a test wants TLS. A
-//! server ends with the process of its test, however that ends. The cluster is made once for a run and copied then.
+//! PostgreSQL servers of the tests' own: in temporary folders, as the ordinary user, on Unix sockets alone
+//! unless a test wants TLS. A server ends with the process of its test, however that ends. The cluster is made
+//! once for a run and copied then.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -26,7 +27,9 @@ const BELOW: &str = "/usr/lib/postgresql";
 fn program(name: &str) -> PathBuf {
     let versions = std::fs::read_dir(BELOW).into_iter().flatten().flatten();
     let found = versions.map(|it| it.path().join("bin").join(name)).filter(|it| it.exists()).max();
-    found.unwrap_or_else(|| panic!("{name} is not below {BELOW}: install the package postgresql-15, as scripts/test does"))
+    found.unwrap_or_else(|| {
+        panic!("{name} is not below {BELOW}: install the package postgresql-15, as scripts/test does")
+    })
 }
 
 /// A server; ended when dropped.
@@ -45,7 +48,7 @@ impl Server {
             // A server ends with the thread that has started it; this one lasts as long as the process.
             let (give, take) = std::sync::mpsc::channel();
             std::thread::spawn(move || {
-                give.send(Self::start()).expect("somebody waits for it");
+                give.send(Self::start()).expect("the test waits for it");
                 loop {
                     std::thread::park();
                 }
@@ -61,12 +64,17 @@ impl Server {
 
     /// One that also listens on the loopback, with TLS and passwords: with this certificate and its key, in PEM.
     pub(crate) fn start_secure(certificate: &str, key: &str) -> Self {
-        let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("its number").port();
+        let free = std::net::TcpListener::bind("127.0.0.1:0")
+            .expect("a port")
+            .local_addr()
+            .expect("its number")
+            .port();
         Self::start_with(free, |data| {
             std::fs::write(data.join("server.crt"), certificate).expect("a certificate");
             let path = data.join("server.key");
             std::fs::write(&path, key).expect("a key");
-            std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("it is private");
+            std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600))
+                .expect("it is private");
             let rules = "local all all trust\nhostssl all all all scram-sha-256\n";
             std::fs::write(data.join("pg_hba.conf"), rules).expect("the rules");
             "listen_addresses = 'localhost'\nssl = on\n".into()
@@ -76,12 +84,14 @@ impl Server {
     /// Starts one after its folder was prepared; what that answers are more lines of settings.
     fn start_with(port: u16, prepare: impl FnOnce(&Path) -> String) -> Self {
         let dir = tempfile::Builder::new().prefix("pg").tempdir().expect("a folder");
-        let copied = Command::new("cp").arg("--archive").arg(template()).arg(dir.path().join("data")).status();
+        let copied =
+            Command::new("cp").arg("--archive").arg(template()).arg(dir.path().join("data")).status();
         assert!(copied.expect("cp").success(), "the cluster is copied");
         let mut server = Self { dir, child: None, port, databases: AtomicU32::new(0) };
         let data = server.dir.path().join("data");
         let lines = format!(
-            "listen_addresses = ''\nunix_socket_directories = '{}'\nport = {port}\nmax_connections = 60\nshared_buffers = 16MB\n\
+            "listen_addresses = ''\nunix_socket_directories = '{}'\nport = {port}\nmax_connections = \
+                60\nshared_buffers = 16MB\n\
              logging_collector = off\n{}\n",
             server.dir.path().display(),
             prepare(&data)
@@ -97,7 +107,11 @@ impl Server {
         assert!(self.child.is_none(), "it runs");
         let log = File::options().create(true).append(true).open(self.dir.path().join("log")).expect("a log");
         let mut command = Command::new("setpriv");
-        command.args(["--pdeathsig", "QUIT", "--"]).arg(program("postgres")).arg("-D").arg(self.dir.path().join("data"));
+        command
+            .args(["--pdeathsig", "QUIT", "--"])
+            .arg(program("postgres"))
+            .arg("-D")
+            .arg(self.dir.path().join("data"));
         command.stdin(Stdio::null()).stdout(log.try_clone().expect("the log")).stderr(log).process_group(0);
         self.child = Some(command.spawn().expect("setpriv, of util-linux"));
         let mut found = false;
@@ -108,13 +122,13 @@ impl Server {
             }
             let ended = self.child.as_mut().and_then(|it| it.try_wait().ok().flatten());
             assert!(ended.is_none(), "the server ended: {}", self.log());
-            // tidy: sleep because nothing but an answer says that it is there
+            // Nothing but an answer says that it is there.
             std::thread::sleep(Duration::from_millis(10));
         }
         assert!(found, "the server does not answer: {}", self.log());
     }
 
-    /// Ends it at once and without a word to anyone: as kill -9 of all its processes does.
+    /// Ends it at once and without a word: as kill -9 of all its processes does.
     pub(crate) fn kill(&mut self) {
         let Some(mut child) = self.child.take() else { return };
         let group = format!("-{}", child.id());
@@ -132,7 +146,10 @@ impl Server {
         let mut all = children_of(child.id());
         all.push(child.id());
         for it in all {
-            let _ = Command::new("kill").args([&format!("-{name}"), &it.to_string()]).stderr(Stdio::null()).status();
+            let _ = Command::new("kill")
+                .args([&format!("-{name}"), &it.to_string()])
+                .stderr(Stdio::null())
+                .status();
         }
     }
 
@@ -141,7 +158,14 @@ impl Server {
     }
 
     /// The same database over the loopback, with TLS, as this user with this password.
-    pub(crate) fn secure(&self, database: &Database, host: &str, user: &str, password: &str, ca: &Path) -> Database {
+    pub(crate) fn secure(
+        &self,
+        database: &Database,
+        host: &str,
+        user: &str,
+        password: &str,
+        ca: &Path,
+    ) -> Database {
         let (port, name) = (self.port, name_of(database));
         let url = format!("postgres://{user}@{host}:{port}/{name}?sslmode=verify-full");
         let password = Some(provost::base::Secret::new(password.as_bytes().to_vec()));
@@ -168,7 +192,11 @@ impl Server {
 
     /// A database of this server, as this user.
     pub(crate) fn named(&self, user: &str, database: &str) -> Database {
-        let url = format!("postgresql:///{database}?host={}&user={user}", self.dir.path().display());
+        let url = format!(
+            "postgresql:///{database}?host={}&user={user}&port={}",
+            self.dir.path().display(),
+            self.port
+        );
         Database::at(&url, None, Some("shop"), Path::new("/shop"))
     }
 
@@ -186,7 +214,10 @@ impl Server {
 
     fn psql(&self, database: &str, text: &str) -> std::process::Output {
         let mut command = Command::new(program("psql"));
-        command.args(["-XqAt", "-v", "ON_ERROR_STOP=1", "-U", OWNER, "-d", database, "-c", text]).arg("-h").arg(self.dir.path());
+        command
+            .args(["-XqAt", "-v", "ON_ERROR_STOP=1", "-U", OWNER, "-d", database, "-c", text])
+            .arg("-h")
+            .arg(self.dir.path());
         command.args(["-p", &self.port.to_string()]);
         command.env_clear().env("LC_ALL", "C").stdin(Stdio::null()).output().expect("psql")
     }
@@ -208,7 +239,8 @@ impl Between {
     pub(crate) fn at(server: &Server) -> Self {
         let dir = tempfile::Builder::new().prefix("pg").tempdir().expect("a folder");
         let name = format!(".s.PGSQL.{}", server.port);
-        let (listener, to) = (UnixListener::bind(dir.path().join(&name)).expect("a socket"), server.dir().join(&name));
+        let (listener, to) =
+            (UnixListener::bind(dir.path().join(&name)).expect("a socket"), server.dir().join(&name));
         let swallows = Arc::new(AtomicBool::new(false));
         let told = swallows.clone();
         std::thread::spawn(move || {
@@ -232,7 +264,8 @@ impl Between {
 
     /// A database of the server, by this way.
     pub(crate) fn database(&self, direct: &Database) -> Database {
-        let url = format!("postgresql:///{}?host={}&user={OWNER}", name_of(direct), self.dir.path().display());
+        let url =
+            format!("postgresql:///{}?host={}&user={OWNER}", name_of(direct), self.dir.path().display());
         Database { url: url.into(), ..direct.clone() }
     }
 }
@@ -273,7 +306,9 @@ fn template() -> PathBuf {
             let _ = std::fs::remove_dir_all(&place);
             std::fs::create_dir(&place).expect("a place for it");
             let mut initdb = Command::new(program("initdb"));
-            initdb.args(["-U", OWNER, "--auth=trust", "-E", "UTF8", "--locale=C", "--no-sync", "-D"]).arg(place.join("data"));
+            initdb
+                .args(["-U", OWNER, "--auth=trust", "-E", "UTF8", "--locale=C", "--no-sync", "-D"])
+                .arg(place.join("data"));
             let out = initdb.stdin(Stdio::null()).output().expect("initdb");
             assert!(out.status.success(), "initdb: {}", String::from_utf8_lossy(&out.stderr));
             std::fs::write(&ready, "").expect("it is ready");
