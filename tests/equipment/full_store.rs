@@ -137,6 +137,7 @@ fn lock(n: usize, agents: usize, now: Timestamp) -> Result<Lock, Failed> {
         writing: None,
         until_commit: None,
         units: None,
+        daemon: Default::default(),
         at,
     })
 }
