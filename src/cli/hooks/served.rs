@@ -85,7 +85,8 @@ impl HookDoor {
     /// No token of this repository, and what is no hook.
     pub fn answer(&self, call: HookCall) -> Result<String, HookFault> {
         let given = Digest::of(call.token.as_bytes());
-        if !token(&self.places).is_some_and(|it| Digest::of(it.as_bytes()) == given) {
+        let is_ours = token(&self.places).is_some_and(|it| Digest::of(it.as_bytes()) == given);
+        if !is_ours {
             return Err(HookFault::Unproven);
         }
         let (host, event) = call.path.split_once('/').ok_or(HookFault::Unknown)?;
