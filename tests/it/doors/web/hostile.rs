@@ -53,6 +53,7 @@ fn words_and_names_of_agents_are_text_in_all_that_a_person_takes_chooses_and_ope
         "/delegate",
         &json!({ "goal": format!("sleep 600; # {HOSTILE}"), "worker": "coder" }),
     );
+    says(&world, "feat-a", "/send-message", &json!({ "kind": "question", "text": HOSTILE }));
     // What is copied into a terminal does what it says and nothing else.
     let claims = door.look("/rows/locks").json().to_string();
     assert!(claims.contains("provost claim release --force -- '-rf $(touch hacked) "), "{claims}");
