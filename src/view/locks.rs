@@ -46,23 +46,7 @@ pub fn locks(found: &Locks, claims: &[HeldFile], filter: &Filter, most: usize, n
         ],
         commands: vec![super::waits::end(it.ticket), super::messages::write("Message", &[&it.agent])],
     });
-    let claimed = claims.iter().filter(|it| filter.takes(&[&it.file, &it.holder])).map(|it| {
-        let tone = if it.how == "conflicted" { Tone::Bad } else { Tone::Moving };
-        Row {
-            key: it.file.clone(),
-            to: it.task.as_deref().map(super::task::path),
-            cells: vec![
-                Cell::State(Word::new(it.how.clone(), tone)),
-                Cell::code(&it.file),
-                Cell::code(&it.holder),
-                Cell::time(it.since.as_deref()),
-            ],
-            commands: release_claim(it)
-                .into_iter()
-                .chain([super::messages::write("Message", &[&it.holder])])
-                .collect(),
-        }
-    });
+    let claimed = claims.iter().filter(|it| filter.takes(&[&it.file, &it.holder])).map(claim_row);
     let (waiting, claimed): (Vec<Row>, Vec<Row>) = (waiting.collect(), claimed.collect());
     let empty = |says: &str, command| match filter.is_empty() {
         true => Empty::new(says, command),
@@ -86,6 +70,22 @@ fn list(title: &str, columns: &[&'static str], mut rows: Vec<Row>, most: usize, 
     let (title, more) = (format!("{title} ({})", rows.len()), rows.len().saturating_sub(most));
     rows.truncate(most);
     Block::List(Rows { title, columns: columns.to_vec(), rows, more, empty })
+}
+
+fn claim_row(it: &HeldFile) -> Row {
+    let tone = if it.how == "conflicted" { Tone::Bad } else { Tone::Moving };
+    let message = super::messages::write("Message", &[&it.holder]);
+    Row {
+        key: it.file.clone(),
+        to: it.task.as_deref().map(super::task::path),
+        cells: vec![
+            Cell::State(Word::new(it.how.clone(), tone)),
+            Cell::code(&it.file),
+            Cell::code(&it.holder),
+            Cell::time(it.since.as_deref()),
+        ],
+        commands: release_claim(it).into_iter().chain([message]).collect(),
+    }
 }
 
 /// Frees a file that another agent has. One in conflict waits for the decision about whose change counts.

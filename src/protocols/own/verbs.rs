@@ -64,6 +64,7 @@ impl Said {
     ///
     /// # Errors
     /// A verb that no passkey signs, arguments that are not its own, and a lock of another that is released without a reason.
+    // tidy: long because it is one table of verbs
     pub(super) fn read(verb: &str, arguments: &Value) -> Answered<Self> {
         let text = Json::from_value(arguments);
         if text.as_str().len() > SIGNED_VERB_BYTES_MAX {
