@@ -103,7 +103,7 @@ fn around(naive: &Naive, lines: &[&str], at: usize) -> String {
         let ends = |it: &&str| indent(it) == indent(line) && it.trim_start().starts_with(naive.end);
         if indent(line) < bound
             && let Some(name) = (naive.begins)(line)
-            && !lines[from + 1..=at].iter().any(|it| ends(it))
+            && !lines[from + 1..=at].iter().any(ends)
         {
             names.push(name);
             bound = indent(line);
