@@ -7,7 +7,7 @@ use super::interned_names::{InternedNames, NameId, Writer};
 use super::lang::{Rules, rules};
 use provost_syntax::{
     Call, Callee, ELSEWHERE, Export, Exported, Form, Import, Imported, Kind, Language, Reading, Receiver,
-    Unread,
+    Symbol, Unread,
 };
 
 /// A file, as far as others can call what is in it and it calls what is in others. Made of a [`Reading`], without the
@@ -336,8 +336,11 @@ impl<'a> Maker<'a> {
             .map(|(path, all)| {
                 let symbols = || all.iter().map(|at| &reading.symbols[*at]);
                 // The definition speaks for its overloads.
-                let first =
-                    symbols().find(|it| !it.declared && !it.overload).unwrap_or(&reading.symbols[all[0]]);
+                let is_one = |it: &&Symbol| !it.declared && !it.overload;
+                // A method speaks for a field of its name.
+                let method = symbols().find(|it| it.kind.is_callable() && is_one(it));
+                let method = method.filter(|_| reading.language.has_open_types());
+                let first = method.or(symbols().find(is_one)).unwrap_or(&reading.symbols[all[0]]);
                 Node {
                     path: words.word(path),
                     name: words.word(first.name()),
@@ -542,7 +545,8 @@ impl<'a> Maker<'a> {
                 symbol.kind == Kind::Method
                     && matches!(symbols[*of as usize].kind, Kind::Enum | Kind::Interface)
             };
-            if symbol.kind == Kind::Class {
+            let is_open = symbol.kind.has_members() && self.reading.language.has_open_types();
+            if symbol.kind == Kind::Class || is_open {
                 return Some(self.node_of[at as usize]);
             }
             if let Some(of) = symbol.parent.filter(in_type) {

@@ -173,7 +173,11 @@ impl Graph {
 
     /// The files that a file imports, as far as they are known.
     pub fn imports(&self, path: &RepoPath) -> Vec<&RepoPath> {
-        let linked = self.file(path).into_iter().flat_map(|(_, file)| file.links.iter().flatten());
+        let linked = self.file(path).into_iter().flat_map(|(_, file)| {
+            // Where files are found by what they define, it imports those that it has to do with.
+            let by_name = if file.outline.rules().by_path.is_some() { &*file.deps } else { &[] };
+            file.links.iter().flatten().chain(by_name)
+        });
         linked.filter_map(|it| Some(&self.files.get(*it)?.path)).collect()
     }
 

@@ -122,9 +122,11 @@ impl<'g> Resolver<'g> {
                     }
                     found => found,
                 },
-                Along::Outside => None,
                 Along::Instance(value) => return self.guess_of(one, Some(value), guess),
-                Along::Unknown => return self.guess_of(one, None, guess),
+                along => match self.by_path(self.at, &format!("{}.{name}", self.outline.word(path)), 0) {
+                    None if matches!(along, Along::Unknown) => return self.guess_of(one, None, guess),
+                    found => found,
+                },
             },
             CalleeKind::Member { of, guess } => {
                 // Of a class everything is known; what it lacks, it has from outside the repository.
@@ -140,13 +142,14 @@ impl<'g> Resolver<'g> {
                 base.filter(|_| self.outline.rules().implied == Some(name))
             }),
             CalleeKind::Instance(class) => {
-                let class = self.outline.word(class);
-                let class = self.class(self.at, self.outline, Some(one.caller), class, 0);
+                let written = self.outline.word(class);
+                let class = self.class(self.at, self.outline, Some(one.caller), written, 0);
                 if self.outline.language.has_typed_members() && class.is_some_and(|it| self.gives_unknown(it))
                 {
                     return self.guess_of(one, class, None);
                 }
                 let found = class.and_then(|class| self.member(class, name, 0));
+                let found = found.or_else(|| self.extension(written, name).filter(|_| class.is_none()));
                 let is_open = match found.or(class) {
                     // What an interface declares, some class has the code of.
                     Some(Value::Symbol { file, node }) => self.is_open(file, node, found.is_some()),
@@ -243,7 +246,9 @@ impl<'g> Resolver<'g> {
                 None => return self.along_stars(caller, path),
             }
         };
-        let Some(mut value) = self.bound(self.at, binding, 0) else { return Along::Outside };
+        let Some(mut value) = self.bound(self.at, binding, 0) else {
+            return self.by_path(self.at, path, 0).map_or(Along::Outside, Along::Found);
+        };
         for name in rest.split('.').filter(|name| !name.is_empty()) {
             match self.member(value, name, 0) {
                 Some(inner) => value = inner,
@@ -263,8 +268,12 @@ impl<'g> Resolver<'g> {
             found = self.through_stars(self.at, first, 0);
         }
         let Some(mut value) = found else {
+            if let Some(found) = self.by_path(self.at, path, 0) {
+                return Along::Found(found);
+            }
             // A name of a type that no file has is one of a library.
             let is_outside = rules.around.is_some()
+                && rules.by_path.is_none()
                 && first.starts_with(|it: char| it.is_uppercase() || matches!(it, ':' | '\\'));
             return if is_outside { Along::Outside } else { Along::Unknown };
         };
@@ -300,10 +309,30 @@ impl<'g> Resolver<'g> {
             Take::Module => module.map(Value::Module),
             Take::Name(name) => module.and_then(|module| self.export(module, outline.word(name), depth)),
         };
-        value.or_else(|| {
-            let module = self.files.link(file, binding.or_module?)?;
-            Some(Value::Module(module))
-        })
+        value
+            .or_else(|| {
+                let module = self.files.link(file, binding.or_module?)?;
+                Some(Value::Module(module))
+            })
+            .or_else(|| {
+                let Take::Name(name) = binding.take else { return None };
+                let from = outline.word(outline.specs[binding.spec as usize]);
+                let before = if from.is_empty() { String::new() } else { format!("{from}.") };
+                self.by_path(file, &format!("{before}{}", outline.word(name)), depth)
+            })
+    }
+
+    /// A function that other files give to the types of a name, which may be of outside the repository.
+    pub(super) fn extension(&mut self, of: &str, name: &str) -> Option<Value> {
+        let look = self.outline.rules().extension?;
+        look(self, of.rsplit('.').next().unwrap_or(of), name)
+    }
+
+    /// What a whole path means, by the language's own rules for namespaces.
+    fn by_path(&mut self, file: u32, path: &str, depth: u32) -> Option<Value> {
+        let look = self.files.outline(file)?.rules().by_path?;
+        let depth = self.step(depth)?;
+        look(self, file, path, depth)
     }
 
     /// The thing that a module offers under a name.
@@ -436,7 +465,9 @@ impl<'g> Resolver<'g> {
         depth: u32,
     ) -> Option<Value> {
         let mut names = name.split('.');
-        let first = self.in_file(file, outline, around, names.next()?, depth)?;
+        let Some(first) = self.in_file(file, outline, around, names.next()?, depth) else {
+            return self.by_path(file, name, depth).filter(|_| name.contains('.'));
+        };
         names.try_fold(first, |of, name| self.member(of, name, depth))
     }
 

@@ -196,7 +196,9 @@ impl Reading {
             let is_open =
                 scope.kind == Kind::Namespace || (scope.kind.has_members() && self.language.has_open_types());
             let opens = scope.kind.is_callable() || is_open;
-            if let Some(found) = opens.then(|| self.child(Some(at), name)).flatten() {
+            if let Some(found) = opens.then(|| self.child(Some(at), name)).flatten()
+                && !self.is_called_like_its_type(found)
+            {
                 return Near::Symbol(found);
             }
             // What a class imports, its methods do not know.
@@ -208,6 +210,13 @@ impl Reading {
             around = scope.parent;
         }
         self.child(None, name).or_else(|| self.alias(name)).map_or(Near::Nothing, Near::Symbol)
+    }
+
+    /// Whether a member has the name of its own type, so that where a type may be the type is meant.
+    fn is_called_like_its_type(&self, found: u32) -> bool {
+        let symbol = &self.symbols[found as usize];
+        self.language.has_open_types()
+            && matches!(&symbol.instance, Some(Receiver::Instance(class)) if class.rsplit('.').next() == Some(symbol.name()))
     }
 
     /// The first symbol of this name directly within another, or at the top.
@@ -259,7 +268,9 @@ impl Reading {
         let mut around = caller;
         while let Some(at) = around {
             let symbol = &self.symbols[at as usize];
-            if symbol.kind == Kind::Class {
+            let is_type =
+                symbol.kind == Kind::Class || (symbol.kind.has_members() && self.language.has_open_types());
+            if is_type {
                 return Some(at);
             }
             // Methods of an object, and of a function that makes instances, have that for `this`.

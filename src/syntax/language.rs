@@ -8,8 +8,8 @@ use tree_sitter::Parser;
 use super::canon::Role;
 use super::generated::Says;
 use super::known::Knowledge;
-use super::lang::{Dialect, ecma, go, php, php_known, python, ruby, ruby_known, rust};
-use super::{built_in, generated, known};
+use super::lang::{Dialect, csharp, ecma, go, java, kotlin, php, php_known, python, ruby, ruby_known, rust};
+use super::{built_in, built_in_jvm, generated, known};
 
 /// A language that we read.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -26,6 +26,12 @@ pub enum Language {
     Rust,
     /// Go.
     Go,
+    /// Java.
+    Java,
+    /// C#.
+    CSharp,
+    /// Kotlin, scripts included.
+    Kotlin,
     /// Ruby, Rakefiles and the like included.
     Ruby,
     /// PHP, with what is around it in a page.
@@ -126,6 +132,36 @@ const LANGUAGES: &[Row] = &[
         known: known::GO,
     },
     Row {
+        language: Language::Java,
+        suffixes: &[".java"],
+        grammar: || tree_sitter_java::LANGUAGE.into(),
+        dialect: &java::DIALECT,
+        built_in: built_in_jvm::JAVA,
+        typed: true,
+        says_generated: generated::in_any_comment,
+        known: known::JAVA,
+    },
+    Row {
+        language: Language::CSharp,
+        suffixes: &[".cs", ".csx"],
+        grammar: || tree_sitter_c_sharp::LANGUAGE.into(),
+        dialect: &csharp::DIALECT,
+        built_in: built_in_jvm::CSHARP,
+        typed: true,
+        says_generated: generated::in_any_comment,
+        known: known::CSHARP,
+    },
+    Row {
+        language: Language::Kotlin,
+        suffixes: &[".kt", ".kts"],
+        grammar: || tree_sitter_kotlin_ng::LANGUAGE.into(),
+        dialect: &kotlin::DIALECT,
+        built_in: built_in_jvm::KOTLIN,
+        typed: true,
+        says_generated: generated::in_any_comment,
+        known: known::KOTLIN,
+    },
+    Row {
         language: Language::Ruby,
         suffixes: &[".rb", ".rake", ".gemspec", ".ru", ".rbi", ".podspec", ".jbuilder"],
         grammar: || tree_sitter_ruby::LANGUAGE.into(),
@@ -174,6 +210,9 @@ impl Language {
             Self::Python => "Python",
             Self::Rust => "Rust",
             Self::Go => "Go",
+            Self::Java => "Java",
+            Self::CSharp => "C#",
+            Self::Kotlin => "Kotlin",
             Self::Ruby => "Ruby",
             Self::Php => "PHP",
         }
@@ -201,7 +240,7 @@ impl Language {
 
     /// Whether the members of a type, and the types within it, are known within it by their names alone.
     pub fn has_open_types(self) -> bool {
-        const OPEN: &[Language] = &[Language::Ruby];
+        const OPEN: &[Language] = &[Language::Java, Language::CSharp, Language::Kotlin, Language::Ruby];
         OPEN.contains(&self)
     }
 

@@ -61,6 +61,8 @@ impl InferredValue {
     fn more(&mut self, seen: Seen, typed: bool) {
         let before = std::mem::replace(&mut self.seen, Seen::Unknown);
         self.seen = match () {
+            // Of several methods of one name each has a type of its own.
+            () if typed && self.typed && before != seen => Seen::Several,
             () if typed => seen,
             () if self.typed => before,
             () => before.or(seen),
@@ -268,13 +270,16 @@ fn settled(reading: &Reading, locals: &Sorted, call: &Call) -> Option<Receiver> 
         Receiver::None => local(reading, locals, call, &call.callee.name).map(|_| Receiver::Local),
         Receiver::Path(path) => match path.split_once('.') {
             Some(("this", field)) => Some(of_field(reading, locals, call, path, field)),
-            Some((first, rest)) => local(reading, locals, call, first).map(|local| match &local.known.seen {
-                // The types of fields are written where they are.
-                Seen::Of(class) if reading.language.has_typed_members() => {
-                    Receiver::Instance(format!("{class}.{rest}").into())
-                }
-                _ => Receiver::Other,
-            }),
+            Some((first, rest)) => match local(reading, locals, call, first) {
+                Some(local) => Some(match &local.known.seen {
+                    // The types of fields are written where they are.
+                    Seen::Of(class) if reading.language.has_typed_members() => {
+                        Receiver::Instance(format!("{class}.{rest}").into())
+                    }
+                    _ => Receiver::Other,
+                }),
+                None => of_member(reading, call, first, rest),
+            },
             None => match local(reading, locals, call, path) {
                 Some(local) => Some(local.known.seen.clone().receiver().unwrap_or(Receiver::Other)),
                 None => {
@@ -291,6 +296,20 @@ fn settled(reading: &Reading, locals: &Sorted, call: &Call) -> Option<Receiver> 
         Receiver::Instance(class) => {
             let first = class.split('.').next().unwrap_or(class);
             local(reading, locals, call, first).map(|_| Receiver::Several)
+        }
+        _ => None,
+    }
+}
+
+/// `a.b` before a call, where `a` is a member that is known by its name alone.
+fn of_member(reading: &Reading, call: &Call, first: &str, rest: &str) -> Option<Receiver> {
+    if !reading.language.has_open_types() {
+        return None;
+    }
+    let symbol = &reading.symbols[reading.in_scope(call.caller, first)? as usize];
+    match &symbol.instance {
+        Some(it @ Receiver::Instance(class)) if means_the_same(reading, call.caller, symbol.parent, it) => {
+            Some(Receiver::Instance(format!("{class}.{rest}").into()))
         }
         _ => None,
     }

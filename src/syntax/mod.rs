@@ -11,9 +11,11 @@
 #![forbid(unsafe_code)]
 
 mod built_in;
+mod built_in_jvm;
 mod cache;
 mod calls;
 mod canon;
+mod full_names;
 mod generated;
 mod generated_heads;
 mod imports;

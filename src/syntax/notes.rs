@@ -4,8 +4,9 @@ use std::collections::{BTreeSet, HashMap};
 
 use tree_sitter::Node;
 
-use super::Kind;
+use super::reading::Facts;
 use super::walk::{Decorators, Note, Walk};
+use super::{Kind, Trouble};
 
 /// With which the name of a type begins that a file only adds to, where it has it from elsewhere: no name does.
 pub const ELSEWHERE: char = '^';
@@ -24,6 +25,14 @@ pub(super) struct Notes {
     pub(super) namespace: Box<str>,
     /// Names that imports have given something from elsewhere, with what it is in full.
     pub(super) taken: HashMap<Box<str>, Box<str>>,
+    /// The file says, otherwise than in a comment, that a program has written it.
+    pub(super) generated: bool,
+    /// Namespaces, with the bytes that are in each; inner ones behind outer ones.
+    pub(super) namespaces: Vec<(std::ops::Range<u32>, Box<str>)>,
+    /// What is known of that which a lambda is given, by its node.
+    pub(super) given: HashMap<usize, super::locals::Seen>,
+    /// The name that a choice by types is about, by the place of the choice.
+    pub(super) subjects: HashMap<u32, Box<str>>,
     /// Symbols whose code is a node that is still to come.
     pub(super) bodies: HashMap<usize, u32>,
 }
@@ -47,6 +56,14 @@ pub(super) struct ToCome {
 }
 
 impl Walk<'_> {
+    /// Leaves everything out that was read, if the file says that a program has written it; whether it does.
+    pub(super) fn leave_out_generated(&mut self) -> bool {
+        if self.notes.generated {
+            self.facts = Facts { trouble: vec![Trouble::Generated], ..Facts::default() };
+        }
+        self.notes.generated
+    }
+
     /// Remembers an attribute, or a comment, of what follows it at the same depth. One that does not count begins nothing, and
     /// may stand between others.
     pub(super) fn attribute(&mut self, node: Node<'_>, counts: bool) {

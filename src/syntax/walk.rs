@@ -188,6 +188,9 @@ impl<'a> Walk<'a> {
             }
         }
         (dialect.finish)(&mut self);
+        if self.facts.trouble == [Trouble::Generated] {
+            return self.facts;
+        }
         let errors = self.errors.map(|(first, count)| Trouble::ParseErrors { first, count });
         let full = self.full.map(|at| Trouble::TooMany { at });
         let deep = self.deep.map(|at| Trouble::TooDeep { at });
@@ -496,7 +499,7 @@ impl<'a> Walk<'a> {
         Some(signed.ok_or(Broken))
     }
 
-    fn spend(&mut self, bytes: usize) -> bool {
+    pub(super) fn spend(&mut self, bytes: usize) -> bool {
         let enough = bytes <= self.text_left;
         self.text_left = self.text_left.saturating_sub(bytes);
         enough

@@ -24,6 +24,8 @@ pub(super) const RULES: Rules = Rules {
     added: Some(added),
     keys: Some(keys),
     around: None,
+    by_path: None,
+    extension: None,
     only_one: None,
     whole: None,
     default: None,

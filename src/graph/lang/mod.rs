@@ -2,10 +2,14 @@
 //! knows no language. To add a language, write `<name>.rs` here and its arm in [`rules`].
 #![forbid(unsafe_code)]
 
+mod csharp;
 mod ecma;
 mod ecma_settings;
+mod full_names;
 mod go;
 mod php;
+mod java;
+mod kotlin;
 mod python;
 mod ruby;
 mod rust;
@@ -52,6 +56,11 @@ pub(super) struct Rules {
     pub(super) keys: Option<Keys>,
     /// What a name means that a file does not say the meaning of: by the types and namespaces around, and by other files.
     pub(super) around: Option<Around>,
+    /// What a whole path means, the first parts of which may be those of a namespace: a file, and the path; the last number is the
+    /// depth so far.
+    pub(super) by_path: Option<ByPath>,
+    /// A function that other files give to the types of a name: the last names of the type and of the function.
+    pub(super) extension: Option<Extension>,
     /// The only member of its name among all files, as a guess; none where files are looked through that are imported.
     pub(super) only_one: Option<fn(&mut Resolver<'_>, &str) -> Option<Value>>,
     /// The name under which a module exports itself as a whole.
@@ -71,6 +80,12 @@ type Added = for<'g> fn(&mut Resolver<'g>, (u32, u32), &str, u32) -> Option<Valu
 
 /// The keys of what a file defines, by its path.
 type Keys = fn(&str, &Outline) -> BTreeSet<Box<str>>;
+
+/// Looks for what a path means in a file; the last number is the depth so far.
+type ByPath = for<'g> fn(&mut Resolver<'g>, u32, &str, u32) -> Option<Value>;
+
+/// Looks for a function that extends the types of a name: the name, and that of the function.
+type Extension = for<'g> fn(&mut Resolver<'g>, &str, &str) -> Option<Value>;
 
 /// Looks for a name at a place: a file, and the number of the symbol around; the last number is the depth so far.
 type Around = for<'g> fn(&mut Resolver<'g>, (u32, Option<u32>), &str, u32) -> Option<Value>;
@@ -92,6 +107,8 @@ pub(super) const PLAIN: Rules = Rules {
     added: None,
     keys: None,
     around: None,
+    by_path: None,
+    extension: None,
     only_one: None,
     whole: None,
     default: None,
@@ -107,6 +124,9 @@ pub(super) fn rules(language: Language) -> &'static Rules {
         Language::Go => &go::RULES,
         Language::Ruby => &ruby::RULES,
         Language::Php => &php::RULES,
+        Language::Java => &java::RULES,
+        Language::CSharp => &csharp::RULES,
+        Language::Kotlin => &kotlin::RULES,
     }
 }
 

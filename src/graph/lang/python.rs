@@ -22,6 +22,8 @@ pub(super) const RULES: Rules = Rules {
     added: None,
     keys: None,
     around: None,
+    by_path: None,
+    extension: None,
     only_one: None,
     // A module of Python cannot be called, and `__init__` is looked up like any other method.
     whole: None,

@@ -25,6 +25,8 @@ pub(super) const RULES: Rules = Rules {
     added: Some(added),
     keys: None,
     around: None,
+    by_path: None,
+    extension: None,
     only_one: None,
     whole: None,
     default: None,

@@ -3,6 +3,9 @@
 #![forbid(unsafe_code)]
 
 mod comments;
+pub(super) mod csharp;
+mod csharp_names;
+mod csharp_types;
 pub(super) mod ecma;
 mod ecma_classes;
 mod ecma_locals;
@@ -15,6 +18,10 @@ mod php_calls;
 pub(super) mod php_known;
 mod php_names;
 mod php_types;
+pub(super) mod java;
+mod java_types;
+pub(super) mod kotlin;
+mod kotlin_types;
 pub(super) mod python;
 mod python_locals;
 mod python_modules;

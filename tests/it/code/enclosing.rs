@@ -1,4 +1,4 @@
-//! Edits in Rust and Go, held against a second finding of the definition around them that knows no grammar: by the first words
+//! Edits, held against a second finding of the definition around them that knows no grammar: by the first words
 //! and the indentation of formatted lines.
 
 use std::path::{Path, PathBuf};
@@ -239,6 +239,9 @@ fn fixtures() -> Vec<(Language, String)> {
         (Language::Go, "go", ".go"),
         (Language::Ruby, "ruby", ".rb"),
         (Language::Php, "php", ".php"),
+        (Language::Java, "java", ".java"),
+        (Language::CSharp, "csharp", ".cs"),
+        (Language::Kotlin, "kotlin", ".kt"),
     ] {
         let mut files = Vec::new();
         files_below(&project_root().join("tests/it/code/questions").join(folder), end, &mut files);

@@ -31,6 +31,22 @@ fn modules(language: Language) -> [(&'static str, &'static str); 3] {
             ("lib/b.go", "package lib\nfunc G() {}\n"),
             ("main.go", "package main\nimport \"lib\"\nfunc h() { lib.F(); lib.G() }\n"),
         ],
+        Language::Java => [
+            ("lib/A.java", "package lib; class A { static void f() {} }"),
+            ("lib/B.java", "package lib; public class B { static void g() {} }"),
+            ("Main.java", "import lib.*; class Main { void h() { A.f(); lib.B.g(); } }"),
+        ],
+        // A class in two files.
+        Language::CSharp => [
+            ("Lib/A.cs", "namespace Lib; public partial class A { public static void F() {} }"),
+            ("Lib/B.cs", "namespace Lib; public partial class A { public static void G() {} }"),
+            ("Main.cs", "using Lib; class Main { void H() { A.F(); Lib.A.G(); } }"),
+        ],
+        Language::Kotlin => [
+            ("lib/A.kt", "package lib\nfun f() {}\n"),
+            ("lib/B.kt", "package lib\nfun g() {}\n"),
+            ("Main.kt", "import lib.f\nfun h() {\n    f()\n    lib.g()\n}\n"),
+        ],
         Language::Php => [
             ("lib/a.php", "<?php\nnamespace Lib;\nfunction f() {}\n"),
             ("lib/b.php", "<?php\nnamespace Lib;\nfunction g() {}\n"),
@@ -53,12 +69,14 @@ fn modules_of_each_language_are_found_in_any_order_of_files() {
         for (path, _) in files {
             assert_eq!(language_of(path), Some(language), "{path}");
         }
-        let [f, g] = match language {
-            Language::Go => ["F", "G"],
-            Language::Ruby => ["A.f", "B.g"],
-            _ => ["f", "g"],
+        let [h, f, g] = match language {
+            Language::Go => ["h", "F", "G"],
+            Language::Java => ["Main.h", "A.f", "B.g"],
+            Language::CSharp => ["Main.H", "A.F", "A.G"],
+            Language::Ruby => ["h", "A.f", "B.g"],
+            _ => ["h", "f", "g"],
         };
-        let expected = [format!("{caller}:h -> {module}:{f}"), format!("{caller}:h -> {folder}:{g}")];
+        let expected = [format!("{caller}:{h} -> {module}:{f}"), format!("{caller}:{h} -> {folder}:{g}")];
         let expected = expected.each_ref().map(String::as_str);
         let [a, b, c] = files;
         for order in [[a, b, c], [c, b, a], [b, c, a]] {
@@ -93,6 +111,8 @@ fn named(source: &Source) -> Vec<String> {
         let is_named = |name: &str| match name {
             // A word of every day, unless it is written as a name.
             "go" => ["Go ", "Go,", "Go.", "Go)", "go::", "Go's"].iter().any(|it| line.contains(it)),
+            // The beginning of another name.
+            "java" => small.replace("javascript", "").contains(name),
             name => small.contains(name),
         };
         let names = names.iter().filter(|name| is_named(name));

@@ -114,3 +114,21 @@ fn no_edge_is_drawn_by_a_name_that_means_something_else_where_it_is_called() {
     }
     assert!(asked >= 80, "{asked}");
 }
+
+#[test]
+fn questions_about_java_are_answered_with_few_mistakes() {
+    let asked = assert_precise("java");
+    assert!(asked >= 50, "{asked}");
+}
+
+#[test]
+fn questions_about_c_sharp_are_answered_with_few_mistakes() {
+    let asked = assert_precise("csharp");
+    assert!(asked >= 35, "{asked}");
+}
+
+#[test]
+fn questions_about_kotlin_and_java_beside_it_are_answered_with_few_mistakes() {
+    let asked = assert_precise("kotlin");
+    assert!(asked >= 40, "{asked}");
+}

@@ -3,9 +3,12 @@
 mod cache;
 mod calls;
 mod canon;
+mod csharp;
 mod fixture;
 mod go;
 mod hostile;
+mod java;
+mod kotlin;
 mod modules;
 mod php;
 mod ruby;
@@ -14,7 +17,7 @@ mod vectors;
 
 use std::fs;
 
-use provost::syntax::{Language, ParseDeadline, Reading, language_of, read};
+use provost::syntax::{Kind, Language, NoSignature, ParseDeadline, Reading, language_of, read};
 
 use crate::support::source::project_root;
 
@@ -36,6 +39,31 @@ fn reading_of(language: Language, text: &str) -> Reading {
 /// Paths of what a name leads to.
 fn paths<'a>(reading: &'a Reading, name: &str) -> Vec<&'a str> {
     reading.find(name).into_iter().map(|symbol| &*symbol.path).collect()
+}
+
+/// A file has these symbols and no others, also with other line ends: their paths, kinds, how their sources begin and end, and their
+/// contracts, empty where nothing is declared.
+fn assert_rows(language: Language, text: &str, rows: &[(&str, Kind, &str, &str, &str)]) {
+    for text in [text.to_owned(), text.replace('\n', "\r\n")] {
+        let reading = reading_of(language, &text);
+        assert!(reading.is_whole(), "{:?}", reading.trouble);
+        for (path, kind, begins, ends, contract) in rows {
+            let found = reading.find(path);
+            let symbol = found.first().unwrap_or_else(|| panic!("no {path}"));
+            assert_eq!((&*symbol.path, symbol.kind), (*path, *kind));
+            let own = text[symbol.range.start as usize..symbol.range.end as usize].replace("\r\n", "\n");
+            assert!(own.starts_with(begins) && own.ends_with(ends), "{path} is {own:?}");
+            let said = match reading.contract(path) {
+                Ok(signature) => signature.text.to_string(),
+                Err(NoSignature::Undeclared) => String::new(),
+                Err(why) => panic!("{path}: {why:?}"),
+            };
+            assert_eq!(said, *contract, "{path}");
+        }
+        let mut more: Vec<&str> = reading.symbols.iter().map(|symbol| &*symbol.path).collect();
+        more.retain(|path| rows.iter().all(|row| row.0 != *path));
+        assert_eq!(more, [""; 0]);
+    }
 }
 
 #[test]
@@ -70,6 +98,11 @@ fn the_end_of_a_name_says_which_language_it_is() {
         ("a/Rakefile", Some(Language::Ruby)),
         ("Gemfile", Some(Language::Ruby)),
         ("Gemfile.lock", None),
+        ("src/A.java", Some(Language::Java)),
+        ("A.Designer.cs", Some(Language::CSharp)),
+        ("a.csx", Some(Language::CSharp)),
+        ("build.gradle.kts", Some(Language::Kotlin)),
+        ("a/B.kt", Some(Language::Kotlin)),
         ("main.zig", None),
         ("ts", None),
         (".ts", None),

@@ -1,4 +1,4 @@
-//! An edit of a Rust or a Go file takes the function that it changes, and nothing beside it.
+//! An edit of a file in any language takes the function that it changes, and nothing beside it.
 
 use std::fs;
 
@@ -83,6 +83,81 @@ fn an_edit_in_rust_and_go_holds_the_symbol_and_an_edit_that_another_has_is_refus
     assert!(fs::metadata(world.repo().join("src/store.rs")).is_ok());
 }
 
+const JAVA: &str = "package p;\n\n/** A store. */\nclass Store {\n    int size;\n\n    /** Finds. */\n    @Deprecated\n    int find() {\n        \
+                    return 1;\n    }\n\n    enum State {\n        OPEN { int code() { return 2; } };\n        int code() { return 3; }\n    \
+                    }\n}\n";
+
+const CSHARP: &str = "namespace P\n{\n    /// <summary>A store.</summary>\n    public partial class Store\n    {\n        int size;\n\n        \
+                      [Obsolete]\n        public int Find()\n        {\n            return 1;\n        }\n\n#if X\n        int Code() { return 2; \
+                      }\n#else\n        int Code() { return 3; }\n#endif\n    }\n}\n";
+
+#[test]
+fn an_edit_in_c_sharp_holds_the_member_that_it_is_in() {
+    let world = world("claude");
+    world.configure("");
+    world.write("src/Store.cs", CSHARP);
+    let _daemon = world.start();
+    for (old, new, symbol) in [
+        ("return 1", "return 4", "Store.Find"),
+        ("return 3", "return (5", "Store.Code"),
+        ("int size", "long size", "Store.size"),
+    ] {
+        world.goes_on("claude", &edit(&world, "src/Store.cs", old, new));
+        let all = held(&world, "src/Store.cs");
+        assert!(all.contains(&format!("src/Store.cs:{symbol}")), "{symbol}: {all:?}");
+    }
+    let mut other = edit(&world, "src/Store.cs", "return 1", "return 6");
+    other["session_id"] = json!("5f0c9b1e-7a52-4c1d-9d0e-2b64a1f3c002");
+    let why = world.is_refused("claude", &other);
+    assert!(why.contains("src/Store.cs:Store.Find") && why.contains(CLAUDE), "{why}");
+}
+
+const KOTLIN: &str = "package p\n\n/** A store. */\nclass Store(val size: Int) {\n    /** Finds. */\n    @Deprecated\n    fun find(): Int {\n        \
+                      return 1\n    }\n\n    companion object {\n        fun code() = 2\n    }\n}\n\nfun Store.total() = 3\n";
+
+#[test]
+fn an_edit_in_kotlin_holds_the_function_that_it_is_in() {
+    let world = world("claude");
+    world.configure("");
+    world.write("src/Store.kt", KOTLIN);
+    let _daemon = world.start();
+    for (old, new, symbol) in [
+        ("return 1", "return 4", "Store.find"),
+        ("code() = 2", "code() = (5", "Store.Companion.code"),
+        ("total() = 3", "total() = 6", "Store.total"),
+        ("val size: Int", "val size: Long", "Store.size"),
+    ] {
+        world.goes_on("claude", &edit(&world, "src/Store.kt", old, new));
+        let all = held(&world, "src/Store.kt");
+        assert!(all.contains(&format!("src/Store.kt:{symbol}")), "{symbol}: {all:?}");
+    }
+    let mut other = edit(&world, "src/Store.kt", "return 1", "return 6");
+    other["session_id"] = json!("5f0c9b1e-7a52-4c1d-9d0e-2b64a1f3c002");
+    let why = world.is_refused("claude", &other);
+    assert!(why.contains("src/Store.kt:Store.find") && why.contains(CLAUDE), "{why}");
+}
+
+#[test]
+fn an_edit_in_java_holds_the_method_that_it_is_in() {
+    let world = world("claude");
+    world.configure("");
+    world.write("src/Store.java", JAVA);
+    let _daemon = world.start();
+    for (old, new, symbol) in [
+        ("return 1", "return 4", "Store.find"),
+        ("return 2", "return (5", "Store.State.OPEN.code"),
+        ("int size", "long size", "Store.size"),
+    ] {
+        world.goes_on("claude", &edit(&world, "src/Store.java", old, new));
+        let all = held(&world, "src/Store.java");
+        assert!(all.contains(&format!("src/Store.java:{symbol}")), "{symbol}: {all:?}");
+    }
+    let mut other = edit(&world, "src/Store.java", "return 1", "return 6");
+    other["session_id"] = json!("5f0c9b1e-7a52-4c1d-9d0e-2b64a1f3c002");
+    let why = world.is_refused("claude", &other);
+    assert!(why.contains("src/Store.java:Store.find") && why.contains(CLAUDE), "{why}");
+}
+
 #[test]
 fn a_file_that_a_program_has_written_is_held_whole_and_the_answer_says_why() {
     let world = world("claude");
@@ -100,7 +175,9 @@ fn what_is_known_of_each_language_is_told_without_a_daemon() {
     let said: Value = serde_json::from_slice(&said.stdout).unwrap();
     let names: Vec<&str> =
         said["languages"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["TypeScript", "TSX", "JavaScript", "Python", "Rust", "Go", "Ruby", "PHP"]);
+    let expected =
+        ["TypeScript", "TSX", "JavaScript", "Python", "Rust", "Go", "Java", "C#", "Kotlin", "Ruby", "PHP"];
+    assert_eq!(names, expected);
     for row in said["languages"].as_array().unwrap() {
         for part in ["exact", "guessed", "unknown"] {
             assert!(row[part].as_str().unwrap().len() > 20, "{row}");

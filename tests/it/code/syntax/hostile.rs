@@ -40,8 +40,12 @@ fn a_hundred_thousand_brackets_cost_no_stack() {
             assert!(is_too_deep(&reading), "{open}: {:?}", reading.trouble);
             assert_eq!(reading.find("after").len(), 1, "{open}: what stands beside it is found");
             for language in Language::all() {
-                assert!(is_broken(&reading_of(language, &open.repeat(many))), "{open} in {language:?}");
-                assert!(is_broken(&reading_of(language, &close.repeat(many))), "{close} in {language:?}");
+                for text in [open.repeat(many), close.repeat(many)] {
+                    let reading = reading_of(language, &text);
+                    // What a grammar takes too long for is given up.
+                    let is_given_up = reading.trouble == [Trouble::TooHard];
+                    assert!(is_broken(&reading) || is_given_up, "{} in {language:?}", &text[..1]);
+                }
             }
         }
         let python = format!("x = {}{}\ndef after(): pass\n", "[".repeat(many), "]".repeat(many));
@@ -339,4 +343,21 @@ const PIECES: &[&str] = &[
     "in {n:, o: [p, *q]}\n",
     "@v ||= ",
     "%w[",
+    "@Foo(x) ",
+    "record R(int a) {",
+    "new B() { void n() {",
+    "import static a.B.*;\n",
+    "case P(var b) -> ",
+    "#if X\n",
+    "#endif\n",
+    "namespace A.B;\n",
+    "partial struct S<T> : U where T : new() {",
+    "public T this[int i] => ",
+    "using static A.B;\n",
+    "fun T.e() = ",
+    "companion object {",
+    "object : B {",
+    "when (a) { is ",
+    "val (a, b) by ",
+    "?.let { ",
 ];

@@ -1,0 +1,11 @@
+namespace Acme
+{
+    namespace Geo
+    {
+        public class Shape
+        {
+            //? Geo/Point.cs:Point.Make
+            public int Area() { Point.Make(); return 1; }
+        }
+    }
+}

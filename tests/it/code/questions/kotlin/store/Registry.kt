@@ -1,0 +1,10 @@
+package store
+
+object Registry {
+    //? store/Registry.kt:Registry.known
+    fun register() {
+        known()
+    }
+
+    fun known() {}
+}
