@@ -16,6 +16,9 @@ pub(super) struct Tries {
 /// The keys of a file.
 pub(super) fn keys_of(path: &str) -> Vec<String> {
     let Some(rules) = rules_at(path) else { return vec![path.to_owned()] };
+    if rules.follows.is_some() {
+        return vec![path.to_owned(), name_key(path)];
+    }
     if rules.folder_is_module {
         return vec![folder_of(path).to_owned()];
     }
@@ -31,6 +34,11 @@ pub(super) fn keys_of(path: &str) -> Vec<String> {
 /// Under which the files of a folder that is one module are known to define a name: no path has the colon.
 pub(super) fn key_of(folder: &str, name: &str) -> String {
     format!("{folder}:{name}")
+}
+
+/// Under which a file is known by its name alone, where an import may leave out the folders before it: no path has the colon.
+pub(super) fn name_key(path: &str) -> String {
+    format!("*:{}", path.rsplit('/').next().unwrap_or(path))
 }
 
 /// The folder that a path is in.

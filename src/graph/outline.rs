@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::interned_names::{InternedNames, NameId, Writer};
 use super::lang::{Rules, rules};
 use provost_syntax::{
-    Call, Callee, ELSEWHERE, Export, Exported, Form, Import, Imported, Kind, Language, Reading, Receiver,
-    Symbol, Unread,
+    AROUND, Call, Callee, ELSEWHERE, Export, Exported, Form, Import, Imported, Kind, Language, Reading,
+    Receiver, Symbol, Unread,
 };
 
 /// A file, as far as others can call what is in it and it calls what is in others. Made of a [`Reading`], without the
@@ -48,6 +48,8 @@ pub(super) struct Node {
     pub(super) parent: Option<u32>,
     pub(super) kind: Kind,
     pub(super) declared: bool,
+    /// Whether other files can know it.
+    pub(super) exported: bool,
     pub(super) bases: Box<[NameId]>,
     /// The class whose instance a variable or a field is; the empty word for a type of the language's own.
     pub(super) instance: Option<NameId>,
@@ -347,6 +349,7 @@ impl<'a> Maker<'a> {
                     parent: first.parent.map(|parent| node_of[parent as usize]),
                     kind: first.kind,
                     declared: symbols().all(|it| it.declared),
+                    exported: first.exported,
                     bases: first.bases.iter().map(|base| words.word(base)).collect(),
                     instance: match &first.instance {
                         Some(Receiver::Instance(class)) => Some(words.word(class)),
@@ -464,7 +467,26 @@ impl<'a> Maker<'a> {
         uses.into()
     }
 
+    /// As it is written, for those who follow calls by themselves.
+    fn way_as_written(&mut self, call: &Call) -> CalleeKind {
+        match &call.callee.receiver {
+            Receiver::None => CalleeKind::Bare,
+            Receiver::This => CalleeKind::Instance(self.words.word(AROUND)),
+            Receiver::Path(path) => CalleeKind::Path { path: self.words.word(path), guess: None },
+            // From the top, however the names begin.
+            Receiver::Within(path) => {
+                CalleeKind::Path { path: self.words.word(&format!(".{path}")), guess: None }
+            }
+            Receiver::Instance(class) => CalleeKind::Instance(self.words.word(class)),
+            Receiver::Other => CalleeKind::Other { guess: None },
+            Receiver::Super | Receiver::BuiltIn | Receiver::Several | Receiver::Local => CalleeKind::Nowhere,
+        }
+    }
+
     fn way(&mut self, call: &Call) -> CalleeKind {
+        if rules(self.reading.language).follows.is_some() {
+            return self.way_as_written(call);
+        }
         let found = self.reading.resolve(call).map(|at| self.node_of[at as usize]);
         match &call.callee.receiver {
             Receiver::None => match found.filter(|found| !self.is_imported(*found)) {

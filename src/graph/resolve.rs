@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::lang::Memo;
 use super::outline::{Binding, CalleeKind, Offered, Outline, Take, Use};
 use super::{Edge, Files, FoundBy, Target};
 use provost_base::limits::{RESOLVE_DEPTH_MAX, RESOLVE_STEPS_MAX};
-use provost_syntax::Kind;
+use provost_syntax::{Kind, Language};
 
 /// How many imports of one name are tried where any of them may be the one that counts.
 const ALTERNATIVES_MAX: usize = 4;
@@ -53,6 +54,8 @@ pub(super) struct Resolver<'g> {
     pub(super) open: BTreeSet<(u32, String)>,
     /// Keys under which it was asked what other files define or add.
     asked: BTreeSet<Box<str>>,
+    /// What a family of languages that follows calls by itself has found so far.
+    pub(super) memo: Memo,
     /// Members of imported classes by name, where only one has the name. Made when first asked for.
     pub(super) imported: Option<BTreeMap<&'g str, Option<(u32, u32)>>>,
     /// Of what several files define under a key, the one that is meant in a file.
@@ -72,6 +75,7 @@ impl<'g> Resolver<'g> {
             alternatives: 1,
             open,
             asked,
+            memo: Memo::default(),
             imported: None,
             chosen: BTreeMap::new(),
         }
@@ -89,6 +93,13 @@ impl<'g> Resolver<'g> {
                 }
             }
         }
+        if let Some(follows) = self.outline.rules().follows {
+            for (caller, target) in (follows.declared)(&mut self) {
+                if seen.insert((caller, target)) {
+                    edges.push(Edge { caller, target, found: FoundBy::Rules });
+                }
+            }
+        }
         self.deps.remove(&self.at);
         Resolved { edges, deps: self.deps.into_iter().collect(), asked: self.asked.into_iter().collect() }
     }
@@ -96,6 +107,9 @@ impl<'g> Resolver<'g> {
     /// The targets of a call; where one of several imports counts, the target by each of them, as guesses.
     fn targets(&mut self, one: &Use) -> Vec<(Target, bool)> {
         (self.which, self.alternatives, self.steps_left) = (0, 1, RESOLVE_STEPS_MAX);
+        if let Some(follows) = self.outline.rules().follows {
+            return (follows.targets)(self, one);
+        }
         let first = self.target(one);
         let mut all = vec![first];
         while self.which + 1 < self.alternatives.min(ALTERNATIVES_MAX) {
@@ -271,9 +285,8 @@ impl<'g> Resolver<'g> {
             if let Some(found) = self.by_path(self.at, path, 0) {
                 return Along::Found(found);
             }
-            // A name of a type that no file has is one of a library.
-            let is_outside = rules.around.is_some()
-                && rules.by_path.is_none()
+            // There, a name of a type that no file has is one of a library.
+            let is_outside = matches!(self.outline.language, Language::Ruby | Language::Php)
                 && first.starts_with(|it: char| it.is_uppercase() || matches!(it, ':' | '\\'));
             return if is_outside { Along::Outside } else { Along::Unknown };
         };

@@ -35,6 +35,8 @@ pub(super) enum Role {
     Arrow,
     /// Has a name that may be written in quotes: `"a": string`.
     Named,
+    /// Declares a name, which is for people who read and makes no difference: the `key` of `const char *key`.
+    Declares,
 }
 
 /// Where the walk over a signature's nodes is.
@@ -150,6 +152,10 @@ impl<'a> Scribe<'a> {
                 (Role::Choice, Some(b'|' | b'&')) if first => return false,
                 (Role::Arrow, None) if is_leaf && first && cursor.field_name() == Some("parameter") => {
                     self.lone_parameter(node);
+                    return false;
+                }
+                (Role::Declares, None) if is_leaf && is_declared_name(cursor, node) => {
+                    self.token(node.start_byte(), node.end_byte(), Some(""));
                     return false;
                 }
                 (Role::Named, _) if first && role == Role::Text => {
@@ -297,6 +303,11 @@ impl<'a> Scribe<'a> {
         let text = String::from_utf8_lossy(self.source.get(start..end).unwrap_or_default());
         if text.contains('\r') { text.replace("\r\n", "\n") } else { text.into_owned() }
     }
+}
+
+/// Whether a leaf within a declarator is its name, and not the size of an array or a value.
+fn is_declared_name(cursor: &TreeCursor<'_>, node: Node<'_>) -> bool {
+    node.kind() == "identifier" && !matches!(cursor.field_name(), Some("size" | "default_value" | "value"))
 }
 
 /// A string literal in double quotes, whichever it was written in: `'it\'s'` is `"it's"`. Prefixes (`r`, `b`)

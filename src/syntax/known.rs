@@ -67,3 +67,32 @@ pub(super) const KOTLIN: Knowledge = Knowledge {
               operators, elements of collections, Java's view of Kotlin's properties; files whose comments say that a program has \
               written them are left out",
 };
+
+pub(super) const C: Knowledge = Knowledge {
+    exact: "symbols, their ranges and signatures, those of both branches of a `#if` too; includes, quoted ones from the file's \
+            folder, others from the folders of compile_commands.json, from `include`, `src` and `inc` above, or where one file \
+            alone has the name; a function by its declaration and its definition; members by written types",
+    guessed: "a definition that does not include its declaration, each of several definitions; what looks like a call in a \
+              `#define`; a member of a value of unknown type",
+    unknown: "what macros stand for; functions behind pointers; of a condition whose branches make sense only with what is \
+              around them, all branches but the first; files that moc, bison, flex, protobuf and others say they have written \
+              are left out",
+};
+
+pub(super) const CPP: Knowledge = Knowledge {
+    exact: "symbols, their ranges and signatures, those of both branches of a `#if` too; includes as in C; namespaces, `using`, \
+            members of the classes around and above; methods and fields by written types, also behind smart pointers, inside \
+            and outside of their class; a declaration and its definition",
+    guessed: "a definition that does not include its declaration, each of several definitions; what looks like a call in a \
+              `#define`; a method of a value of unknown type, where one class in reach has the name",
+    unknown: "which of several overloads is meant (they are one symbol), operators, overrides of a virtual method, calls that \
+              depend on the parameters of a template, elements of containers; what macros stand for; generated files are left \
+              out as in C",
+};
+
+pub(super) const C_HEADER: Knowledge = Knowledge {
+    exact: "one that says `class`, `namespace`, `template <`, `using`, `a::b`, `public:` or includes `<string>` and the like is \
+            read as C++, any other one as C",
+    guessed: "as in that language",
+    unknown: "as in that language; Objective-C does not parse",
+};

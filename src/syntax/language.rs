@@ -1,6 +1,7 @@
 //! Languages: by which suffix a file belongs to one, and the grammar that reads it.
 
 use std::cell::RefCell;
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use tree_sitter::Parser;
@@ -8,7 +9,9 @@ use tree_sitter::Parser;
 use super::canon::Role;
 use super::generated::Says;
 use super::known::Knowledge;
-use super::lang::{Dialect, csharp, ecma, go, java, kotlin, php, php_known, python, ruby, ruby_known, rust};
+use super::lang::{
+    Dialect, c_grammar, c_mask, csharp, ecma, go, java, kotlin, php, php_known, python, ruby, ruby_known, rust,
+};
 use super::{built_in, built_in_jvm, generated, known};
 
 /// A language that we read.
@@ -36,6 +39,12 @@ pub enum Language {
     Ruby,
     /// PHP, with what is around it in a page.
     Php,
+    /// C.
+    C,
+    /// C++.
+    Cpp,
+    /// A header that is C or C++, by what it says.
+    CHeader,
 }
 
 /// The row of a language: its suffixes, its grammar, its dialect, and what is peculiar to it.
@@ -181,6 +190,39 @@ const LANGUAGES: &[Row] = &[
         says_generated: generated::nothing,
         known: php_known::KNOWN,
     },
+    Row {
+        language: Language::C,
+        suffixes: &[".c"],
+        grammar: || tree_sitter_c::LANGUAGE.into(),
+        dialect: &c_grammar::DIALECT,
+        built_in: built_in::C,
+        typed: true,
+        says_generated: generated::as_c_has_it,
+        known: known::C,
+    },
+    Row {
+        language: Language::Cpp,
+        suffixes: &[
+            ".cc", ".cpp", ".cxx", ".c++", ".hh", ".hpp", ".hxx", ".h++", ".ipp", ".inl", ".tpp", ".tcc",
+            ".txx", ".cppm", ".ixx",
+        ],
+        grammar: || tree_sitter_cpp::LANGUAGE.into(),
+        dialect: &c_grammar::DIALECT,
+        built_in: built_in::CPP,
+        typed: true,
+        says_generated: generated::as_c_has_it,
+        known: known::CPP,
+    },
+    Row {
+        language: Language::CHeader,
+        suffixes: &[".h"],
+        grammar: || tree_sitter_cpp::LANGUAGE.into(),
+        dialect: &c_grammar::DIALECT,
+        built_in: built_in::CPP,
+        typed: true,
+        says_generated: generated::as_c_has_it,
+        known: known::C_HEADER,
+    },
 ];
 
 /// The language of a file, by the end of its name or by the whole; upper and lower case are the same (`A.TS` is TypeScript).
@@ -215,6 +257,9 @@ impl Language {
             Self::Kotlin => "Kotlin",
             Self::Ruby => "Ruby",
             Self::Php => "PHP",
+            Self::C => "C",
+            Self::Cpp => "C++",
+            Self::CHeader => "C or C++ header",
         }
     }
 
@@ -247,6 +292,23 @@ impl Language {
     /// What is known of it.
     pub fn knowledge(self) -> Knowledge {
         self.row().known
+    }
+
+    /// The language in which a file with these bytes is read.
+    pub(super) fn of_bytes(self, bytes: &[u8]) -> Self {
+        match self {
+            Self::CHeader if c_mask::is_cpp(bytes) => Self::Cpp,
+            Self::CHeader => Self::C,
+            other => other,
+        }
+    }
+
+    /// What the grammar is shown instead of a file, byte for byte as long, and which macros it is not shown.
+    pub(super) fn masked(self, bytes: &[u8]) -> Option<(Vec<u8>, Vec<Range<u32>>)> {
+        match self {
+            Self::C | Self::Cpp | Self::CHeader => c_mask::mask(bytes),
+            _ => None,
+        }
     }
 
     /// How its files say that a program has written them.

@@ -37,6 +37,7 @@ pub use cache::Cache;
 pub use calls::{Call, Callee, Edge, Form, Receiver, Target};
 pub use imports::{Export, Exported, Import, ImportForm, Imported, ImportedName};
 pub use known::Knowledge;
+pub use lang::AROUND;
 pub use language::{Language, language_of};
 pub use notes::ELSEWHERE;
 pub use reading::{Reading, Unread, read};

@@ -1,6 +1,7 @@
 //! What a dialect notes during the walk, for what comes later in the file and for its end.
 
 use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
 
 use tree_sitter::Node;
 
@@ -35,6 +36,12 @@ pub(super) struct Notes {
     pub(super) subjects: HashMap<u32, Box<str>>,
     /// Symbols whose code is a node that is still to come.
     pub(super) bodies: HashMap<usize, u32>,
+    /// Macros that the grammar was not shown, in order.
+    pub(super) masked: Vec<Range<u32>>,
+    /// Scopes without a name, what is in which no other file knows.
+    pub(super) nameless: Vec<Range<u32>>,
+    /// Symbols that no other file knows, by number.
+    pub(super) hidden: BTreeSet<u32>,
 }
 
 /// A part of a type that stands apart from it.
@@ -87,6 +94,15 @@ impl Walk<'_> {
         let ends = self.decorators.as_ref().is_some_and(|it| it.depth != depth || !self.is_blank(it.end, at));
         if ends {
             self.decorators = None;
+        }
+    }
+
+    /// What begins here is the first thing within the current node, and has the attributes directly before that.
+    pub(super) fn attributes_go_in(&mut self, at: usize) {
+        self.attributes_end(at);
+        if let Some(known) = &mut self.decorators {
+            known.depth += 1;
+            known.end = at;
         }
     }
 

@@ -82,6 +82,7 @@ pub(super) struct Facts {
 
 /// Reads a file's bytes. The same bytes give the same reading, unless time is up.
 pub fn read(language: Language, bytes: &[u8], patience: &ParseDeadline<'_>) -> Reading {
+    let language = language.of_bytes(bytes);
     let mut facts = Facts::default();
     if bytes.len() > SOURCE_BYTES_MAX {
         facts.trouble.push(Trouble::TooLarge { bytes: bytes.len() as u64 });
@@ -92,12 +93,14 @@ pub fn read(language: Language, bytes: &[u8], patience: &ParseDeadline<'_>) -> R
         return Reading::of(language, facts);
     }
     let limit = Limit::new(patience);
-    match language.with_parser(|parser| parse(parser, bytes, &limit)) {
+    let (shown, macros) = language.masked(bytes).unzip();
+    let shown: &[u8] = shown.as_deref().unwrap_or(bytes);
+    match language.with_parser(|parser| parse(parser, shown, &limit)) {
         Ok(tree) => {
             if let Err(wrong) = std::str::from_utf8(bytes) {
                 facts.trouble.push(Trouble::NotUtf8 { first: offset(wrong.valid_up_to()) });
             }
-            facts = Walk::new(language, bytes, &limit, facts).over(&tree);
+            facts = Walk::new(language, bytes, &limit, facts, macros.unwrap_or_default()).over(&tree);
         }
         Err(trouble) => facts.trouble.push(trouble),
     }
@@ -237,8 +240,13 @@ impl Reading {
         if parts.iter().any(|part| part.unparsable) {
             return Err(NoSignature::Unparsable);
         }
-        Signature::joined(parts.iter().filter_map(|part| part.signature.as_ref()))
-            .ok_or(NoSignature::Undeclared)
+        // What a declaration says just as its definition does is said once.
+        let defines = |part: &Symbol| {
+            let same = |it: &&&Symbol| !it.declared && it.signature == part.signature;
+            part.declared && parts.iter().find(same).is_some()
+        };
+        let said = parts.iter().filter(|part| !defines(part));
+        Signature::joined(said.filter_map(|part| part.signature.as_ref())).ok_or(NoSignature::Undeclared)
     }
 
     /// Where a name is defined, in order; several ranges if it is defined several times.

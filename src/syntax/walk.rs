@@ -131,7 +131,13 @@ pub(super) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(language: Language, source: &'a [u8], limit: &'a Limit<'a>, facts: Facts) -> Self {
+    pub(super) fn new(
+        language: Language,
+        source: &'a [u8],
+        limit: &'a Limit<'a>,
+        facts: Facts,
+        macros: Vec<Range<u32>>,
+    ) -> Self {
         Self {
             source,
             table: language.table(),
@@ -143,7 +149,7 @@ impl<'a> Walk<'a> {
             scopes: Vec::new(),
             claimed: HashSet::new(),
             decorators: None,
-            notes: Notes::default(),
+            notes: Notes { masked: macros, ..Notes::default() },
             adopted: Vec::new(),
             errors: None,
             error_end: 0,

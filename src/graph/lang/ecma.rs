@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Rules, Settings, ecma_settings, rules_at};
+use super::{PLAIN, Rules, Settings, ecma_settings, rules_at};
 use crate::Files;
 use crate::modules::{Tries, folder_of, joined};
 use crate::outline::Outline;
@@ -32,6 +32,7 @@ pub(super) const RULES: Rules = Rules {
     default: Some(DEFAULT),
     // A call of `super` runs a constructor that a class without one of its own has nevertheless.
     implied: Some("constructor"),
+    ..PLAIN
 };
 
 /// The name for the value that `module.exports =` and `export =` set.

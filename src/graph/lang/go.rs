@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Rules, Settings as All};
+use super::{PLAIN, Rules, Settings as All};
 use crate::Files;
 use crate::modules::{Tries, folder_of, joined, key_of};
 use crate::outline::Outline;
@@ -30,6 +30,7 @@ pub(super) const RULES: Rules = Rules {
     whole: None,
     default: None,
     implied: None,
+    ..PLAIN
 };
 
 const END: &str = ".go";

@@ -2,6 +2,9 @@
 //! knows no language. To add a language, write `<name>.rs` here and its arm in [`rules`].
 #![forbid(unsafe_code)]
 
+mod c;
+mod c_calls;
+mod c_settings;
 mod csharp;
 mod ecma;
 mod ecma_settings;
@@ -18,8 +21,9 @@ mod rust_settings;
 use std::collections::BTreeSet;
 
 use super::Files;
+use super::Target;
 use super::modules::Tries;
-use super::outline::Outline;
+use super::outline::{Outline, Use};
 use super::resolve::{Resolver, Value};
 use provost_syntax::{Language, language_of};
 
@@ -69,7 +73,20 @@ pub(super) struct Rules {
     pub(super) default: Option<&'static str>,
     /// The member that every class has, even if it is not written.
     pub(super) implied: Option<&'static str>,
+    /// How a family follows calls by itself; none where names are looked up as all others do it.
+    pub(super) follows: Option<&'static Follows>,
 }
+
+/// How calls are followed where a file knows all names of all files that it includes, and a name may be declared in one file and
+/// defined in another. Calls are kept as they are written, and files are also found by the ends of their paths.
+pub(super) struct Follows {
+    /// What a call leads to, and whether that is a guess.
+    pub(super) targets: fn(&mut Resolver<'_>, &Use) -> Vec<(Target, bool)>,
+    /// What a file defines, by number, and where it is declared.
+    pub(super) declared: fn(&mut Resolver<'_>) -> Vec<(u32, Target)>,
+}
+
+pub(super) use c_calls::Memo;
 
 /// Looks a name up in a file; the last number is the depth so far.
 type Lookup = for<'g> fn(&mut Resolver<'g>, u32, &'g Outline, &str, u32) -> Option<Value>;
@@ -113,6 +130,7 @@ pub(super) const PLAIN: Rules = Rules {
     whole: None,
     default: None,
     implied: None,
+    follows: None,
 };
 
 /// The rules of a language. Exhaustive, so that a language without rules does not compile.
@@ -122,6 +140,7 @@ pub(super) fn rules(language: Language) -> &'static Rules {
         Language::Python => &python::RULES,
         Language::Rust => &rust::RULES,
         Language::Go => &go::RULES,
+        Language::C | Language::Cpp | Language::CHeader => &c::RULES,
         Language::Ruby => &ruby::RULES,
         Language::Php => &php::RULES,
         Language::Java => &java::RULES,
@@ -143,6 +162,7 @@ pub fn is_settings(path: &str) -> bool {
 /// The settings of a repository, by the family of languages that reads them.
 #[derive(Default, Debug)]
 pub(super) struct Settings {
+    c: c_settings::Settings,
     ecma: ecma_settings::Settings,
     rust: rust_settings::Settings,
     go: go::Settings,
@@ -153,6 +173,7 @@ impl Settings {
     /// Takes a file's text in, or notes that it is gone; says whether that makes a difference.
     pub(super) fn set(&mut self, path: &str, text: Option<&str>) -> bool {
         match () {
+            () if c_settings::is_settings(path) => self.c.set(path, text),
             () if ecma_settings::is_settings(path) => self.ecma.set(path, text),
             () if rust_settings::is_settings(path) => self.rust.set(path, text),
             () if go::is_settings(path) => self.go.set(path, text),

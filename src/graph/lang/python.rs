@@ -1,6 +1,6 @@
 //! Modules of Python: packages, dots, `__init__` files, `__all__` and `import *`.
 
-use super::{Rules, Settings};
+use super::{PLAIN, Rules, Settings};
 use crate::Files;
 use crate::modules::{Tries, folder_of, joined};
 use crate::outline::Outline;
@@ -29,6 +29,7 @@ pub(super) const RULES: Rules = Rules {
     whole: None,
     default: None,
     implied: None,
+    ..PLAIN
 };
 
 const ENDS: [&str; 2] = [".py", ".pyi"];

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Rules, Settings, rust_settings};
+use super::{PLAIN, Rules, Settings, rust_settings};
 use crate::Files;
 use crate::modules::{Tries, folder_of, joined};
 use crate::outline::Outline;
@@ -31,6 +31,7 @@ pub(super) const RULES: Rules = Rules {
     whole: None,
     default: None,
     implied: None,
+    ..PLAIN
 };
 
 const END: &str = ".rs";

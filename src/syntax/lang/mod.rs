@@ -2,6 +2,18 @@
 //! and knows no grammar.
 #![forbid(unsafe_code)]
 
+mod c;
+mod c_classes;
+mod c_declarators;
+pub(super) mod c_grammar;
+mod c_macros;
+pub(super) mod c_mask;
+mod c_mask_macros;
+mod c_mask_values;
+mod c_mask_words;
+mod c_tokens;
+mod c_types;
+mod c_words;
 mod comments;
 pub(super) mod csharp;
 mod csharp_names;
@@ -34,6 +46,7 @@ mod rust_macros;
 mod rust_modules;
 mod rust_types;
 
+pub use c_types::AROUND;
 use tree_sitter::Node;
 
 use super::canon::Role;

@@ -19,7 +19,7 @@ fn touches(language: Language, old: &str, new: &str) -> Vec<String> {
     touched(old, new).into_iter().map(String::from).collect()
 }
 
-fn files_below(folder: &Path, end: &str, found: &mut Vec<PathBuf>) {
+pub(super) fn files_below(folder: &Path, end: &str, found: &mut Vec<PathBuf>) {
     let mut entries: Vec<PathBuf> =
         std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     entries.sort();
@@ -32,11 +32,11 @@ fn files_below(folder: &Path, end: &str, found: &mut Vec<PathBuf>) {
     }
 }
 
-fn indent(line: &str) -> usize {
+pub(super) fn indent(line: &str) -> usize {
     line.len() - line.trim_start().len()
 }
 
-fn word(text: &str) -> String {
+pub(super) fn word(text: &str) -> String {
     text.chars().take_while(|it| it.is_alphanumeric() || *it == '_').collect()
 }
 
@@ -124,14 +124,14 @@ fn around_in_rust(lines: &[&str], at: usize) -> String {
 }
 
 /// Whether a line is one whose definition can be told by looking at it.
-fn is_plain(line: &str) -> bool {
+pub(super) fn is_plain(line: &str) -> bool {
     let text = line.trim();
     let starts = ["//", "/*", "*", "#", ")", "]", "}", "where", "use ", "pub use ", "{", "|"];
     text.len() > 3 && !starts.iter().any(|it| text.starts_with(it)) && !text.ends_with('\\')
 }
 
 /// Edits one line, and asks what that touches.
-fn edited(language: Language, lines: &[&str], at: usize) -> Vec<String> {
+pub(super) fn edited(language: Language, lines: &[&str], at: usize) -> Vec<String> {
     let mut changed: Vec<String> = lines.iter().map(ToString::to_string).collect();
     changed[at] = format!("{} // edited", changed[at]);
     touches(language, &lines.join("\n"), &changed.join("\n"))
@@ -242,6 +242,10 @@ fn fixtures() -> Vec<(Language, String)> {
         (Language::Java, "java", ".java"),
         (Language::CSharp, "csharp", ".cs"),
         (Language::Kotlin, "kotlin", ".kt"),
+        (Language::C, "c", ".c"),
+        (Language::CHeader, "c", ".h"),
+        (Language::Cpp, "cpp", ".cpp"),
+        (Language::CHeader, "cpp", ".h"),
     ] {
         let mut files = Vec::new();
         files_below(&project_root().join("tests/it/code/questions").join(folder), end, &mut files);

@@ -58,6 +58,22 @@ fn modules(language: Language) -> [(&'static str, &'static str); 3] {
             ("lib/b.rb", "module B\n  def self.g = 1\nend\n"),
             ("main.rb", "def h\n  A.f\n  B.g\nend\n"),
         ],
+        // Nor there: a file has the names of those that it includes.
+        Language::C => [
+            ("lib/a.c", "static void f(void) {}"),
+            ("lib/b.c", "static void g(void) {}"),
+            ("main.c", "#include \"lib/a.c\"\n#include \"lib/b.c\"\nvoid h(void) { f(); g(); }"),
+        ],
+        Language::Cpp => [
+            ("lib/a.hpp", "inline void f() {}"),
+            ("lib/b.hpp", "inline void g() {}"),
+            ("main.cpp", "#include \"lib/a.hpp\"\n#include <lib/b.hpp>\nvoid h() { f(); g(); }"),
+        ],
+        Language::CHeader => [
+            ("lib/a.h", "static inline void f(void) {}"),
+            ("lib/b.h", "static inline void g(void) {}"),
+            ("main.h", "#include \"lib/a.h\"\n#include <lib/b.h>\nstatic inline void h(void) { f(); g(); }"),
+        ],
     }
 }
 
@@ -110,6 +126,7 @@ fn named(source: &Source) -> Vec<String> {
         let small = line.to_lowercase();
         let is_named = |name: &str| match name {
             // A word of every day, unless it is written as a name.
+            "c" => [" C ", " C,", " C.", "(C)", "::C)"].iter().any(|it| line.contains(it)),
             "go" => ["Go ", "Go,", "Go.", "Go)", "go::", "Go's"].iter().any(|it| line.contains(it)),
             // The beginning of another name.
             "java" => small.replace("javascript", "").contains(name),

@@ -2,6 +2,7 @@
 
 mod edited;
 mod enclosing;
+mod enclosing_c;
 mod graph;
 mod index;
 mod languages;

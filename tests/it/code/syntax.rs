@@ -1,8 +1,10 @@
 //! Reading code: what is found in real files of each language, and what broken and hostile ones do.
 
+mod c;
 mod cache;
 mod calls;
 mod canon;
+mod cpp;
 mod csharp;
 mod fixture;
 mod go;
@@ -89,6 +91,10 @@ fn the_end_of_a_name_says_which_language_it_is() {
         ("a.py", Some(Language::Python)),
         ("a.pyi", Some(Language::Python)),
         ("a.rs", Some(Language::Rust)),
+        ("main.c", Some(Language::C)),
+        ("a.cc", Some(Language::Cpp)),
+        ("a.HPP", Some(Language::Cpp)),
+        ("a.h", Some(Language::CHeader)),
         ("main.go", Some(Language::Go)),
         ("a.php", Some(Language::Php)),
         ("a.phtml", Some(Language::Php)),

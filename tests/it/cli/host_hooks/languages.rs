@@ -25,6 +25,12 @@ const PHP: &str = "<?php\nnamespace Shop;\n\nclass Store\n{\n    private int $si
 const GO: &str = "package main\n\ntype Store struct {\n\tsize int\n}\n\n// Find finds.\nfunc (s *Store) Find() int {\n\treturn 1\n}\n\n\
                   func main() {\n\tprintln(2)\n}\n";
 
+const C: &str = "#include <stdio.h>\n\n#define API\n\n/** Finds. */\nAPI int find(const char *key)\n{\n    return key[0] + 1;\n}\n\n\
+                 #ifdef WIDE\nint wide(int a) {\n#else\nint wide(long a) {\n#endif\n    return 7;\n}\n";
+
+const CPP: &str = "#pragma once\n\nnamespace shop {\n\nclass Store {\npublic:\n    int find() const { return 1; }\n    int grow(int by);\n};\n\n\
+                   inline int Store::grow(int by)\n{\n    return by + 2;\n}\n\n} // namespace shop\n";
+
 fn edit(world: &World, file: &str, old: &str, new: &str) -> Value {
     let mut told = recorded(world, "claude/edit");
     told["tool_input"]["file_path"] = json!(world.repo().join(file));
@@ -50,6 +56,8 @@ fn an_edit_in_rust_and_go_holds_the_symbol_and_an_edit_that_another_has_is_refus
     world.write("main.go", GO);
     world.write("lib/store.rb", RUBY);
     world.write("src/Store.php", PHP);
+    world.write("src/find.c", C);
+    world.write("src/store.h", CPP);
     world.write("page.zig", "const one = 1;\n");
     let _daemon = world.start();
     for (file, old, new, symbol) in [
@@ -63,6 +71,10 @@ fn an_edit_in_rust_and_go_holds_the_symbol_and_an_edit_that_another_has_is_refus
         ("lib/store.rb", "      new\n", "      new((\n", "lib/store.rb:Shop.Store.open"),
         ("src/Store.php", "$key + 1", "$key + 2", "src/Store.php:Store.find"),
         ("src/Store.php", "new static()", "new static((", "src/Store.php:Store.open"),
+        ("src/find.c", "+ 1", "+ 3", "src/find.c:find"),
+        ("src/find.c", "return 7", "return (8", "src/find.c:wide"),
+        ("src/store.h", "return 1", "return 3", "src/store.h:shop.Store.find"),
+        ("src/store.h", "by + 2", "by + ((2", "src/store.h:shop.Store.grow"),
         ("page.zig", "one", "two", "page.zig:"),
     ] {
         world.goes_on("claude", &edit(&world, file, old, new));
@@ -175,8 +187,10 @@ fn what_is_known_of_each_language_is_told_without_a_daemon() {
     let said: Value = serde_json::from_slice(&said.stdout).unwrap();
     let names: Vec<&str> =
         said["languages"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap()).collect();
-    let expected =
-        ["TypeScript", "TSX", "JavaScript", "Python", "Rust", "Go", "Java", "C#", "Kotlin", "Ruby", "PHP"];
+    let expected = [
+        "TypeScript", "TSX", "JavaScript", "Python", "Rust", "Go", "Java", "C#", "Kotlin", "Ruby", "PHP", "C", "C++",
+        "C or C++ header",
+    ];
     assert_eq!(names, expected);
     for row in said["languages"].as_array().unwrap() {
         for part in ["exact", "guessed", "unknown"] {

@@ -1,0 +1,434 @@
+//! How calls of C and C++ are followed. A file knows all names of all files that it includes, and of those that these include. A
+//! name is looked up in the scopes around the call, in classes above a class, and in namespaces that a `using` names. A function
+//! may be declared in a header and defined elsewhere: a call leads to both.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use super::c::key_of;
+use crate::Target;
+use crate::outline::{CalleeKind, Node, Outline, Take, Use};
+use crate::resolve::Resolver;
+use provost_syntax::{AROUND, Kind};
+
+/// Files that one file includes, with those that they include.
+const INCLUDED_MAX: usize = 1_024;
+
+/// Files that are looked at for the definition of one name.
+const DEFINING_MAX: usize = 256;
+
+/// Definitions of one name that are told.
+const ALTERNATIVES_MAX: usize = 4;
+
+/// Classes above each other, names for types, and values of values.
+const DEPTH_MAX: u32 = 24;
+
+/// Symbols of one path, in the files that a file knows.
+type Found = Rc<[(u32, u32)]>;
+
+/// What was found out for one file.
+#[derive(Default)]
+pub(crate) struct Memo {
+    included: BTreeMap<u32, Rc<BTreeSet<u32>>>,
+    by_path: BTreeMap<Box<str>, Found>,
+    guesses: BTreeMap<Box<str>, Option<Found>>,
+    /// Looks left for the current call.
+    steps_left: u32,
+}
+
+/// Looks that one call may cost.
+const STEPS_MAX: u32 = 4_000;
+
+/// What a call leads to, and whether that is a guess.
+pub(super) fn targets(resolver: &mut Resolver<'_>, one: &Use) -> Vec<(Target, bool)> {
+    let files = resolver.files;
+    let unknown = vec![(Target::Unknown(one.name), false)];
+    let Some(outline) = files.outline(resolver.asking()) else { return unknown };
+    resolver.memo.steps_left = STEPS_MAX;
+    let (name, caller) = (outline.word(one.name), outline.path(one.caller));
+    let mut names = Names { resolver, outline };
+    let found = match one.way {
+        CalleeKind::Bare => names.lookup(caller, name, 0),
+        CalleeKind::Path { path, .. } => match outline.word(path).strip_prefix('.') {
+            Some("") => names.at(name),
+            Some(top) => names.at(&format!("{top}.{name}")),
+            None => match names.along(caller, outline.word(path), 0) {
+                Some(of) => names.member(&of, name, 0),
+                None => return names.guess(name).unwrap_or(unknown),
+            },
+        },
+        CalleeKind::Instance(path) => {
+            let Some(of) = names.along(caller, outline.word(path), 0) else { return unknown };
+            let found = names.member(&of, name, 0);
+            if found.is_none() && names.gives_unknown(&of) {
+                return names.guess(name).unwrap_or(unknown);
+            }
+            found
+        }
+        CalleeKind::Other { .. } => return names.guess(name).unwrap_or(unknown),
+        _ => return unknown,
+    };
+    let told = match found {
+        Some(found) => names.told(&found, false),
+        // A function that no header declares is known by its name alone.
+        None if one.way == CalleeKind::Bare => names.elsewhere(name),
+        None => Vec::new(),
+    };
+    if told.is_empty() { unknown } else { told }
+}
+
+/// What a file defines, and where it is declared.
+pub(super) fn declared(resolver: &mut Resolver<'_>) -> Vec<(u32, Target)> {
+    let files = resolver.files;
+    let Some(outline) = files.outline(resolver.asking()) else { return Vec::new() };
+    let asking = resolver.asking();
+    let mut edges = Vec::new();
+    for (number, node) in (0_u32..).zip(&*outline.nodes) {
+        if node.declared || !node.exported || !node.kind.is_callable() {
+            continue;
+        }
+        resolver.memo.steps_left = STEPS_MAX;
+        let mut names = Names { resolver, outline };
+        let found = names.homes(outline.path(number)).iter().find_map(|path| {
+            let found = names.at(path)?;
+            let is_there = |(file, at): &&(u32, u32)| {
+                *file != asking && names.node(*file, *at).is_some_and(|it| it.declared)
+            };
+            let others: Vec<(u32, u32)> = found.iter().filter(is_there).copied().collect();
+            (!others.is_empty()).then_some(others)
+        });
+        let found = found.unwrap_or_default().into_iter().take(ALTERNATIVES_MAX);
+        edges.extend(found.map(|(file, node)| (number, Target::Symbol { file, node })));
+    }
+    edges
+}
+
+/// Names as one file understands them.
+struct Names<'r, 'g> {
+    resolver: &'r mut Resolver<'g>,
+    /// Of the file that asks.
+    outline: &'g Outline,
+}
+
+/// The scope around a name.
+fn around(path: &str) -> &str {
+    path.rsplit_once('.').map_or("", |it| it.0)
+}
+
+fn within(scope: &str, name: &str) -> String {
+    if scope.is_empty() { name.to_owned() } else { format!("{scope}.{name}") }
+}
+
+impl<'g> Names<'_, 'g> {
+    fn node(&self, file: u32, node: u32) -> Option<&'g Node> {
+        self.resolver.files.outline(file).map(|outline| &outline.nodes[node as usize])
+    }
+
+    fn step(&mut self) -> Option<()> {
+        let left = &mut self.resolver.memo.steps_left;
+        *left = left.checked_sub(1)?;
+        Some(())
+    }
+
+    /// The files that a file includes, itself among them.
+    fn included(&mut self, file: u32) -> Rc<BTreeSet<u32>> {
+        if let Some(known) = self.resolver.memo.included.get(&file) {
+            return known.clone();
+        }
+        let (mut seen, mut waiting) = (BTreeSet::from([file]), vec![file]);
+        while let Some(at) = waiting.pop() {
+            self.resolver.depends_on(at);
+            let Some(outline) = self.resolver.files.outline(at) else { continue };
+            for (spec, _) in &*outline.stars {
+                let Some(to) = self.resolver.files.link(at, *spec) else { continue };
+                if seen.len() < INCLUDED_MAX && seen.insert(to) {
+                    waiting.push(to);
+                }
+            }
+        }
+        let seen = Rc::new(seen);
+        self.resolver.memo.included.insert(file, seen.clone());
+        seen
+    }
+
+    /// The symbols of a whole path that this file knows.
+    fn at(&mut self, path: &str) -> Option<Found> {
+        if let Some(known) = self.resolver.memo.by_path.get(path) {
+            return (!known.is_empty()).then(|| known.clone());
+        }
+        self.step()?;
+        let known = self.included(self.resolver.asking());
+        let name = path.rsplit('.').next().unwrap_or(path);
+        let listed = self.resolver.adding(&key_of(name));
+        let files = self.resolver.files;
+        // What functions have for themselves is listed nowhere.
+        let own = self.resolver.asking();
+        let there = listed.into_iter().filter(|file| *file != own && known.contains(file)).chain([own]);
+        let found: Found = there
+            .filter_map(|file| Some((file, files.outline(file)?.node(path)?)))
+            .collect::<Vec<_>>()
+            .into();
+        self.resolver.memo.by_path.insert(path.into(), found.clone());
+        (!found.is_empty()).then_some(found)
+    }
+
+    /// What a path may be called in full: behind a `using namespace`, a definition leaves the namespace out.
+    fn homes(&self, path: &str) -> Vec<String> {
+        let mut found = vec![path.to_owned()];
+        for (spec, _) in &*self.outline.stars {
+            let text = self.outline.word(self.outline.specs[*spec as usize]);
+            found.extend(text.strip_prefix("using:").map(|namespace| within(namespace, path)));
+        }
+        found
+    }
+
+    /// A name by the scopes around, from the inside out; then by what `using` says.
+    fn lookup(&mut self, scope: &str, name: &str, depth: u32) -> Option<Found> {
+        if depth > DEPTH_MAX {
+            return None;
+        }
+        for home in self.homes(scope) {
+            let mut scope: &str = &home;
+            loop {
+                if let Some(found) = self.at(&within(scope, name)) {
+                    return Some(found);
+                }
+                if scope.is_empty() {
+                    break;
+                }
+                if let Some(class) = self.at(scope)
+                    && let Some(found) = self.above(&class, name, depth + 1)
+                {
+                    return Some(found);
+                }
+                scope = around(scope);
+            }
+        }
+        let outline = self.outline;
+        let binding = outline.bindings_named(name).last()?;
+        let Take::Name(path) = binding.take else { return None };
+        let path = outline.word(path);
+        if path == name { None } else { self.along("", path, depth + 1) }
+    }
+
+    /// Names behind each other, the first of which is looked up; the instance around is the class of the function.
+    fn along(&mut self, scope: &str, path: &str, depth: u32) -> Option<Found> {
+        let mut names = path.split('.');
+        let first = names.next()?;
+        let mut found =
+            if first == AROUND { self.class_around(scope)? } else { self.meant(scope, first, depth)? };
+        for name in names {
+            found = self.member(&found, name, depth + 1)?;
+        }
+        Some(found)
+    }
+
+    /// A name before others: no constructor, which has the name of its class.
+    fn meant(&mut self, scope: &str, name: &str, depth: u32) -> Option<Found> {
+        let found = self.lookup(scope, name, depth)?;
+        let is_made = found
+            .iter()
+            .any(|(file, node)| self.node(*file, *node).is_some_and(|it| it.kind == Kind::Constructor));
+        if !is_made {
+            return Some(found);
+        }
+        let (file, node) = *found.first()?;
+        let path = self.resolver.files.outline(file)?.path(node);
+        self.at(around(path))
+    }
+
+    fn class_around(&mut self, caller: &str) -> Option<Found> {
+        for home in self.homes(caller) {
+            let mut scope: &str = around(&home);
+            while !scope.is_empty() {
+                if let Some(found) = self.at(scope)
+                    && found
+                        .iter()
+                        .any(|(file, node)| self.node(*file, *node).is_some_and(|it| it.kind == Kind::Class))
+                {
+                    return Some(found);
+                }
+                scope = around(scope);
+            }
+        }
+        None
+    }
+
+    /// A member of a class or a namespace, or of the type of a value.
+    fn member(&mut self, of: &Found, name: &str, depth: u32) -> Option<Found> {
+        if depth > DEPTH_MAX {
+            return None;
+        }
+        self.step()?;
+        let (file, node) = *of.first()?;
+        let files = self.resolver.files;
+        let path = files.outline(file)?.path(node);
+        let is_scope = of.iter().any(|(file, node)| {
+            self.node(*file, *node).is_some_and(|it| it.kind.has_members() || it.instance.is_none())
+        });
+        if is_scope && let Some(found) = self.at(&within(path, name)) {
+            return Some(found);
+        }
+        for (file, node) in of.iter().copied() {
+            let Some(outline) = files.outline(file) else { continue };
+            let Some(class) = outline.nodes[node as usize].instance.map(|it| outline.word(it)) else {
+                continue;
+            };
+            if class.is_empty() {
+                return None;
+            }
+            let found = self.along(around(path), class, depth + 1).filter(|found| found != of);
+            if let Some(found) = found.and_then(|found| self.member(&found, name, depth + 1)) {
+                return Some(found);
+            }
+        }
+        self.above(of, name, depth + 1)
+    }
+
+    /// A member of the classes that one extends, or of the type that a name stands for.
+    fn above(&mut self, of: &Found, name: &str, depth: u32) -> Option<Found> {
+        self.bases(of, depth).into_iter().find_map(|base| self.member(&base, name, depth + 1))
+    }
+
+    fn bases(&mut self, of: &Found, depth: u32) -> Vec<Found> {
+        let files = self.resolver.files;
+        let mut all = Vec::new();
+        if depth > DEPTH_MAX {
+            return all;
+        }
+        for (file, node) in of.iter().copied() {
+            let Some(outline) = files.outline(file) else { continue };
+            let path = outline.path(node);
+            for base in &*outline.nodes[node as usize].bases {
+                let found = self.along(around(path), outline.word(*base), depth + 1);
+                all.extend(found.filter(|found| found != of));
+            }
+        }
+        all
+    }
+
+    /// Whether a value is that of a function that does not say what it gives back.
+    fn gives_unknown(&self, of: &Found) -> bool {
+        of.iter().any(|(file, node)| {
+            self.node(*file, *node).is_some_and(|it| !it.kind.has_members() && it.instance.is_none())
+        })
+    }
+
+    // What is told of what was found.
+
+    /// The definitions, wherever they are, and the declarations.
+    fn told(&mut self, found: &Found, guess: bool) -> Vec<(Target, bool)> {
+        let mut found = found.clone();
+        // An instance of the type that a name stands for is made.
+        for _ in 0..4 {
+            let is_alias = found
+                .iter()
+                .all(|(file, node)| self.node(*file, *node).is_some_and(|it| it.kind == Kind::TypeAlias));
+            match self.bases(&found, 0).into_iter().next().filter(|_| is_alias) {
+                Some(base) => found = base,
+                None => break,
+            }
+        }
+        let all: Vec<((u32, u32), &Node)> = found
+            .iter()
+            .filter_map(|it| Some((*it, self.node(it.0, it.1)?)))
+            .filter(|it| it.1.kind != Kind::Namespace)
+            .collect();
+        let Some((first, kind)) = all.first().map(|it| (it.0, it.1.kind)) else { return Vec::new() };
+        let asking = self.resolver.asking();
+        type Both<'n> = Vec<((u32, u32), &'n Node)>;
+        let (declared, mut defined): (Both<'_>, Both<'_>) = all.iter().copied().partition(|it| it.1.declared);
+        if defined.iter().any(|it| it.0.0 == asking) {
+            defined.retain(|it| it.0.0 == asking);
+        }
+        let mut defined: Vec<(u32, u32)> = defined.into_iter().map(|it| it.0).collect();
+        let mut is_sure = true;
+        if defined.is_empty() && !kind.has_members() {
+            let path = self.resolver.files.outline(first.0).map_or("", |outline| outline.path(first.1));
+            let declaring: Vec<u32> = declared.iter().map(|it| it.0.0).collect();
+            (defined, is_sure) = self.defined(path, &declaring);
+        }
+        let several = defined.len() > 1;
+        defined.sort_by_key(|it| self.resolver.files.path(it.0));
+        let symbol = |(file, node): (u32, u32)| Target::Symbol { file, node };
+        let defined =
+            defined.into_iter().take(ALTERNATIVES_MAX).map(|it| (symbol(it), guess || several || !is_sure));
+        let mut declared: Vec<(u32, u32)> = declared.into_iter().map(|it| it.0).collect();
+        declared.sort_by_key(|it| self.resolver.files.path(it.0));
+        let declared = declared.into_iter().take(ALTERNATIVES_MAX).map(|it| (symbol(it), guess));
+        defined.chain(declared).collect()
+    }
+
+    /// The definitions of what other files declare, and whether they include one of these files.
+    fn defined(&mut self, path: &str, declaring: &[u32]) -> (Vec<(u32, u32)>, bool) {
+        let files = self.resolver.files;
+        let name = path.rsplit('.').next().unwrap_or(path);
+        let listed = self.resolver.adding(&key_of(name));
+        let mut all: Vec<(u32, u32)> = Vec::new();
+        for file in listed.into_iter().take(DEFINING_MAX) {
+            let Some(outline) = files.outline(file) else { continue };
+            let mut at = outline.node(path);
+            for (spec, _) in &*outline.stars {
+                let namespace = outline.word(outline.specs[*spec as usize]).strip_prefix("using:");
+                let rest = namespace.and_then(|it| path.strip_prefix(it)).and_then(|it| it.strip_prefix('.'));
+                at = at.or_else(|| outline.node(rest?));
+            }
+            let Some(node) = at else { continue };
+            self.resolver.depends_on(file);
+            let it = &outline.nodes[node as usize];
+            if !it.declared && it.exported {
+                all.push((file, node));
+            }
+        }
+        let includes = |names: &mut Self, file: u32| {
+            let links = files.outline(file).map_or(&[][..], |outline| &outline.stars);
+            let is_direct = links
+                .iter()
+                .any(|(spec, _)| files.link(file, *spec).is_some_and(|to| declaring.contains(&to)));
+            is_direct || names.included(file).iter().any(|it| declaring.contains(it))
+        };
+        let sure: Vec<(u32, u32)> = all.iter().filter(|it| includes(self, it.0)).copied().collect();
+        if sure.is_empty() { (all, false) } else { (sure, true) }
+    }
+
+    /// The only definition of a name at the top of a file that this file does not know.
+    fn elsewhere(&mut self, name: &str) -> Vec<(Target, bool)> {
+        let (all, _) = self.defined(name, &[]);
+        match all[..] {
+            [(file, node)] => vec![(Target::Symbol { file, node }, true)],
+            _ => Vec::new(),
+        }
+    }
+
+    /// The only member of a name that this file knows.
+    fn guess(&mut self, name: &str) -> Option<Vec<(Target, bool)>> {
+        if self.outline.language.has_built_in(name) {
+            return None;
+        }
+        if !self.resolver.memo.guesses.contains_key(name) {
+            let found = self.only_member(name);
+            self.resolver.memo.guesses.insert(name.into(), found);
+        }
+        let found = self.resolver.memo.guesses.get(name).cloned().flatten()?;
+        let told = self.told(&found, true);
+        (!told.is_empty()).then_some(told)
+    }
+
+    fn only_member(&mut self, name: &str) -> Option<Found> {
+        let known = self.included(self.resolver.asking());
+        let files = self.resolver.files;
+        let listed = self.resolver.adding(&key_of(name));
+        let mut paths: BTreeSet<&str> = BTreeSet::new();
+        for file in listed.into_iter().filter(|file| known.contains(file)) {
+            let Some(outline) = files.outline(file) else { continue };
+            let is_it = |node: &&Node| {
+                let of_class = node.parent.is_some_and(|it| outline.nodes[it as usize].kind.has_members());
+                let is_member = matches!(node.kind, Kind::Method) || (node.kind == Kind::Field && of_class);
+                is_member && outline.word(node.name) == name
+            };
+            paths.extend(outline.nodes.iter().filter(is_it).map(|node| outline.word(node.path)));
+        }
+        let only = paths.pop_first()?;
+        if paths.is_empty() { self.at(only) } else { None }
+    }
+}

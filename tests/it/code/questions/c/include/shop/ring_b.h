@@ -1,0 +1,3 @@
+#pragma once
+#include "ring_a.h"
+int ring_b(int depth);

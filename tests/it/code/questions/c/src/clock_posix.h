@@ -1,0 +1,7 @@
+#pragma once
+
+//?
+static inline long now(void)
+{
+    return 0;
+}
