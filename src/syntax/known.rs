@@ -93,6 +93,6 @@ pub(super) const CPP: Knowledge = Knowledge {
 pub(super) const C_HEADER: Knowledge = Knowledge {
     exact: "one that says `class`, `namespace`, `template <`, `using`, `a::b`, `public:` or includes `<string>` and the like is \
             read as C++, any other one as C",
-    guessed: "as in that language",
-    unknown: "as in that language; Objective-C does not parse",
+    guessed: "as in the language that it is read as",
+    unknown: "as in the language that it is read as; Objective-C does not parse",
 };

@@ -138,6 +138,10 @@ impl Masking<'_> {
                     at += 2;
                 }
                 // `template class A<int>;` defines nothing.
+                "extern" if self.word(at + 1) == "template" => {
+                    self.blank_range(at, at);
+                    at += 1;
+                }
                 "template" if self.mark(at + 1) != b'<' => {
                     match (at..self.tokens.len().min(at + 256)).find(|it| self.mark(*it) == b';') {
                         Some(end) => {
