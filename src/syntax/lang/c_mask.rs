@@ -368,7 +368,7 @@ fn branch_ends(
         let goes_on = |mark: u8| !b"{}(*;~[:+-".contains(&mark);
         text != b"else" && !matches!(tokens[it].kind, Kind::Mark(mark) if goes_on(mark))
     });
-    let last = alive().last();
+    let last = alive().next_back();
     let ends_well = last.is_none_or(|it| matches!(tokens[it].kind, Kind::Mark(b';' | b'}' | b':')))
         || is_a_lone_macro(
             last.map_or(&[][..], |it| source.get(tokens[it].range()).unwrap_or_default()),

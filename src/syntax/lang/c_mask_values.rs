@@ -133,13 +133,7 @@ impl Masking<'_> {
             let is_operator = to > from && (from..to).all(|it| b"+-*/%<>=!&|^".contains(&self.mark(it)));
             if is_operator || self.is_type(from, to) {
                 self.show_value(from, to - 1);
-            } else if to > from + 1
-                && is_macro_name(self.word(from))
-                && !self.word(from + 1).is_empty()
-                && !is_like_a_macro(self.word(from + 1))
-            {
-                self.blank_range(from, from);
-            } else if matches!(self.word(from), "throw" | "return") {
+            } else if self.is_before_value(from, to) {
                 self.blank_range(from, from);
             }
         }
@@ -154,6 +148,13 @@ impl Masking<'_> {
                 _ => {}
             }
         }
+    }
+
+    /// Whether an argument begins with a macro, or as a statement does.
+    fn is_before_value(&self, from: usize, to: usize) -> bool {
+        let (first, next) = (self.word(from), self.word(from + 1));
+        let is_macro = to > from + 1 && is_macro_name(first) && !next.is_empty() && !is_like_a_macro(next);
+        is_macro || matches!(first, "throw" | "return")
     }
 
     /// Whether some tokens are a type and nothing else could be.
