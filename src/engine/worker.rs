@@ -70,6 +70,9 @@ pub(super) type Boards = (
     Measures,
 );
 
+/// What the engine has of its store.
+pub(super) type AtStore = (Box<dyn Store>, Option<Box<dyn Intake>>, Beside, Others);
+
 pub(super) struct Worker {
     core: Core,
     store: Home,
@@ -124,7 +127,7 @@ pub(super) struct Worker {
 impl Worker {
     pub(super) fn new(
         core: Core,
-        (store, intake, beside, others): (Box<dyn Store>, Option<Box<dyn Intake>>, Beside, Others),
+        (store, intake, beside, others): AtStore,
         clock: Arc<dyn Clock>,
         retention: Retention,
         events: Teller,
