@@ -19,7 +19,7 @@ const GRANTS: &str = include_str!("grants.sql");
 const GROUPS: [&str; 2] = ["provost_host", "provost_reader"];
 
 /// Held by the one migration that runs: `provost`, as bytes.
-const MIGRATION: i64 = 0x7072_6f76_6f73_74;
+const MIGRATION: i64 = 0x0070_726f_766f_7374;
 
 /// The newest version that is known here.
 pub(super) fn known() -> u32 {

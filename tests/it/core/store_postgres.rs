@@ -312,7 +312,7 @@ fn a_database_that_went_back_or_is_another_one_is_noticed_and_nothing_is_written
         "postgres",
         &format!("select pg_terminate_backend(pid) from pg_stat_activity where datname = '{name}'"),
     );
-    server.sql("postgres", &format!("drop database {name}; "));
+    server.sql("postgres", &format!("drop database {name} with (force)"));
     server.sql("postgres", &format!("alter database {copy} rename to {name}"));
     let err = StoreError::from(store.commit(&batch(&mut storm)).expect_err("the database went back"));
     assert!(matches!(err, StoreError::WentBack { was: it, .. } if it == was), "{err}");
