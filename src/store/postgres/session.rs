@@ -30,6 +30,9 @@ use provost_base::limits::{
 /// How long a connection may take to end in order; then it is cut.
 const LINK_ENDS_MAX: Duration = Duration::from_millis(200);
 
+/// Something that is waited for.
+type Work<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
 /// A value of a statement.
 pub(super) type Value = Box<dyn ToSql + Sync + Send>;
 
@@ -151,9 +154,7 @@ impl Session {
             self.drop_link();
             let (servers, purpose) = (&self.servers, self.purpose);
             let tried = run(&self.runtime, async {
-                let all = servers
-                    .iter()
-                    .map(|it| Box::pin(open(it, purpose)) as Pin<Box<dyn Future<Output = _> + Send>>);
+                let all = servers.iter().map(|it| Box::pin(open(it, purpose)) as Work<'_, _>);
                 in_order(all.collect()).await
             })?;
             self.link = Some(best(tried, servers, least)?);
@@ -173,7 +174,7 @@ impl Session {
         link.warned.store(false, Ordering::Release);
         let client = &link.client;
         let work = async {
-            let mut all: Vec<Pin<Box<dyn Future<Output = Result<Vec<Row>, Error>> + Send + '_>>> = Vec::new();
+            let mut all: Vec<Work<'_, Result<Vec<Row>, Error>>> = Vec::new();
             for step in steps {
                 let Some(statement) = link.statements.get(&*step.sql) else { continue };
                 let values: Vec<&(dyn ToSql + Sync)> =
@@ -267,9 +268,7 @@ impl Session {
         }
         let client = &link.client;
         let work = async {
-            let all = new
-                .iter()
-                .map(|sql| Box::pin(client.prepare(sql)) as Pin<Box<dyn Future<Output = _> + Send + '_>>);
+            let all = new.iter().map(|sql| Box::pin(client.prepare(sql)) as Work<'_, _>);
             timeout(Duration::from_millis(COMMIT_MS_MAX), in_order(all.collect())).await
         };
         let Ok(made) = run(&self.runtime, work)? else {
@@ -334,7 +333,7 @@ fn run<T: Send>(runtime: &Option<Runtime>, work: impl Future<Output = T> + Send)
 }
 
 /// Waits for all of these, which are begun in their order: what each of them sends is sent in that order.
-async fn in_order<T>(mut all: Vec<Pin<Box<dyn Future<Output = T> + Send + '_>>>) -> Vec<T> {
+async fn in_order<T>(mut all: Vec<Work<'_, T>>) -> Vec<T> {
     let mut done: Vec<Option<T>> = all.iter().map(|_| None).collect();
     std::future::poll_fn(|cx| {
         let mut waits = false;
