@@ -18,9 +18,6 @@ pub const STATEMENT_MS_MAX: u64 = 5_000;
 /// How long a start, a check of the whole journal and a migration may take for one statement, in milliseconds.
 pub const LONG_STATEMENT_MS_MAX: u64 = 60_000;
 
-/// How soon a server that did not answer is asked again meanwhile, in milliseconds.
-pub const ASKED_AGAIN_AFTER_MS: u64 = 200;
-
 /// Silence of a connection after which the system asks the other side, in seconds.
 pub const HOST_KEEPALIVE_IDLE_S: u64 = 5;
 

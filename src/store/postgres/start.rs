@@ -3,7 +3,7 @@
 
 use std::cmp::Ordering;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::load::{self, HEAD, Head as Row};
 use super::session::{Place, Session, Step};
@@ -13,7 +13,7 @@ use crate::journal::Key;
 use crate::marks::As;
 use crate::sqlite::must_have_grown;
 use crate::{ENTRY_FORMAT, ENTRY_FORMAT_OLDEST, Head, Loaded, StoreError, codec, files};
-use provost_base::limits::{ASKED_AGAIN_AFTER_MS, LONG_STATEMENT_MS_MAX, NUMBERS_SKIPPED, UNKNOWN_KEPT_MS};
+use provost_base::limits::{LONG_STATEMENT_MS_MAX, NUMBERS_SKIPPED};
 use provost_base::{Digest, EntryNo, EventSeq};
 use provost_domain::{Counters, Settings};
 
@@ -56,28 +56,14 @@ pub(super) fn journal_key(session: &mut Session, dir: &Path, name: &str) -> Resu
 }
 
 impl PostgresStore {
-    /// A start, or a reload after a commit has failed. The database may be away for a moment then, and the
-    /// daemon would end without its rows: it is asked again for some seconds.
+    /// A start, or a reload after a commit has failed.
     ///
     /// # Errors
-    /// Any; then nothing is registered.
+    /// Any; then nothing is registered, and a later call may succeed.
     pub(super) fn start_or_reload(&mut self, settings: Settings) -> Result<Loaded, StoreError> {
         if self.stage == Stage::Closed {
             return Err(StoreError::NotRunning);
         }
-        let until = Instant::now() + Duration::from_millis(UNKNOWN_KEPT_MS);
-        loop {
-            match self.load_once(settings.clone()) {
-                Err(StoreError::Away(why)) if self.stage == Stage::Running && Instant::now() < until => {
-                    tracing::debug!(%why, "the rows cannot be read yet");
-                    std::thread::sleep(Duration::from_millis(ASKED_AGAIN_AFTER_MS));
-                }
-                done => return done,
-            }
-        }
-    }
-
-    fn load_once(&mut self, settings: Settings) -> Result<Loaded, StoreError> {
         self.roll_back();
         let place = self.connect()?;
         // Before the database knows of it, or a kill in between would leave a host behind that no daemon is.
