@@ -200,7 +200,7 @@ pub(super) enum Command {
     /// Stand between an editor and its agent, which speak the Agent Client Protocol
     #[command(
         subcommand,
-        after_help = "Short: `provost acp [OPTIONS] -- COMMAND` is `provost acp serve [OPTIONS] -- COMMAND`; its options: provost acp serve --help\n\nExamples:\n  provost acp -- claude-agent-acp\n  provost acp serve --as coder -- gemini --acp"
+        after_help = "`provost acp -- COMMAND` is short for `provost acp serve -- COMMAND`; its options: provost acp serve --help\n\nExamples:\n  provost acp -- claude-agent-acp\n  provost acp serve --as coder -- gemini --acp"
     )]
     Acp(acp::Acp),
     /// Install the hooks that keep agents' hosts from writing files that another agent holds; wait in a notification hook
