@@ -285,10 +285,15 @@ fn explain(here: &RepoContext, asked: &Explain) -> Result<u8, CliError> {
             out::note(format!("rule `{}` {PASSKEY_MISSING}", outcome.rule));
         }
         if asked.action == "permission" && outcome.rule.as_str() == "no-rule" {
-            out::note("no rule speaks of it, so the daemon says nothing: the agent's host asks its own person");
+            out::note(
+                "no rule speaks of it, so the daemon says nothing: the agent's host asks its own person",
+            );
         }
         if asked.action == "delegate" && !here.places.root.join(&asked.dir).is_dir() {
-            out::note(format!("there is no folder {}: a delegation there is refused before the rules are asked", asked.dir));
+            out::note(format!(
+                "there is no folder {}: a delegation there is refused before the rules are asked",
+                asked.dir
+            ));
         }
     }
     Ok(DONE)

@@ -263,7 +263,8 @@ impl Provost {
             return;
         }
         let locked = locks().filter(|it| !writer.is_other(&it.it)).map(|it| Hold::of_lock(&it.it));
-        let claimed = around.own_claims.iter().filter(|it| is_or_has(&it.file, file)).map(|it| Hold::of_claim(it));
+        let claimed =
+            around.own_claims.iter().filter(|it| is_or_has(&it.file, file)).map(|it| Hold::of_claim(it));
         let mine: Vec<Hold<'_>> = locked.chain(claimed).collect();
         let read = self.read_edit(edit, file, until).await;
         let names = match &edit.symbol {

@@ -211,7 +211,8 @@ impl Provost {
         };
         let (known, names) = known_as(reading, at.symbol());
         let is_several = matches!(known, SymbolPresence::Ambiguous(_));
-        let path = names.iter().find(|name| name.contains('.') && !is_several).map_or(at.symbol(), |name| name);
+        let path =
+            names.iter().find(|name| name.contains('.') && !is_several).map_or(at.symbol(), |name| name);
         let full = SymbolPath::of(at.file().clone(), path);
         let mut callers = match &full {
             Ok(full) => self.callers_of(base, source, full).await,

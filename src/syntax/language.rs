@@ -10,7 +10,8 @@ use super::canon::Role;
 use super::generated::Says;
 use super::known::Knowledge;
 use super::lang::{
-    Dialect, c_grammar, c_mask, csharp, ecma, go, java, kotlin, php, php_known, python, ruby, ruby_known, rust,
+    Dialect, c_grammar, c_mask, csharp, ecma, go, java, kotlin, php, php_known, python, ruby, ruby_known,
+    rust,
 };
 use super::{built_in, built_in_jvm, generated, known};
 

@@ -11,7 +11,8 @@ pub(super) fn share(version: Version<'_>, inner: &[usize], end: usize, ranges: &
     let symbols = &version.reading.symbols;
     let plain = |at: usize| symbols[at].range.start as usize..symbols[at].range.end as usize;
     // Of a name that is declared alone the range is its declaration's.
-    let is_bare = |at: usize| symbols[at].kind == Kind::Variable && plain(at).len() == symbols[at].name().len();
+    let is_bare =
+        |at: usize| symbols[at].kind == Kind::Variable && plain(at).len() == symbols[at].name().len();
     let mut from = 0;
     while from < inner.len() {
         let mut to = from + 1;

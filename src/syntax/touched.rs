@@ -193,8 +193,21 @@ fn is_note(line: &[u8]) -> bool {
     const MARKS: [&[u8]; 4] = [b"//", b"/*", b"*", b"@"];
     // After these, a sign of comments is one of a preprocessor or of the system.
     const ORDERS: [&[u8]; 15] = [
-        b"if", b"else", b"elif", b"end", b"include", b"import", b"define", b"undef", b"pragma", b"error", b"warning", b"line",
-        b"region", b"nullable", b"!",
+        b"if",
+        b"else",
+        b"elif",
+        b"end",
+        b"include",
+        b"import",
+        b"define",
+        b"undef",
+        b"pragma",
+        b"error",
+        b"warning",
+        b"line",
+        b"region",
+        b"nullable",
+        b"!",
     ];
     let is_remark = line.strip_prefix(b"#").is_some_and(|rest| !ORDERS.iter().any(|it| rest.starts_with(it)));
     is_remark || MARKS.iter().any(|it| line.starts_with(it))

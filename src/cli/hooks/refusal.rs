@@ -86,7 +86,11 @@ pub(super) fn refusal(host: Host, guarded: &wire::Guarded) -> String {
         json!({ "symbol": out::one_line(symbol.trim_end_matches(':'), 400), "wait_s": MCP_WAIT_S_MAX });
     let write = json!({ "to": out::one_line(&holder_of(first), 100), "text": "..." });
     // From the sandbox of Codex no command reaches the daemon.
-    let or = if host == Host::Codex { "" } else { " (in a shell at the top of the repository: `provost lock 'SYMBOL' --wait 2m`)" };
+    let or = if host == Host::Codex {
+        ""
+    } else {
+        " (in a shell at the top of the repository: `provost lock 'SYMBOL' --wait 2m`)"
+    };
     format!(
         "Not written: another agent works on it, and you are {you}.\n{lines}\nDo not write it in another way. Work on something \
          else first; or wait for it: call the tool lock_acquire with {wait}{or}; or write to the holder: call the tool \

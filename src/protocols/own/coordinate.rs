@@ -105,7 +105,9 @@ async fn is_no_folder(base: &Base, at: &SymbolPath) -> Result<(), OwnError> {
             "is_folder",
             format!("{file} is a folder, and a lock holds a file or a symbol in one"),
         )
-        .hint("lock its files, or announce a change of all of it: provost intent declare \"...\" --file FOLDER")),
+        .hint(
+            "lock its files, or announce a change of all of it: provost intent declare \"...\" --file FOLDER",
+        )),
     }
 }
 

@@ -54,9 +54,10 @@ fn a_symbol_is_known_as_its_language_writes_it() {
     world.write("src/shapes.rs", SHAPES);
     world.write("pkg/store.go", "package pkg\n\ntype Store struct{}\n\nfunc (s *Store) Put(n int) {}\n");
     let _daemon = world.start();
-    for (as_written, path) in
-        [("src/shapes.rs:Circle::area", "src/shapes.rs:Circle.area"), ("pkg/store.go:(*Store).Put", "pkg/store.go:Store.Put")]
-    {
+    for (as_written, path) in [
+        ("src/shapes.rs:Circle::area", "src/shapes.rs:Circle.area"),
+        ("pkg/store.go:(*Store).Put", "pkg/store.go:Store.Put"),
+    ] {
         world.done("a", &["lock", path]);
         assert!(!is_free(&world, "b", as_written) && is_free(&world, "a", as_written), "{as_written}");
         world.done("a", &["unlock", path]);

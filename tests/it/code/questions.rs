@@ -95,8 +95,10 @@ fn assert_precise(folder: &str) -> usize {
 
 #[test]
 fn eighty_questions_about_callees_are_answered_with_few_mistakes() {
-    let asked: usize =
-        ["ts", "py", "shadows_ts", "shadows_py", "rust", "go", "ruby", "php", "c", "cpp"].map(assert_precise).iter().sum();
+    let asked: usize = ["ts", "py", "shadows_ts", "shadows_py", "rust", "go", "ruby", "php", "c", "cpp"]
+        .map(assert_precise)
+        .iter()
+        .sum();
     assert!(asked >= 200, "{asked}");
 }
 

@@ -82,12 +82,22 @@ fn what_is_declared_together_is_touched_together() {
         (Python, "a, b = divmod(7, 2)\nc = 1\n", "(7", "(8", &["a", "b"]),
         (Python, "a, b = divmod(7, 2)\nc = 1\n", "c = 1", "c = 2", &["c"]),
         (TypeScript, "const [m, n] = f(1);\nconst x = 1;\n", "f(1)", "f(2)", &["m", "n"]),
-        (TypeScript, "const {\n  o,\n  k: l,\n} = f(\n  1,\n);\nconst x = 1;\n", "  1,\n", "  2,\n", &["l", "o"]),
+        (
+            TypeScript,
+            "const {\n  o,\n  k: l,\n} = f(\n  1,\n);\nconst x = 1;\n",
+            "  1,\n",
+            "  2,\n",
+            &["l", "o"],
+        ),
         (TypeScript, "const {\n  o,\n} = f(1);\nconst x = 1;\n", "x = 1", "x = 2", &["x"]),
         (TypeScript, "enum E { Red, Green }\n", "Green", "Green, Blue", &["E.Blue"]),
     ];
     for (language, text, old, new, expected) in cases {
-        assert_eq!(touches(language, text, &text.replacen(old, new, 1)), expected, "{text:?}: {old:?} -> {new:?}");
+        assert_eq!(
+            touches(language, text, &text.replacen(old, new, 1)),
+            expected,
+            "{text:?}: {old:?} -> {new:?}"
+        );
     }
 }
 
@@ -104,6 +114,10 @@ fn the_comments_directly_above_a_symbol_belong_to_it_in_all_their_forms() {
         (Python, "#!/usr/bin/python3\ndef f():\n    pass\n", "python3", "python", &[""]),
     ];
     for (language, text, old, new, expected) in cases {
-        assert_eq!(touches(language, text, &text.replacen(old, new, 1)), expected, "{text:?}: {old:?} -> {new:?}");
+        assert_eq!(
+            touches(language, text, &text.replacen(old, new, 1)),
+            expected,
+            "{text:?}: {old:?} -> {new:?}"
+        );
     }
 }

@@ -188,7 +188,19 @@ fn what_is_known_of_each_language_is_told_without_a_daemon() {
     let names: Vec<&str> =
         said["languages"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap()).collect();
     let expected = [
-        "TypeScript", "TSX", "JavaScript", "Python", "Rust", "Go", "Java", "C#", "Kotlin", "Ruby", "PHP", "C", "C++",
+        "TypeScript",
+        "TSX",
+        "JavaScript",
+        "Python",
+        "Rust",
+        "Go",
+        "Java",
+        "C#",
+        "Kotlin",
+        "Ruby",
+        "PHP",
+        "C",
+        "C++",
         "C or C++ header",
     ];
     assert_eq!(names, expected);
