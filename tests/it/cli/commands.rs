@@ -1,5 +1,4 @@
-//! The command line, tried as people use it: the real program, in a repository, with a home of its own.
-//! This file has what needs no daemon; every command is listed here.
+//! The command line, tried as people use it. This file has what needs no daemon; every command is listed here.
 
 mod first_steps;
 mod running;
