@@ -46,8 +46,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let sure: Vec<&Pair> =
         answered.iter().filter(|(_, by)| **by != FoundBy::Guess).map(|(pair, _)| pair).collect();
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
-    println!(
-        "| {name} | {} | {} | {} | {:.2} | {:.2} | {:.2} |",
+    let row = format!(
+        "| {name} | {} | {} | {} | {:.2} | {:.2} | {:.2} |\n",
         index.tool,
         truth.len(),
         all.len(),
@@ -55,7 +55,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         share(right(&all), truth.len()),
         share(right(&sure), sure.len())
     );
-    Ok(())
+    Ok(std::io::Write::write_all(&mut std::io::stdout(), row.as_bytes())?)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "there are few calls")]

@@ -6,7 +6,7 @@ use super::lang::Memo;
 use super::outline::{Binding, CalleeKind, Offered, Outline, Take, Use};
 use super::{Edge, Files, FoundBy, Target};
 use provost_base::limits::{RESOLVE_DEPTH_MAX, RESOLVE_STEPS_MAX};
-use provost_syntax::{Kind, Language};
+use provost_syntax::Kind;
 
 /// How many imports of one name are tried where any of them may be the one that counts.
 const ALTERNATIVES_MAX: usize = 4;
@@ -285,8 +285,8 @@ impl<'g> Resolver<'g> {
             if let Some(found) = self.by_path(self.at, path, 0) {
                 return Along::Found(found);
             }
-            // There, a name of a type that no file has is one of a library.
-            let is_outside = matches!(self.outline.language, Language::Ruby | Language::Php)
+            // Where all files are looked through, a name of a type that none has is one of a library.
+            let is_outside = rules.only_one.is_some()
                 && first.starts_with(|it: char| it.is_uppercase() || matches!(it, ':' | '\\'));
             return if is_outside { Along::Outside } else { Along::Unknown };
         };

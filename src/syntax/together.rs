@@ -6,8 +6,14 @@ use super::Kind;
 use super::touched::Version;
 
 /// Gives each of such names among the symbols `inner`, which stand beside each other in this order, the range of the whole
-/// declaration. `end` is where what is around them ends.
-pub(super) fn share(version: Version<'_>, inner: &[usize], end: usize, ranges: &mut [Range<usize>]) {
+/// declaration. `around` is the range of what is around them.
+pub(super) fn share(
+    version: Version<'_>,
+    inner: &[usize],
+    around: Range<usize>,
+    ranges: &mut [Range<usize>],
+) {
+    let Range { start, end } = around;
     let symbols = &version.reading.symbols;
     let plain = |at: usize| symbols[at].range.start as usize..symbols[at].range.end as usize;
     // Of a name that is declared alone the range is its declaration's.
@@ -15,6 +21,7 @@ pub(super) fn share(version: Version<'_>, inner: &[usize], end: usize, ranges: &
         |at: usize| symbols[at].kind == Kind::Variable && plain(at).len() == symbols[at].name().len();
     let mut from = 0;
     while from < inner.len() {
+        let behind = from.checked_sub(1).map_or(start, |at| ranges[inner[at]].end);
         let mut to = from + 1;
         if is_bare(inner[from]) {
             let goes_on = |to: usize| {
@@ -25,7 +32,7 @@ pub(super) fn share(version: Version<'_>, inner: &[usize], end: usize, ranges: &
                 to += 1;
             }
             let bound = inner.get(to).map_or(end, |at| ranges[*at].start);
-            let start = ranges[inner[from]].start;
+            let start = opening(version.bytes, behind, ranges[inner[from]].start, plain(inner[from]).start);
             let all = start..closing(version.bytes, start, ranges[inner[to - 1]].end, bound);
             for at in &inner[from..to] {
                 ranges[*at] = all.clone();
@@ -38,6 +45,19 @@ pub(super) fn share(version: Version<'_>, inner: &[usize], end: usize, ranges: &
 /// Whether what is between two names is between two of a list.
 fn is_list(between: &[u8]) -> bool {
     between.contains(&b',') && !between.contains(&b';')
+}
+
+/// Where the line begins on which the bracket of a pattern opens that `name` is in, as in `const {` of several lines; `start`, the
+/// line of the name, where there is none behind `behind`.
+fn opening(bytes: &[u8], behind: usize, start: usize, name: usize) -> usize {
+    let before = bytes.get(behind..name).unwrap_or_default();
+    let Some(at) = before.iter().rposition(|it| matches!(it, b'{' | b'[' | b'(')) else { return start };
+    // Between the bracket and the name are other parts of the pattern alone.
+    let mut parts = before[at + 1..].split(u8::is_ascii_whitespace).filter(|it| !it.is_empty());
+    if !parts.all(|it| it.ends_with(b",") || it.ends_with(b":") || it == b"...") {
+        return start;
+    }
+    start.min(behind + before[..at].iter().rposition(|it| *it == b'\n').map_or(0, |it| it + 1))
 }
 
 /// The end of the line at or behind `end` at which all brackets since `start` are closed; `bound` at the latest, and never before

@@ -155,7 +155,7 @@ fn places(version: Version<'_>) -> (Vec<Range<usize>>, Vec<Vec<usize>>) {
             ranges[*at] = with_its_lines(version.bytes, own, from..next);
             from = ranges[*at].end;
         }
-        together::share(version, inner, bounds.end, &mut ranges);
+        together::share(version, inner, bounds, &mut ranges);
     }
     (ranges, children)
 }

@@ -118,7 +118,10 @@ fn what_was_answered_is_there_after_the_daemon_and_the_server_were_killed() {
     let lost: Vec<_> = acknowledged.lock().unwrap().difference(&has).cloned().collect();
     assert!(lost.is_empty(), "acknowledged and lost: {lost:?}");
     until_some("writes go on", || (lock(&world, 199).0 == 0).then_some(()));
-    daemon.stop();
+    let pid = daemon.pid().to_string();
+    assert!(std::process::Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    let ended = daemon.ended();
+    assert!(ended.success(), "the daemon ended with {ended}: {}", world.log());
     let (code, text) = says(&world, &["journal", "verify"]);
     assert_eq!(code, 0, "{text}");
     let rows = server.sql(&name_of(&database), "select id from provost.symbol_lock");

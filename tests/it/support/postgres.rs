@@ -140,19 +140,6 @@ impl Server {
         child.wait().expect("it has ended");
     }
 
-    /// Sends a signal to the server process, or to all of its processes.
-    pub(crate) fn signal(&self, name: &str) {
-        let child = self.child.as_ref().expect("it runs");
-        let mut all = children_of(child.id());
-        all.push(child.id());
-        for it in all {
-            let _ = Command::new("kill")
-                .args([&format!("-{name}"), &it.to_string()])
-                .stderr(Stdio::null())
-                .status();
-        }
-    }
-
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.dir.path().join("log")).unwrap_or_default()
     }
