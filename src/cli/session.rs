@@ -91,7 +91,7 @@ impl Session<'_> {
         }
     }
 
-    /// Puts on record that it is there, for as long as its host's process runs and it is not over: for a host of which one process
+    /// Puts on record that it is there, for as long as its host's process runs and it is not over: for a host whose one process
     /// has several sessions.
     pub(super) fn is_there(&self, places: &Places, name: &AgentId) {
         if let Some((own, (pid, began))) = self.own().zip(self.mark()) {

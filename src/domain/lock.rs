@@ -507,7 +507,7 @@ impl State {
         HasLeft { locks: held.iter().filter(|it| !it.lapsed).count(), intents }
     }
 
-    /// Frees all that an agent holds or waits for, whichever of its runs; how many live locks and places that were.
+    /// Frees all that an agent holds or waits for, in all of its runs; how many live locks and places that were.
     pub(super) fn free_places_of(&self, agent: &AgentId, why: &str, out: &mut Outbox) -> (usize, usize) {
         let live =
             self.locks.held_by(agent).inspect(|it| self.free(it, why, out)).filter(|it| !it.lapsed).count();

@@ -123,7 +123,7 @@ impl Provost {
         self.submit(who, ReleaseFile { file, content }).await
     }
 
-    /// Frees a file, whichever agent has it; only if it still is this grant, where one is named.
+    /// Frees a file that any agent has; only if it still is this grant, where one is named.
     ///
     /// # Errors
     /// A [`Refusal`]; then nothing has changed.

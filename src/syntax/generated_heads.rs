@@ -10,7 +10,7 @@ struct Heads {
     language: Language,
     /// Beginnings of lines that are comments, or come before code.
     begins: &'static [&'static [u8]],
-    /// Words of which a line of comment has all, in small letters.
+    /// Words that are all in one line of a comment, in small letters.
     says: &'static [&'static [&'static str]],
 }
 

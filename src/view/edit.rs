@@ -26,7 +26,7 @@ pub(crate) fn difference(arguments: &Value) -> Option<String> {
     if hunks.is_empty() {
         return None;
     }
-    // In one line, whatever its name has in it.
+    // In one line, with any characters in its name.
     let path = path.escape_debug().to_string();
     let mut text = format!("--- a/{path}\n+++ b/{path}\n");
     for (old, new) in hunks {

@@ -8,7 +8,7 @@ use provost_api::wire::{Task, TaskPageQuery};
 pub struct Filter {
     words: Vec<String>,
     fields: Vec<(Field, String)>,
-    /// A file or a symbol of which it is asked who would be in the way there.
+    /// A file or a symbol; the answer says who would be in the way there.
     way: Option<String>,
     /// Only what has changed within this time, in milliseconds.
     within_ms: Option<u64>,
@@ -70,7 +70,7 @@ impl Filter {
         self.words.is_empty() && self.fields.is_empty() && self.way.is_none() && self.within_ms.is_none()
     }
 
-    /// The file or symbol of which it is asked who would be in the way of a change there.
+    /// The file or symbol; the answer says who would be in the way of a change there.
     pub fn way(&self) -> Option<&str> {
         self.way.as_deref()
     }

@@ -15,7 +15,7 @@ use provost_config::{LoopbackAuth, Ports, WhenDown};
 use provost_mcp::{HOOK_PATH, HOOK_TOKEN_HEADER};
 use provost_system as system;
 
-/// The oldest version of Claude Code of which it was seen that it sends such requests, and refuses a write where none is answered.
+/// The oldest version of Claude Code that was seen to send such requests, and to refuse a write where none is answered.
 const FIRST_VERSION: [u32; 3] = [2, 1, 330];
 
 /// Length of a settings file of the host's that is looked into, in bytes.
@@ -62,7 +62,7 @@ pub(super) fn is_served(host: Host, event: Event) -> bool {
         )
 }
 
-/// Whether a request is one of ours, of whatever port.
+/// Whether a request is one of ours, at any port.
 pub(super) fn is_ours(host: Host, url: &str) -> bool {
     url.starts_with("http://127.0.0.1:") && url.contains(&format!("{HOOK_PATH}{}/", host.word()))
 }

@@ -205,7 +205,7 @@ impl Host {
         )
     }
 
-    /// Whether an entry, as JSON, calls this very program, or whichever is on the `PATH`; or asks the daemon where it is.
+    /// Whether an entry, as JSON, calls this very program, or the one on the `PATH`; or asks the daemon where it is.
     pub(super) fn names(self, entry: &str, program: &Path, http: Option<&Http>) -> bool {
         if form::is_http(entry) {
             return http.is_some_and(|it| it.is_asked(entry));

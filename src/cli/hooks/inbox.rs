@@ -37,7 +37,7 @@ const WAITING: (&str, Option<&str>) = ("waiting", Some("stuck-on-prompt"));
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Hearer {
     Session,
-    /// One of its subagents, whichever is the next.
+    /// The one of its subagents that comes next.
     Subagent,
 }
 

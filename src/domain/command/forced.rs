@@ -22,7 +22,7 @@ pub struct IntentEnded {
     pub intent: Arc<Intent>,
 }
 
-/// Free a file, whichever agent has claimed or locked it.
+/// Free a file that any agent has claimed or locked.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FreeClaim {
     /// The file, in its one spelling.

@@ -228,7 +228,7 @@ verbs! {
     ReleaseFile => FileReleased, needs Coordinate, Commit, by Ok(state.release_file(call.now, call.who, it, out));
     /// End another agent's intent.
     EndIntent => IntentEnded, needs Operate, Commit, by state.end_intent(call.now, call.who, it, out);
-    /// Free a file, whichever agent has it.
+    /// Free a file that any agent has.
     FreeClaim => ClaimFreed, needs Operate, Commit, by state.free_claim_by_force(call.who, it, out);
     /// Take from an agent all that it holds.
     ReleaseAgent => AgentReleased, needs Operate, Commit, by state.release_agent(call.now, call.who, it, out);

@@ -165,7 +165,7 @@ impl Worker {
     }
 
     fn turned_away(&mut self, err: &StoreError) {
-        // Whatever the store says to this, the next turn is a new one.
+        // The next turn is a new one, also where the store refuses this.
         let _ = self.store.let_go();
         let why = self.report("cannot take the turn", err);
         self.break_off(why, err);

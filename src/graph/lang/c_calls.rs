@@ -211,7 +211,7 @@ impl<'g> Names<'_, 'g> {
         if path == name { None } else { self.along("", path, depth + 1) }
     }
 
-    /// Names behind each other, the first of which is looked up; the instance around is the class of the function.
+    /// Names behind each other; the first one is looked up; the instance around is the class of the function.
     fn along(&mut self, scope: &str, path: &str, depth: u32) -> Option<Found> {
         let mut names = path.split('.');
         let first = names.next()?;

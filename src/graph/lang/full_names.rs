@@ -119,7 +119,7 @@ pub(super) fn through_star(
 /// With which the name of a type begins whose members are taken in.
 const STATIC: &str = "static ";
 
-/// A function by which the types of a name are extended, in one of some namespaces; else one for whatever type.
+/// A function by which the types of a name are extended, in one of some namespaces; else one for any type.
 pub(super) fn extension(
     resolver: &mut Resolver<'_>,
     family: &str,

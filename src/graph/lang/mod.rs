@@ -60,7 +60,7 @@ pub(super) struct Rules {
     pub(super) keys: Option<Keys>,
     /// What a name means that a file does not say the meaning of: by the types and namespaces around, and by other files.
     pub(super) around: Option<Around>,
-    /// What a whole path means, the first parts of which may be those of a namespace: a file, and the path; the last number is the
+    /// What a whole path means, whose first parts may be those of a namespace: a file, and the path; the last number is the
     /// depth so far.
     pub(super) by_path: Option<ByPath>,
     /// A function that other files give to the types of a name: the last names of the type and of the function.

@@ -21,7 +21,7 @@ impl Handles<endpoints::ReleaseAgent> for Own {
 }
 
 impl Own {
-    /// Frees a file, whichever agent has it.
+    /// Frees a file that any agent has.
     ///
     /// # Errors
     /// A file that no agent has, another grant than was named, and what the core says.

@@ -40,7 +40,7 @@ pub(super) struct Rows {
     /// Tables whose keys are numbers.
     pub(super) numbered: BTreeMap<&'static str, BTreeMap<i64, Option<String>>>,
     pub(super) tasks: BTreeMap<String, TaskRow>,
-    /// Bodies of finished tasks of which more is known.
+    /// Bodies of finished tasks about which more is known.
     pub(super) amended: BTreeMap<String, String>,
     pub(super) effects: BTreeMap<i64, EffectRow>,
     /// Messages: number, event, time.

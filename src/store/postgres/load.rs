@@ -20,7 +20,7 @@ use provost_domain::{
     Uses,
 };
 
-/// Tables whose rows are a key and a body, all of which a start reads.
+/// Tables whose rows are a key and a body; a start reads them all.
 const TABLES: [&str; 26] = [
     "agent",
     "mail",

@@ -144,7 +144,7 @@ impl Session {
         self.link.as_ref().is_some_and(|it| !it.client.is_closed())
     }
 
-    /// Connects if there is no connection, to the server with the highest timeline, of which none may be below
+    /// Connects if there is no connection, to the server with the highest timeline; none may be below
     /// `least`.
     ///
     /// # Errors

@@ -79,7 +79,7 @@ impl PostgresStore {
             Step::new(ENTRIES).with(self.repo).with(int(head.n.0)?).with(BITE),
             Step::new(HOSTS).with(self.repo),
         ];
-        // From here on there is a transaction, whatever the answers are.
+        // From here on there is a transaction, with any answers.
         self.turn = Some(Turn::default());
         let mut answers = rows(self.session.flush(&steps, limit)?)?;
         let (hosts, entries) = (answers.pop().unwrap_or_default(), answers.pop().unwrap_or_default());

@@ -239,7 +239,7 @@ fn called(walk: &Walk<'_>, call: Node<'_>) -> Seen {
     if path.starts_with("std.") { Seen::Unknown } else { Seen::Of(path.into()) }
 }
 
-/// What stands behind names, the first of which may be known here.
+/// What stands behind names; the first one may be known here.
 fn along(walk: &Walk<'_>, at: Node<'_>, path: &str) -> Seen {
     let (first, rest) = path.split_once('.').unwrap_or((path, ""));
     match walk.facts.locals.seen(first, offset(at.start_byte())) {

@@ -117,7 +117,7 @@ pub(super) fn extended(walk: &mut Walk<'_>, method: Option<u32>, parameters: Nod
     let Some(typed) = walk.field(first, Field::Type as u8).filter(|_| is_this) else { return };
     let of = match types::path_of(walk, typed) {
         Some(path) if walk.facts.locals.seen(&path, start(typed)).is_none() => path,
-        // Of whatever type.
+        // Of any type.
         _ => "*".to_owned(),
     };
     let of = of.rsplit('.').next().unwrap_or(&of).to_owned();

@@ -1,6 +1,6 @@
 //! Ruby: what the nodes of its grammar mean.
 //!
-//! A method goes by the name of its class or module, whichever of them has it: `def self.find` and `def find` of `Store` are both
+//! A method goes by the name of its class or module: `def self.find` and `def find` of `Store` are both
 //! `Store.find`. `module A; class B` and `class A::B` are both `A.B`, however often they are opened again.
 
 use tree_sitter::Node;

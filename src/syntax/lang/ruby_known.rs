@@ -4,7 +4,7 @@ use super::super::known::Knowledge;
 
 pub(crate) const KNOWN: Knowledge = Knowledge {
     exact: "symbols, their ranges and signatures, with `class << self`, `attr_*`, `define_method` by a literal name, `Struct.new` and \
-            `Data.define`; constants through the modules around, superclasses and mixins, in whichever files a class is opened; \
+            `Data.define`; constants through the modules around, superclasses and mixins, in all files that open a class; \
             `require`, `require_relative` and `autoload`; methods of `self`, of constants and of instances that `new` has made",
     guessed: "a method of a value of unknown type, where one class of the repository has the name; a function that another file \
               defines at its top and that is not required",
