@@ -22,9 +22,7 @@ pub(crate) struct SigningDesk {
 impl SigningDesk {
     pub(crate) fn new(rules: &str) -> Self {
         let world = World::new();
-        world.configure(&format!(
-            "[web]\nenabled = true\n[[agent]]\nid = \"coder\"\ncommand = [\"/bin/sh\"]\n"
-        ));
+        world.configure("[web]\nenabled = true\n[[agent]]\nid = \"coder\"\ncommand = [\"/bin/sh\"]\n");
         world.rule(rules);
         world.write("src/a.py", "def f():\n    return 1\n");
         let daemon = world.start();
