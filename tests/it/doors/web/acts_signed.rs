@@ -38,9 +38,8 @@ impl Sees for Desk {
 }
 
 /// Each new verb with arguments of its own.
-fn each() -> [(&'static str, Value); 8] {
+fn each() -> [(&'static str, Value); 7] {
     [
-        ("cancel-tasks", json!({ "tasks": ["none"], "reason": "no" })),
         ("message-agents", json!({ "to": ["feat-a"], "text": "stop" })),
         ("answer-question", json!({ "question": 1, "text": "yes" })),
         ("end-wait", json!({ "ticket": 1, "reason": "no" })),
