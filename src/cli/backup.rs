@@ -24,7 +24,7 @@ pub(super) enum Store {
     Restore(RestoreFrom),
     /// Make or update the tables of a store in PostgreSQL
     #[command(
-        after_help = "A daemon never does this by itself. Two runs at once wait for each other.\n\nExamples:\n  provost store migrate\n  provost store migrate --url postgres://provost_owner@db.example:5432/provost --password owner --roles\n  provost store migrate --print-roles"
+        after_help = "A daemon never does this by itself. Two runs at once wait for each other.\n\nExamples:\n  provost store migrate\n  provost store migrate --url postgres://provost_owner@db.example:5432/shop --password owner --roles\n  provost store migrate --print-roles"
     )]
     Migrate(database::Migrate),
 }

@@ -39,6 +39,7 @@ const WITHOUT_ENDPOINTS: [(&str, &str); 31] = [
     ("jail", "shows and tries a jail of its own"),
     ("store backup", "reads the store"),
     ("store restore", "writes the store while no daemon runs"),
+    ("store migrate", "makes the tables of a database"),
     ("journal verify", "reads the store"),
     ("journal head", "reads the store"),
     ("journal export", "reads the store"),

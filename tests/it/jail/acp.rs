@@ -182,7 +182,7 @@ fn a_mode_of_an_agent_whose_mode_was_not_set_is_in_its_transcript_once() {
     let goal = "mode bypass\nmode bypass\nsay x";
     let output = world.command(&["delegate", goal, "--worker", "coder", "--wait"]).output().unwrap();
     let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
-    assert_eq!(text.matches("it has set its mode to 'bypass' by itself").count(), 1, "{text}");
+    assert_eq!(text.matches(r#"{"now":"bypass","provost":"mode"}"#).count(), 1, "{text}");
 }
 
 #[test]

@@ -182,8 +182,9 @@ fn a_question_of_an_agents_reaches_a_person_and_its_answer_goes_back() {
 
 #[test]
 fn forms_that_cannot_be_asked_are_declined_at_once() {
-    let two = r#"{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}}}"#;
-    for (how, schema) in [("", two), ("url", COLOUR)] {
+    let fields: Vec<String> = (0..9).map(|n| format!(r#""f{n}":{{"type":"string"}}"#)).collect();
+    let many = format!(r#"{{"type":"object","properties":{{{}}}}}"#, fields.join(","));
+    for (how, schema) in [("", many.as_str()), ("url", COLOUR)] {
         let (world, _daemon) = in_place(how);
         begun(&world, "t1", &format!("elicit {schema} | Which?"));
         let task = over(&world, "t1");
