@@ -90,7 +90,7 @@ fn what_is_declared_together_is_touched_together() {
             &["l", "o"],
         ),
         (TypeScript, "const {\n  o,\n} = f(1);\nconst x = 1;\n", "x = 1", "x = 2", &["x"]),
-        (TypeScript, "enum E { Red, Green }\n", "Green", "Green, Blue", &["E.Blue"]),
+        (TypeScript, "enum E { Red, Green }\n", "Green", "Green, Blue", &["E"]),
     ];
     for (language, text, old, new, expected) in cases {
         assert_eq!(

@@ -26,8 +26,11 @@ fn says(world: &World, args: &[&str]) -> (i32, String) {
     (out.status.code().unwrap_or(-1), String::from_utf8_lossy(&text).into_owned())
 }
 
+/// Starts no daemon by itself: one that a command had started would keep the test's own out.
 fn lock(world: &World, n: usize) -> (i32, Value) {
-    world.ask("ada", &["lock", &format!("src/a.rs:f{n}")])
+    let mut command = world.by("ada", &["lock", &format!("src/a.rs:f{n}")]);
+    let said = command.env("DEVIT_NO_AUTO_START", "1").output().expect("the command runs");
+    crate::support::commands::said(&said)
 }
 
 fn locked(world: &World) -> BTreeSet<String> {
