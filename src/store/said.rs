@@ -5,7 +5,7 @@ use serde_json::Value;
 use provost_base::limits::SEARCH_TEXT_BYTES_MAX;
 use provost_domain::Task;
 
-/// What is known of a task besides: its id, who works and has asked, and its state.
+/// The other searchable words of a task: its id, its worker, its asker and its state.
 pub(super) fn what_of(task: &Task) -> String {
     format!("{} {} {} {}", task.id(), task.order.worker, task.asked_by, task.state.as_str())
 }

@@ -130,7 +130,7 @@ impl PostgresStore {
         Ok(gone + self.forget(Step::new(many).with(self.repo).with(i64::from(keep)).with(rest))?)
     }
 
-    /// Deletes tasks, and what is kept of them besides; their ids are free again.
+    /// Deletes tasks with their rows in other tables; their ids are free again.
     fn forget(&mut self, delete: Step) -> Result<u32, StoreError> {
         let rows = self.session.rows(delete)?;
         let gone =

@@ -308,7 +308,7 @@ pub(super) fn prune_tasks(
     u32::try_from(gone).map_err(StoreError::damaged)
 }
 
-/// Deletes tasks, and what is kept of them besides; their ids are free again.
+/// Deletes tasks with their rows in other tables; their ids are free again.
 fn forget(db: &Connection, delete: &str, which: impl rusqlite::Params) -> Result<usize, StoreError> {
     let mut delete = db.prepare_cached(delete)?;
     let gone = delete.query_map(which, |row| row.get(0))?.collect::<Result<Vec<String>, _>>()?;

@@ -189,7 +189,7 @@ async fn names_of_one_symbol_are_one_lock_and_a_misspelt_one_is_told() {
     let typo = world.lock("eve", "src/auth.ts:chekc").await.unwrap();
     assert!(matches!(&typo.warnings[..], [Warning::Unknown]), "{:?}", typo.warnings);
     world.lock("eve", "src/auth.ts:Other.end").await.unwrap();
-    // A name of two symbols is a lock on both, each of which another agent holds here.
+    // A lock by a name of two symbols takes both. Two other agents hold one of them each.
     for (agent, held) in [("bob", "src/auth.ts:Session"), ("eve", "src/auth.ts:Other.end")] {
         let asked = world.lock("zoe", "src/auth.ts:end").await;
         assert!(matches!(asked, Err(Refusal::LockConflict(_))), "{asked:?}");

@@ -144,7 +144,7 @@ async fn a_commit_that_never_arrived_is_refused_and_leaves_nothing() {
     let refused = timeout(PATIENCE, a.submit(&client("ada"), acquire("a.ts:run"))).await.unwrap();
     assert!(why(refused.unwrap_err()).contains("nothing of this was done"));
     assert_eq!(locks(&a).await, 0, "memory has nothing of it");
-    assert!(news.try_recv().is_err(), "nobody was told of it");
+    assert!(news.try_recv().is_err(), "no follower is told of it");
     let held = a.submit(&client("ada"), acquire("a.ts:run")).await.unwrap();
     assert!(matches!(held, Locked::Held { fresh: true, .. }), "{held:?}");
 }
@@ -243,7 +243,7 @@ async fn an_entry_that_another_program_has_changed_is_not_folded() {
     })
     .await;
     let eves = b.view(LiveLocks { holder: Some(agent("eve")), files: Vec::new() }).await.unwrap();
-    assert!(eves.0.is_empty(), "nobody is given a lock by who can write the database");
+    assert!(eves.0.is_empty(), "a writer of the database gives no agent a lock");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,4 +1,4 @@
-//! Storms of three cores over one log, by seed: whatever a host decides, folds, loses or loads again, equal heads are equal
+//! Storms of three cores over one log, by seed: after any decisions, folds, losses and loads of the hosts, equal heads are equal
 //! states.
 
 mod deeds;

@@ -366,7 +366,7 @@ fn what_the_database_is_written_with_behind_the_daemon_is_found() {
     assert!(matches!(err, StoreError::BrokenLog { .. }), "{err}");
     drop(store);
 
-    server.sql(&name, "update provost.event set actor = 'somebody' where seq = 1");
+    server.sql(&name, "update provost.event set actor = 'intruder' where seq = 1");
     let err = started_or(dir.path(), &database).expect_err("it is refused");
     assert!(matches!(err, StoreError::Tampered { seq: EventSeq(1), .. }), "{err}");
     let mut reader = open_reader_in(dir.path(), Some(&database)).expect("a reader");

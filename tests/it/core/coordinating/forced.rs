@@ -60,7 +60,7 @@ fn a_person_takes_all_of_one_agents_and_nothing_of_anothers() {
     assert_eq!(state.intents.get(&id("i-1")).unwrap().status, IntentStatus::Declared);
     assert_eq!(state.claims.get(&path("bob.ts")).unwrap().held, Hold::Free);
     assert_ne!(state.claims.get(&path("ada.ts")).unwrap().held, Hold::Free);
-    let said = s.say(&person("user:ann"), all("nobody-such")).unwrap();
+    let said = s.say(&person("user:ann"), all("unknown-agent")).unwrap();
     let Answer::Done(Reply::AgentReleased(it)) = said else { panic!("{said:?}") };
     assert_eq!((it.locks, it.waits, it.claims, it.intents), (0, 0, 0, 0));
 }
