@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::Kind;
 use super::touched::Version;
+use super::{Kind, Language};
 
 /// Gives each of such names among the symbols `inner`, which stand beside each other in this order, the range of the whole
 /// declaration. `around` is the range of what is around them.
@@ -17,8 +17,15 @@ pub(super) fn share(
     let symbols = &version.reading.symbols;
     let plain = |at: usize| symbols[at].range.start as usize..symbols[at].range.end as usize;
     // Of a name that is declared alone the range is its declaration's.
-    let is_bare =
-        |at: usize| symbols[at].kind == Kind::Variable && plain(at).len() == symbols[at].name().len();
+    let is_bare = |at: usize| {
+        // Elsewhere a bare member is a case of an enumeration, which is declared by itself.
+        let may_be = match symbols[at].kind {
+            Kind::Variable => true,
+            Kind::Field => version.reading.language == Language::Python,
+            _ => false,
+        };
+        may_be && plain(at).len() == symbols[at].name().len()
+    };
     let mut from = 0;
     while from < inner.len() {
         let behind = from.checked_sub(1).map_or(start, |at| ranges[inner[at]].end);

@@ -81,6 +81,7 @@ fn what_is_declared_together_is_touched_together() {
         (Go, "package a\n\nconst (\n\tA = iota\n\tB\n\tC\n)\n", "\tC\n", "\tC\n\tD\n", &["D"]),
         (Python, "a, b = divmod(7, 2)\nc = 1\n", "(7", "(8", &["a", "b"]),
         (Python, "a, b = divmod(7, 2)\nc = 1\n", "c = 1", "c = 2", &["c"]),
+        (Python, "class A:\n    a, b = f(1)\n    c = 1\n", "f(1)", "f(2)", &["A.a", "A.b"]),
         (TypeScript, "const [m, n] = f(1);\nconst x = 1;\n", "f(1)", "f(2)", &["m", "n"]),
         (
             TypeScript,
