@@ -2,7 +2,7 @@
 //!
 //! The copy uses handles that follow no symbolic link; links are copied as links. Where the file
 //! system can share blocks, a copy of a file costs no space. Sockets, pipes and devices are left out, and so are
-//! files that their owner cannot read.
+//! files that their owner cannot read, and what is removed while the copy is made.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -168,8 +168,12 @@ impl Room {
     }
 
     fn folder(&mut self, at: Entry<'_>, to: &Dir, mode: Mode) -> Result<Step<Dir>, NoCopy> {
+        let inner = match at.open() {
+            Err(Unopened::Gone(_)) => return Ok(Step::Over),
+            opened => opened,
+        };
         rustix::fs::mkdirat(to, at.name(), mode | Mode::RWXU)?;
-        match at.open() {
+        match inner {
             // What is shut for its owner is left out: a worker could shut something for all later ones.
             Err(Unopened::Shut(_)) => Ok(Step::Over),
             Err(error) => Err(NoCopy::Io(error.into())),
@@ -180,10 +184,12 @@ impl Room {
     fn file(&mut self, from: &Dir, to: &Dir, name: &OsStr, mode: Mode) -> Result<(), NoCopy> {
         // Without waiting: what was a file a moment ago may be a pipe now.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let mut source = match rustix::fs::openat(from, name, flags, Mode::empty()) {
-            // A file that its owner cannot read is left out, too.
-            Err(rustix::io::Errno::ACCESS) => return Ok(()),
-            source => File::from(source?),
+        let opened = rustix::fs::openat(from, name, flags, Mode::empty()).map_err(io::Error::from);
+        let mut source = match opened.map_err(Unopened::from) {
+            // A file that its owner cannot read is left out, too, and one that has gone since it was listed.
+            Err(Unopened::Shut(_) | Unopened::Gone(_)) => return Ok(()),
+            Err(Unopened::Failed(error)) => return Err(error.into()),
+            Ok(source) => File::from(source),
         };
         let meta = source.metadata()?;
         if !meta.is_file() {
@@ -219,10 +225,11 @@ impl Visitor for Room {
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::Directory => return self.folder(at, to, mode),
             FileType::RegularFile => self.file(at.dir, to, at.name(), mode)?,
-            FileType::Symlink => {
-                let target = rustix::fs::readlinkat(at.dir, at.name(), Vec::new())?;
-                rustix::fs::symlinkat(&*target, &*to, at.name())?;
-            }
+            FileType::Symlink => match rustix::fs::readlinkat(at.dir, at.name(), Vec::new()) {
+                // It has gone, or is no link any more.
+                Err(rustix::io::Errno::NOENT | rustix::io::Errno::INVAL) => {}
+                target => rustix::fs::symlinkat(&*target?, &*to, at.name())?,
+            },
             _ => {}
         }
         Ok(Step::Over)

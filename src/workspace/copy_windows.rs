@@ -14,7 +14,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions};
 
 use provost_base::limits::{COPY_BYTES_MAX, COPY_DEPTH_MAX, COPY_ENTRIES_MAX, HARVEST_FILES_MAX};
-use provost_system::walk::{Bound, Bounds, Entry, Folder, Kind, Step, Unread, Visitor, walk};
+use provost_system::walk::{Bound, Bounds, Entry, Folder, Kind, Step, Unopened, Unread, Visitor, walk};
 
 /// Why there is no copy. Safe to show.
 #[derive(Debug, thiserror::Error)]
@@ -155,7 +155,11 @@ impl Room {
     }
 
     fn file(&mut self, from: &Dir, to: &Dir, name: &OsStr) -> Result<(), NoCopy> {
-        let source = from.open(name)?;
+        let source = match from.open(name) {
+            // Removed since it was listed.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            source => source?,
+        };
         let length = source.metadata()?.len();
         self.bytes = self.bytes.checked_sub(length).ok_or(NoCopy::TooLarge)?;
         let mut target = to.open_with(name, OpenOptions::new().write(true).create_new(true))?;
@@ -175,8 +179,11 @@ impl Visitor for Room {
         self.entries = self.entries.checked_sub(1).ok_or(NoCopy::TooMany)?;
         match at.kind() {
             Kind::Folder => {
+                let inner = match at.open() {
+                    Err(Unopened::Gone(_)) => return Ok(Step::Over),
+                    inner => inner.map_err(io::Error::from)?,
+                };
                 to.create_dir(at.name())?;
-                let inner = at.open().map_err(io::Error::from)?;
                 return Ok(Step::Into(inner, to.open_dir(at.name())?));
             }
             Kind::File => self.file(at.dir, to, at.name())?,

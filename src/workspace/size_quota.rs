@@ -50,7 +50,11 @@ impl Visitor for Size {
     type Stop = io::Error;
 
     fn entry(&mut self, at: Entry<'_>, _here: &mut ()) -> io::Result<Step<()>> {
-        let meta = at.metadata()?;
+        let meta = match at.metadata() {
+            // Removed since it was listed.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Step::Over),
+            meta => meta?,
+        };
         self.entries += 1;
         self.bytes += on_disk(&meta);
         Ok(if meta.is_dir() { Step::Into(open_shut(at)?, ()) } else { Step::Over })

@@ -23,7 +23,7 @@ use provost_base::limits::{
     SNAPSHOT_ENTRIES_MAX,
 };
 use provost_base::{Digest, IgnoreRules, RepoPath};
-use provost_system::walk::{Bounds, Entry, Folder, Name, Step, Unread, Visitor, walk};
+use provost_system::walk::{Bounds, Entry, Folder, Name, Step, Unopened, Unread, Visitor, walk};
 use provost_system::{self as system, open_folder};
 
 /// What the system says of a file. Two that are alike are the same file, unchanged.
@@ -267,11 +267,13 @@ fn no_links(options: &mut OpenOptions) {
     options.custom_flags(OPEN_REPARSE_POINT);
 }
 
-/// What is shut for its owner is left out: a worker could shut something for all later ones.
+/// What is shut for its owner is left out, since a worker could shut something for all later ones. So is what has gone since
+/// it was listed, or has become something else: agents and people write in the folder meanwhile.
 fn readable<T>(opened: io::Result<T>) -> io::Result<Option<T>> {
-    match opened {
-        Err(err) if err.kind() == io::ErrorKind::PermissionDenied => Ok(None),
-        opened => opened.map(Some),
+    match opened.map_err(Unopened::from) {
+        Err(Unopened::Gone(_) | Unopened::Shut(_)) => Ok(None),
+        Err(Unopened::Failed(error)) => Err(error),
+        Ok(there) => Ok(Some(there)),
     }
 }
 
@@ -321,8 +323,9 @@ impl Visitor for Copier {
         }
         self.room.entries = self.room.entries.checked_sub(1).ok_or(NoCopy::TooMany)?;
         if meta.is_dir() {
+            let inner = readable(at.open().map_err(io::Error::from))?;
             here.to.as_ref().map_or(Ok(()), |to| to.create_dir(at.name()))?;
-            let Some(inner) = readable(at.open().map_err(io::Error::from))? else { return Ok(Step::Over) };
+            let Some(inner) = inner else { return Ok(Step::Over) };
             let to = here.to.as_ref().map(|to| to.open_dir(at.name())).transpose()?;
             return Ok(Step::Into(inner, Copying { to, rules: here.rules.clone(), ignored }));
         } else if meta.is_symlink() {
@@ -348,7 +351,12 @@ impl Copier {
     }
 
     fn link(&mut self, from: &Dir, to: Option<&Dir>, name: &OsStr, path: String) -> Result<(), NoCopy> {
-        let target = from.read_link_contents(name)?;
+        let target = match from.read_link_contents(name) {
+            // It is no link any more.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Ok(()),
+            read => readable(read)?,
+        };
+        let Some(target) = target else { return Ok(()) };
         // Where links take a right that users rarely have, they stay out.
         if to.is_none_or(|to| make_link(to, &target, name).is_ok()) {
             self.remember(path, Was::Link(target))?;

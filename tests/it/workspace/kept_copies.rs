@@ -1,6 +1,9 @@
 //! Workers that speak with a model: they work in a private copy, and what they change comes in by an apply.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 
 use serde_json::{Value, json};
 
@@ -271,4 +274,62 @@ fn every_end_of_a_run_names_what_it_had_changed_and_the_command_that_writes_it()
     tells_its_changes(&world, &task);
     ran(&world, &["apply", &task], 0);
     assert_eq!(std::fs::read_to_string(world.repo().join("a.txt")).unwrap(), "new\n");
+}
+
+/// Makes and removes files, folders and links in a folder until it is dropped.
+struct Busy {
+    ends: Arc<AtomicBool>,
+    hands: Vec<JoinHandle<()>>,
+}
+
+impl Busy {
+    fn in_folders(folders: &[PathBuf]) -> Self {
+        let ends = Arc::new(AtomicBool::new(false));
+        let hands = folders.iter().cloned().map(|folder| {
+            let ends = ends.clone();
+            std::thread::spawn(move || {
+                while !ends.load(Ordering::Relaxed) {
+                    for n in 0..20 {
+                        let at = folder.join(format!("passing-{n}"));
+                        match n % 3 {
+                            0 => std::fs::write(&at, "here and gone\n").unwrap(),
+                            1 => std::os::unix::fs::symlink("passing-0", &at).unwrap(),
+                            _ => std::fs::create_dir(&at).unwrap(),
+                        }
+                    }
+                    for n in 0..20 {
+                        let at = folder.join(format!("passing-{n}"));
+                        if n % 3 == 2 { std::fs::remove_dir(&at) } else { std::fs::remove_file(&at) }
+                            .unwrap();
+                    }
+                }
+            })
+        });
+        Self { hands: hands.collect(), ends }
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.ends.store(true, Ordering::Relaxed);
+        self.hands.drain(..).for_each(|it| it.join().unwrap());
+    }
+}
+
+#[test]
+fn what_is_removed_while_a_copy_is_made_does_not_fail_the_run() {
+    let world = World::new();
+    world.rule(&format!("{FREELY}{DELEGATE}"));
+    let entries = [entry("kept", "copy = \"kept\""), entry("thrown", "copy = true")];
+    world.configure(&entries.concat());
+    let repo = world.repo();
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    let _busy = Busy::in_folders(&[repo.clone(), repo.join(".git"), repo.join(".git/objects")]);
+    for n in 0..12 {
+        for worker in ["kept", "thrown"] {
+            let result = ended(&client, worker, "echo new > stays.txt");
+            assert_eq!(result["status"], "completed", "{worker}, {n}: {result}");
+        }
+    }
 }

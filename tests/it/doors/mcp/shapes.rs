@@ -164,7 +164,8 @@ fn every_answer_is_what_its_schema_says_to_the_official_clients() {
         // shape.
         let answered = |it: &&Value| it.get("answer").is_some() || it["tool"] == "approval_decide";
         let wrong: Vec<_> = calls.iter().filter(|it| !answered(it) || it.get("wrong").is_some()).collect();
-        assert!(wrong.is_empty(), "{client}, {mode}: {wrong:#?}");
+        let waits = calls.iter().filter(|it| it["tool"] == "task_wait").collect::<Vec<_>>();
+        assert!(wrong.is_empty(), "{client}, {mode}: {wrong:#?}; the waits for tasks were {waits:#?}");
         let called: BTreeSet<_> = calls.iter().map(|it| it["tool"].as_str().unwrap()).collect();
         let promised = said["tools"].as_object().unwrap().iter().filter(|(_, schema)| schema.is_object());
         let promised: BTreeSet<_> = promised.map(|(name, _)| name.as_str()).collect();
