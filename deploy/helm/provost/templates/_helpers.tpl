@@ -56,6 +56,9 @@ store.ca = "/etc/provost-database/ca.crt"
 metrics.enabled = true
 metrics.listen = "0.0.0.0:{{ .Values.metrics.port }}"
 metrics.elsewhere = true
+{{- if .Values.policy }}
+policy.file = "/etc/provost/rules.toml"
+{{- end }}
 {{- with .Values.config }}
 
 {{ . }}
