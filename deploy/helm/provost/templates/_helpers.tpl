@@ -33,6 +33,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if and (gt (int .Values.replicas) 1) (not .Values.store.url) -}}
 {{- fail "replicas above 1 are hosts that share a database: set store.url" -}}
 {{- end -}}
+{{- if and (gt (int .Values.replicas) 1) (not .Values.join.secret.name) -}}
+{{- fail "hosts beside the first join with a key: install with one replica, run `provost host export-key` there, and set join.secret" -}}
+{{- end -}}
 {{- if and .Values.store.url .Values.migrate.enabled (not .Values.migrate.url) -}}
 {{- fail "migrate.url has to name the database with the role that owns the tables; or set migrate.enabled to false, and run `provost store migrate` yourself before each upgrade" -}}
 {{- end -}}
