@@ -474,6 +474,9 @@ pub struct Agent {
     /// The doors that it uses: `devit`, `wit`, `agent_protocol`, `broker`, `own`, `worker`.
     #[serde(default)]
     pub doors: Vec<String>,
+    /// The machine on which it was last seen, by the first digits of its host's id; absent where the repository has one host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// Messages that wait for it.
     pub mail: usize,
     /// Unfinished tasks it asked for.

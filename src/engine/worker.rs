@@ -7,6 +7,7 @@
 //! a reason. The process ends only when memory cannot be rebuilt.
 
 pub(super) mod beside;
+mod hosts;
 mod indexing;
 pub(super) mod receiving;
 pub(super) mod steps;
@@ -543,6 +544,7 @@ impl Worker {
     fn close(&mut self) {
         self.have_store(&mut []);
         self.give_up_waiting(true);
+        self.leave();
         if self.broken.is_some() {
             return;
         }

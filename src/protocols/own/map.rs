@@ -532,6 +532,7 @@ pub(super) fn known_agent(known: &KnownAgent) -> wire::Agent {
         registered_at: agent.map(|it| it.registered_at.rfc3339()),
         name: nick.map(|it| it.name.to_string()),
         doors: known.doors.iter().map(|it| it.name().to_owned()).collect(),
+        host: known.host.map(|it| it.short()),
         mail: known.mail,
         asked: known.asked,
     }

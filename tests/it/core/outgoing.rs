@@ -181,7 +181,7 @@ fn what_is_owed_is_taken_up_after_a_start_until_it_is_settled() {
     let stored = serde_json::to_string(&effect).unwrap();
     let again: Effect = serde_json::from_str(&stored).unwrap();
     assert_eq!(again, effect);
-    let change = Owed { id, effect: again, started: false }.in_memory().unwrap();
+    let change = Owed { id, effect: again, started: false, by: DaemonId::default() }.in_memory().unwrap();
     assert_eq!(change, Change::OweNotice(id, notice.clone()));
     s.say(&host(), SettleEffect { effect: id }).unwrap();
     assert!(s.core.state().outgoing.is_empty());

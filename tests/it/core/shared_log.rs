@@ -271,7 +271,8 @@ impl Hosts {
 
     fn bury(&mut self, by: usize, dead: DaemonId) {
         let before = self.daemons[by].core.state().clone();
-        self.daemons[by].core.bury(self.now, dead, &mut self.out);
+        let owed = self.daemons[by].store.owed_by(dead).unwrap();
+        self.daemons[by].core.bury(self.now, dead, &owed, &mut self.out);
         let state = self.daemons[by].core.state();
         assert!(state.locks.waiters().all(|it| it.daemon != dead), "a dead host waits");
         let is_bound = |it: &&Arc<provost::domain::Lock>| {

@@ -197,7 +197,7 @@ impl Storm {
 
     fn note(&mut self) {
         for (id, effect) in &self.out.effects[self.seen.0..] {
-            self.owed.insert(*id, Owed { id: *id, effect: effect.clone(), started: false });
+            self.owed.insert(*id, Owed { id: *id, effect: effect.clone(), started: false, by: DaemonId::default() });
         }
         for change in &self.out.changes[self.seen.1..] {
             match change {

@@ -93,7 +93,7 @@ impl Sim {
         fresh.counters = self.model.folded.counters;
         fresh.jobs = self.model.folded.jobs.clone();
         for (id, (effect, started)) in &self.model.owed {
-            let owed = Owed { id: *id, effect: effect.clone(), started: *started };
+            let owed = Owed { id: *id, effect: effect.clone(), started: *started, by: DaemonId::default() };
             owed.in_memory().iter().for_each(|change| fresh.apply(change));
         }
     }

@@ -1,0 +1,183 @@
+//! `provost host`: the hosts that work on one repository over PostgreSQL.
+
+use std::fs::OpenOptions;
+use std::io::{self, IsTerminal as _, Read as _, Write as _};
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueHint};
+use serde_json::json;
+
+use super::cli_error::DONE;
+use super::{CliError, RepoContext, database, out};
+use provost_base::Secret;
+use provost_base::limits::KEY_FILE_BYTES_MAX;
+use provost_store::{self as store, Database, HostRow};
+use provost_system::HiddenTyping;
+
+/// `provost host`.
+#[derive(Subcommand, Debug)]
+pub(super) enum Host {
+    /// Write the journal's key into a file for a machine that is to join, and print the code that opens it
+    #[command(
+        after_help = "The file and the code are worth something only together: give them to the other machine in two ways. Who has both can forge the journal's history.\n\nExample:\n  provost host export-key shop.key"
+    )]
+    ExportKey(ExportKey),
+    /// Join the repository that `[store]` names as one more host, with a file of `provost host export-key`
+    #[command(
+        after_help = "The code is asked for at the terminal, or read from standard input. The folder has to be a clone of the repository, and must have no state of its own yet.\n\nExample:\n  provost host join --key-file shop.key"
+    )]
+    Join(Join),
+    /// List the hosts of the repository
+    #[command(after_help = "Examples:\n  provost host list\n  provost host list --json")]
+    List,
+}
+
+/// `provost host export-key`.
+#[derive(Args, Debug)]
+pub(super) struct ExportKey {
+    /// The file to write, which must not exist
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    file: PathBuf,
+}
+
+/// `provost host join`.
+#[derive(Args, Debug)]
+pub(super) struct Join {
+    /// The file that `provost host export-key` has written on another host
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    key_file: PathBuf,
+}
+
+pub(super) fn host(here: &RepoContext, asked: &Host) -> Result<u8, CliError> {
+    match asked {
+        Host::ExportKey(it) => export_key(here, it),
+        Host::Join(it) => join(here, it),
+        Host::List => list(here),
+    }
+}
+
+/// The database that the hosts share.
+fn shared(here: &RepoContext) -> Result<Database, CliError> {
+    database::of(here)?.ok_or_else(|| {
+        CliError::of("this repository has one host")
+            .because("its state is in the state folder: `[store] url` names no database")
+            .next("docs/hosts.md says how several hosts work on one repository")
+    })
+}
+
+fn export_key(here: &RepoContext, asked: &ExportKey) -> Result<u8, CliError> {
+    let name = shared(here)?.name;
+    let failed = |err: &dyn std::fmt::Display| {
+        CliError::of("the key was not exported").because(err).next("name a file that does not exist")
+    };
+    let sealed = store::seal_key(&here.places.state, &name).map_err(|err| failed(&err))?;
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let written = options.open(&asked.file).and_then(|mut file| {
+        file.write_all(sealed.text.as_bytes())?;
+        file.sync_all()
+    });
+    written.map_err(|err| failed(&format!("{}: {err}", asked.file.display())))?;
+    let code = String::from_utf8_lossy(sealed.code.expose()).into_owned();
+    if here.json {
+        out::json(&json!({ "file": asked.file, "name": name, "code": code }))?;
+        return Ok(DONE);
+    }
+    out::line(format!(
+        "{} has the journal's key of {name:?}, sealed; this code opens it, and is shown once:\n\n  {code}\n\n\
+         On the other machine, in a clone of the repository, with the same `[store] url` and name:\n\
+         provost host join --key-file FILE",
+        asked.file.display()
+    ))?;
+    Ok(DONE)
+}
+
+fn join(here: &RepoContext, asked: &Join) -> Result<u8, CliError> {
+    let mut database = shared(here)?;
+    let places = here.places.clone();
+    database.roots = store::Roots::by(move || provost_config::root_commits(&places));
+    let unread = |err: &dyn std::fmt::Display| {
+        CliError::of(format!("{} cannot be read", asked.key_file.display()))
+            .because(err)
+            .next("on a host of the repository: provost host export-key FILE")
+    };
+    let mut text = String::new();
+    let file = std::fs::File::open(&asked.key_file).map_err(|err| unread(&err))?;
+    file.take(KEY_FILE_BYTES_MAX + 1).read_to_string(&mut text).map_err(|err| unread(&err))?;
+    let code = code()?;
+    here.places.create()?;
+    here.places.create_config()?;
+    let joined = store::join(&here.places.state, &database, &text, &code).map_err(|err| {
+        CliError::refusal("this machine has not joined, and nothing was written").because(err).next(
+            "docs/hosts.md says what a second host needs",
+        )
+    })?;
+    if here.json {
+        let hosts: Vec<_> = joined.hosts.iter().map(row_json).collect();
+        out::json(&json!({ "name": database.name, "hosts": hosts }))?;
+        return Ok(DONE);
+    }
+    let names: Vec<&str> = joined.hosts.iter().map(|it| it.name.as_str()).collect();
+    out::line(format!(
+        "this folder can take part in {:?} now, beside {}\nnext: provost up; and remove {}, which is needed no more",
+        database.name,
+        names.join(", "),
+        asked.key_file.display()
+    ))?;
+    Ok(DONE)
+}
+
+/// The code, from the terminal without showing it, or from standard input.
+fn code() -> Result<Secret, CliError> {
+    let unread = |err: io::Error| CliError::of("the code could not be read").because(err);
+    let mut bytes = zeroize::Zeroizing::new(Vec::with_capacity(128));
+    if io::stdin().is_terminal() {
+        out::note("type the code that `provost host export-key` has printed, and press Enter; it is not shown");
+        let _hidden = HiddenTyping::begin().map_err(unread)?;
+        let mut byte = [0];
+        while bytes.len() < 128 && io::stdin().lock().read(&mut byte).map_err(unread)? == 1 && byte != *b"\n" {
+            bytes.push(byte[0]);
+        }
+    } else {
+        io::stdin().lock().take(128).read_to_end(&mut bytes).map_err(unread)?;
+    }
+    Ok(Secret::new(bytes.to_vec()))
+}
+
+fn list(here: &RepoContext) -> Result<u8, CliError> {
+    let hosts = store::hosts(&here.places.state, &shared(here)?)?;
+    if here.json {
+        out::json(&json!({ "hosts": hosts.iter().map(row_json).collect::<Vec<_>>() }))?;
+        return Ok(DONE);
+    }
+    let head = ["ID", "MACHINE", "STATE", "LAST SEEN", "BEHIND", "VERSION"].map(str::to_owned);
+    let rows: Vec<[String; 6]> = std::iter::once(head).chain(hosts.iter().map(row)).collect();
+    out::text_as_is(&out::table(&rows))?;
+    Ok(DONE)
+}
+
+/// The state of a host, in a word for people.
+fn state(it: &HostRow) -> &'static str {
+    if it.is_stopped { "stopped" } else { it.state.as_str() }
+}
+
+fn row(it: &HostRow) -> [String; 6] {
+    let own = if it.is_here { " (here)" } else { "" };
+    [
+        it.daemon.host.short(),
+        format!("{}{own}", it.name),
+        state(it).to_owned(),
+        format!("{} s ago", it.silent_ms / 1_000),
+        format!("{} batches", it.behind),
+        it.version.clone(),
+    ]
+}
+
+fn row_json(it: &HostRow) -> serde_json::Value {
+    json!({
+        "host": it.daemon.host.to_string(), "incarnation": it.daemon.incarnation, "machine": it.name, "state": state(it),
+        "silent_ms": it.silent_ms, "behind": it.behind, "version": it.version, "here": it.is_here,
+    })
+}
