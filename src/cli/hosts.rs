@@ -10,7 +10,7 @@ use serde_json::json;
 use super::cli_error::DONE;
 use super::{CliError, RepoContext, database, out};
 use provost_base::Secret;
-use provost_base::limits::KEY_FILE_BYTES_MAX;
+use provost_base::limits::HOST_KEY_BYTES_MAX;
 use provost_store::{self as store, Database, HostRow};
 use provost_system::HiddenTyping;
 
@@ -105,7 +105,7 @@ fn join(here: &RepoContext, asked: &Join) -> Result<u8, CliError> {
     };
     let mut text = String::new();
     let file = std::fs::File::open(&asked.key_file).map_err(|err| unread(&err))?;
-    file.take(KEY_FILE_BYTES_MAX + 1).read_to_string(&mut text).map_err(|err| unread(&err))?;
+    file.take(HOST_KEY_BYTES_MAX + 1).read_to_string(&mut text).map_err(|err| unread(&err))?;
     let code = code()?;
     here.places.create()?;
     here.places.create_config()?;

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::journal::Key;
 use super::{StoreError, codec, files};
 use provost_base::Secret;
-use provost_base::limits::KEY_FILE_BYTES_MAX;
+use provost_base::limits::HOST_KEY_BYTES_MAX;
 
 /// Letters and digits of a code, without those that are mistaken for others.
 const SIGNS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
@@ -67,7 +67,7 @@ pub fn seal_key(dir: &Path, name: &str) -> Result<SealedKey, StoreError> {
 pub(super) fn open_key(text: &str, code: &str, name: &str) -> Result<Secret, StoreError> {
     let wrong = |why: String| StoreError::Key(why.into());
     let no_file = || wrong("this is no file that `provost host export-key` has written".into());
-    if text.len() as u64 > KEY_FILE_BYTES_MAX {
+    if text.len() as u64 > HOST_KEY_BYTES_MAX {
         return Err(no_file());
     }
     let content: Content = serde_json::from_str(text).map_err(|_| no_file())?;

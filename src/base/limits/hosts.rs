@@ -21,7 +21,7 @@ pub const LISTEN_AGAIN_MS: u64 = 1_000;
 pub const HOSTS_MAX: usize = 64;
 
 /// The file with the journal's key for a host that joins is shorter than this, in bytes.
-pub const KEY_FILE_BYTES_MAX: u64 = 4_096;
+pub const HOST_KEY_BYTES_MAX: u64 = 4_096;
 
 /// How many root commits of a repository are compared when a host joins.
 pub const ROOT_COMMITS_MAX: usize = 64;
