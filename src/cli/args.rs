@@ -76,7 +76,7 @@ pub(super) enum Command {
         after_help = "Examples:\n  provost store backup ~/provost-2026-07-01.db\n  provost store restore ~/provost-2026-07-01.db"
     )]
     Store(backup::Store),
-    /// Join and list the hosts that work on the repository over PostgreSQL
+    /// Join, list and take out the hosts that work on the repository over PostgreSQL
     #[command(
         subcommand,
         after_help = "Examples:\n  provost host list\n  provost host export-key shop.key\n  provost host join --key-file shop.key"

@@ -11,7 +11,7 @@ use super::cli_error::DONE;
 use super::{CliError, RepoContext, database, out};
 use provost_base::Secret;
 use provost_base::limits::HOST_KEY_BYTES_MAX;
-use provost_store::{self as store, Database, HostRow};
+use provost_store::{self as store, Database, HostRow, TakenOut};
 use provost_system::HiddenTyping;
 
 /// `provost host`.
@@ -27,6 +27,14 @@ pub(super) enum Host {
         after_help = "The code is asked for at the terminal, or read from standard input. The folder has to be a clone of the repository, and must have no state of its own yet.\n\nExample:\n  provost host join --key-file shop.key"
     )]
     Join(Join),
+    /// Take a host out at once: what it holds is freed, its runs are lost, and it never takes part again
+    #[command(
+        after_help = "The daemons of the other hosts do it within seconds. The removed machine still knows the journal's key: take its login away from the database, too.\n\nExamples:\n  provost host remove 3f0c2a71\n  provost host remove 3f0c2a71 --yes"
+    )]
+    Remove(Remove),
+    /// Have a host take no new tasks, and leave after its last run
+    #[command(after_help = "Example:\n  provost host drain 3f0c2a71")]
+    Drain(Drain),
     /// List the hosts of the repository
     #[command(after_help = "Examples:\n  provost host list\n  provost host list --json")]
     List,
@@ -48,10 +56,29 @@ pub(super) struct Join {
     key_file: PathBuf,
 }
 
+/// `provost host remove`.
+#[derive(Args, Debug)]
+pub(super) struct Remove {
+    /// The host's id, or its first digits, as `provost host list` shows them
+    host: String,
+    /// Remove it without a question
+    #[arg(long)]
+    yes: bool,
+}
+
+/// `provost host drain`.
+#[derive(Args, Debug)]
+pub(super) struct Drain {
+    /// The host's id, or its first digits, as `provost host list` shows them
+    host: String,
+}
+
 pub(super) fn host(here: &RepoContext, asked: &Host) -> Result<u8, CliError> {
     match asked {
         Host::ExportKey(it) => export_key(here, it),
         Host::Join(it) => join(here, it),
+        Host::Remove(it) => remove(here, it),
+        Host::Drain(it) => take_out(here, &it.host, TakenOut::Drained),
         Host::List => list(here),
     }
 }
@@ -144,6 +171,63 @@ fn code() -> Result<Secret, CliError> {
         io::stdin().lock().take(128).read_to_end(&mut bytes).map_err(unread)?;
     }
     Ok(Secret::new(bytes.to_vec()))
+}
+
+/// Digits of an id that are enough to name a host.
+const DIGITS_MIN: usize = 4;
+
+/// The host whose id begins so.
+fn named(here: &RepoContext, database: &Database, begins: &str) -> Result<HostRow, CliError> {
+    let hosts = store::hosts(&here.places.state, database)?;
+    let mut found = hosts.into_iter().filter(|it| it.daemon.host.to_string().starts_with(begins));
+    match (found.next(), found.next()) {
+        (Some(it), None) if begins.len() >= DIGITS_MIN => Ok(it),
+        _ => Err(CliError::of(format!("no one host's id begins with {begins:?}"))
+            .because(format!("it has to be {DIGITS_MIN} digits at least, and one host's alone"))
+            .next("provost host list")),
+    }
+}
+
+fn remove(here: &RepoContext, asked: &Remove) -> Result<u8, CliError> {
+    if !asked.yes {
+        if !io::stdin().is_terminal() {
+            return Err(CliError::refusal("there is no person to ask whether the host is removed")
+                .because("standard input is no terminal")
+                .next(format!("provost host remove {} --yes", asked.host)));
+        }
+        let it = named(here, &shared(here)?, &asked.host)?;
+        out::note(format!("Remove {} ({})? What it runs is lost. [y/N]", it.name, it.daemon.host.short()));
+        let mut line = String::new();
+        io::stdin().read_line(&mut line).map_err(|err| CliError::of("no answer could be read").because(err))?;
+        if !matches!(line.trim(), "y" | "Y" | "yes") {
+            return Err(CliError::of("nothing was removed"));
+        }
+    }
+    take_out(here, &asked.host, TakenOut::AtOnce)
+}
+
+fn take_out(here: &RepoContext, begins: &str, how: TakenOut) -> Result<u8, CliError> {
+    let database = shared(here)?;
+    let it = named(here, &database, begins)?;
+    store::take_out(&database, it.daemon.host, how)
+        .map_err(|err| CliError::refusal("nothing has changed").because(err).next("provost host list"))?;
+    let state = match how {
+        TakenOut::AtOnce => "removing",
+        TakenOut::Drained => "draining",
+    };
+    if here.json {
+        out::json(&json!({ "host": it.daemon.host.to_string(), "machine": it.name, "state": state }))?;
+    } else {
+        out::line(match how {
+            TakenOut::AtOnce => format!(
+                "{} is being removed: the other daemons free what it held within seconds\nnext: take its login away, since it \
+                 still knows the journal's key",
+                it.name
+            ),
+            TakenOut::Drained => format!("{} takes no new tasks, and leaves after its last run", it.name),
+        })?;
+    }
+    Ok(DONE)
 }
 
 fn list(here: &RepoContext) -> Result<u8, CliError> {

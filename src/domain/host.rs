@@ -8,9 +8,10 @@
 
 use std::sync::Arc;
 
+use super::command::EndJob;
 use super::progress::Ending;
 use super::{
-    Change, Core, Effect, EventKind, Failure, Lock, Outbox, Owed, State, Switch, Task, TaskState, Waiter, WorkerKind,
+    Change, Core, Effect, EventKind, Failure, JobState, Lock, Outbox, Owed, State, Switch, Task, TaskState, Waiter, WorkerKind,
 };
 use provost_base::{DaemonId, Json, Timestamp};
 
@@ -26,11 +27,17 @@ impl Core {
         self.state.here = daemon;
     }
 
+    /// Whether this host takes no new tasks from now on.
+    pub fn drains(&mut self, drains: bool) {
+        self.state.drains = drains;
+    }
+
     /// Ends what a daemon held that is down, and what daemons before it on that host held: those who wait there leave, messages on
     /// their way come back, locks of processes and runs are free, switches that agents have set there are undone, and tasks are
     /// lost that its workers had or were to have. Of what it `owed`, notices and hooks are this daemon's from now on, and what is
-    /// about its disk waits for its return; the rest is dropped. A second time finds nothing.
-    pub fn bury(&mut self, now: Timestamp, daemon: DaemonId, owed: &[Owed], out: &mut Outbox) {
+    /// about its disk waits for its return; the rest is dropped. Of a host that was removed nothing waits: its jobs have failed, and
+    /// what was asked there is answered no more. A second time finds nothing.
+    pub fn bury(&mut self, now: Timestamp, (daemon, gone): (DaemonId, Gone), owed: &[Owed], out: &mut Outbox) {
         let is_its = |it: DaemonId| it.host == daemon.host && it.incarnation <= daemon.incarnation;
         let lost: Vec<Arc<Task>> =
             self.state.tasks.iter().filter(|it| it.is_carried_out_by(is_its)).cloned().collect();
@@ -38,15 +45,21 @@ impl Core {
             out.append_event(EventKind::Recorded {
                 what: HOST_DOWN.into(),
                 subject: daemon.to_string().into(),
-                details: state.details_of(owed, lost.len()),
+                details: state.details_of(gone, owed, lost.len()),
             });
             state.end_connections_of(is_its, out);
             state.free_bound_locks_of(is_its, out);
-            owed.iter().for_each(|it| it.when_its_host_is_down(out));
+            owed.iter().for_each(|it| it.when_its_host_is(gone, out));
             out.put(Change::HostDown(daemon));
         });
         for task in lost {
             self.by_itself(now, out, |state, out| state.lose(now, &task, out));
+        }
+        if gone == Gone::Removed {
+            self.by_itself(now, out, |state, out| state.give_up_questions_of(now, is_its, out));
+            for it in owed {
+                self.by_itself(now, out, |state, out| state.end_job_of(now, &it.effect, out));
+            }
         }
     }
 
@@ -72,11 +85,28 @@ impl Core {
 }
 
 impl State {
-    fn details_of(&self, owed: &[Owed], lost: usize) -> Json {
-        let count = |of: fn(&Effect) -> bool| owed.iter().filter(|it| of(&it.effect)).count();
-        let dropped = count(|it| matches!(it.fate(), Fate::Dropped));
-        let taken_over = count(|it| matches!(it.fate(), Fate::TakenOver));
-        Json::from_value(&serde_json::json!({ "tasks_lost": lost, "dropped": dropped, "taken_over": taken_over }))
+    fn details_of(&self, gone: Gone, owed: &[Owed], lost: usize) -> Json {
+        let count = |fate: Fate| owed.iter().filter(|it| it.effect.fate(gone) == fate).count();
+        Json::from_value(&serde_json::json!({
+            "removed": gone == Gone::Removed, "tasks_lost": lost, "dropped": count(Fate::Dropped),
+            "taken_over": count(Fate::TakenOver), "waiting": count(Fate::Waits),
+        }))
+    }
+
+    /// What was asked at such a daemon, and would be carried out there, is answered no more.
+    fn give_up_questions_of(&self, now: Timestamp, is_its: impl Fn(DaemonId) -> bool, out: &mut Outbox) {
+        for parked in self.approvals.iter().filter(|it| is_its(it.daemon)) {
+            self.drop_approval(parked.id, out);
+            self.give_up_parked(now, parked, "Its host was removed", Failure::Lost, out);
+        }
+    }
+
+    fn end_job_of(&self, now: Timestamp, effect: &Effect, out: &mut Outbox) {
+        let Effect::RunJob { job } = effect else { return };
+        let (state, error) = (JobState::Failed, Some("its host was removed".into()));
+        let end = EndJob { job: job.clone(), state, error, result: None, steps: 0 };
+        // One that is over already needs no end.
+        let _ended = self.end_job(now, &end, out);
     }
 
     fn end_connections_of(&self, is_its: impl Fn(DaemonId) -> bool, out: &mut Outbox) {
@@ -126,7 +156,17 @@ impl Task {
     }
 }
 
+/// How a daemon has gone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Gone {
+    /// It was silent for too long. Its host may come back.
+    Silent,
+    /// A person has removed its host, or that was drained.
+    Removed,
+}
+
 /// What becomes of an effect that a host owed which is down.
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     /// Any host can carry it out: the one that has noticed does.
     TakenOver,
@@ -137,14 +177,22 @@ enum Fate {
 }
 
 impl Effect {
-    fn fate(&self) -> Fate {
+    fn fate(&self, gone: Gone) -> Fate {
         match self {
             Effect::RunHook { .. } | Effect::SendNotice { .. } => Fate::TakenOver,
             Effect::RunJob { .. }
             | Effect::WriteFiles { .. }
             | Effect::RunMerges { .. }
-            | Effect::DropChanges { .. } => Fate::Waits,
-            Effect::SpawnWorker { .. }
+            | Effect::DropChanges { .. }
+                if gone == Gone::Silent =>
+            {
+                Fate::Waits
+            }
+            Effect::RunJob { .. }
+            | Effect::WriteFiles { .. }
+            | Effect::RunMerges { .. }
+            | Effect::DropChanges { .. }
+            | Effect::SpawnWorker { .. }
             | Effect::StopWorker { .. }
             | Effect::SignalAck { .. }
             | Effect::WatchFiles { .. }
@@ -154,8 +202,8 @@ impl Effect {
 }
 
 impl Owed {
-    fn when_its_host_is_down(&self, out: &mut Outbox) {
-        match self.effect.fate() {
+    fn when_its_host_is(&self, gone: Gone, out: &mut Outbox) {
+        match self.effect.fate(gone) {
             Fate::TakenOver => out.take_over(self.id, self.effect.clone()),
             Fate::Waits => {}
             Fate::Dropped => out.put(Change::DropEffect(self.id)),

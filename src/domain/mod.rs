@@ -94,7 +94,7 @@ pub use files::{FileChange, Finding, FindingKind, ScanReport, Watched, WatchedFi
 pub use grants::{Grant, GrantChange, Grants, Outcome};
 pub use handoff::{Handoff, HandoffState, Handoffs};
 pub use hook::{Hooks, Notice};
-pub use host::HOST_DOWN;
+pub use host::{Gone, HOST_DOWN};
 pub use intent::{Intent, IntentFile, IntentStatus, Intents};
 pub use job::{
     Job, JobChange, JobEvent, JobKind, JobResult, JobState, Jobs, Phase, PhaseName, PhaseState, Phases,
@@ -245,6 +245,8 @@ pub struct State {
     pub settings: Settings,
     /// The daemon that decides; each has its own.
     pub here: DaemonId,
+    /// Whether this host takes no new tasks; each daemon knows its own.
+    drains: bool,
     swept_at: Timestamp,
     /// When the first command or deadline after the last start came; signs of life were not seen before.
     awake_since: Option<Timestamp>,
@@ -284,6 +286,7 @@ impl State {
             counters: Counters::default(),
             settings,
             here: DaemonId::default(),
+            drains: false,
             swept_at: Timestamp::default(),
             awake_since: None,
         }

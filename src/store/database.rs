@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{HostRow, Joined, StoreError};
-use provost_base::Secret;
+use super::{HostRow, Joined, StoreError, TakenOut};
+use provost_base::{HostId, Secret};
 
 /// What the state folder remembers of the database that has its state.
 pub(super) const IN_DATABASE: &str = "postgres.json";
@@ -124,6 +124,14 @@ pub fn hosts(dir: &Path, of: &Database) -> Result<Vec<HostRow>, StoreError> {
     in_database::hosts(dir, of)
 }
 
+/// Takes a host out: at once, or after its last run. The daemons that take part carry it out in their next turns.
+///
+/// # Errors
+/// Where there is no such host, or no other one that would carry it out.
+pub fn take_out(of: &Database, host: HostId, how: TakenOut) -> Result<(), StoreError> {
+    in_database::take_out(of, host, how)
+}
+
 /// Puts the journal's key into a state folder, out of a file that [`super::seal_key`] has made and with its code, so that its daemon
 /// can join the repository as one more host. The folder has to be a clone of that repository.
 ///
@@ -140,7 +148,7 @@ pub(super) mod in_database {
     use std::path::Path;
 
     use super::Database;
-    pub(super) use crate::postgres::{hosts, join, migrate, protection};
+    pub(super) use crate::postgres::{hosts, join, migrate, protection, take_out};
     use crate::{Options, Reader, Store, StoreError, postgres};
 
     pub(crate) fn open(
@@ -171,7 +179,8 @@ pub(super) mod in_database {
     use std::path::Path;
 
     use super::{Database, Migrated, Protection};
-    use crate::{HostRow, Joined, Options, Reader, Store, StoreError};
+    use crate::{HostRow, Joined, Options, Reader, Store, StoreError, TakenOut};
+    use provost_base::HostId;
 
     fn refused<T>() -> Result<T, StoreError> {
         Err(StoreError::Setting(
@@ -193,6 +202,10 @@ pub(super) mod in_database {
     }
 
     pub(super) fn hosts(_: &Path, _: &Database) -> Result<Vec<HostRow>, StoreError> {
+        refused()
+    }
+
+    pub(super) fn take_out(_: &Database, _: HostId, _: TakenOut) -> Result<(), StoreError> {
         refused()
     }
 

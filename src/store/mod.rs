@@ -43,7 +43,7 @@ use provost_domain::post::Received;
 use provost_domain::{Event, JobResult, Outbox, Owed, Settings, State, Status, Task};
 
 pub use artifacts::{Artifacts, Keeping};
-pub use database::{Database, Migrated, Protection, ROLES, RootCommits, Roots, hosts, join, migrate, protection};
+pub use database::{Database, Migrated, Protection, ROLES, RootCommits, Roots, hosts, join, migrate, protection, take_out};
 use database::{IN_DATABASE, in_database};
 pub use error::StoreError;
 use error::WAYS_BACK;
@@ -54,7 +54,7 @@ pub use key_file::{SealedKey, seal_key};
 pub use letters::{Letters, StoredPost};
 pub use log::{ENTRY_FORMAT, ENTRY_FORMAT_OLDEST, SealedEntry};
 pub use search::{Found, Hit, HitKind, SearchError, SearchQuery, SearchWords};
-pub use shared::{Begun, Behind, CommitError, Head, HostBeat, HostRow, HostState, Joined};
+pub use shared::{Begun, Behind, CommitError, Head, HostBeat, HostRow, HostState, Joined, TakenOut};
 pub use sqlite::{ForeignEvent, Restore, Restored, SqliteStore, backup, foreign_events, restore};
 pub use sums::{CountedRow, UsageBy, UsageQuery, UsageRow};
 

@@ -65,7 +65,9 @@ pub enum HostState {
     Draining,
     /// It was silent for too long; it comes back with its next incarnation.
     Down,
-    /// A person has removed it.
+    /// A person has removed it, and what it held has still to be freed.
+    Removing,
+    /// It takes part no more, for ever.
     Removed,
 }
 
@@ -77,6 +79,7 @@ impl HostState {
             HostState::Live => "live",
             HostState::Draining => "draining",
             HostState::Down => "down",
+            HostState::Removing => "removing",
             HostState::Removed => "removed",
         }
     }
@@ -86,7 +89,7 @@ impl HostState {
     /// # Errors
     /// [`StoreError::Damaged`] for any other word.
     pub fn parse(word: &str) -> Result<Self, StoreError> {
-        let all = [Self::Waiting, Self::Live, Self::Draining, Self::Down, Self::Removed];
+        let all = [Self::Waiting, Self::Live, Self::Draining, Self::Down, Self::Removing, Self::Removed];
         let found = all.into_iter().find(|it| it.as_str() == word);
         found.ok_or_else(|| StoreError::damaged(format!("an unknown state of a host, `{word}`")))
     }
@@ -111,6 +114,15 @@ pub struct HostRow {
     pub behind: u64,
     /// Whether it is the host of the state folder from which this was asked.
     pub is_here: bool,
+}
+
+/// How a host is taken out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TakenOut {
+    /// At once: what it held is freed, and its runs are lost.
+    AtOnce,
+    /// It takes no new tasks, and leaves after its last run.
+    Drained,
 }
 
 /// What a host finds that joins.

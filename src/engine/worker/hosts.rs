@@ -10,6 +10,7 @@ use super::turn::{IS_DOWN, IS_REMOVED};
 use super::{Lost, Worker};
 use provost_base::limits::HOST_TTL_MS;
 use provost_base::{DaemonId, Timestamp};
+use provost_domain::Gone;
 use provost_store::{HostBeat, HostState, StoreError};
 
 /// The longest time between two looks that is no gap, in milliseconds.
@@ -25,8 +26,8 @@ pub(super) struct HostWatch {
 }
 
 impl HostWatch {
-    /// Looks on, and says which daemons are dead.
-    fn look(&mut self, now: Timestamp, here: DaemonId, hosts: &[HostBeat]) -> Vec<DaemonId> {
+    /// Looks on, and says which daemons have gone.
+    fn look(&mut self, now: Timestamp, here: DaemonId, hosts: &[HostBeat]) -> Vec<(DaemonId, Gone)> {
         let was_away = self.looked.is_none_or(|at| now.since_ms(at) > GAP_MS_MAX);
         self.looked = Some(now);
         let takes_part = |it: &&HostBeat| matches!(it.state, HostState::Live | HostState::Draining);
@@ -40,7 +41,9 @@ impl HostWatch {
         }
         self.seen = seen;
         let is_dead = |since: Timestamp| now.since_ms(since) >= HOST_TTL_MS;
-        self.seen.iter().filter(|(_, (_, since))| is_dead(*since)).map(|(it, _)| *it).collect()
+        let dead = self.seen.iter().filter(|(_, (_, since))| is_dead(*since)).map(|(it, _)| (*it, Gone::Silent));
+        let removed = hosts.iter().filter(|it| it.state == HostState::Removing && it.daemon != here);
+        dead.chain(removed.map(|it| (it.daemon, Gone::Removed))).collect()
     }
 }
 
@@ -54,17 +57,23 @@ impl Worker {
         let mine = hosts.iter().find(|it| it.daemon.host == here.host).map(|it| it.state);
         if let Some(why) = match mine {
             Some(HostState::Down) => Some(IS_DOWN),
-            Some(HostState::Removed) => Some(IS_REMOVED),
+            Some(HostState::Removing | HostState::Removed) => Some(IS_REMOVED),
             _ => None,
         } {
             // Nothing that is asked in this step is decided any more.
             (self.lost, self.broken) = (Some(Lost(why.into())), Some(why.into()));
             return Ok(());
         }
-        for dead in self.others.watch.look(self.now, here, hosts) {
-            tracing::warn!(host = %dead, "a host is silent for too long; what it held is freed");
-            let owed = self.store.owed_by(dead)?;
-            self.core.bury(self.now, dead, &owed, &mut self.out);
+        let drains = mine == Some(HostState::Draining);
+        self.core.drains(drains);
+        if drains && self.store.owed_by(here)?.is_empty() {
+            // Its last run is over: it leaves, and learns so with its next turn.
+            self.core.bury(self.now, (here, Gone::Removed), &[], &mut self.out);
+        }
+        for (daemon, gone) in self.others.watch.look(self.now, here, hosts) {
+            tracing::warn!(host = %daemon, ?gone, "a host takes part no more; what it held is freed");
+            let owed = self.store.owed_by(daemon)?;
+            self.core.bury(self.now, (daemon, gone), &owed, &mut self.out);
         }
         Ok(())
     }

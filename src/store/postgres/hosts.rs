@@ -11,7 +11,8 @@ use super::{IN_DATABASE, unreadable};
 use crate::codec::nat;
 use crate::journal::Key;
 use crate::key_file::open_key;
-use crate::{Database, HostRow, HostState, Joined, StoreError, files};
+use crate::{Database, HostRow, HostState, Joined, StoreError, TakenOut, files};
+use provost_base::HostId;
 use provost_base::limits::HOSTS_MAX;
 
 const HOSTS: &str = "select h.id, h.inc, h.name, h.version, h.state, h.clean,
@@ -58,6 +59,41 @@ fn rows(session: &mut Session, name: &str) -> Result<Vec<HostRow>, StoreError> {
         })
     };
     rows.iter().map(row).collect()
+}
+
+/// Takes a host out: at once, or after its last run. The daemons that take part carry it out in their next turns.
+///
+/// # Errors
+/// [`StoreError::Database`] where there is no such host, or no other one that would carry it out.
+pub(crate) fn take_out(database: &Database, host: HostId, how: TakenOut) -> Result<(), StoreError> {
+    let mut session = Session::new(address::servers(database, "provost/hosts")?, Purpose::Write)?;
+    session.connect(&Place::default())?;
+    schema::check(&mut session)?;
+    let refused = |why: String| StoreError::Database(why.into());
+    let take = Step::new("select id from provost.repo where name = $1 for update").with(database.name.clone());
+    let found = session.ask(&[Step::new("begin"), take])?.pop().unwrap_or_default();
+    let row = found.first().ok_or_else(|| refused(format!("the database has no repository {:?}", database.name)))?;
+    let repo: i32 = row.try_get(0).map_err(unreadable)?;
+    let hosts = rows(&mut session, &database.name)?;
+    let it = hosts.iter().find(|it| it.daemon.host == host);
+    let it = it.ok_or_else(|| refused(format!("{:?} has no host {host}", database.name)))?;
+    let takes_part = |it: &&HostRow| matches!(it.state, HostState::Live | HostState::Draining);
+    if matches!(it.state, HostState::Removing | HostState::Removed) {
+        return Err(refused(format!("the host {} is removed already", host.short())));
+    }
+    let (state, others) = match how {
+        TakenOut::AtOnce => (HostState::Removing, hosts.iter().filter(takes_part).any(|it| it.daemon.host != host)),
+        TakenOut::Drained => (HostState::Draining, true),
+    };
+    if !others {
+        return Err(refused(format!("{} is the only host whose daemon runs: no other one would free what it holds", host.short())));
+    }
+    if how == TakenOut::Drained && it.state != HostState::Live {
+        return Err(refused(format!("the host {} is {}: its daemon has to run to be drained", host.short(), it.state.as_str())));
+    }
+    let sql = "update provost.host set state = $3 where repo = $1 and id = $2";
+    let step = Step::new(sql).with(repo).with(host.to_string()).with(state.as_str());
+    session.ask(&[step, Step::new("commit")]).map(drop)
 }
 
 /// Puts the journal's key into a state folder, so that its daemon can join the repository as one more host.

@@ -48,7 +48,7 @@ use super::{
 use provost_base::{DaemonId, Digest, EventSeq, HostId, TaskId, Timestamp};
 use provost_domain::{Counters, Outbox, Owed, Settings, Task};
 
-pub(super) use hosts::{hosts, join};
+pub(super) use hosts::{hosts, join, take_out};
 pub(super) use protection::protection;
 pub(super) use schema::migrate;
 

@@ -221,7 +221,7 @@ impl PostgresStore {
         let roots: Option<&str> = cell(1).map(|it| it.try_get(0)).transpose().map_err(unreadable)?.flatten();
         let many: i64 = cell(2).map(|it| it.try_get(0)).transpose().map_err(unreadable)?.unwrap_or(0);
         match state {
-            Some("removed") => return Err(StoreError::Database(REMOVED.into())),
+            Some("removing" | "removed") => return Err(StoreError::Database(REMOVED.into())),
             Some(_) => {}
             None if many >= HOSTS_MAX as i64 => {
                 let why = format!(

@@ -309,7 +309,7 @@ impl PostgresStore {
         next.counters = codec::counters(batch).unwrap_or(next.counters);
         next.counters.event = next.head.seq;
         let mut steps = Vec::new();
-        write::rows(self.repo, Rows::of(batch, self.daemon(), &mut next.finished)?, &mut steps);
+        write::rows((self.repo, self.daemon()), Rows::of(batch, self.daemon(), &mut next.finished)?, &mut steps);
         write::events(self.repo, &linked, &batch.events, &mut steps)?;
         let own_n = turn.at.own_n + 1;
         let sealed = self.key.entry(&turn.at.entry, (self.daemon(), own_n), turn.now, batch)?;

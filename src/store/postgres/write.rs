@@ -6,10 +6,11 @@ use crate::StoreError;
 use crate::StoredEvent;
 use crate::codec::int;
 use crate::journal::Checkpoint;
+use provost_base::DaemonId;
 use provost_domain::Event;
 
-/// Adds the statements of these rows.
-pub(super) fn rows(repo: i32, rows: Rows, steps: &mut Vec<Step>) {
+/// Adds the statements of these rows of a daemon.
+pub(super) fn rows((repo, by): (i32, DaemonId), rows: Rows, steps: &mut Vec<Step>) {
     let Rows { keyed, numbered, tasks, amended, effects, down, posts, inbox, parked, emptied, runs, calls } =
         rows;
     for (table, rows) in keyed {
@@ -28,10 +29,12 @@ pub(super) fn rows(repo: i32, rows: Rows, steps: &mut Vec<Step>) {
     }
     put_effects(repo, effects, steps);
     for daemon in down {
-        let sql = "update provost.host set state = 'down', clean = false
-                   where repo = $1 and id = $2 and inc = $3 and state in ('live', 'draining')";
+        // A host that is drained says so of itself.
+        let sql = "update provost.host set clean = false,
+                   state = case when state = 'removing' or (state = 'draining' and id = $4) then 'removed' else 'down' end
+                   where repo = $1 and id = $2 and inc = $3 and state in ('live', 'draining', 'removing')";
         let (host, inc) = (daemon.host.to_string(), daemon.incarnation.cast_signed());
-        steps.push(Step::new(sql).with(repo).with(host).with(inc));
+        steps.push(Step::new(sql).with(repo).with(host).with(inc).with(by.host.to_string()));
     }
     if !emptied.is_empty() {
         // Before the inboxes: what comes behind in this batch is for a new reader.

@@ -49,6 +49,8 @@ const COMMANDS: [&str; 165] = [
     "host export-key",
     "host join",
     "host list",
+    "host remove",
+    "host drain",
     "task",
     "task delegate",
     "task list",

@@ -334,3 +334,63 @@ fn an_agent_is_shown_with_its_machine() {
     let there = until_some("it is seen there", || host(b));
     assert_eq!(until_some("it is seen here", || host(a)), there);
 }
+
+/// The id of the host that is not the asking machine's own, as it is shown.
+fn other_host(world: &World) -> String {
+    let (_, listed) = said(&world.command(&["host", "list", "--json"]).output().unwrap());
+    let all = listed["hosts"].as_array().unwrap();
+    let other = all.iter().find(|it| it["here"] == false).unwrap();
+    other["host"].as_str().unwrap()[..8].to_owned()
+}
+
+#[test]
+fn a_machine_that_is_removed_ends_and_never_takes_part_again() {
+    let machines = Machines::joined(2);
+    let mut daemons = machines.start();
+    let (a, b) = (&machines.all[0], &machines.all[1]);
+    assert_eq!(lock(a, "ada", 0).0, 0);
+    let mut waits = b.begin("bob", &["lock", "acquire", &symbol(0), "--wait", "120s"]);
+    until("it waits", || a.waiting() == ["bob"]);
+    let other = other_host(a);
+    let (code, said) = ask(a, "ada", &["host", "remove", &other]);
+    assert!(code != 0, "without a person it asks for --yes: {said}");
+    let (code, said) = ask(a, "ada", &["host", "remove", &other, "--yes"]);
+    assert_eq!(code, 0, "{said}");
+    until("it is removed", || states(a)[&false] == ["removed"]);
+    until("its waiters have left", || a.waiting().is_empty());
+    assert!(!daemons[1].ended().success());
+    assert!(b.log().contains("was removed from the repository"), "{}", b.log());
+    let _ = waits.kill();
+    let _ = waits.wait();
+    let out = b.command(UP).output().unwrap();
+    let text = String::from_utf8_lossy(&[out.stdout, out.stderr].concat()).into_owned();
+    assert!(!out.status.success() && text.contains("was removed"), "{text}");
+    let own = machines.sql("select id from provost.host where state = 'live'");
+    let (code, said) = ask(a, "ada", &["host", "remove", &own[..8], "--yes"]);
+    assert!(code != 0 && said.to_string().contains("only host"), "{said}");
+    assert_eq!(lock(a, "ada", 1).0, 0);
+    machines.check();
+}
+
+#[test]
+fn a_machine_that_is_drained_takes_no_new_tasks_and_leaves_after_its_last_run() {
+    let machines = Machines::joined(2);
+    let mut daemons = machines.start();
+    let (a, b) = (&machines.all[0], &machines.all[1]);
+    let asker = b.client(&daemons[1], "orch:b");
+    let (task, reply) = asker.delegate("shell", "while [ ! -e go ]; do sleep 0.2; done; echo done", json!({}));
+    reply.ack();
+    let running = "select count(*) from provost.event where kind = 'task_started'";
+    until("the task runs", || machines.sql(running) == "1");
+    let (code, said) = ask(a, "ada", &["host", "drain", &other_host(a)]);
+    assert_eq!(code, 0, "{said}");
+    until("it takes no new tasks", || {
+        let (_, reply) = asker.delegate("shell", "true", json!({}));
+        matches!(reply, Reply::Message(it) if it.to_string().contains("being drained"))
+    });
+    assert_eq!(states(a)[&false], ["draining"]);
+    let (_, said) = ask(b, "bob", &["task", "cancel", &task, "--reason", "enough"]);
+    until("it has left", || states(a)[&false] == ["removed"]);
+    assert!(!daemons[1].ended().success(), "{said}");
+    machines.check();
+}

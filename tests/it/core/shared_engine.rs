@@ -310,7 +310,8 @@ fn bury(log: &SharedLog, by: u128, host: u128) {
     store.begin(loaded.head).unwrap();
     let dead = provost::base::DaemonId { host: provost::base::HostId::of(host), incarnation: 1 };
     let mut out = Outbox::default();
-    core.bury(NOW, dead, &store.owed_by(dead).unwrap(), &mut out);
+    let owed = store.owed_by(dead).unwrap();
+    core.bury(NOW, (dead, provost::domain::Gone::Silent), &owed, &mut out);
     assert!(out.changes.contains(&Change::HostDown(dead)));
     store.commit(&out).unwrap();
 }

@@ -15,7 +15,7 @@ use provost::domain::command::{
 };
 use provost::domain::post::{Post, Source};
 use provost::domain::{
-    Answer, ApplyFile, Call, Change, Command, Content, Core, Effect, EventKind, Facts, IntentStatus, JobKind,
+    Answer, ApplyFile, Call, Change, Command, Content, Core, Effect, EventKind, Facts, Gone, IntentStatus, JobKind,
     JobState, Outbox, Principal, ProcessMark, Reply, Role, Scope, Scopes, Settings, State, Switch, Task,
     TaskState, Verdict,
 };
@@ -272,7 +272,7 @@ impl Hosts {
     fn bury(&mut self, by: usize, dead: DaemonId) {
         let before = self.daemons[by].core.state().clone();
         let owed = self.daemons[by].store.owed_by(dead).unwrap();
-        self.daemons[by].core.bury(self.now, dead, &owed, &mut self.out);
+        self.daemons[by].core.bury(self.now, (dead, Gone::Silent), &owed, &mut self.out);
         let state = self.daemons[by].core.state();
         assert!(state.locks.waiters().all(|it| it.daemon != dead), "a dead host waits");
         let is_bound = |it: &&Arc<provost::domain::Lock>| {

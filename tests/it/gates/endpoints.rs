@@ -42,6 +42,8 @@ const WITHOUT_ENDPOINTS: [(&str, &str); 32] = [
     ("store migrate", "makes the tables of a database"),
     ("host export-key", "reads the journal's key, which no daemon gives out"),
     ("host join", "writes the state folder before the first start of its daemon"),
+    ("host remove", "marks a row that every daemon looks at in its turn, also where none runs here"),
+    ("host drain", "marks a row that the host's daemon looks at in its turn"),
     ("host list", "reads the table of hosts, also where no daemon runs"),
     ("journal verify", "reads the store"),
     ("journal head", "reads the store"),
