@@ -469,13 +469,11 @@ pub struct Agent {
     /// When it registered, if it has.
     pub registered_at: Option<String>,
     /// The name that people call it; absent where it has none.
-    #[serde(default)]
     pub name: Option<String>,
     /// The doors that it uses: `devit`, `wit`, `agent_protocol`, `broker`, `own`, `worker`.
     #[serde(default)]
     pub doors: Vec<String>,
     /// The machine on which it was last seen, by the first digits of its host's id; absent where the repository has one host.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     /// Messages that wait for it.
     pub mail: usize,

@@ -10,7 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use super::worker;
 use super::{
     acp, adapt, agents, allow, applies, approvals, backup, broker, claims, contracts, cost, crew, git, graph,
-    guard, hooks, intents, jail, journal, keys, locks, mcp, merge, notify, passkeys, policy, push,
+    guard, hooks, hosts, intents, jail, journal, keys, locks, mcp, merge, notify, passkeys, policy, push,
     screenshot, secrets, tasks, tokens, ui, up, waits, watch, web, workflows, worktrees,
 };
 use provost_base::Ttl;

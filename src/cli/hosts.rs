@@ -137,9 +137,9 @@ fn join(here: &RepoContext, asked: &Join) -> Result<u8, CliError> {
     here.places.create()?;
     here.places.create_config()?;
     let joined = store::join(&here.places.state, &database, &text, &code).map_err(|err| {
-        CliError::refusal("this machine has not joined, and nothing was written").because(err).next(
-            "docs/hosts.md says what a second host needs",
-        )
+        CliError::refusal("this machine has not joined, and nothing was written")
+            .because(err)
+            .next("docs/hosts.md says what a second host needs")
     })?;
     if here.json {
         let hosts: Vec<_> = joined.hosts.iter().map(row_json).collect();
@@ -161,10 +161,13 @@ fn code() -> Result<Secret, CliError> {
     let unread = |err: io::Error| CliError::of("the code could not be read").because(err);
     let mut bytes = zeroize::Zeroizing::new(Vec::with_capacity(128));
     if io::stdin().is_terminal() {
-        out::note("type the code that `provost host export-key` has printed, and press Enter; it is not shown");
+        out::note(
+            "type the code that `provost host export-key` has printed, and press Enter; it is not shown",
+        );
         let _hidden = HiddenTyping::begin().map_err(unread)?;
         let mut byte = [0];
-        while bytes.len() < 128 && io::stdin().lock().read(&mut byte).map_err(unread)? == 1 && byte != *b"\n" {
+        while bytes.len() < 128 && io::stdin().lock().read(&mut byte).map_err(unread)? == 1 && byte != *b"\n"
+        {
             bytes.push(byte[0]);
         }
     } else {
@@ -198,7 +201,9 @@ fn remove(here: &RepoContext, asked: &Remove) -> Result<u8, CliError> {
         let it = named(here, &shared(here)?, &asked.host)?;
         out::note(format!("Remove {} ({})? What it runs is lost. [y/N]", it.name, it.daemon.host.short()));
         let mut line = String::new();
-        io::stdin().read_line(&mut line).map_err(|err| CliError::of("no answer could be read").because(err))?;
+        io::stdin()
+            .read_line(&mut line)
+            .map_err(|err| CliError::of("no answer could be read").because(err))?;
         if !matches!(line.trim(), "y" | "Y" | "yes") {
             return Err(CliError::of("nothing was removed"));
         }

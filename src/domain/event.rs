@@ -9,8 +9,8 @@ use super::{
     PermissionEvent, Proof, ReservationKind, Scopes, SignedWord, Status, Switch, TalkEvent, Usage, Verdict,
 };
 use provost_base::{
-    AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, Fence, HostId, IntentId, Json, MailSeq, PostSeq,
-    RepoPath, RuleId, Slug, SymbolPath, TaskId, Timestamp,
+    AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, Fence, HostId, IntentId, Json, MailSeq,
+    PostSeq, RepoPath, RuleId, Slug, SymbolPath, TaskId, Timestamp,
 };
 
 /// One entry of the log: the agent, the time and the change.

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use super::command::EndJob;
 use super::progress::Ending;
 use super::{
-    Change, Core, Effect, EventKind, Failure, JobState, Lock, Outbox, Owed, State, Switch, Task, TaskState, Waiter, WorkerKind,
+    Change, Core, Effect, EventKind, Failure, JobState, Lock, Outbox, Owed, State, Switch, Task, TaskState,
+    Waiter, WorkerKind,
 };
 use provost_base::{DaemonId, Json, Timestamp};
 
@@ -37,7 +38,13 @@ impl Core {
     /// lost that its workers had or were to have. Of what it `owed`, notices and hooks are this daemon's from now on, and what is
     /// about its disk waits for its return; the rest is dropped. Of a host that was removed nothing waits: its jobs have failed, and
     /// what was asked there is answered no more. A second time finds nothing.
-    pub fn bury(&mut self, now: Timestamp, (daemon, gone): (DaemonId, Gone), owed: &[Owed], out: &mut Outbox) {
+    pub fn bury(
+        &mut self,
+        now: Timestamp,
+        (daemon, gone): (DaemonId, Gone),
+        owed: &[Owed],
+        out: &mut Outbox,
+    ) {
         let is_its = |it: DaemonId| it.host == daemon.host && it.incarnation <= daemon.incarnation;
         let lost: Vec<Arc<Task>> =
             self.state.tasks.iter().filter(|it| it.is_carried_out_by(is_its)).cloned().collect();

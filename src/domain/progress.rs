@@ -266,7 +266,10 @@ impl State {
             TaskState::Finished { .. } => return Err(Refusal::TaskFinished),
             TaskState::Awaiting { approval } => self.drop_approval(approval, out),
             TaskState::Running { .. } | TaskState::Queued { .. } if task.kind == WorkerKind::Cli => {
-                out.owe_at(task.daemon, Effect::StopWorker { task: verb.task.clone(), reason: verb.reason.clone() });
+                out.owe_at(
+                    task.daemon,
+                    Effect::StopWorker { task: verb.task.clone(), reason: verb.reason.clone() },
+                );
             }
             _ => self.call_off(now, task, "cancelled", &verb.reason, out),
         }

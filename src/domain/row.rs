@@ -164,10 +164,9 @@ impl Change {
             | Change::OweDeed(..)
             | Change::HostDown(_) => ChangeClass::Shared,
             Change::Post(_) => ChangeClass::Row,
-            Change::Beat(..)
-            | Change::CameBy(..)
-            | Change::Apply(_)
-            | Change::RefuseCircle(_) => ChangeClass::Own,
+            Change::Beat(..) | Change::CameBy(..) | Change::Apply(_) | Change::RefuseCircle(_) => {
+                ChangeClass::Own
+            }
         }
     }
 

@@ -62,7 +62,6 @@ impl Default for Roots {
     }
 }
 
-
 impl Database {
     /// The database at an address; the repository has the name of its folder, unless another one is given.
     pub fn at(url: &str, ca: Option<&Path>, name: Option<&str>, root: &Path) -> Self {
@@ -138,7 +137,8 @@ pub fn take_out(of: &Database, host: HostId, how: TakenOut) -> Result<(), StoreE
 /// # Errors
 /// What does not fit; then nothing is written.
 pub fn join(dir: &Path, of: &Database, file: &str, code: &Secret) -> Result<Joined, StoreError> {
-    let code = std::str::from_utf8(code.expose()).map_err(|_| StoreError::Key("the code is no text".into()))?;
+    let code =
+        std::str::from_utf8(code.expose()).map_err(|_| StoreError::Key("the code is no text".into()))?;
     in_database::join(dir, of, file, code)
 }
 

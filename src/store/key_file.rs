@@ -45,7 +45,9 @@ struct Content {
 /// # Errors
 /// [`StoreError::Key`] where there is no key, or no randomness.
 pub fn seal_key(dir: &Path, name: &str) -> Result<SealedKey, StoreError> {
-    let none = || StoreError::Key("this state folder has no journal key yet: start the daemon once: provost up".into());
+    let none = || {
+        StoreError::Key("this state folder has no journal key yet: start the daemon once: provost up".into())
+    };
     let secret = files::journal_key(dir)?.ok_or_else(none)?;
     let print = Key::new(&secret).fingerprint().to_string();
     let mut bits = [0; CODE_SIGNS];
@@ -72,14 +74,22 @@ pub(super) fn open_key(text: &str, code: &str, name: &str) -> Result<Secret, Sto
     }
     let content: Content = serde_json::from_str(text).map_err(|_| no_file())?;
     if content.provost_journal_key != 1 {
-        return Err(wrong("a later Provost has written this file: install the Provost that the other host has".into()));
+        return Err(wrong(
+            "a later Provost has written this file: install the Provost that the other host has".into(),
+        ));
     }
     if content.name != name {
         let other = &content.name;
-        return Err(wrong(format!("the file is for the repository {other:?}, and `[store] name` is {name:?}")));
+        return Err(wrong(format!(
+            "the file is for the repository {other:?}, and `[store] name` is {name:?}"
+        )));
     }
     let signs: String = code.chars().filter(|it| !it.is_whitespace() && *it != '-').collect();
-    let bad_code = || wrong("the code does not open this file: it has 25 letters and digits, and fits one file alone".into());
+    let bad_code = || {
+        wrong(
+            "the code does not open this file: it has 25 letters and digits, and fits one file alone".into(),
+        )
+    };
     let mut sealed = bytes(&content.sealed).ok_or_else(no_file)?;
     let opened = seal_of(&signs.to_ascii_lowercase())?
         .open_in_place(nonce(), aead::Aad::from(bound_to(name, &content.print)), &mut sealed)
@@ -118,5 +128,7 @@ fn hex(bytes: &[u8]) -> String {
 
 fn bytes(hex: &str) -> Option<Vec<u8>> {
     let is_hex = hex.len() % 2 == 0 && hex.bytes().all(|it| it.is_ascii_hexdigit());
-    is_hex.then(|| (0..hex.len()).step_by(2).filter_map(|at| u8::from_str_radix(&hex[at..at + 2], 16).ok()).collect())
+    is_hex.then(|| {
+        (0..hex.len()).step_by(2).filter_map(|at| u8::from_str_radix(&hex[at..at + 2], 16).ok()).collect()
+    })
 }

@@ -43,7 +43,9 @@ use provost_domain::post::Received;
 use provost_domain::{Event, JobResult, Outbox, Owed, Settings, State, Status, Task};
 
 pub use artifacts::{Artifacts, Keeping};
-pub use database::{Database, Migrated, Protection, ROLES, RootCommits, Roots, hosts, join, migrate, protection, take_out};
+pub use database::{
+    Database, Migrated, Protection, ROLES, RootCommits, Roots, hosts, join, migrate, protection, take_out,
+};
 use database::{IN_DATABASE, in_database};
 pub use error::StoreError;
 use error::WAYS_BACK;

@@ -353,8 +353,12 @@ impl Rows {
         let rows = rows.chain(self.spent.values().cloned().map(SpendChange::Put).map(Change::Spend));
         rows.chain([Change::Count(self.counters)]).for_each(|change| state.apply(&change));
         let owed = self.effects.iter();
-        let owed =
-            owed.map(|(id, (effect, started))| Owed { id: *id, effect: effect.clone(), started: *started, by: DaemonId::default() });
+        let owed = owed.map(|(id, (effect, started))| Owed {
+            id: *id,
+            effect: effect.clone(),
+            started: *started,
+            by: DaemonId::default(),
+        });
         let owed: Vec<Owed> = owed.collect();
         owed.iter().filter_map(Owed::in_memory).for_each(|change| state.apply(&change));
         (state, owed)

@@ -41,7 +41,8 @@ impl HostWatch {
         }
         self.seen = seen;
         let is_dead = |since: Timestamp| now.since_ms(since) >= HOST_TTL_MS;
-        let dead = self.seen.iter().filter(|(_, (_, since))| is_dead(*since)).map(|(it, _)| (*it, Gone::Silent));
+        let dead =
+            self.seen.iter().filter(|(_, (_, since))| is_dead(*since)).map(|(it, _)| (*it, Gone::Silent));
         let removed = hosts.iter().filter(|it| it.state == HostState::Removing && it.daemon != here);
         dead.chain(removed.map(|it| (it.daemon, Gone::Removed))).collect()
     }

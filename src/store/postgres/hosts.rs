@@ -70,9 +70,12 @@ pub(crate) fn take_out(database: &Database, host: HostId, how: TakenOut) -> Resu
     session.connect(&Place::default())?;
     schema::check(&mut session)?;
     let refused = |why: String| StoreError::Database(why.into());
-    let take = Step::new("select id from provost.repo where name = $1 for update").with(database.name.clone());
+    let take =
+        Step::new("select id from provost.repo where name = $1 for update").with(database.name.clone());
     let found = session.ask(&[Step::new("begin"), take])?.pop().unwrap_or_default();
-    let row = found.first().ok_or_else(|| refused(format!("the database has no repository {:?}", database.name)))?;
+    let row = found
+        .first()
+        .ok_or_else(|| refused(format!("the database has no repository {:?}", database.name)))?;
     let repo: i32 = row.try_get(0).map_err(unreadable)?;
     let hosts = rows(&mut session, &database.name)?;
     let it = hosts.iter().find(|it| it.daemon.host == host);
@@ -82,14 +85,23 @@ pub(crate) fn take_out(database: &Database, host: HostId, how: TakenOut) -> Resu
         return Err(refused(format!("the host {} is removed already", host.short())));
     }
     let (state, others) = match how {
-        TakenOut::AtOnce => (HostState::Removing, hosts.iter().filter(takes_part).any(|it| it.daemon.host != host)),
+        TakenOut::AtOnce => {
+            (HostState::Removing, hosts.iter().filter(takes_part).any(|it| it.daemon.host != host))
+        }
         TakenOut::Drained => (HostState::Draining, true),
     };
     if !others {
-        return Err(refused(format!("{} is the only host whose daemon runs: no other one would free what it holds", host.short())));
+        return Err(refused(format!(
+            "{} is the only host whose daemon runs: no other one would free what it holds",
+            host.short()
+        )));
     }
     if how == TakenOut::Drained && it.state != HostState::Live {
-        return Err(refused(format!("the host {} is {}: its daemon has to run to be drained", host.short(), it.state.as_str())));
+        return Err(refused(format!(
+            "the host {} is {}: its daemon has to run to be drained",
+            host.short(),
+            it.state.as_str()
+        )));
     }
     let sql = "update provost.host set state = $3 where repo = $1 and id = $2";
     let step = Step::new(sql).with(repo).with(host.to_string()).with(state.as_str());
@@ -123,8 +135,11 @@ pub(crate) fn join(dir: &Path, database: &Database, text: &str, code: &str) -> R
     };
     if row.try_get::<_, String>(0).map_err(unreadable)? != print {
         return Err(StoreError::Key(
-            format!("the file has not the key of {:?} in this database: export it again on a host of it", database.name)
-                .into(),
+            format!(
+                "the file has not the key of {:?} in this database: export it again on a host of it",
+                database.name
+            )
+            .into(),
         ));
     }
     let theirs: Option<&str> = row.try_get(1).map_err(unreadable)?;

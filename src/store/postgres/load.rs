@@ -158,11 +158,7 @@ fn owed_of(row: &Row) -> Result<Owed, StoreError> {
 ///
 /// # Errors
 /// When the database does not answer, or a row cannot be read.
-pub(super) fn owed_by(
-    session: &mut Session,
-    repo: i32,
-    daemon: DaemonId,
-) -> Result<Vec<Owed>, StoreError> {
+pub(super) fn owed_by(session: &mut Session, repo: i32, daemon: DaemonId) -> Result<Vec<Owed>, StoreError> {
     let rows = session.rows(Step::new(OWED).with(repo))?;
     let owed = rows.iter().map(owed_of).collect::<Result<Vec<_>, _>>()?;
     let is_its = |it: &Owed| it.by.host == daemon.host && it.by.incarnation <= daemon.incarnation;

@@ -16,7 +16,8 @@ pub(super) fn needed(
     database: &Database,
     host: HostId,
 ) -> Result<RootCommits, StoreError> {
-    let sql = "select r.roots is not null and exists (select from provost.host h where h.repo = r.id and h.id = $2)
+    let sql =
+        "select r.roots is not null and exists (select from provost.host h where h.repo = r.id and h.id = $2)
                from provost.repo r where r.name = $1";
     let rows = session.rows(Step::new(sql).with(database.name.clone()).with(host.to_string()))?;
     let is_known: Option<bool> = rows.first().map(|it| it.try_get(0)).transpose().map_err(unreadable)?;

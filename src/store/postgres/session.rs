@@ -416,12 +416,7 @@ async fn open(server: &Server, purpose: Purpose, heard: &Option<Heard>) -> Resul
     }
 }
 
-async fn link<T>(
-    config: &Config,
-    tls: T,
-    purpose: Purpose,
-    heard: &Option<Heard>,
-) -> Result<Link, StoreError>
+async fn link<T>(config: &Config, tls: T, purpose: Purpose, heard: &Option<Heard>) -> Result<Link, StoreError>
 where
     T: MakeTlsConnect<Socket>,
     T::Stream: Send + 'static,

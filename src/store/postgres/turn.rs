@@ -102,12 +102,7 @@ impl PostgresStore {
     }
 
     /// What is committed after `head`, and what is true with it.
-    fn behind(
-        &mut self,
-        head: Head,
-        row: &Row,
-        lines: &[Line],
-    ) -> Result<(Behind, Written), StoreError> {
+    fn behind(&mut self, head: Head, row: &Row, lines: &[Line]) -> Result<(Behind, Written), StoreError> {
         let end = Head { n: EntryNo(nat(row.n)?), mac: mac_of(&row.mac)? };
         let was = self.written.head.seq;
         let went_back = || StoreError::WentBack { was, is: row.event.seq };
@@ -309,7 +304,11 @@ impl PostgresStore {
         next.counters = codec::counters(batch).unwrap_or(next.counters);
         next.counters.event = next.head.seq;
         let mut steps = Vec::new();
-        write::rows((self.repo, self.daemon()), Rows::of(batch, self.daemon(), &mut next.finished)?, &mut steps);
+        write::rows(
+            (self.repo, self.daemon()),
+            Rows::of(batch, self.daemon(), &mut next.finished)?,
+            &mut steps,
+        );
         write::events(self.repo, &linked, &batch.events, &mut steps)?;
         let own_n = turn.at.own_n + 1;
         let sealed = self.key.entry(&turn.at.entry, (self.daemon(), own_n), turn.now, batch)?;

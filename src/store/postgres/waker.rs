@@ -52,7 +52,8 @@ impl Waker {
         });
         let session = Session::new(servers, Purpose::Listen)?.hearing(heard);
         let shared = Arc::new(Shared::default());
-        let mut ear = Ear { session, least, channel: format!("provost_{repo}"), host, wake, shared: shared.clone() };
+        let mut ear =
+            Ear { session, least, channel: format!("provost_{repo}"), host, wake, shared: shared.clone() };
         let no_thread = |source| StoreError::Io { path: "a thread for the database".into(), source };
         let thread =
             std::thread::Builder::new().name("wakes".into()).spawn(move || ear.work()).map_err(no_thread)?;

@@ -9,8 +9,8 @@ use provost_base::{
 };
 use provost_domain::{Change, Outbox, Owed, SeenAt, Settings, State, Switched, Task, Waiter};
 use provost_store::{
-    Anchor, Begun, Behind, CommitError, ENTRY_FORMAT, ENTRY_FORMAT_OLDEST, Head, HostBeat, HostState, JournalHead, Loaded, Pruned, Reader, Retention, SealedEntry,
-    Store, StoreError, StoredEvent,
+    Anchor, Begun, Behind, CommitError, ENTRY_FORMAT, ENTRY_FORMAT_OLDEST, Head, HostBeat, HostState,
+    JournalHead, Loaded, Pruned, Reader, Retention, SealedEntry, Store, StoreError, StoredEvent,
 };
 
 use super::reader::MemoryReader;

@@ -74,7 +74,8 @@ fn a_lock_of_one_machine_is_refused_on_the_other_and_reaches_who_waits_there_at_
     // A beat takes three seconds: the word of the other daemon came before.
     assert!(since.elapsed() < Duration::from_millis(2_500), "after {:?}", since.elapsed());
     assert_eq!(lock(a, "ada", 0).0, 5);
-    let events = machines.sql("select count(distinct body::json->>'host') from provost.event where kind = 'lock_acquired'");
+    let events = machines
+        .sql("select count(distinct body::json->>'host') from provost.event where kind = 'lock_acquired'");
     assert_eq!(events, "2", "each event says whose daemon decided it");
     machines.check();
 }
@@ -103,7 +104,11 @@ fn mail_is_delivered_once_over_all_machines() {
                     if let Reply::Message(message) = robot.poll() {
                         let text = message.to_string();
                         let task = text.split('"').find(|it| it.starts_with("task")).map(str::to_owned);
-                        got.lock().unwrap().push(message["payload"]["task_id"].as_str().map_or_else(|| task.unwrap_or(text), str::to_owned));
+                        got.lock().unwrap().push(
+                            message["payload"]["task_id"]
+                                .as_str()
+                                .map_or_else(|| task.unwrap_or(text), str::to_owned),
+                        );
                     }
                 }
             });
@@ -134,9 +139,12 @@ fn an_approval_is_answered_on_the_other_machine_and_the_work_is_done_where_it_wa
     assert!(answered.status.success(), "{answered:?}");
     let result = asker.result_of(&task);
     assert_eq!(result["status"], "completed", "{result}");
-    let by = machines.sql("select distinct e.body::json->>'host' from provost.event e where e.kind = 'task_started'");
-    let first = machines.sql("select distinct e.body::json->>'host' from provost.event e where e.kind = 'approval_asked'");
-    let second = machines.sql("select distinct e.body::json->>'host' from provost.event e where e.kind = 'approval_answered'");
+    let by = machines
+        .sql("select distinct e.body::json->>'host' from provost.event e where e.kind = 'task_started'");
+    let first = machines
+        .sql("select distinct e.body::json->>'host' from provost.event e where e.kind = 'approval_asked'");
+    let second = machines
+        .sql("select distinct e.body::json->>'host' from provost.event e where e.kind = 'approval_answered'");
     assert!(by == first && by != second, "asked at {first}, answered at {second}, begun at {by}");
     assert_eq!(machines.sql("select count(*) from provost.effect"), "0");
     machines.check();
@@ -378,7 +386,8 @@ fn a_machine_that_is_drained_takes_no_new_tasks_and_leaves_after_its_last_run() 
     let mut daemons = machines.start();
     let (a, b) = (&machines.all[0], &machines.all[1]);
     let asker = b.client(&daemons[1], "orch:b");
-    let (task, reply) = asker.delegate("shell", "while [ ! -e go ]; do sleep 0.2; done; echo done", json!({}));
+    let (task, reply) =
+        asker.delegate("shell", "while [ ! -e go ]; do sleep 0.2; done; echo done", json!({}));
     reply.ack();
     let running = "select count(*) from provost.event where kind = 'task_started'";
     until("the task runs", || machines.sql(running) == "1");

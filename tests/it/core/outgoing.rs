@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use provost::base::limits::{NOTICE_BODY_BYTES_MAX, NOTICE_FACT_BYTES_MAX, NOTICES_OWED_MAX};
-use provost::base::{EffectId, Json, Ttl};
+use provost::base::{DaemonId, EffectId, Json, Ttl};
 use provost::domain::command::{AskPermission, SettleEffect, Status};
 use provost::domain::{
     Change, Effect, EventKind, NoticeAbout, NoticeKind, NoticeTarget, OutgoingNotice, Owed, Settings, Verdict,

@@ -15,9 +15,9 @@ use provost::domain::command::{
 };
 use provost::domain::post::{Post, Source};
 use provost::domain::{
-    Answer, ApplyFile, Call, Change, Command, Content, Core, Effect, EventKind, Facts, Gone, IntentStatus, JobKind,
-    JobState, Outbox, Principal, ProcessMark, Reply, Role, Scope, Scopes, Settings, State, Switch, Task,
-    TaskState, Verdict,
+    Answer, ApplyFile, Call, Change, Command, Content, Core, Effect, EventKind, Facts, Gone, IntentStatus,
+    JobKind, JobState, Outbox, Principal, ProcessMark, Reply, Role, Scope, Scopes, Settings, State, Switch,
+    Task, TaskState, Verdict,
 };
 use provost::store::{Behind, CommitError, Head, Store};
 use provost_test_equipment::{LogStore, Lost, SharedLog};

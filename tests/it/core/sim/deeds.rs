@@ -1,6 +1,6 @@
 //! Jobs and applies in the storm: each is owed from its beginning to its end, whatever happens in between.
 
-use provost::base::{ApplyId, JobId, RepoPath};
+use provost::base::{ApplyId, DaemonId, JobId, RepoPath};
 use provost::domain::command::{ApplyFiles, CancelJob, EndApply, EndJob, MoveJob, OpenJob};
 use provost::domain::{ApplyFile, Deed, Job, JobKind, JobState, Owed, StepOf};
 
