@@ -65,5 +65,11 @@ fn batch(seq: &mut EventSeq, events: usize, durability: Durability) -> Result<Ou
 fn event(seq: EventSeq) -> Result<Event> {
     let details = Json::parse(r#"{"files":3,"summary":"a note of ordinary length"}"#)?;
     let kind = EventKind::Recorded { what: "bench".into(), subject: "a subject".into(), details };
-    Ok(Event { seq, at: Timestamp(1_800_000_000_000), actor: AgentId::parse("bench:0")?, kind, host: HostId::default() })
+    Ok(Event {
+        seq,
+        at: Timestamp(1_800_000_000_000),
+        actor: AgentId::parse("bench:0")?,
+        kind,
+        host: HostId::default(),
+    })
 }

@@ -4,7 +4,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use provost_base::{AgentId, ApprovalId, EventSeq, Fence, HostId, Json, RepoPath, SymbolPath, TaskId, Timestamp};
+use provost_base::{
+    AgentId, ApprovalId, EventSeq, Fence, HostId, Json, RepoPath, SymbolPath, TaskId, Timestamp,
+};
 use provost_domain::{
     Change, Event, EventKind, Lock, Outbox, Parked, RegisteredAgent, Settings, Task, TaskState,
 };

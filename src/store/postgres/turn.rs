@@ -19,7 +19,7 @@ use crate::{Begun, Behind, CommitError, Head, HostBeat, HostState};
 use provost_base::limits::{
     CHECKPOINT_EVENTS_MAX, CHECKPOINT_EVERY, CHECKPOINT_PAUSE_MS, COMMIT_MS_MAX, HOST_BEAT_MS,
 };
-use provost_base::{DaemonId, EntryNo, Timestamp};
+use provost_base::{DaemonId, EntryNo, EventSeq, Timestamp};
 use provost_domain::{EventKind, LogEntry, Outbox};
 
 /// How many entries are read at a time; behind more of them, the rows are read again.
@@ -119,10 +119,10 @@ impl PostgresStore {
             finished: row.finished,
             indexed_to: row.searched_to,
         };
-        if head != self.written.entry || end.n.0 - head.n.0 > lines.len() as u64 {
+        if end.n.0 - head.n.0 > lines.len() as u64 {
             return Ok((Behind::TooFar, at));
         }
-        let (entries, ends) = self.entries_after(lines)?;
+        let (entries, ends) = self.entries_after(head, row.event, lines)?;
         if ends != (end, row.event) {
             return Err(match entries.is_empty() {
                 true => went_back(),
@@ -132,20 +132,32 @@ impl PostgresStore {
                 },
             });
         }
-        at.own_n += self.own_among(&entries);
+        // A head from before the engine's own has been counted already.
+        let new = entries.iter().filter(|it| it.n > self.written.entry.n);
+        at.own_n += new.filter(|it| it.by == self.daemon()).count() as u64;
         Ok((if entries.is_empty() { Behind::Nothing } else { Behind::Entries(entries) }, at))
     }
 
-    /// How many entries are this daemon's: at most that of a commit whose answer was lost.
-    fn own_among(&self, entries: &[LogEntry]) -> u64 {
-        entries.iter().filter(|it| it.by == self.daemon()).count() as u64
-    }
-
-    /// Entries behind those that this daemon has, whose links hold, with their events; and where log and journal end with them.
-    fn entries_after(&mut self, lines: &[Line]) -> Result<(Vec<LogEntry>, (Head, JournalHead)), StoreError> {
-        let (mut head, mut journal) = (self.written.entry, self.written.head);
+    /// Entries behind `head`, whose links hold, with their events; and where log and journal end with them. Of an older head than the
+    /// engine's, the database says where the journal was; without events it ends at `last`.
+    fn entries_after(
+        &mut self,
+        mut head: Head,
+        last: JournalHead,
+        lines: &[Line],
+    ) -> Result<(Vec<LogEntry>, (Head, JournalHead)), StoreError> {
         let sealed = lines.iter().map(entry::read).collect::<Result<Vec<_>, _>>()?;
         let numbers = sealed.iter().map(entry::events_of).collect::<Result<Vec<_>, _>>()?;
+        let first = numbers.iter().flatten().min().copied();
+        let mut journal = match first {
+            _ if head == self.written.entry => self.written.head,
+            None => last,
+            Some(first) => {
+                let seq = EventSeq(first.0.saturating_sub(1));
+                let mac = load::event_mac(&mut self.session, self.repo, seq)?.unwrap_or_default();
+                JournalHead { seq, mac }
+            }
+        };
         let mut events = Vec::new();
         if let Some(last) = numbers.iter().flatten().max() {
             let sql = format!("{EVENT} where repo = $1 and seq > $2 and seq <= $3 order by seq");
@@ -193,8 +205,8 @@ impl PostgresStore {
         if entry::read(first)?.n != head.n.next() {
             return Ok(Behind::TooFar);
         }
-        let (entries, (end, journal)) = self.entries_after(&lines)?;
-        self.written.own_n += self.own_among(&entries);
+        let (entries, (end, journal)) = self.entries_after(head, self.written.head, &lines)?;
+        self.written.own_n += entries.iter().filter(|it| it.by == self.daemon()).count() as u64;
         (self.written.entry, self.written.head) = (end, journal);
         Ok(Behind::Entries(entries))
     }

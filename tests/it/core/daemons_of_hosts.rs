@@ -2,6 +2,7 @@
 //! dies, stands still, or the server goes away for all.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::process::Stdio;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -12,7 +13,7 @@ use crate::support::commands::said;
 use crate::support::machines::{Machines, git, join_with};
 use crate::support::rules::ASK;
 use crate::support::terminal::at_the_terminal;
-use crate::support::waits::{until_some, within};
+use crate::support::waits::{stays, until_some, within};
 use crate::support::{Daemon, Reply, UP, World};
 
 /// Waits for something that takes a burial, a restart, or less.
@@ -204,7 +205,9 @@ fn a_machine_that_stood_still_is_buried_and_writes_nothing_when_it_comes_back() 
     let entries = format!("select count(*) from provost.entry where host = '{host}'");
     let before = machines.sql(&entries);
     // What it is asked meanwhile is asked of a process that stands still.
-    let late = b.begin("bob", &["lock", "acquire", &symbol(1)]);
+    let mut late = b.by("bob", &["lock", "acquire", &symbol(1)]);
+    late.env("DEVIT_NO_AUTO_START", "1").stdout(Stdio::piped()).stderr(Stdio::piped());
+    let late = late.spawn().unwrap();
     signal(&daemons[1], "-CONT");
     let ended = daemons[1].ended();
     assert!(!ended.success());
@@ -227,22 +230,13 @@ fn a_server_that_was_away_for_all_buries_none() {
     }
     machines.server.kill();
     // Longer than after which a silent host is taken for dead.
-    let until_then = Instant::now() + Duration::from_secs(17);
-    while Instant::now() < until_then {
-        let (code, answer) = lock(&machines.all[0], "bob", 100);
-        assert!(code != 0, "{answer}");
-        std::thread::park_timeout(Duration::from_millis(500));
-    }
+    stays("no lock is given", Duration::from_secs(17), || lock(&machines.all[0], "bob", 100).0 != 0);
     machines.server.resume();
     for (n, world) in machines.all.iter().enumerate() {
         until("writes go on", || lock(world, "eve", 20 + n).0 == 0);
     }
     // As long as it would take to bury one.
-    let until_then = Instant::now() + Duration::from_secs(20);
-    while Instant::now() < until_then {
-        assert_eq!(lock(&machines.all[0], "eve", 20).0, 0);
-        std::thread::park_timeout(Duration::from_millis(500));
-    }
+    stays("who lives goes on", Duration::from_secs(20), || lock(&machines.all[0], "eve", 20).0 == 0);
     assert_eq!(machines.sql("select count(*) from provost.event where body like '%host.down%'"), "0");
     assert_eq!(machines.sql("select count(*) from provost.host where state = 'live'"), "3");
     machines.check();
@@ -331,13 +325,14 @@ fn an_agent_is_shown_with_its_machine() {
     let machines = Machines::joined(2);
     let daemons = machines.start();
     let (a, b) = (&machines.all[0], &machines.all[1]);
-    b.client(&daemons[1], "robot").poll();
+    let robot = b.client(&daemons[1], "robot");
+    robot.say("REGISTER", json!({ "caps": [], "version": "x/1" })).ack();
+    robot.poll();
     let host = |world: &World| {
         let listed = world.done("anyone", &["agent", "list"]);
         let all = listed.as_array().cloned().or_else(|| listed["agents"].as_array().cloned()).unwrap();
         let robot = all.iter().find(|it| it["id"] == "robot")?.clone();
-        assert_eq!(robot["alive"], true, "{robot}");
-        Some(robot["host"].as_str()?.to_owned())
+        (robot["alive"] == true).then(|| robot["host"].as_str().map(str::to_owned)).flatten()
     };
     let there = until_some("it is seen there", || host(b));
     assert_eq!(until_some("it is seen here", || host(a)), there);
