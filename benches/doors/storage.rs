@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use anyhow::Result;
-use provost::base::{AgentId, EventSeq, Json, Timestamp};
+use provost::base::{AgentId, EventSeq, HostId, Json, Timestamp};
 use provost::domain::command::Durability;
 use provost::domain::{Event, EventKind, Outbox, Settings};
 use provost::store::{Options, open};
@@ -65,5 +65,11 @@ fn batch(seq: &mut EventSeq, events: usize, durability: Durability) -> Result<Ou
 fn event(seq: EventSeq) -> Result<Event> {
     let details = Json::parse(r#"{"files":3,"summary":"a note of ordinary length"}"#)?;
     let kind = EventKind::Recorded { what: "bench".into(), subject: "a subject".into(), details };
-    Ok(Event { seq, at: Timestamp(1_800_000_000_000), actor: AgentId::parse("bench:0")?, kind })
+    Ok(Event {
+        seq,
+        at: Timestamp(1_800_000_000_000),
+        actor: AgentId::parse("bench:0")?,
+        kind,
+        host: HostId::default(),
+    })
 }

@@ -469,11 +469,12 @@ pub struct Agent {
     /// When it registered, if it has.
     pub registered_at: Option<String>,
     /// The name that people call it; absent where it has none.
-    #[serde(default)]
     pub name: Option<String>,
     /// The doors that it uses: `devit`, `wit`, `agent_protocol`, `broker`, `own`, `worker`.
     #[serde(default)]
     pub doors: Vec<String>,
+    /// The machine on which it was last seen, by the first digits of its host's id; absent where the repository has one host.
+    pub host: Option<String>,
     /// Messages that wait for it.
     pub mail: usize,
     /// Unfinished tasks it asked for.

@@ -18,6 +18,16 @@ impl HostId {
     pub const fn of(bits: u128) -> Self {
         Self(bits)
     }
+
+    /// Whether this is the host of a daemon that writes alone, for members that are left out then.
+    pub fn is_alone(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The first eight digits, by which people tell hosts apart.
+    pub fn short(&self) -> String {
+        self.to_string().chars().take(8).collect()
+    }
 }
 
 impl fmt::Display for HostId {

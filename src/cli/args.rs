@@ -10,7 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use super::worker;
 use super::{
     acp, adapt, agents, allow, applies, approvals, backup, broker, claims, contracts, cost, crew, git, graph,
-    guard, hooks, intents, jail, journal, keys, locks, mcp, merge, notify, passkeys, policy, push,
+    guard, hooks, hosts, intents, jail, journal, keys, locks, mcp, merge, notify, passkeys, policy, push,
     screenshot, secrets, tasks, tokens, ui, up, waits, watch, web, workflows, worktrees,
 };
 use provost_base::Ttl;
@@ -76,6 +76,12 @@ pub(super) enum Command {
         after_help = "Examples:\n  provost store backup ~/provost-2026-07-01.db\n  provost store restore ~/provost-2026-07-01.db"
     )]
     Store(backup::Store),
+    /// Join, list and take out the hosts that work on the repository over PostgreSQL
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  provost host list\n  provost host export-key shop.key\n  provost host join --key-file shop.key"
+    )]
+    Host(hosts::Host),
     /// Delegate tasks to workers, follow the tasks, and take their changes
     #[command(
         subcommand,

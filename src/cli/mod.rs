@@ -36,6 +36,7 @@ mod guard;
 mod help;
 mod hook;
 mod hooks;
+mod hosts;
 mod identity;
 mod init;
 mod intents;
@@ -174,6 +175,7 @@ fn in_repository(here: &RepoContext, command: Command, run: &Run) -> Result<u8, 
         Command::Config(Config::Allow(it)) => allow::allow(here, &it),
         Command::Journal(it) => journal::journal(here, it),
         Command::Store(it) => backup::store(here, &it),
+        Command::Host(it) => hosts::host(here, &it),
         Command::Task(it) => tasks::task(here, it),
         Command::Worktree(it) => worktrees::worktree(here, it),
         Command::Cost(it) => cost::cost(here, &it),

@@ -358,6 +358,12 @@ fn worker(at: &wire::WorkerAt) -> [String; 2] {
     [format!("worker {}", out::one_line(&at.id, 60)), out::one_line(&state, 400)]
 }
 
+/// When an agent was last seen, and at which host where there are several.
+fn last_seen(agent: &wire::Agent) -> String {
+    let time = agent.last_seen.as_deref().map_or("-".into(), tasks::short_time);
+    agent.host.as_ref().map_or_else(|| time.clone(), |host| format!("{time} at {host}"))
+}
+
 /// `provost agent list`.
 pub(super) fn agents(here: &RepoContext) -> Result<u8, CliError> {
     let agents = wait_for(async { Ok(here.daemon(None).await?.agents().await?) })?;
@@ -377,7 +383,7 @@ pub(super) fn agents(here: &RepoContext) -> Result<u8, CliError> {
             out::one_line(&agent.doors.join(" "), 60),
             out::one_line(agent.version.as_deref().unwrap_or("-"), 30),
             if agent.alive { "yes" } else { "no" }.to_owned(),
-            agent.last_seen.as_deref().map_or("-".into(), tasks::short_time),
+            last_seen(agent),
             agent.mail.to_string(),
             agent.asked.to_string(),
         ]

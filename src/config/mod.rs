@@ -28,6 +28,7 @@ mod print;
 mod push;
 mod rate;
 mod resources;
+mod root_commits;
 mod rounds;
 pub mod sockets;
 pub mod table;
@@ -50,6 +51,7 @@ pub use print::{print_markdown, print_toml};
 pub use push::{PushHost, PushSubject};
 pub use rate::Rate;
 pub use resources::{Counted, Needs};
+pub use root_commits::root_commits;
 pub use rounds::{Checks, Commands, Mode};
 pub use table::{
     A6sPhasePrompts, A6sPipeline, A6sPrompts, A6sSettings, AgentProtocolSettings, Approvals, BrokerSettings,

@@ -28,7 +28,11 @@ pub(super) struct Root {
 impl Daemon {
     /// Whether an agent is there, or any work is under way.
     pub(super) async fn is_busy(&self) -> bool {
-        let agents = self.provost.view(KnownAgents).await.is_ok_and(|it| it.iter().any(|it| it.alive));
+        let agents = self
+            .provost
+            .view(KnownAgents)
+            .await
+            .is_ok_and(|it| it.iter().any(|it| it.alive && !it.elsewhere));
         let tasks = self.provost.view(TaskCounts).await.is_ok_and(|it| it.live > 0);
         let waiting = self.provost.view(Waiting).await.is_ok_and(|it| !it.is_empty());
         let hooks = self.provost.view(HooksOwed).await.is_ok_and(|owed| owed > 0);

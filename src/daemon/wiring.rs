@@ -29,7 +29,7 @@ use provost_protocols::devit;
 use provost_protocols::own::{HubPages, Page, PasskeySetup};
 use provost_service::{ApplyRules, Applying, Base, Configured, MergeSettings, Profiles};
 use provost_store::{
-    self as store, Artifacts, Database, JobLogs, Keeping, Options, Retention, Store, journal,
+    self as store, Artifacts, Database, JobLogs, Keeping, Options, Retention, Roots, Store, journal,
 };
 use provost_system::folder_watch::FolderWatcher;
 use provost_vault::{Delivery, Listed, Vault};
@@ -197,6 +197,8 @@ fn database(places: &Places, config: &Config) -> Result<Option<Database>> {
         );
         database.password = Some(found.value);
     }
+    let places = places.clone();
+    database.roots = Roots::by(move || config::root_commits(&places));
     Ok(Some(database))
 }
 

@@ -20,7 +20,7 @@ use super::{
     State, Task, TaskState, Terms,
 };
 use provost_base::limits::{PARKED_MAX, PARKED_OF_ONE_MAX};
-use provost_base::{AgentId, ApprovalId, Digest, Json, RuleId, TaskId, Timestamp, Ttl};
+use provost_base::{AgentId, ApprovalId, DaemonId, Digest, Json, RuleId, TaskId, Timestamp, Ttl};
 
 /// An answer to an approval.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -64,6 +64,9 @@ pub struct Parked {
     /// What happens then, where that is no denial yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub again: Option<Again>,
+    /// The daemon at which it was asked, which carries it out.
+    #[serde(default, skip_serializing_if = "DaemonId::is_alone")]
+    pub daemon: DaemonId,
 }
 
 /// A question that is asked again when its time is over.
@@ -216,6 +219,7 @@ impl State {
             asked_at: now,
             expires_at,
             again: (again > 0).then_some(Again { wait, asked: 0, left: again }),
+            daemon: self.here,
         };
         parked.shown = digest_of(&parked);
         out.append_event(EventKind::ApprovalAsked {

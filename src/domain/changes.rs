@@ -140,7 +140,7 @@ impl State {
         changes.discarded = Some(now);
         let files = changes.files;
         out.append_event(EventKind::ChangesDiscarded { task: verb.task.clone(), files });
-        out.owe(Effect::DropChanges { task: verb.task.clone() });
+        out.owe_at(task.daemon, Effect::DropChanges { task: verb.task.clone() });
         self.withdraw_applies_of(&verb.task, out);
         let task = Task { changes: Some(changes), updated_at: now, ..Task::clone(task) };
         out.put(Change::AmendTask(Arc::new(task)));

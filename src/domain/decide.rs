@@ -212,7 +212,11 @@ fn grant(
             }
             task.terms = task.terms.within(&still_allowed(state, judge, call, parked, facts)?);
             let mark = out.mark();
-            it.run_granted(state, call.now, parked, task, judge.version(), out).map_err(|refusal| {
+            // Its facts are of the machine where it was asked.
+            out.owes_at(parked.daemon);
+            let ran = it.run_granted(state, call.now, parked, task, judge.version(), out);
+            out.owes_at(state.here);
+            ran.map_err(|refusal| {
                 out.rewind(mark);
                 refused(refusal)
             })

@@ -126,6 +126,9 @@ impl Runs for Delegate {
     }
 }
 
+/// Why a host that is being drained begins nothing.
+const DRAINS: &str = "this host is being drained and takes no new tasks; ask on another machine";
+
 fn start(
     state: &State,
     now: Timestamp,
@@ -133,6 +136,9 @@ fn start(
     policy: Digest,
     out: &mut Outbox,
 ) -> Result<Delegated, Refusal> {
+    if state.drains && task.kind == WorkerKind::Cli && state.is_here(out.owner()) {
+        return Err(Refusal::Unavailable { why: DRAINS.into() });
+    }
     state.tasks.dispatch(now, task, &state.settings, policy, &state.mail, out)
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{Change, Deed, Notice, OutgoingNotice, Principal};
-use provost_base::{AgentId, ApplyId, EffectId, Fence, JobId, TaskId};
+use provost_base::{AgentId, ApplyId, DaemonId, EffectId, Fence, JobId, TaskId};
 
 /// Something owed to the outside world: stored with the change that caused it, carried out after the commit.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -89,6 +89,8 @@ pub struct Owed {
     pub effect: Effect,
     /// Whether a daemon had begun to carry it out.
     pub started: bool,
+    /// The daemon that owes it; a later one of the same host takes it up.
+    pub by: DaemonId,
 }
 
 impl Owed {

@@ -9,8 +9,8 @@ use super::{
     PermissionEvent, Proof, ReservationKind, Scopes, SignedWord, Status, Switch, TalkEvent, Usage, Verdict,
 };
 use provost_base::{
-    AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, Fence, IntentId, Json, MailSeq, PostSeq,
-    RepoPath, RuleId, Slug, SymbolPath, TaskId, Timestamp,
+    AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, Fence, HostId, IntentId, Json, MailSeq,
+    PostSeq, RepoPath, RuleId, Slug, SymbolPath, TaskId, Timestamp,
 };
 
 /// One entry of the log: the agent, the time and the change.
@@ -24,6 +24,9 @@ pub struct Event {
     pub actor: AgentId,
     /// The change that happened, with its particulars.
     pub kind: EventKind,
+    /// The host whose daemon has decided it; that of a daemon which writes alone where there are no others.
+    #[serde(default, skip_serializing_if = "HostId::is_alone")]
+    pub host: HostId,
 }
 
 /// What happened. Names and numbers only: goals and outputs appear as digests and lengths; messages between agents

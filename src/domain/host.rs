@@ -3,12 +3,17 @@
 //! A host is judged by those who look on, and buried in their turn at the store: so it happens once, and no host leads. What
 //! ends is what cannot go on without its daemon. Locks that an agent took by itself stay until their time is up, since the
 //! agent may come back through another host. A lost task is never begun again by itself: the host may have stood still, and its
-//! worker may go on.
+//! worker may go on. A daemon that starts ends what the one before it held, and goes on with what is its host's: processes, runs
+//! and what is owed.
 
 use std::sync::Arc;
 
+use super::command::EndJob;
 use super::progress::Ending;
-use super::{Change, Core, EventKind, Failure, Lock, Outbox, State, Switch, Task, Waiter};
+use super::{
+    Change, Core, Effect, EventKind, Failure, JobState, Lock, Outbox, Owed, State, Switch, Task, TaskState,
+    Waiter, WorkerKind,
+};
 use provost_base::{DaemonId, Json, Timestamp};
 
 /// The kind of the event that says so.
@@ -23,15 +28,60 @@ impl Core {
         self.state.here = daemon;
     }
 
-    /// Ends what a daemon held that is down: those who wait there leave, messages on their way come back, locks of processes
-    /// and runs are free, switches that agents have set there are undone, and running tasks are lost. A second time finds
-    /// nothing.
-    pub fn bury(&mut self, now: Timestamp, daemon: DaemonId, out: &mut Outbox) {
-        self.by_itself(now, out, |state, out| state.free_all_of(daemon, out));
-        let lost = self.state.tasks.iter().filter(|it| it.runs_at(daemon)).cloned();
-        for task in lost.collect::<Vec<Arc<Task>>>() {
+    /// Whether this host takes no new tasks from now on.
+    pub fn drains(&mut self, drains: bool) {
+        self.state.drains = drains;
+    }
+
+    /// Ends what a daemon held that is down, and what daemons before it on that host held: those who wait there leave, messages on
+    /// their way come back, locks of processes and runs are free, switches that agents have set there are undone, and tasks are
+    /// lost that its workers had or were to have. Of what it `owed`, notices and hooks are this daemon's from now on, and what is
+    /// about its disk waits for its return; the rest is dropped. Of a host that was removed nothing waits: its jobs have failed, and
+    /// what was asked there is answered no more. A second time finds nothing.
+    pub fn bury(
+        &mut self,
+        now: Timestamp,
+        (daemon, gone): (DaemonId, Gone),
+        owed: &[Owed],
+        out: &mut Outbox,
+    ) {
+        let is_its = |it: DaemonId| it.host == daemon.host && it.incarnation <= daemon.incarnation;
+        let lost: Vec<Arc<Task>> =
+            self.state.tasks.iter().filter(|it| it.is_carried_out_by(is_its)).cloned().collect();
+        self.by_itself(now, out, |state, out| {
+            out.append_event(EventKind::Recorded {
+                what: HOST_DOWN.into(),
+                subject: daemon.to_string().into(),
+                details: state.details_of(gone, owed, lost.len()),
+            });
+            state.end_connections_of(is_its, out);
+            state.free_bound_locks_of(is_its, out);
+            owed.iter().for_each(|it| it.when_its_host_is(gone, out));
+            out.put(Change::HostDown(daemon));
+        });
+        for task in lost {
             self.by_itself(now, out, |state, out| state.lose(now, &task, out));
         }
+        if gone == Gone::Removed {
+            self.by_itself(now, out, |state, out| state.give_up_questions_of(now, is_its, out));
+            for it in owed {
+                self.by_itself(now, out, |state, out| state.end_job_of(now, &it.effect, out));
+            }
+        }
+    }
+
+    /// Ends what earlier daemons of this host held for their callers, who are gone: waits, messages on their way, switches that agents
+    /// have set.
+    pub fn begin_again(&mut self, now: Timestamp, out: &mut Outbox) {
+        let here = self.state.here;
+        let is_before = |it: DaemonId| it.host == here.host && it.incarnation < here.incarnation;
+        self.by_itself(now, out, |state, out| state.end_connections_of(is_before, out));
+    }
+
+    /// Ends the same of this daemon, which stops.
+    pub fn leave(&mut self, now: Timestamp, out: &mut Outbox) {
+        let here = self.state.here;
+        self.by_itself(now, out, |state, out| state.end_connections_of(|it| it == here, out));
     }
 
     /// Passes numbers over that a database may have given and lost, when it continues from another server. Fences and the other
@@ -42,19 +92,35 @@ impl Core {
 }
 
 impl State {
-    fn free_all_of(&self, daemon: DaemonId, out: &mut Outbox) {
-        out.append_event(EventKind::Recorded {
-            what: HOST_DOWN.into(),
-            subject: daemon.to_string().into(),
-            details: Json::null(),
-        });
-        let waits: Vec<&Arc<Waiter>> = self.locks.waiters().filter(|it| it.daemon == daemon).collect();
+    fn details_of(&self, gone: Gone, owed: &[Owed], lost: usize) -> Json {
+        let count = |fate: Fate| owed.iter().filter(|it| it.effect.fate(gone) == fate).count();
+        Json::from_value(&serde_json::json!({
+            "removed": gone == Gone::Removed, "tasks_lost": lost, "dropped": count(Fate::Dropped),
+            "taken_over": count(Fate::TakenOver), "waiting": count(Fate::Waits),
+        }))
+    }
+
+    /// What was asked at such a daemon, and would be carried out there, is answered no more.
+    fn give_up_questions_of(&self, now: Timestamp, is_its: impl Fn(DaemonId) -> bool, out: &mut Outbox) {
+        for parked in self.approvals.iter().filter(|it| is_its(it.daemon)) {
+            self.drop_approval(parked.id, out);
+            self.give_up_parked(now, parked, "Its host was removed", Failure::Lost, out);
+        }
+    }
+
+    fn end_job_of(&self, now: Timestamp, effect: &Effect, out: &mut Outbox) {
+        let Effect::RunJob { job } = effect else { return };
+        let (state, error) = (JobState::Failed, Some("its host was removed".into()));
+        let end = EndJob { job: job.clone(), state, error, result: None, steps: 0 };
+        // One that is over already needs no end.
+        let _ended = self.end_job(now, &end, out);
+    }
+
+    fn end_connections_of(&self, is_its: impl Fn(DaemonId) -> bool, out: &mut Outbox) {
+        let waits: Vec<&Arc<Waiter>> = self.locks.waiters().filter(|it| is_its(it.daemon)).collect();
         waits.into_iter().for_each(|it| self.give_up(it, out));
-        self.mail.come_back_from(daemon, out);
-        let is_its = |it: &&Arc<Lock>| it.daemon == daemon && (it.process.is_some() || it.run.is_some());
-        let locks: Vec<&Arc<Lock>> = self.locks.iter().filter(is_its).collect();
-        locks.into_iter().for_each(|it| self.free(it, "its host is down", out));
-        for (worker, _) in self.switches.iter().filter(|(_, it)| !it.is_lasting() && it.daemon == daemon) {
+        self.mail.come_back_from(&is_its, out);
+        for (worker, _) in self.switches.iter().filter(|(_, it)| !it.is_lasting() && is_its(it.daemon)) {
             out.append_event(EventKind::WorkerSwitched {
                 worker: worker.clone(),
                 to: Switch::On,
@@ -62,7 +128,12 @@ impl State {
             });
             out.put(Change::Switch(worker.clone(), None));
         }
-        out.put(Change::HostDown(daemon));
+    }
+
+    fn free_bound_locks_of(&self, is_its: impl Fn(DaemonId) -> bool, out: &mut Outbox) {
+        let is_bound = |it: &&Arc<Lock>| is_its(it.daemon) && (it.process.is_some() || it.run.is_some());
+        let locks: Vec<&Arc<Lock>> = self.locks.iter().filter(is_bound).collect();
+        locks.into_iter().for_each(|it| self.free(it, "its host is down", out));
     }
 
     fn lose(&self, now: Timestamp, task: &Task, out: &mut Outbox) {
@@ -70,17 +141,79 @@ impl State {
         self.finish(now, task, Ending::failed(summary, Failure::Lost), out);
     }
 
+    /// Whether a daemon is one of this host's: the deciding one, or one before it.
+    pub fn is_here(&self, daemon: DaemonId) -> bool {
+        daemon.host == self.here.host
+    }
+
     /// Keeps from an earlier state of this daemon what belongs to it alone, and no store has.
     pub(super) fn keep_own(&mut self, old: State) {
         self.agents.keep_own(old.agents);
-        (self.grants, self.written, self.circles) = (old.grants, old.written, old.circles);
+        // Outcomes of questions may be of a batch that is not stored: their askers ask again.
+        (self.written, self.circles) = (old.written, old.circles);
         (self.here, self.swept_at, self.awake_since) = (old.here, old.swept_at, old.awake_since);
     }
 }
 
 impl Task {
-    /// Whether that daemon runs its worker.
-    fn runs_at(&self, daemon: DaemonId) -> bool {
-        self.daemon == daemon && matches!(self.state, super::TaskState::Running { .. })
+    /// Whether such a daemon runs its worker or takes its picture, or was to.
+    fn is_carried_out_by(&self, is_it: impl Fn(DaemonId) -> bool) -> bool {
+        let is_under_way = matches!(self.state, TaskState::Queued { .. } | TaskState::Running { .. });
+        is_under_way && (self.kind == WorkerKind::Cli || self.capture) && is_it(self.daemon)
+    }
+}
+
+/// How a daemon has gone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Gone {
+    /// It was silent for too long. Its host may come back.
+    Silent,
+    /// A person has removed its host, or that was drained.
+    Removed,
+}
+
+/// What becomes of an effect that a host owed which is down.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// Any host can carry it out: the one that has noticed does.
+    TakenOver,
+    /// It is about that host's disk, and waits until the host comes back.
+    Waits,
+    /// It has no sense without that daemon.
+    Dropped,
+}
+
+impl Effect {
+    fn fate(&self, gone: Gone) -> Fate {
+        match self {
+            Effect::RunHook { .. } | Effect::SendNotice { .. } => Fate::TakenOver,
+            Effect::RunJob { .. }
+            | Effect::WriteFiles { .. }
+            | Effect::RunMerges { .. }
+            | Effect::DropChanges { .. }
+                if gone == Gone::Silent =>
+            {
+                Fate::Waits
+            }
+            Effect::RunJob { .. }
+            | Effect::WriteFiles { .. }
+            | Effect::RunMerges { .. }
+            | Effect::DropChanges { .. }
+            | Effect::SpawnWorker { .. }
+            | Effect::StopWorker { .. }
+            | Effect::SignalAck { .. }
+            | Effect::WatchFiles { .. }
+            | Effect::Capture { .. } => Fate::Dropped,
+        }
+    }
+}
+
+impl Owed {
+    fn when_its_host_is(&self, gone: Gone, out: &mut Outbox) {
+        match self.effect.fate(gone) {
+            Fate::TakenOver => out.take_over(self.id, self.effect.clone()),
+            Fate::Waits => {}
+            Fate::Dropped => out.put(Change::DropEffect(self.id)),
+        }
     }
 }

@@ -530,7 +530,8 @@ impl State {
     pub(super) fn follow_locks(&self, verb: &FollowLocks, out: &mut Outbox) -> LocksFollowed {
         let mut count = 0;
         for (from, to) in &verb.moves {
-            for lock in self.locks.live_in(from) {
+            // Of another host's work tree the file may be where it was.
+            for lock in self.locks.live_in(from).filter(|it| self.is_here(it.daemon)) {
                 let names: Vec<&str> = lock.all_names().collect();
                 let there = lock.at.in_file(to.clone());
                 let taken = self.locks.in_the_way(&lock.holder, to, &names).next().is_some();

@@ -510,10 +510,10 @@ impl Mailboxes {
         }
     }
 
-    /// What that daemon was handing over waits again.
-    pub(super) fn come_back_from(&self, daemon: DaemonId, out: &mut Outbox) {
+    /// What these daemons were handing over waits again.
+    pub(super) fn come_back_from(&self, theirs: impl Fn(DaemonId) -> bool, out: &mut Outbox) {
         for (agent, queue) in &self.queues {
-            let its = queue.carried.iter().filter(|(_, by)| **by == daemon);
+            let its = queue.carried.iter().filter(|(_, by)| theirs(**by));
             its.for_each(|(seq, _)| out.put(Change::CarryMail(agent.clone(), *seq, None)));
         }
     }

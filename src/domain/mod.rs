@@ -94,7 +94,7 @@ pub use files::{FileChange, Finding, FindingKind, ScanReport, Watched, WatchedFi
 pub use grants::{Grant, GrantChange, Grants, Outcome};
 pub use handoff::{Handoff, HandoffState, Handoffs};
 pub use hook::{Hooks, Notice};
-pub use host::HOST_DOWN;
+pub use host::{Gone, HOST_DOWN};
 pub use intent::{Intent, IntentFile, IntentStatus, Intents};
 pub use job::{
     Job, JobChange, JobEvent, JobKind, JobResult, JobState, Jobs, Phase, PhaseName, PhaseState, Phases,
@@ -127,7 +127,7 @@ pub use quota::{Quota, Uses};
 pub use refusal::{Failure, Refusal, RefusalKind};
 pub use row::{Change, ChangeClass};
 pub use screenshot::Picture;
-pub use session::{ALIVE_FOR, Agents, Nick, RegisteredAgent};
+pub use session::{ALIVE_FOR, Agents, Nick, RegisteredAgent, SeenAt};
 pub use settings::{Auto, AutoSetting, CrewSetting, Settings, WorkerSetting};
 pub use spending::{
     Above, BudgetStanding, BudgetWord, MayCall, NextCall, OTHER_MODELS, SpendChange, Spending, SpendingNow,
@@ -245,6 +245,8 @@ pub struct State {
     pub settings: Settings,
     /// The daemon that decides; each has its own.
     pub here: DaemonId,
+    /// Whether this host takes no new tasks; each daemon knows its own.
+    drains: bool,
     swept_at: Timestamp,
     /// When the first command or deadline after the last start came; signs of life were not seen before.
     awake_since: Option<Timestamp>,
@@ -284,6 +286,7 @@ impl State {
             counters: Counters::default(),
             settings,
             here: DaemonId::default(),
+            drains: false,
             swept_at: Timestamp::default(),
             awake_since: None,
         }
@@ -300,6 +303,7 @@ impl State {
             Change::PutAgent(agent) => self.agents.put(agent.clone()),
             Change::Beat(agent, at) => self.agents.seen(agent, *at),
             Change::CameBy(agent, door) => self.agents.came_by(agent, *door),
+            Change::At(agent, at) => self.agents.is_at(agent, *at),
             Change::DropAgent(agent) => self.agents.forget(agent),
             Change::PutMail(mail) => self.mail.put(mail.clone()),
             Change::DropMail(agent, seq) => self.mail.remove(agent, *seq),
@@ -459,7 +463,8 @@ impl Core {
             let (agent, used) = (call.who.agent().clone(), used.clone());
             return Err(Refusal::OtherSpelling { agent, used });
         }
-        out.begin(self.state.counters, call.now, call.who.agent().clone());
+        let here = self.state.here;
+        out.begin(self.state.counters, (call.now, call.who.agent().clone()), here);
         let (agent, door) = (call.who.agent().clone(), call.who.door());
         let (now, gives_back) = (call.now, command.gives_back());
         match decide::decide(&self.state, &*self.judge, call, &command, out) {
@@ -492,7 +497,7 @@ impl Core {
         out: &mut Outbox,
     ) {
         let Refusal::WouldDeadlock { circle, .. } = refusal else { return };
-        out.begin(self.state.counters, now, who.clone());
+        out.begin(self.state.counters, (now, who.clone()), self.state.here);
         self.state.note_circle(now, wanted, circle, out);
         let durability = if out.wrote() { Durability::Commit } else { Durability::Unstored };
         out.finish(durability).iter().for_each(|change| self.state.apply(change));
@@ -518,6 +523,7 @@ impl Core {
             self.by_itself(now, out, |state, out| {
                 state.mail.expire(now, state.settings.mail_keep, out);
                 state.quota.expire(now, out);
+                state.agents.expire_strangers(now, out);
                 state.sweep_posts(now, out);
                 state.tokens.expire(now, out);
                 state.jobs.expire(now, out);
@@ -540,7 +546,7 @@ impl Core {
 
     /// One step of the daemon's own. Each sees what the one before has done, queues that have filled up included.
     fn by_itself(&mut self, now: Timestamp, out: &mut Outbox, step: impl FnOnce(&State, &mut Outbox)) {
-        out.begin(self.state.counters, now, provost());
+        out.begin(self.state.counters, (now, provost()), self.state.here);
         step(&self.state, out);
         self.state.owe_notices(now, out);
         out.finish(Durability::Commit).iter().for_each(|change| self.state.apply(change));

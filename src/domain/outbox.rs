@@ -1,6 +1,6 @@
 //! Collects the results of the commands of one batch: events, rows and effects.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::effect::Effect;
@@ -8,7 +8,7 @@ use super::event::{Event, EventKind};
 use super::row::Change;
 use super::{Counters, Durability, Mail};
 use provost_base::{
-    AgentId, ApplyId, ApprovalId, EffectId, EventSeq, Fence, MailSeq, PostSeq, Ticket, Timestamp,
+    AgentId, ApplyId, ApprovalId, DaemonId, EffectId, EventSeq, Fence, MailSeq, PostSeq, Ticket, Timestamp,
 };
 
 /// The outputs of a batch, in order. The store writes all of them or none.
@@ -20,12 +20,17 @@ pub struct Outbox {
     pub events: Vec<Event>,
     /// Effects owed from now on.
     pub effects: Vec<(EffectId, Effect)>,
+    /// Those of them that the daemons of other hosts carry out.
+    elsewhere: BTreeMap<EffectId, DaemonId>,
+    /// The daemon that carries out what the present command owes, if it is another one.
+    owes_at: Option<DaemonId>,
     /// The durability that the batch's commit has to wait for.
     pub durability: Durability,
     start: Mark,
     counters: Counters,
     before: Counters,
     stamp: Option<(Timestamp, AgentId)>,
+    here: DaemonId,
 }
 
 /// A point to which an [`Outbox`] can be taken back.
@@ -43,19 +48,23 @@ impl Default for Outbox {
             changes: Vec::new(),
             events: Vec::new(),
             effects: Vec::new(),
+            elsewhere: BTreeMap::new(),
+            owes_at: None,
             durability: Durability::Unstored,
             start: Mark::default(),
             counters: Counters::default(),
             before: Counters::default(),
             stamp: None,
+            here: DaemonId::default(),
         }
     }
 }
 
 impl Outbox {
-    pub(super) fn begin(&mut self, counters: Counters, now: Timestamp, actor: AgentId) {
+    pub(super) fn begin(&mut self, counters: Counters, (now, actor): (Timestamp, AgentId), here: DaemonId) {
         (self.counters, self.before) = (counters, counters);
         self.stamp = Some((now, actor));
+        (self.here, self.owes_at) = (here, None);
         self.start = self.mark();
     }
 
@@ -95,6 +104,8 @@ impl Outbox {
         self.events.truncate(mark.events);
         self.effects.truncate(mark.effects);
         self.counters = mark.counters;
+        // The numbers are given again.
+        self.elsewhere.split_off(&mark.counters.effect.next());
     }
 
     /// Forgets everything the current command did.
@@ -110,7 +121,7 @@ impl Outbox {
         // `begin` comes first in both places that hand an outbox to a rule.
         let Some((at, actor)) = self.stamp.clone() else { return self.counters.event };
         self.counters.event = self.counters.event.next();
-        let event = Event { seq: self.counters.event, at, actor, kind };
+        let event = Event { seq: self.counters.event, at, actor, kind, host: self.here.host };
         self.counters.timeline += u64::from(event.topic().is_some());
         self.events.push(event);
         self.counters.event
@@ -125,7 +136,46 @@ impl Outbox {
     pub(super) fn owe(&mut self, effect: Effect) -> EffectId {
         self.counters.effect = self.counters.effect.next();
         self.effects.push((self.counters.effect, effect));
+        self.elsewhere.extend(self.owes_at.map(|at| (self.counters.effect, at)));
         self.counters.effect
+    }
+
+    /// The same for the daemon of another host, if that is one.
+    pub(super) fn owe_at(&mut self, daemon: DaemonId, effect: Effect) -> EffectId {
+        let other = self.other(daemon);
+        let before = std::mem::replace(&mut self.owes_at, other);
+        let id = self.owe(effect);
+        self.owes_at = before;
+        id
+    }
+
+    /// What the present command owes from now on is that daemon's to carry out.
+    pub(super) fn owes_at(&mut self, daemon: DaemonId) {
+        self.owes_at = self.other(daemon);
+    }
+
+    fn other(&self, daemon: DaemonId) -> Option<DaemonId> {
+        Some(daemon).filter(|it| !it.is_alone() && it.host != self.here.host)
+    }
+
+    /// This daemon carries out what one that is down has owed. The effect keeps its number.
+    pub(super) fn take_over(&mut self, id: EffectId, effect: Effect) {
+        self.effects.push((id, effect));
+    }
+
+    /// The daemon of another host that carries this effect out; `None` where it is the deciding one.
+    pub fn owed_at(&self, id: EffectId) -> Option<DaemonId> {
+        self.elsewhere.get(&id).copied()
+    }
+
+    /// The daemon that carries out what the present command owes.
+    pub(super) fn owner(&self) -> DaemonId {
+        self.owes_at.unwrap_or(self.here)
+    }
+
+    /// The daemon that decides.
+    pub(super) fn here(&self) -> DaemonId {
+        self.here
     }
 
     pub(super) fn next_approval(&mut self) -> ApprovalId {
@@ -204,6 +254,7 @@ impl Outbox {
         self.changes.clear();
         self.events.clear();
         self.effects.clear();
+        self.elsewhere.clear();
         self.durability = Durability::Unstored;
     }
 }

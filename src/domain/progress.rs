@@ -7,6 +7,7 @@ use super::command::{
     AckTask, Acked, BeginRun, Begun, CancelTask, Cancelled, EndRun, Ended, ReportTask, Reported, Status,
 };
 use super::hook::Words;
+use super::session::SEEN_TOLD;
 use super::task::AGAIN_AFTER;
 use super::{
     Change, Effect, EventKind, Failure, MailKind, Outbox, Principal, Proof, Refusal, Report, Scope, State,
@@ -265,7 +266,10 @@ impl State {
             TaskState::Finished { .. } => return Err(Refusal::TaskFinished),
             TaskState::Awaiting { approval } => self.drop_approval(approval, out),
             TaskState::Running { .. } | TaskState::Queued { .. } if task.kind == WorkerKind::Cli => {
-                out.owe(Effect::StopWorker { task: verb.task.clone(), reason: verb.reason.clone() });
+                out.owe_at(
+                    task.daemon,
+                    Effect::StopWorker { task: verb.task.clone(), reason: verb.reason.clone() },
+                );
             }
             _ => self.call_off(now, task, "cancelled", &verb.reason, out),
         }
@@ -413,10 +417,8 @@ impl State {
             TaskState::Queued { .. } if task.capture => super::screenshot::out_of_time(task),
             TaskState::Queued { .. } => away(now, task),
             TaskState::Running { since, .. } if task.kind == WorkerKind::Cli => {
-                out.owe(Effect::StopWorker {
-                    task: id.clone(),
-                    reason: "the run did not end in time".into(),
-                });
+                let reason = "the run did not end in time".into();
+                out.owe_at(task.daemon, Effect::StopWorker { task: id.clone(), reason });
                 let timeout_s = now.since_ms(since) / 1000;
                 Ending::failed(
                     format!("Task timed out after {timeout_s}s"),
@@ -459,6 +461,9 @@ impl State {
         }
         // No worker could give a sign of life while the daemon was away.
         let seen = self.agents.last_seen(&task.order.worker).or(self.awake_since);
+        // Of one that is at another host, signs of life are told now and then.
+        let elsewhere = self.agents.at(&task.order.worker).is_some_and(|it| it.daemon.host != self.here.host);
+        let seen = seen.map(|seen| if elsewhere { seen.after(SEEN_TOLD) } else { seen });
         let renew = |lease: Timestamp| {
             let until = seen.map_or(lease, |seen| lease.max(seen.after(task.lease(&self.settings))));
             let until = task.within_terms(since, until);

@@ -8,7 +8,7 @@ use super::post::PostChange;
 use super::{
     ApplyChange, Contract, Counters, CrewChange, Deed, Door, GrantChange, Intent, JobChange, Lock, Mail,
     MergeEntry, Notice, OutgoingNotice, Parked, PasskeyChange, PushChange, RefusedCircle, RegisteredAgent,
-    SpendChange, Switched, Task, Token, Uses, Waiter,
+    SeenAt, SpendChange, Switched, Task, Token, Uses, Waiter,
 };
 use provost_base::{
     AgentId, ApprovalId, ContractId, DaemonId, Digest, EffectId, Fence, IntentId, MailSeq, SymbolPath,
@@ -31,6 +31,8 @@ pub enum Change {
     Beat(AgentId, Timestamp),
     /// An agent has come by a door. Memory only.
     CameBy(AgentId, Door),
+    /// At which daemon an agent has given a sign of life, and when; with `None` that is long ago. Memory only.
+    At(AgentId, Option<SeenAt>),
     /// An agent that the daemon need not remember.
     DropAgent(AgentId),
     /// A message in an agent's queue.
@@ -152,6 +154,8 @@ impl Change {
             | Change::DropEffect(_)
             | Change::Count(_) => ChangeClass::Row,
             Change::Post(PostChange::Newest(..))
+            | Change::At(..)
+            | Change::Grant(_)
             | Change::CarryMail(..)
             | Change::PutWaiter(_)
             | Change::DropWaiter(_)
@@ -160,11 +164,9 @@ impl Change {
             | Change::OweDeed(..)
             | Change::HostDown(_) => ChangeClass::Shared,
             Change::Post(_) => ChangeClass::Row,
-            Change::Beat(..)
-            | Change::CameBy(..)
-            | Change::Grant(_)
-            | Change::Apply(_)
-            | Change::RefuseCircle(_) => ChangeClass::Own,
+            Change::Beat(..) | Change::CameBy(..) | Change::Apply(_) | Change::RefuseCircle(_) => {
+                ChangeClass::Own
+            }
         }
     }
 

@@ -196,6 +196,7 @@ impl State {
             working_dir: None,
             approval: task.approval,
         });
+        task.daemon = out.owner();
         out.owe(Effect::Capture { task: task.id().clone(), asker: who.clone() });
         let done = Captured { task: task.id().clone(), state: task.state };
         out.put(Change::PutTask(Arc::new(task)));

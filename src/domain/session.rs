@@ -18,10 +18,26 @@ use super::tally::Tally;
 use super::{Call, Change, Door, EventKind, Outbox, Principal, Refusal, Settings, Share, State};
 use provost_base::limits::{AGENTS_MAX, AGENTS_OF_ONE_MAX, CAPS_MAX, ID_LEN_MAX};
 use provost_base::small;
-use provost_base::{AgentId, Timestamp, Ttl};
+use provost_base::{AgentId, DaemonId, Timestamp, Ttl};
 
 /// How long after its last sign of life an agent counts as alive. DevIt: 30 s, swept every 10 s.
 pub const ALIVE_FOR: Ttl = Ttl::seconds_clamped(30);
+
+/// How old a sign of life may be for the other hosts, before the next one is told to them: much younger than it may be for an agent that
+/// is alive.
+pub(super) const SEEN_TOLD: Ttl = Ttl::seconds_clamped(10);
+
+/// Where an agent has given a sign of life, as all hosts know it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SeenAt {
+    /// The daemon that the agent came by.
+    pub daemon: DaemonId,
+    /// When; later ones are told after some seconds.
+    pub at: Timestamp,
+}
+
+/// How long it is remembered where a stranger was seen.
+const STRANGERS_KEPT: Ttl = Ttl::minutes(60);
 
 /// What is remembered of an agent.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -73,6 +89,8 @@ pub struct Agents {
     /// How many of them each share has.
     names: Tally,
     seen: BTreeMap<AgentId, Timestamp>,
+    /// Where each was last seen, over all hosts; empty where a daemon writes alone.
+    at: BTreeMap<AgentId, SeenAt>,
     doors: BTreeMap<AgentId, Vec<Door>>,
     /// The spelling in use of each name, by what all spellings have in common that differ by case alone.
     spellings: BTreeMap<Box<str>, AgentId>,
@@ -192,6 +210,20 @@ impl Agents {
             out.append_event(EventKind::AgentRevived);
         }
         out.put(Change::Beat(agent.clone(), now));
+        let (daemon, told) = (out.here(), self.at.get(agent));
+        let is_told = told.is_some_and(|it| it.daemon == daemon && now < it.at.after(SEEN_TOLD));
+        let has_room = told.is_some() || self.at.len() < 2 * AGENTS_MAX;
+        if !daemon.is_alone() && !is_told && has_room {
+            out.put(Change::At(agent.clone(), Some(SeenAt { daemon, at: now })));
+        }
+    }
+
+    /// Forgets where strangers were seen who have been away for long. Names are free to invent.
+    pub(super) fn expire_strangers(&self, now: Timestamp, out: &mut Outbox) {
+        let is_old = |(id, it): &(&AgentId, &SeenAt)| {
+            !self.known.contains_key(*id) && it.at.after(STRANGERS_KEPT) <= now
+        };
+        self.at.iter().filter(is_old).for_each(|(id, _)| out.put(Change::At(id.clone(), None)));
     }
 
     /// Whether this agent may use the door at all, given the versions that are expected.
@@ -206,12 +238,22 @@ impl Agents {
 
     /// Whether the agent gave a sign of life within [`ALIVE_FOR`].
     pub fn is_alive(&self, agent: &AgentId, now: Timestamp) -> bool {
-        self.seen.get(agent).is_some_and(|seen| now < seen.after(ALIVE_FOR))
+        self.last_seen(agent).is_some_and(|seen| now < seen.after(ALIVE_FOR))
     }
 
-    /// When the agent last gave a sign of life since the daemon started.
+    /// When the agent last gave a sign of life since the daemon started, or, to within some seconds, at another host.
     pub fn last_seen(&self, agent: &AgentId) -> Option<Timestamp> {
-        self.seen.get(agent).copied()
+        self.seen.get(agent).copied().max(self.at.get(agent).map(|it| it.at))
+    }
+
+    /// Where the agent gave its last sign of life; `None` where a daemon writes alone.
+    pub fn at(&self, agent: &AgentId) -> Option<SeenAt> {
+        self.at.get(agent).copied()
+    }
+
+    /// Everybody who was seen at any host.
+    pub(super) fn seen_anywhere(&self) -> impl Iterator<Item = &AgentId> {
+        self.at.keys()
     }
 
     /// What is remembered of an agent.
@@ -221,7 +263,8 @@ impl Agents {
 
     /// Whether any agent gave a sign of life within this time.
     pub(super) fn any_seen_within(&self, now: Timestamp, time: Ttl) -> bool {
-        self.seen.values().any(|at| now < at.after(time))
+        let told = self.at.values().map(|it| &it.at);
+        self.seen.values().chain(told).any(|at| now < at.after(time))
     }
 
     /// Every known agent, by name.
@@ -299,8 +342,19 @@ impl Agents {
             self.names.take(known.share.as_ref());
         }
         self.seen.remove(agent);
+        self.at.remove(agent);
         self.doors.remove(agent);
         self.spellings.retain(|_, it| it != agent);
+    }
+
+    pub(super) fn is_at(&mut self, agent: &AgentId, at: Option<SeenAt>) {
+        match at {
+            Some(at) => {
+                self.uses(agent);
+                self.at.insert(agent.clone(), at);
+            }
+            None => drop(self.at.remove(agent)),
+        }
     }
 
     pub(super) fn seen(&mut self, agent: &AgentId, at: Timestamp) {

@@ -227,7 +227,7 @@ pub struct Task {
     /// Its agent's session and what was said in it; `None` until there is either.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub talk: Option<Box<super::Talk>>,
-    /// The daemon that runs its worker.
+    /// The daemon that starts its worker, or runs it.
     #[serde(default, skip_serializing_if = "DaemonId::is_alone")]
     pub daemon: DaemonId,
     /// Why it failed, when the daemon says so.
@@ -412,6 +412,7 @@ impl Tasks {
         });
         match task.kind {
             WorkerKind::Cli => {
+                task.daemon = out.owner();
                 out.owe(Effect::SpawnWorker { task: task.id().clone() });
             }
             WorkerKind::Polling => mail.post(now, &task.order.worker, work, out),

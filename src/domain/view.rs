@@ -21,7 +21,7 @@ use super::{
     AutoSetting, Contract, ContractStatus, Door, Intent, IntentStatus, Lock, Mail, Parked, RegisteredAgent,
     State, Task, Token, Waiter, WorkerSetting,
 };
-use provost_base::{AgentId, ApprovalId, Digest, RepoPath, TaskId, Timestamp};
+use provost_base::{AgentId, ApprovalId, Digest, HostId, RepoPath, TaskId, Timestamp};
 
 pub use apply::{AppliesUnderWay, InTheWay};
 pub use at_work::{AtWork, AtWorkOut, FirstOf};
@@ -175,6 +175,10 @@ pub struct KnownAgent {
     pub last_seen: Option<Timestamp>,
     /// Whether that was within [`super::ALIVE_FOR`].
     pub alive: bool,
+    /// The host where that was; `None` where a daemon writes alone.
+    pub host: Option<HostId>,
+    /// Whether that is another host than this daemon's.
+    pub elsewhere: bool,
     /// Messages that wait for it.
     pub mail: usize,
     /// Unfinished tasks it asked for.
@@ -199,6 +203,9 @@ impl View for KnownAgents {
         for id in &letters {
             all.entry(id).or_default().insert(Door::Broker);
         }
+        for id in state.agents.seen_anywhere() {
+            all.entry(id).or_default();
+        }
         for visitor in state.agents.visitors() {
             let doors = state.agents.doors_of(visitor);
             if doors.iter().any(|it| !matches!(it, Door::Internal)) {
@@ -211,6 +218,8 @@ impl View for KnownAgents {
             doors,
             last_seen: state.agents.last_seen(id),
             alive: state.agents.is_alive(id, now),
+            host: state.agents.at(id).map(|it| it.daemon.host),
+            elsewhere: state.agents.at(id).is_some_and(|it| !state.is_here(it.daemon)),
             mail: state.mail.waiting(id),
             asked: state.tasks.asked_by(id),
         };
@@ -410,7 +419,10 @@ impl View for WrittenLeases {
     type Out = Vec<Arc<Lock>>;
 
     fn look(self, _now: Timestamp, state: &State) -> Self::Out {
-        state.locks.iter().filter(|lock| !lock.lapsed && lock.ends_with_commit().is_some()).cloned().collect()
+        // Another host's work tree may be at the same path.
+        let written =
+            |it: &&Arc<Lock>| !it.lapsed && it.ends_with_commit().is_some() && state.is_here(it.daemon);
+        state.locks.iter().filter(written).cloned().collect()
     }
 }
 
@@ -423,8 +435,7 @@ impl View for BoundLocks {
 
     fn look(self, _now: Timestamp, state: &State) -> Self::Out {
         // Of another host the processes cannot be looked at.
-        let is_here = |it: &Arc<Lock>| it.daemon.host == state.here.host;
-        let bound = |it: &&Arc<Lock>| !it.lapsed && it.process.is_some() && is_here(it);
+        let bound = |it: &&Arc<Lock>| !it.lapsed && it.process.is_some() && state.is_here(it.daemon);
         state.locks.iter().filter(bound).cloned().collect()
     }
 }

@@ -115,7 +115,7 @@ impl Router {
         self.workers.sweep().await;
         self.hooks.sweep().await;
         self.captures.sweep().await;
-        for Owed { id, effect, started } in owed {
+        for Owed { id, effect, started, .. } in owed {
             match effect {
                 Effect::Capture { task, .. } => self.captures.lost(id, task),
                 // Each is waited for, so that doors open upon what is known of it.

@@ -7,6 +7,7 @@
 //! a reason. The process ends only when memory cannot be rebuilt.
 
 pub(super) mod beside;
+mod hosts;
 mod indexing;
 pub(super) mod receiving;
 pub(super) mod steps;
@@ -396,7 +397,10 @@ impl Worker {
                 self.repeats.learn(said);
             }
         }
-        for effect in batch.out.effects.drain(..) {
+        let mut effects = std::mem::take(&mut batch.out.effects);
+        // The daemon that carries the others out finds them in the log.
+        effects.retain(|(id, _)| batch.out.owed_at(*id).is_none());
+        for effect in effects {
             // Without hands the effects stay owed in the store, which is where a restart finds them.
             let _ = self.effects.send(effect);
         }
@@ -543,6 +547,7 @@ impl Worker {
     fn close(&mut self) {
         self.have_store(&mut []);
         self.give_up_waiting(true);
+        self.leave();
         if self.broken.is_some() {
             return;
         }

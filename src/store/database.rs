@@ -2,9 +2,10 @@
 //! feature `postgres` refuses each of these with a sentence.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use super::StoreError;
-use provost_base::Secret;
+use super::{HostRow, Joined, StoreError, TakenOut};
+use provost_base::{HostId, Secret};
 
 /// What the state folder remembers of the database that has its state.
 pub(super) const IN_DATABASE: &str = "postgres.json";
@@ -18,7 +19,7 @@ create role provost_laptop login in role provost_host connection limit 10;
 \\password provost_laptop
 ";
 
-/// A database that several repositories, and later several hosts, have their state in.
+/// A database that several repositories have their state in, each of one host or several.
 #[derive(Clone, Default)]
 pub struct Database {
     /// The servers, the user and the database: `postgres://USER@HOST:5432,HOST:5432/NAME`, without a password.
@@ -29,6 +30,36 @@ pub struct Database {
     pub name: String,
     /// The password, if the servers ask for one.
     pub password: Option<Secret>,
+    /// Finds the root commits of this repository, when a host joins.
+    pub roots: Roots,
+}
+
+/// The root commits of a repository, by which a clone is recognised; or why they are not known.
+pub type RootCommits = Result<Vec<Box<str>>, Box<str>>;
+
+/// Finds root commits, which takes a while for a long history. The default finds none, as in a folder that is no clone.
+#[derive(Clone)]
+pub struct Roots(Arc<dyn Fn() -> RootCommits + Send + Sync>);
+
+impl Roots {
+    /// Those that this finds.
+    pub fn by(find: impl Fn() -> RootCommits + Send + Sync + 'static) -> Self {
+        Self(Arc::new(find))
+    }
+
+    /// Finds them. Blocking.
+    ///
+    /// # Errors
+    /// Why they cannot be known.
+    pub fn find(&self) -> RootCommits {
+        (self.0)()
+    }
+}
+
+impl Default for Roots {
+    fn default() -> Self {
+        Self::by(|| Ok(Vec::new()))
+    }
 }
 
 impl Database {
@@ -36,7 +67,7 @@ impl Database {
     pub fn at(url: &str, ca: Option<&Path>, name: Option<&str>, root: &Path) -> Self {
         let folder = || root.file_name().unwrap_or(root.as_os_str()).to_string_lossy().into_owned();
         let name = name.map_or_else(folder, str::to_owned);
-        Self { url: url.into(), ca: ca.map(Path::to_owned), name, password: None }
+        Self { url: url.into(), ca: ca.map(Path::to_owned), name, ..Self::default() }
     }
 }
 
@@ -84,13 +115,40 @@ pub fn protection(of: &Database) -> Result<Protection, StoreError> {
     in_database::protection(of)
 }
 
+/// All hosts of the repository, removed ones last; the one of this state folder is marked.
+///
+/// # Errors
+/// When the database does not answer, or its tables are not those that are known here.
+pub fn hosts(dir: &Path, of: &Database) -> Result<Vec<HostRow>, StoreError> {
+    in_database::hosts(dir, of)
+}
+
+/// Takes a host out: at once, or after its last run. The daemons that take part carry it out in their next turns.
+///
+/// # Errors
+/// Where there is no such host, or no other one that would carry it out.
+pub fn take_out(of: &Database, host: HostId, how: TakenOut) -> Result<(), StoreError> {
+    in_database::take_out(of, host, how)
+}
+
+/// Puts the journal's key into a state folder, out of a file that [`super::seal_key`] has made and with its code, so that its daemon
+/// can join the repository as one more host. The folder has to be a clone of that repository.
+///
+/// # Errors
+/// What does not fit; then nothing is written.
+pub fn join(dir: &Path, of: &Database, file: &str, code: &Secret) -> Result<Joined, StoreError> {
+    let code =
+        std::str::from_utf8(code.expose()).map_err(|_| StoreError::Key("the code is no text".into()))?;
+    in_database::join(dir, of, file, code)
+}
+
 /// The store in PostgreSQL, where this program has it.
 #[cfg(feature = "postgres")]
 pub(super) mod in_database {
     use std::path::Path;
 
     use super::Database;
-    pub(super) use crate::postgres::{migrate, protection};
+    pub(super) use crate::postgres::{hosts, join, migrate, protection, take_out};
     use crate::{Options, Reader, Store, StoreError, postgres};
 
     pub(crate) fn open(
@@ -121,7 +179,8 @@ pub(super) mod in_database {
     use std::path::Path;
 
     use super::{Database, Migrated, Protection};
-    use crate::{Options, Reader, Store, StoreError};
+    use crate::{HostRow, Joined, Options, Reader, Store, StoreError, TakenOut};
+    use provost_base::HostId;
 
     fn refused<T>() -> Result<T, StoreError> {
         Err(StoreError::Setting(
@@ -139,6 +198,18 @@ pub(super) mod in_database {
     }
 
     pub(crate) fn open_reader(_: &Path, _: &Database) -> Result<Box<dyn Reader>, StoreError> {
+        refused()
+    }
+
+    pub(super) fn hosts(_: &Path, _: &Database) -> Result<Vec<HostRow>, StoreError> {
+        refused()
+    }
+
+    pub(super) fn take_out(_: &Database, _: HostId, _: TakenOut) -> Result<(), StoreError> {
+        refused()
+    }
+
+    pub(super) fn join(_: &Path, _: &Database, _: &str, _: &str) -> Result<Joined, StoreError> {
         refused()
     }
 

@@ -273,7 +273,7 @@ pub(super) fn make_journal_key(dir: &Path) -> Result<Secret, StoreError> {
 }
 
 /// Writes a key. It appears under its name only when it is whole and on disk.
-fn put_journal_key(dir: &Path, key: &Secret) -> Result<(), StoreError> {
+pub(super) fn put_journal_key(dir: &Path, key: &Secret) -> Result<(), StoreError> {
     let (path, half) = (dir.join(JOURNAL_KEY), dir.join("journal.key.new"));
     match std::fs::remove_file(&half) {
         Err(err) if err.kind() != ErrorKind::NotFound => return Err(StoreError::io(&half)(err)),

@@ -65,7 +65,8 @@ struct Body {
 }
 
 impl Key {
-    /// The entry of a batch behind `head`: all of it that other daemons have to know. Its effects are the deciding host's.
+    /// The entry of a batch behind `head`: all of it that other daemons have to know. Its effects are the deciding host's, unless the
+    /// batch says that they are another one's.
     ///
     /// # Errors
     /// When a change cannot be written as text.
@@ -76,9 +77,10 @@ impl Key {
         at: Timestamp,
         batch: &Outbox,
     ) -> Result<SealedEntry, StoreError> {
+        let owner = |id| batch.owed_at(id).unwrap_or(by).host;
         let body = codec::text(&BodyOf {
             changes: batch.changes.iter().filter(|it| it.is_shared()).collect(),
-            effects: batch.effects.iter().map(|(id, effect)| (*id, by.host, effect)).collect(),
+            effects: batch.effects.iter().map(|(id, effect)| (*id, owner(*id), effect)).collect(),
             events: batch.events.iter().map(|it| it.seq).collect(),
         })?;
         let (n, format, body) = (head.n.next(), ENTRY_FORMAT, body.into());

@@ -18,6 +18,8 @@ mod files;
 mod intake;
 mod job_logs;
 pub mod journal;
+mod key_file;
+
 mod letters;
 mod log;
 mod marks;
@@ -41,17 +43,20 @@ use provost_domain::post::Received;
 use provost_domain::{Event, JobResult, Outbox, Owed, Settings, State, Status, Task};
 
 pub use artifacts::{Artifacts, Keeping};
-pub use database::{Database, Migrated, Protection, ROLES, migrate, protection};
+pub use database::{
+    Database, Migrated, Protection, ROLES, RootCommits, Roots, hosts, join, migrate, protection, take_out,
+};
 use database::{IN_DATABASE, in_database};
 pub use error::StoreError;
 use error::WAYS_BACK;
 pub use intake::Intake;
 pub use job_logs::{JobLogs, LogPart};
 pub use journal::{Anchor, AnchorSink, JournalHead, Leap, Verdict, export};
+pub use key_file::{SealedKey, seal_key};
 pub use letters::{Letters, StoredPost};
 pub use log::{ENTRY_FORMAT, ENTRY_FORMAT_OLDEST, SealedEntry};
 pub use search::{Found, Hit, HitKind, SearchError, SearchQuery, SearchWords};
-pub use shared::{Begun, Behind, CommitError, Head, HostBeat, HostState};
+pub use shared::{Begun, Behind, CommitError, Head, HostBeat, HostRow, HostState, Joined, TakenOut};
 pub use sqlite::{ForeignEvent, Restore, Restored, SqliteStore, backup, foreign_events, restore};
 pub use sums::{CountedRow, UsageBy, UsageQuery, UsageRow};
 
@@ -100,6 +105,14 @@ pub trait Store: Send {
     /// When the store does not answer; the turn is given up nevertheless.
     fn let_go(&mut self) -> Result<(), StoreError> {
         Ok(())
+    }
+
+    /// What a daemon owes, and daemons before it on its host. In turn alone.
+    ///
+    /// # Errors
+    /// When the store does not answer or a row cannot be read.
+    fn owed_by(&mut self, _daemon: DaemonId) -> Result<Vec<Owed>, StoreError> {
+        Ok(Vec::new())
     }
 
     /// What is committed after `head`, without taking the turn.

@@ -65,8 +65,71 @@ pub enum HostState {
     Draining,
     /// It was silent for too long; it comes back with its next incarnation.
     Down,
-    /// A person has removed it.
+    /// A person has removed it, and what it held has still to be freed.
+    Removing,
+    /// It takes part no more, for ever.
     Removed,
+}
+
+impl HostState {
+    /// The word for it, the same in the database and for people.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            HostState::Waiting => "waiting",
+            HostState::Live => "live",
+            HostState::Draining => "draining",
+            HostState::Down => "down",
+            HostState::Removing => "removing",
+            HostState::Removed => "removed",
+        }
+    }
+
+    /// The state of this word.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] for any other word.
+    pub fn parse(word: &str) -> Result<Self, StoreError> {
+        let all = [Self::Waiting, Self::Live, Self::Draining, Self::Down, Self::Removing, Self::Removed];
+        let found = all.into_iter().find(|it| it.as_str() == word);
+        found.ok_or_else(|| StoreError::damaged(format!("an unknown state of a host, `{word}`")))
+    }
+}
+
+/// A host, to be shown.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HostRow {
+    /// The host, and its present or last incarnation.
+    pub daemon: DaemonId,
+    /// The machine's name.
+    pub name: String,
+    /// The version of its Provost.
+    pub version: String,
+    /// How far it is on its way in or out.
+    pub state: HostState,
+    /// Whether it is down since its daemon was stopped in order.
+    pub is_stopped: bool,
+    /// How long ago its last sign of life was, in milliseconds, by the database's clock.
+    pub silent_ms: u64,
+    /// How many entries of the log it had not read then.
+    pub behind: u64,
+    /// Whether it is the host of the state folder from which this was asked.
+    pub is_here: bool,
+}
+
+/// How a host is taken out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TakenOut {
+    /// At once: what it held is freed, and its runs are lost.
+    AtOnce,
+    /// It takes no new tasks, and leaves after its last run.
+    Drained,
+}
+
+/// What a host finds that joins.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Joined {
+    /// The hosts that are there already.
+    pub hosts: Vec<HostRow>,
 }
 
 /// Why a batch is not known to be stored.

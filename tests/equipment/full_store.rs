@@ -4,7 +4,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use provost_base::{AgentId, ApprovalId, EventSeq, Fence, Json, RepoPath, SymbolPath, TaskId, Timestamp};
+use provost_base::{
+    AgentId, ApprovalId, EventSeq, Fence, HostId, Json, RepoPath, SymbolPath, TaskId, Timestamp,
+};
 use provost_domain::{
     Change, Event, EventKind, Lock, Outbox, Parked, RegisteredAgent, Settings, Task, TaskState,
 };
@@ -166,5 +168,5 @@ fn event(seq: EventSeq, at: Timestamp, n: usize) -> Result<Event, Failed> {
     let summary = format!("step {n} of the {COMMON}: three files read, one written, {rare}");
     let details = Json::parse(&json!({ "files": 3, "summary": summary }).to_string())?;
     let kind = EventKind::Recorded { what: "bench".into(), subject: "a subject".into(), details };
-    Ok(Event { seq, at, actor: AgentId::parse(&format!("bench:{}", n % 40))?, kind })
+    Ok(Event { seq, at, actor: AgentId::parse(&format!("bench:{}", n % 40))?, kind, host: HostId::default() })
 }

@@ -291,6 +291,7 @@ impl Rows {
             Change::Count(counters) => self.counters = *counters,
             Change::Beat(..)
             | Change::CameBy(..)
+            | Change::At(..)
             | Change::CarryMail(..)
             | Change::HostDown(_)
             | Change::Grant(..)
@@ -352,8 +353,12 @@ impl Rows {
         let rows = rows.chain(self.spent.values().cloned().map(SpendChange::Put).map(Change::Spend));
         rows.chain([Change::Count(self.counters)]).for_each(|change| state.apply(&change));
         let owed = self.effects.iter();
-        let owed =
-            owed.map(|(id, (effect, started))| Owed { id: *id, effect: effect.clone(), started: *started });
+        let owed = owed.map(|(id, (effect, started))| Owed {
+            id: *id,
+            effect: effect.clone(),
+            started: *started,
+            by: DaemonId::default(),
+        });
         let owed: Vec<Owed> = owed.collect();
         owed.iter().filter_map(Owed::in_memory).for_each(|change| state.apply(&change));
         (state, owed)

@@ -6,3 +6,22 @@ pub const HOST_BEAT_MS: u64 = 3_000;
 
 /// How long callers wait to learn what has become of a commit without an answer, in milliseconds: longer than most failovers take.
 pub const UNKNOWN_KEPT_MS: u64 = 10_000;
+
+/// After how long without a sign of life a host is taken for dead, in milliseconds: longer than twice the time for which one that is
+/// slow can keep the others out of their turns.
+pub const HOST_TTL_MS: u64 = 15_000;
+
+/// Between two words of a daemon that it has committed something, in milliseconds: each has the others ask the database.
+pub const WAKE_EVERY_MS: u64 = 10;
+
+/// How long a daemon waits before it listens again where its connection for that was lost, in milliseconds.
+pub const LISTEN_AGAIN_MS: u64 = 1_000;
+
+/// How many hosts one repository has at most, removed ones apart: each reads what each other one writes.
+pub const HOSTS_MAX: usize = 64;
+
+/// The file with the journal's key for a host that joins is shorter than this, in bytes.
+pub const HOST_KEY_BYTES_MAX: u64 = 4_096;
+
+/// How many root commits of a repository are compared when a host joins.
+pub const ROOT_COMMITS_MAX: usize = 64;

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use super::super::clock::StoreClock;
 use super::super::{Given, StateQuery};
 use super::beside::Batch;
+use super::hosts::HostWatch;
 use super::receiving::Publisher;
 use super::{Lost, Waiting, Worker};
 use provost_base::DaemonId;
@@ -38,8 +39,12 @@ const NOT_KNOWN: &str = "it is not known whether this was done, since the shared
 const NOT_DONE: &str = "the shared store did not answer, and nothing of this was done; ask again";
 
 /// Why a daemon ends that the others have taken for dead: what it held is free, so it begins again as another one.
-const IS_DOWN: &str = "another host has taken this one for dead, and what it held is free; start the daemon again, and it \
+pub(super) const IS_DOWN: &str = "another host has taken this one for dead, and what it held is free; start the daemon again, and it \
                        goes on from what the others have";
+
+/// The same of one that a person has removed.
+pub(super) const IS_REMOVED: &str = "this host was removed from the repository, and what it held is free; its state folder takes part no \
+                                     more";
 
 /// What the engine knows of the others.
 pub(in super::super) struct Others {
@@ -49,6 +54,10 @@ pub(in super::super) struct Others {
     daemon: DaemonId,
     /// The last entry of the log that memory has.
     pub(super) head: Head,
+    /// What it has seen of them.
+    pub(super) watch: HostWatch,
+    /// Whether what earlier daemons of this host held for their callers has still to end.
+    is_new: bool,
     /// When the last turn was taken.
     looked: Instant,
     /// Whether the store has said that there may be something new.
@@ -80,6 +89,8 @@ impl Others {
             clock,
             daemon,
             head,
+            watch: HostWatch::default(),
+            is_new: true,
             looked: Instant::now(),
             woken,
             unsure: None,
@@ -97,10 +108,15 @@ impl Others {
 
     /// When a daemon without work has to look at the store again.
     pub(super) fn due_in(&self) -> Option<Duration> {
-        if self.is_ahead() {
+        if self.is_ahead() || (self.is_new && self.are_there()) {
             return Some(Duration::ZERO);
         }
         self.are_there().then(|| BEAT.saturating_sub(self.looked.elapsed()))
+    }
+
+    /// This daemon, as they know it.
+    pub(super) fn daemon(&self) -> DaemonId {
+        self.daemon
     }
 
     /// Whether memory has what may not be stored.
@@ -150,6 +166,13 @@ impl Worker {
             self.others.looked = Instant::now();
         }
         let is_known = self.fold(begun.behind)?;
+        if is_known && self.lost.is_none() && self.others.are_there() {
+            self.tell_time();
+            if std::mem::take(&mut self.others.is_new) {
+                self.core.begin_again(self.now, &mut self.out);
+            }
+            self.look_at_hosts(&begun.hosts)?;
+        }
         if is_known && begun.moved {
             tracing::warn!(
                 "the database is continued by another server; numbers that it may have given are passed over"
@@ -256,7 +279,7 @@ impl Worker {
             self.core.restore(loaded.state);
         }
         self.board.forget_all();
-        self.others.must_load = false;
+        (self.others.must_load, self.others.is_new) = (false, true);
         self.show_hidden();
     }
 
@@ -323,6 +346,18 @@ impl Worker {
             self.others.unsure = Some(unsure);
         }
         self.show_hidden();
+    }
+
+    /// Before a stop: the other hosts see at once that none waits here any more.
+    pub(super) fn leave(&mut self) {
+        if !self.others.are_there() {
+            return;
+        }
+        self.take_turn();
+        if self.broken.is_none() && self.lost.is_none() {
+            self.core.leave(self.now, &mut self.out);
+            self.commit(&mut Vec::new());
+        }
     }
 
     /// The store has said that there may be something new.

@@ -522,7 +522,6 @@ pub(super) fn approval(parked: &Parked, enrolled: bool) -> wire::Approval {
 
 pub(super) fn known_agent(known: &KnownAgent) -> wire::Agent {
     let agent = known.agent.as_deref();
-    let nick = agent.and_then(|it| it.nick.as_ref());
     wire::Agent {
         id: known.id.to_string(),
         version: agent.and_then(|it| it.version.as_ref()).map(ToString::to_string),
@@ -530,8 +529,9 @@ pub(super) fn known_agent(known: &KnownAgent) -> wire::Agent {
         alive: known.alive,
         last_seen: known.last_seen.map(|it| it.rfc3339()),
         registered_at: agent.map(|it| it.registered_at.rfc3339()),
-        name: nick.map(|it| it.name.to_string()),
+        name: agent.and_then(|it| it.nick.as_ref()).map(|it| it.name.to_string()),
         doors: known.doors.iter().map(|it| it.name().to_owned()).collect(),
+        host: known.host.map(|it| it.short()),
         mail: known.mail,
         asked: known.asked,
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::sums::{Calls, Run};
 use crate::StoreError;
 use crate::codec::{ended_at, int, text};
-use provost_base::{AgentId, Slug};
+use provost_base::{AgentId, DaemonId, Slug};
 use provost_domain::{
     Change, CrewChange, JobChange, Outbox, PasskeyChange, PostChange, PushChange, SpendChange, Switched, Task,
 };
@@ -24,8 +24,8 @@ pub(super) struct TaskRow {
 
 /// What becomes of an effect.
 pub(super) enum EffectRow {
-    /// It is owed from now on.
-    New { body: String, started: bool },
+    /// It is owed from now on, by this daemon.
+    New { body: String, started: bool, by: DaemonId },
     /// It was owed, and has begun.
     Started,
     /// It is not owed any more.
@@ -43,6 +43,8 @@ pub(super) struct Rows {
     /// Bodies of finished tasks about which more is known.
     pub(super) amended: BTreeMap<String, String>,
     pub(super) effects: BTreeMap<i64, EffectRow>,
+    /// Daemons that are taken for dead.
+    pub(super) down: Vec<DaemonId>,
     /// Messages: number, event, time.
     pub(super) posts: Vec<(i64, i64, i64)>,
     /// Inboxes: reader, number, event.
@@ -68,15 +70,16 @@ pub(super) fn asked(text: &str) -> Cow<'_, str> {
 }
 
 impl Rows {
-    /// The rows of a batch; `finished` is the last place given to a finished task, and moves on.
+    /// The rows of a batch of this daemon; `finished` is the last place given to a finished task, and moves on.
     ///
     /// # Errors
     /// When a number is none for a column.
-    pub(super) fn of(batch: &Outbox, finished: &mut i64) -> Result<Self, StoreError> {
+    pub(super) fn of(batch: &Outbox, daemon: DaemonId, finished: &mut i64) -> Result<Self, StoreError> {
         let mut rows = Self::default();
         // Before the changes: one command may owe what a later one of the same batch settles.
         for (id, effect) in &batch.effects {
-            rows.effects.insert(int(id.0)?, EffectRow::New { body: text(effect)?, started: false });
+            let by = batch.owed_at(*id).unwrap_or(daemon);
+            rows.effects.insert(int(id.0)?, EffectRow::New { body: text(effect)?, started: false, by });
         }
         for change in &batch.changes {
             rows.take(change, finished)?;
@@ -115,9 +118,24 @@ impl Rows {
                 self.runs.extend(Run::of(task)?);
             }
             Change::PutAgent(it) => self.put("agent", it.id.as_str(), text(it)?),
-            Change::DropAgent(id) => self.drop_key("agent", id.as_str()),
+            Change::DropAgent(id) => {
+                self.drop_key("agent", id.as_str());
+                self.drop_key("present", id.as_str());
+            }
             Change::PutMail(it) => self.put_number("mail", it.seq.0, Some(text(it)?))?,
-            Change::DropMail(_, seq) => self.put_number("mail", seq.0, None)?,
+            Change::DropMail(_, seq) => {
+                self.put_number("mail", seq.0, None)?;
+                self.put_number("carried", seq.0, None)?;
+            }
+            Change::CarryMail(agent, seq, by) => {
+                let body = by.map(|by| text(&(agent, by))).transpose()?;
+                self.put_number("carried", seq.0, body)?;
+            }
+            Change::PutWaiter(it) => self.put_number("waiter", it.ticket.0, Some(text(it)?))?,
+            Change::DropWaiter(ticket) => self.put_number("waiter", ticket.0, None)?,
+            Change::At(agent, Some(at)) => self.put("present", agent.as_str(), text(&(agent, at))?),
+            Change::At(agent, None) => self.drop_key("present", agent.as_str()),
+            Change::HostDown(daemon) => self.down.push(*daemon),
             Change::PutApproval(it) => self.put_number("approval", it.id.0, Some(text(it)?))?,
             Change::DropApproval(id) => self.put_number("approval", id.0, None)?,
             Change::PutUses(it) => {
@@ -156,15 +174,11 @@ impl Rows {
             // All but the last are memory's alone; the last count of a batch goes with the repository's row.
             Change::Beat(..)
             | Change::CameBy(..)
-            | Change::CarryMail(..)
             | Change::Grant(..)
             | Change::Apply(..)
             | Change::OweHook(..)
             | Change::OweNotice(..)
             | Change::OweDeed(..)
-            | Change::HostDown(_)
-            | Change::PutWaiter(..)
-            | Change::DropWaiter(..)
             | Change::RefuseCircle(..)
             | Change::Count(_) => {}
         }
@@ -184,9 +198,9 @@ impl Rows {
         Ok(())
     }
 
-    /// Only what is to last is kept.
+    /// What does not last ends with its daemon, by a change.
     fn switch(&mut self, worker: &AgentId, to: Option<&Switched>) -> Result<(), StoreError> {
-        match to.filter(|it| it.is_lasting()) {
+        match to {
             Some(to) => self.put("switched", worker.as_str(), text(&(worker, to))?),
             None => self.drop_key("switched", worker.as_str()),
         }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::session::Step;
 use super::{PostgresStore, Stage, Written, posts, search, sums, unreadable, write};
 use crate::codec::{before, int, nat};
-use crate::{Pruned, Retention, StoreError};
+use crate::{Behind, Pruned, Retention, StoreError};
 use provost_base::limits::{LONG_STATEMENT_MS_MAX, USAGE_DAYS_KEPT};
 use provost_base::{EventSeq, Timestamp};
 use provost_domain::BEAT;
@@ -29,6 +29,7 @@ impl PostgresStore {
         most: u32,
     ) -> Result<Pruned, StoreError> {
         self.in_a_turn(|store, next| {
+            let from = next.pruned_to;
             let tasks = store.prune_tasks(before(now, keep.tasks), keep.tasks_most, most)?;
             let events = store.prune_events(before(now, keep.events), most, &mut next.pruned_to)?;
             let beats = store.prune_timeline(next.pruned_to, before(now, BEATS_KEPT), most)?;
@@ -39,7 +40,7 @@ impl PostgresStore {
                 gone.push(count(rows.len())?);
             }
             gone.push(store.cut_log(before(now, LOG_KEPT), most)?);
-            if next.pruned_to != store.written.pruned_to {
+            if next.pruned_to != from {
                 let checkpoint = store.key.checkpoint(next.head, next.pruned_to, &next.counters)?;
                 store.session.ask(&[write::checkpoint(store.repo, &checkpoint)?])?;
                 next.checkpoint = next.head.seq;
@@ -73,8 +74,9 @@ impl PostgresStore {
                 steps.push(write::checkpoint(store.repo, &checkpoint)?);
                 next.checkpoint = next.head.seq;
             }
-            let sql = "update provost.host set clean = true, beat = clock_timestamp(), head = $4 where repo = $1 and
-                id = $2 and inc = $3";
+            let sql = "update provost.host set clean = true, beat = clock_timestamp(), head = $4,
+                       state = case state when 'live' then 'down' else state end
+                       where repo = $1 and id = $2 and inc = $3";
             let (host, inc) = (store.host().to_string(), int(store.incarnation)?);
             steps.push(Step::new(sql).with(store.repo).with(host).with(inc).with(int(next.entry.n.0)?));
             store.session.ask(&steps).map(drop)
@@ -92,9 +94,14 @@ impl PostgresStore {
         &mut self,
         work: impl FnOnce(&mut Self, &mut Written) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        self.take_turn(self.written.entry)?;
+        let begun = self.take_turn(self.written.entry)?;
+        if matches!(begun.behind, Behind::TooFar) {
+            // A head that was not checked is not sealed: the engine loads first.
+            self.roll_back();
+            return Err(StoreError::Away("this daemon has not read the log for long".into()));
+        }
         let turn = self.turn.clone().ok_or(StoreError::NotRunning)?;
-        let mut next = self.written.clone();
+        let mut next = turn.at.clone();
         let done = work(self, &mut next).and_then(|it| {
             let head = self.head_step(&next, &turn)?;
             self.session
@@ -104,7 +111,10 @@ impl PostgresStore {
         match done {
             Ok(it) => {
                 (self.turn, self.beat) = (None, self.beat.or(Some(Instant::now())));
-                self.take_over(next);
+                // What others have committed meanwhile comes to the engine with its next turn.
+                let before = &mut self.written;
+                (before.checkpoint, before.pruned_to) = (next.checkpoint, next.pruned_to);
+                before.indexed_to = next.indexed_to;
                 Ok(it)
             }
             Err(err) => {

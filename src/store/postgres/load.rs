@@ -14,14 +14,14 @@ use crate::codec::{int, nat, parse};
 use crate::journal::{ChainDefect, Checkpoint, Key, Walk};
 use crate::{Anchor, StoreError, StoredEvent};
 use provost_base::limits::{LONG_STATEMENT_MS_MAX, POSTGRES_PAGE_ROWS};
-use provost_base::{AgentId, Digest, EffectId, EventSeq, TaskId, Timestamp};
+use provost_base::{AgentId, DaemonId, Digest, EffectId, EventSeq, MailSeq, TaskId, Timestamp};
 use provost_domain::{
     Change, Counters, CrewChange, JobChange, Owed, PasskeyChange, PushChange, Settings, SpendChange, State,
     Uses,
 };
 
 /// Tables whose rows are a key and a body; a start reads them all.
-const TABLES: [&str; 26] = [
+const TABLES: [&str; 29] = [
     "agent",
     "mail",
     "approval",
@@ -46,6 +46,9 @@ const TABLES: [&str; 26] = [
     "switched",
     "merge_entry",
     "job",
+    "waiter",
+    "carried",
+    "present",
     "task",
     "meta",
 ];
@@ -69,6 +72,15 @@ impl Tables {
             take(serde_json::from_str(body).map_err(unfit)?);
         }
         Ok(())
+    }
+
+    /// The rows of a table whose keys are numbers.
+    fn numbered<'a>(&'a self, table: &str) -> Result<Vec<(u64, &'a str)>, StoreError> {
+        let row = |row: &'a Row| {
+            let id = nat(row.try_get(0).map_err(unreadable)?)?;
+            Ok((id, row.try_get(1).map_err(unreadable)?))
+        };
+        self.0.get(table).into_iter().flatten().map(row).collect()
     }
 
     /// One of the store's own few facts.
@@ -109,9 +121,7 @@ pub(super) fn live(
     };
     let mut steps: Vec<Step> = TABLES.iter().map(|table| Step::new(body(table)).with(repo)).collect();
     steps.extend(posts::to_load(repo));
-    steps.push(
-        Step::new("select id, body, started from provost.effect where repo = $1 order by id").with(repo),
-    );
+    steps.push(Step::new(OWED).with(repo));
     let mut answers = session.ask_within(&steps, Duration::from_millis(LONG_STATEMENT_MS_MAX))?;
     let effects = answers.pop().unwrap_or_default();
     let (parked, newest) = (answers.pop().unwrap_or_default(), answers.pop().unwrap_or_default());
@@ -123,16 +133,39 @@ pub(super) fn live(
     state.apply(&Change::Count(counters));
     let mut owed = Vec::with_capacity(effects.len());
     for row in &effects {
-        let id = EffectId(nat(row.try_get(0).map_err(unreadable)?)?);
-        let effect = parse(row.try_get(1).map_err(unreadable)?)?;
-        let it = Owed { id, effect, started: row.try_get(2).map_err(unreadable)? };
+        let it = owed_of(row)?;
         it.in_memory().iter().for_each(|change| state.apply(change));
         owed.push(it);
     }
     Ok((state, owed))
 }
 
-/// No row needs another one, so that the order of the tables does not matter.
+/// Effects that are owed, with the daemons that owe them.
+const OWED: &str = "select id, body, started, host, inc from provost.effect where repo = $1 order by id";
+
+fn owed_of(row: &Row) -> Result<Owed, StoreError> {
+    let host: &str = row.try_get(3).map_err(unreadable)?;
+    let incarnation = nat(row.try_get(4).map_err(unreadable)?)?;
+    Ok(Owed {
+        id: EffectId(nat(row.try_get(0).map_err(unreadable)?)?),
+        effect: parse(row.try_get(1).map_err(unreadable)?)?,
+        started: row.try_get(2).map_err(unreadable)?,
+        by: DaemonId { host: host.parse().map_err(StoreError::damaged)?, incarnation },
+    })
+}
+
+/// What a daemon owes, and daemons before it on its host.
+///
+/// # Errors
+/// When the database does not answer, or a row cannot be read.
+pub(super) fn owed_by(session: &mut Session, repo: i32, daemon: DaemonId) -> Result<Vec<Owed>, StoreError> {
+    let rows = session.rows(Step::new(OWED).with(repo))?;
+    let owed = rows.iter().map(owed_of).collect::<Result<Vec<_>, _>>()?;
+    let is_its = |it: &Owed| it.by.host == daemon.host && it.by.incarnation <= daemon.incarnation;
+    Ok(owed.into_iter().filter(is_its).collect())
+}
+
+/// No row needs another one but that of mail which is handed over, which comes behind the mail.
 fn rows(tables: &Tables, state: &mut State) -> Result<(), StoreError> {
     let it = tables;
     it.each("agent", |it| state.apply(&Change::PutAgent(Arc::new(it))))?;
@@ -155,7 +188,15 @@ fn rows(tables: &Tables, state: &mut State) -> Result<(), StoreError> {
     it.each("spent", |it| state.apply(&Change::Spend(SpendChange::Put(Arc::new(it)))))?;
     it.each("switched", |(worker, to)| state.apply(&Change::Switch(worker, Some(to))))?;
     it.each("merge_entry", |it| state.apply(&Change::PutMerge(Arc::new(it))))?;
-    it.each("job", |it| state.apply(&JobChange::Put(Arc::new(it)).into()))
+    it.each("waiter", |it| state.apply(&Change::PutWaiter(Arc::new(it))))?;
+    it.each("present", |(agent, at)| state.apply(&Change::At(agent, Some(at))))?;
+    it.each("job", |it| state.apply(&JobChange::Put(Arc::new(it)).into()))?;
+    // Behind the mail.
+    for (id, body) in it.numbered("carried")? {
+        let (agent, by): (AgentId, DaemonId) = parse(body)?;
+        state.apply(&Change::CarryMail(agent, MailSeq(id), Some(by)));
+    }
+    Ok(())
 }
 
 /// The repository's row.
@@ -172,6 +213,8 @@ pub(super) struct Head {
     pub(super) finished: i64,
     pub(super) searched_to: EventSeq,
     pub(super) format: i32,
+    /// Where the last checkpoint is.
+    pub(super) checkpoint: EventSeq,
     /// By the database's clock, and never before the newest that was given.
     pub(super) now: Timestamp,
 }
@@ -180,7 +223,8 @@ pub(super) struct Head {
 /// its clock are of after the wait.
 pub(super) const HEAD: &str = "select n, mac, event, event_mac, pruned_to, system, timeline, counters::text,
     finished, searched_to, format,
-    greatest(at, (extract(epoch from clock_timestamp()) * 1000)::bigint) from provost.repo where id = $1";
+    greatest(at, (extract(epoch from clock_timestamp()) * 1000)::bigint),
+    coalesce((select max(seq) from provost.checkpoint where repo = $1), 0) from provost.repo where id = $1";
 
 impl Head {
     /// # Errors
@@ -199,6 +243,7 @@ impl Head {
             searched_to: EventSeq(number(9)?),
             format: row.try_get(10).map_err(unreadable)?,
             now: Timestamp(row.try_get(11).map_err(unreadable)?),
+            checkpoint: EventSeq(number(12)?),
         })
     }
 }

@@ -8,19 +8,20 @@
 //!                      [in turn]: a transaction that has the repository's row
 //! ```
 //! A turn costs two round trips: one flush takes the row and reads where the log ends, another one writes all
-//! rows and commits. One host writes a repository so far; a second one is refused. The reasons are in decision
-//! 0176.
+//! rows and commits. The reasons are in decisions 0176 and 0182.
 #![forbid(unsafe_code)]
 
 mod address;
 mod batch;
 mod entry;
+mod hosts;
 mod keep;
 mod load;
 mod posts;
 mod protection;
 mod read;
 mod remembered;
+mod roots;
 mod schema;
 mod search;
 mod session;
@@ -29,28 +30,32 @@ mod sums;
 mod tls;
 mod trouble;
 mod turn;
+mod waker;
 mod write;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::database::IN_DATABASE;
 use super::files::{self, Lease};
 use super::journal::Key;
 use super::marks::{self, FoundMarks, Marks};
 use super::{
     AnchorSink, Begun, Behind, CommitError, Database, Head, JournalHead, Loaded, Options, Pruned, Reader,
-    Retention, Store, StoreError,
+    Retention, RootCommits, Store, StoreError,
 };
 use provost_base::{DaemonId, Digest, EventSeq, HostId, TaskId, Timestamp};
-use provost_domain::{Counters, Outbox, Settings, Task};
+use provost_domain::{Counters, Outbox, Owed, Settings, Task};
 
+pub(super) use hosts::{hosts, join, take_out};
 pub(super) use protection::protection;
 pub(super) use schema::migrate;
 
 pub(super) use read::{PostgresReader, look};
 use remembered::Remembered;
 use session::{Place, Purpose, Session};
+use waker::Waker;
 
 /// A value of a row that is not what its column should have.
 fn unreadable(err: tokio_postgres::Error) -> StoreError {
@@ -69,19 +74,21 @@ pub(super) struct PostgresStore {
     /// This host, which the state folder remembers.
     remembered: Remembered,
     incarnation: u64,
+    /// The root commits of this folder, where they are needed.
+    roots: RootCommits,
     /// Whether the daemon before this one stopped cleanly.
     clean: bool,
     written: Written,
     /// The transaction that has the repository's row.
     turn: Option<Turn>,
-    /// What is stored if the last commit was done, whose answer was lost.
-    unsure: Option<Written>,
     /// When the last checkpoint of this process was, and when the database last heard of this host.
     sealed: Option<Instant>,
     beat: Option<Instant>,
     anchors: Vec<Box<dyn AnchorSink>>,
     marks: Marks,
     known: FoundMarks,
+    /// Hears of what other daemons commit.
+    waker: Option<Waker>,
     /// Dropped last, when nothing can write any more.
     _lease: Lease,
 }
@@ -101,9 +108,11 @@ struct Turn {
     /// The history that the commit notes as written: the present one only where the engine was told that it is
     /// another, since it passes numbers over then.
     place: Place,
+    /// What is stored. The engine may not have all of it in memory where the turn is not its own.
+    at: Written,
 }
 
-/// The state after the last commit that is known to be done.
+/// The state after an entry of the log: the last one that the engine has taken over, or the last one of all in a turn.
 #[derive(Clone, Debug, Default)]
 struct Written {
     /// The end of the journal.
@@ -137,6 +146,7 @@ impl PostgresStore {
         session.connect(&remembered.place)?;
         schema::check(&mut session)?;
         let key = start::journal_key(&mut session, &dir, &database.name)?;
+        let roots = roots::needed(&mut session, &database, remembered.host)?;
         let places = marks::places(&dir, options.outside.as_deref());
         let (known, marks) = (marks::read(&places, &key), Marks::open(&places));
         Ok(Self {
@@ -148,15 +158,16 @@ impl PostgresStore {
             repo: 0,
             remembered,
             incarnation: 0,
+            roots,
             clean: true,
             written: Written::default(),
             turn: None,
-            unsure: None,
             sealed: None,
             beat: None,
             anchors: options.anchors,
             marks,
             known,
+            waker: None,
             _lease: lease,
         })
     }
@@ -211,10 +222,26 @@ impl Store for PostgresStore {
         true
     }
 
+    fn wake_by(&mut self, wake: Box<dyn Fn() + Send + Sync>) {
+        let servers = address::servers(&self.database, &format!("provost/{}/wakes", self.remembered.short()));
+        let least = self.remembered.place.clone();
+        let waker = servers.and_then(|it| Waker::start(it, least, (self.repo, self.host()), wake));
+        match waker {
+            Ok(waker) => self.waker = Some(waker),
+            Err(err) => tracing::warn!(%err, "what other hosts commit is seen some seconds later"),
+        }
+    }
+
     fn begin(&mut self, head: Head) -> Result<Begun, StoreError> {
         let begun = self.take_turn(head)?;
         let place = self.session.place()?.clone();
-        self.turn.iter_mut().for_each(|it| it.place = place.clone());
+        if let Some(turn) = &mut self.turn {
+            turn.place = place;
+            // Too far behind, the rows are loaded first.
+            if !matches!(begun.behind, Behind::TooFar) {
+                self.written = turn.at.clone();
+            }
+        }
         Ok(begun)
     }
 
@@ -222,9 +249,12 @@ impl Store for PostgresStore {
         self.end_turn()
     }
 
-    fn catch_up(&mut self, _head: Head) -> Result<Behind, StoreError> {
-        // Nothing comes from others as long as one host writes.
-        self.must_run().map(|()| Behind::Nothing)
+    fn owed_by(&mut self, daemon: DaemonId) -> Result<Vec<Owed>, StoreError> {
+        load::owed_by(&mut self.session, self.repo, daemon)
+    }
+
+    fn catch_up(&mut self, head: Head) -> Result<Behind, StoreError> {
+        self.behind_now(head)
     }
 
     fn commit(&mut self, batch: &Outbox) -> Result<Head, CommitError> {
@@ -276,6 +306,7 @@ impl Store for PostgresStore {
     }
 
     fn close(&mut self) -> Result<(), StoreError> {
+        self.waker = None;
         self.stop()
     }
 }

@@ -69,6 +69,20 @@ pub(super) enum Purpose {
     Read,
     /// It makes tables and roles.
     Migrate,
+    /// It hears of what other daemons have committed, and tells them the same.
+    Listen,
+}
+
+/// Called when the server has passed a word on to this session.
+pub(super) type Heard = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// Why a session that listens waits no longer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Waited {
+    /// What it waited for has come.
+    Came,
+    /// The connection is gone.
+    Cut,
 }
 
 /// The database's identity and the branch of its history.
@@ -85,6 +99,7 @@ pub(super) struct Session {
     runtime: Option<Runtime>,
     servers: Vec<Server>,
     purpose: Purpose,
+    heard: Option<Heard>,
     link: Option<Link>,
 }
 
@@ -112,7 +127,43 @@ impl Session {
             .enable_all()
             .build()
             .map_err(|source| StoreError::Io { path: "the connection to the database".into(), source })?;
-        Ok(Self { runtime: Some(runtime), servers, purpose, link: None })
+        Ok(Self { runtime: Some(runtime), servers, purpose, heard: None, link: None })
+    }
+
+    /// The same, which calls this for each word that the server passes on, while it waits or asks.
+    pub(super) fn hearing(mut self, heard: Heard) -> Self {
+        self.heard = Some(heard);
+        self
+    }
+
+    /// Waits for something of the caller's without a connection.
+    pub(super) fn pause(&self, what: impl Future<Output = ()> + Send) {
+        // Without a runtime there is nothing to wait for.
+        let _ = run(&self.runtime, what);
+    }
+
+    /// Waits for something of the caller's, and hears meanwhile.
+    ///
+    /// # Errors
+    /// [`StoreError::Away`] where there is no connection.
+    pub(super) fn wait_for(&mut self, what: impl Future<Output = ()> + Send) -> Result<Waited, StoreError> {
+        let Some(link) = &mut self.link else { return Err(not_linked()) };
+        let driver = &mut link.driver;
+        let waited = run(&self.runtime, async {
+            let mut what = std::pin::pin!(what);
+            let mut driver = std::pin::pin!(driver);
+            std::future::poll_fn(|cx| match (what.as_mut().poll(cx), driver.as_mut().poll(cx)) {
+                (Poll::Ready(()), _) => Poll::Ready(Waited::Came),
+                (_, Poll::Ready(_)) => Poll::Ready(Waited::Cut),
+                _ => Poll::Pending,
+            })
+            .await
+        })?;
+        if waited == Waited::Cut {
+            // The driver must not be asked again.
+            self.link = None;
+        }
+        Ok(waited)
     }
 
     /// Ends the connection; the server takes back what was not committed. The server has to hear of it now: the
@@ -152,9 +203,9 @@ impl Session {
     pub(super) fn connect(&mut self, least: &Place) -> Result<&Place, StoreError> {
         if !self.is_linked() {
             self.drop_link();
-            let (servers, purpose) = (&self.servers, self.purpose);
+            let (servers, purpose, heard) = (&self.servers, self.purpose, &self.heard);
             let tried = run(&self.runtime, async {
-                let all = servers.iter().map(|it| Box::pin(open(it, purpose)) as Work<'_, _>);
+                let all = servers.iter().map(|it| Box::pin(open(it, purpose, heard)) as Work<'_, _>);
                 in_order(all.collect()).await
             })?;
             self.link = Some(best(tried, servers, least)?);
@@ -352,11 +403,11 @@ async fn in_order<T>(mut all: Vec<Work<'_, T>>) -> Vec<T> {
 }
 
 /// The whole handshake with a server, within its time.
-async fn open(server: &Server, purpose: Purpose) -> Result<Link, StoreError> {
+async fn open(server: &Server, purpose: Purpose, heard: &Option<Heard>) -> Result<Link, StoreError> {
     let handshake = async {
         match &server.tls {
-            Some(tls) => link(&server.config, tls.clone(), purpose).await,
-            None => link(&server.config, NoTls, purpose).await,
+            Some(tls) => link(&server.config, tls.clone(), purpose, heard).await,
+            None => link(&server.config, NoTls, purpose, heard).await,
         }
     };
     match timeout(Duration::from_millis(CONNECT_MS_MAX), handshake).await {
@@ -365,14 +416,14 @@ async fn open(server: &Server, purpose: Purpose) -> Result<Link, StoreError> {
     }
 }
 
-async fn link<T>(config: &Config, tls: T, purpose: Purpose) -> Result<Link, StoreError>
+async fn link<T>(config: &Config, tls: T, purpose: Purpose, heard: &Option<Heard>) -> Result<Link, StoreError>
 where
     T: MakeTlsConnect<Socket>,
     T::Stream: Send + 'static,
 {
     let (client, connection) = config.connect(tls).await.map_err(refused)?;
     let warned = Arc::new(AtomicBool::new(false));
-    let driver = tokio::spawn(drive(connection, warned.clone()));
+    let driver = tokio::spawn(drive(connection, warned.clone(), heard.clone()));
     client.batch_execute(&settings(purpose)).await.map_err(trouble::store_error)?;
     // The control file says the old timeline for some time after a promotion; this says what is written, and
     // fails on a standby.
@@ -433,7 +484,7 @@ fn settings(purpose: Purpose) -> String {
 }
 
 /// Moves what is sent and received, and notes warnings: one during COMMIT may mean that no standby has it.
-async fn drive<S>(mut connection: Connection<Socket, S>, warned: Arc<AtomicBool>)
+async fn drive<S>(mut connection: Connection<Socket, S>, warned: Arc<AtomicBool>, heard: Option<Heard>)
 where
     S: tokio_postgres::tls::TlsStream + Unpin + Send,
 {
@@ -445,6 +496,7 @@ where
                     warned.store(true, Ordering::Release);
                 }
             }
+            Some(Ok(AsyncMessage::Notification(it))) => heard.iter().for_each(|heard| heard(it.payload())),
             Some(Ok(_)) => {}
             Some(Err(err)) => return tracing::debug!(%err, "the connection to the database has ended"),
             None => return,

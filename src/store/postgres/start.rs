@@ -7,13 +7,13 @@ use std::time::Instant;
 
 use super::load::{self, HEAD, Head as Row};
 use super::session::{Place, Session, Step};
-use super::{PostgresStore, Stage, Written, unreadable};
+use super::{PostgresStore, Stage, Written, roots, unreadable};
 use crate::codec::{int, nat, text};
 use crate::journal::Key;
 use crate::marks::As;
 use crate::sqlite::must_have_grown;
 use crate::{ENTRY_FORMAT, ENTRY_FORMAT_OLDEST, Head, Loaded, StoreError, codec, files};
-use provost_base::limits::{LONG_STATEMENT_MS_MAX, NUMBERS_SKIPPED};
+use provost_base::limits::{HOSTS_MAX, LONG_STATEMENT_MS_MAX, NUMBERS_SKIPPED};
 use provost_base::{Digest, EntryNo, EventSeq};
 use provost_domain::{Counters, Settings};
 
@@ -73,7 +73,6 @@ impl PostgresStore {
             self.session.drop_link();
         }
         let loaded = loaded?;
-        self.unsure = None;
         self.remembered.see(place)?;
         if self.stage == Stage::Opened {
             self.stage = Stage::Running;
@@ -120,7 +119,8 @@ impl PostgresStore {
             finished: row.finished,
             indexed_to: row.searched_to,
         };
-        let (state, owed) = load::live(&mut self.session, self.repo, settings, counters)?;
+        let (state, mut owed) = load::live(&mut self.session, self.repo, settings, counters)?;
+        owed.retain(|it| it.by.host == self.host());
         let until = load::event_time(&mut self.session, self.repo, head.seq)?;
         self.session.ask(&[Step::new("commit")])?;
         self.written = written;
@@ -179,30 +179,14 @@ impl PostgresStore {
         Row::read(rows.first().ok_or_else(|| StoreError::damaged("the repository's row is gone"))?)
     }
 
-    /// Notes this host with its next incarnation. One host writes a repository so far.
+    /// Notes this host with its next incarnation.
     fn register(&mut self) -> Result<(), StoreError> {
-        let others = "select name, id, beat::text from provost.host where repo = $1 and id <> $2 and state <>
-            'removed' limit 1";
-        let others = self.session.rows(Step::new(others).with(self.repo).with(self.host().to_string()))?;
-        if let Some(row) = others.first() {
-            let column = |at: usize| row.try_get::<_, String>(at).map_err(unreadable);
-            return Err(StoreError::Database(
-                format!(
-                    "the repository {:?} belongs to the host {} ({}, last heard of {}), and several hosts on one \
-                        repository are not there \
-                     yet: start the daemon with that host's state folder, or write another `[store] name`",
-                    self.database.name,
-                    column(0)?,
-                    column(1)?.chars().take(8).collect::<String>(),
-                    column(2)?
-                )
-                .into(),
-            ));
-        }
+        self.must_be_welcome()?;
         let sql = "insert into provost.host (repo, id, inc, name, version, formats, state, clean, beat, head)
                    values ($1, $2, 1, $3, $4, int4range($5, $6, '[]'), 'live', false, clock_timestamp(), 0)
                    on conflict (repo, id) do update set inc = host.inc + 1, name = excluded.name, version = excluded.version,
-                   formats = excluded.formats, state = 'live', clean = false, beat = excluded.beat returning inc";
+                   formats = excluded.formats, state = case host.state when 'draining' then 'draining' else 'live' end,
+                   clean = false, beat = excluded.beat returning inc";
         let before = Step::new("select clean from provost.host where repo = $1 and id = $2")
             .with(self.repo)
             .with(self.host().to_string());
@@ -219,6 +203,41 @@ impl PostgresStore {
         let row = now.first().ok_or_else(|| StoreError::damaged("the host's row is not there"))?;
         self.incarnation = nat(row.try_get(0).map_err(unreadable)?)?;
         self.beat = Some(Instant::now());
+        Ok(())
+    }
+
+    /// A host that was removed does not come back, and a new one has to be of the same repository.
+    fn must_be_welcome(&mut self) -> Result<(), StoreError> {
+        let known = "select state from provost.host where repo = $1 and id = $2";
+        let roots = "select roots from provost.repo where id = $1";
+        let many = "select count(*) from provost.host where repo = $1 and state <> 'removed'";
+        let answers = self.session.ask(&[
+            Step::new(known).with(self.repo).with(self.host().to_string()),
+            Step::new(roots).with(self.repo),
+            Step::new(many).with(self.repo),
+        ])?;
+        let cell = |at: usize| answers.get(at).and_then(|it| it.first());
+        let state: Option<&str> = cell(0).map(|it| it.try_get(0)).transpose().map_err(unreadable)?;
+        let roots: Option<&str> = cell(1).map(|it| it.try_get(0)).transpose().map_err(unreadable)?.flatten();
+        let many: i64 = cell(2).map(|it| it.try_get(0)).transpose().map_err(unreadable)?.unwrap_or(0);
+        match state {
+            Some("removing" | "removed") => return Err(StoreError::Database(REMOVED.into())),
+            Some(_) => {}
+            None if many >= HOSTS_MAX as i64 => {
+                let why = format!(
+                    "{:?} has {HOSTS_MAX} hosts already: remove one with `provost host remove ID`",
+                    self.database.name
+                );
+                return Err(StoreError::Database(why.into()));
+            }
+            None => roots::must_share_one(&self.database.name, &self.roots, roots)?,
+        }
+        if let (None, Ok(ours)) = (roots, &self.roots)
+            && !ours.is_empty()
+        {
+            let sql = "update provost.repo set roots = $2 where id = $1";
+            self.session.rows(Step::new(sql).with(self.repo).with(ours.join(" ")))?;
+        }
         Ok(())
     }
 
@@ -297,6 +316,10 @@ pub(super) fn must_be_readable(row: &Row) -> Result<(), StoreError> {
         Err(StoreError::NewerFormat { found, known: ENTRY_FORMAT })
     }
 }
+
+/// Why a host that was removed does not start.
+const REMOVED: &str = "this host was removed from the repository (`provost host remove`): to join again as a new one, move its state \
+                       folder away and run `provost host join`";
 
 pub(super) fn replaced() -> StoreError {
     StoreError::Database(

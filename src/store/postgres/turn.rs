@@ -10,6 +10,7 @@ use super::entry::{self, ENTRIES};
 use super::load::{self, EVENT, HEAD, Head as Row};
 use super::session::{Place, Step, rows};
 use super::start::{mac_of, must_be_readable, replaced};
+use super::waker::Waker;
 use super::{PostgresStore, Turn, Written, unreadable, write};
 use crate::codec::{self, int, nat, text};
 use crate::marks::As;
@@ -86,77 +87,128 @@ impl PostgresStore {
         let row = answers.pop().unwrap_or_default();
         let row = Row::read(row.first().ok_or_else(|| StoreError::damaged("the repository's row is gone"))?)?;
         let before = Place { system: row.system.clone(), timeline: row.timeline };
-        self.turn = Some(Turn { now: row.now, place: before });
+        self.turn = Some(Turn { now: row.now, place: before, at: Written::default() });
         must_be_readable(&row)?;
-        let behind = self.behind(head, &row, &entries)?;
+        let (behind, at) = self.behind(head, &row, &entries)?;
         let hosts = hosts.iter().map(host).collect::<Result<Vec<_>, _>>()?;
         if !hosts.iter().any(|it| it.daemon == self.daemon()) {
             return Err(replaced());
         }
+        self.turn.iter_mut().for_each(|it| it.at = at.clone());
         // On another timeline, numbers go on above those that may be lost, and the commit of this turn notes
         // where they do.
         let moved = row.system != place.system || row.timeline != place.timeline;
         Ok(Begun { now: Some(row.now), behind, hosts, moved })
     }
 
-    /// What is committed after `head`, which is at most the entry of a commit whose answer was lost.
-    fn behind(&mut self, head: Head, row: &Row, entries: &[Line]) -> Result<Behind, StoreError> {
+    /// What is committed after `head`, and what is true with it.
+    fn behind(&mut self, head: Head, row: &Row, lines: &[Line]) -> Result<(Behind, Written), StoreError> {
         let end = Head { n: EntryNo(nat(row.n)?), mac: mac_of(&row.mac)? };
         let was = self.written.head.seq;
         let went_back = || StoreError::WentBack { was, is: row.event.seq };
         if end.n < head.n || (end.n == head.n && end.mac != head.mac) {
             return Err(went_back());
         }
-        if end.n.0 - head.n.0 > entries.len() as u64 {
-            return Ok(Behind::TooFar);
+        let mut at = Written {
+            head: row.event,
+            entry: end,
+            own_n: self.written.own_n,
+            counters: row.counters,
+            checkpoint: row.checkpoint,
+            pruned_to: row.pruned_to,
+            finished: row.finished,
+            indexed_to: row.searched_to,
+        };
+        if end.n.0 - head.n.0 > lines.len() as u64 {
+            return Ok((Behind::TooFar, at));
         }
-        let entries = self.entries_after(head, entries)?;
-        if entries.last().map_or(head, |it| Head { n: it.n, mac: it.mac }) != end {
-            return Err(StoreError::BrokenLog {
-                n: end.n,
-                what: "the entries do not lead to the head of the log".into(),
+        let (entries, ends) = self.entries_after(head, row.event, lines)?;
+        if ends != (end, row.event) {
+            return Err(match entries.is_empty() {
+                true => went_back(),
+                false => StoreError::BrokenLog {
+                    n: end.n,
+                    what: "the entries do not lead to the head of the log".into(),
+                },
             });
         }
-        if let Some(next) = self.unsure.take() {
-            if next.entry == end {
-                self.take_over(next);
-            } else if end != self.written.entry {
-                self.unsure = Some(next);
-                return Err(went_back());
-            }
-        }
-        if self.written.entry != end || self.written.head != row.event {
-            return Err(went_back());
-        }
-        (self.written.pruned_to, self.written.indexed_to) = (row.pruned_to, row.searched_to);
-        Ok(if entries.is_empty() { Behind::Nothing } else { Behind::Entries(entries) })
+        // A head from before the engine's own has been counted already.
+        let new = entries.iter().filter(|it| it.n > self.written.entry.n);
+        at.own_n += new.filter(|it| it.by == self.daemon()).count() as u64;
+        Ok((if entries.is_empty() { Behind::Nothing } else { Behind::Entries(entries) }, at))
     }
 
-    /// Entries whose links hold, with their events. As long as one host writes, they are this daemon's own.
-    fn entries_after(&mut self, mut head: Head, lines: &[Line]) -> Result<Vec<LogEntry>, StoreError> {
+    /// Entries behind `head`, whose links hold, with their events; and where log and journal end with them. Of an older head than the
+    /// engine's, the database says where the journal was; without events it ends at `last`.
+    fn entries_after(
+        &mut self,
+        mut head: Head,
+        last: JournalHead,
+        lines: &[Line],
+    ) -> Result<(Vec<LogEntry>, (Head, JournalHead)), StoreError> {
         let sealed = lines.iter().map(entry::read).collect::<Result<Vec<_>, _>>()?;
         let numbers = sealed.iter().map(entry::events_of).collect::<Result<Vec<_>, _>>()?;
-        let (first, last) =
-            (numbers.iter().flatten().min().copied(), numbers.iter().flatten().max().copied());
-        let (mut journal, mut events) = (JournalHead::default(), Vec::new());
-        if let Some((first, last)) = first.zip(last) {
-            let before = EventSeq(first.0.saturating_sub(1));
-            let mac = load::event_mac(&mut self.session, self.repo, before)?.unwrap_or_default();
-            journal = JournalHead { seq: before, mac };
-            let sql = format!("{EVENT} where repo = $1 and seq >= $2 and seq <= $3 order by seq");
-            let rows =
-                self.session.rows(Step::new(sql).with(self.repo).with(int(first.0)?).with(int(last.0)?))?;
-            events = rows.iter().map(load::event).collect::<Result<Vec<_>, _>>()?;
+        let first = numbers.iter().flatten().min().copied();
+        let mut journal = match first {
+            _ if head == self.written.entry => self.written.head,
+            None => last,
+            Some(first) => {
+                let seq = EventSeq(first.0.saturating_sub(1));
+                let mac = load::event_mac(&mut self.session, self.repo, seq)?.unwrap_or_default();
+                JournalHead { seq, mac }
+            }
+        };
+        let mut events = Vec::new();
+        if let Some(last) = numbers.iter().flatten().max() {
+            let sql = format!("{EVENT} where repo = $1 and seq > $2 and seq <= $3 order by seq");
+            let step = Step::new(sql).with(self.repo).with(int(journal.seq.0)?).with(int(last.0)?);
+            events = self.session.rows(step)?.iter().map(load::event).collect::<Result<Vec<_>, _>>()?;
         }
         let (mut found, mut events) = (Vec::with_capacity(sealed.len()), events.into_iter());
         for (sealed, numbers) in sealed.into_iter().zip(numbers) {
-            if sealed.by != self.daemon() {
-                return Err(replaced());
-            }
+            let is_first = found.is_empty();
             let of_it = events.by_ref().take(numbers.len()).collect();
-            found.push(self.key.open_entry((&mut head, &mut journal), sealed, of_it)?);
+            match self.key.open_entry((&mut head, &mut journal), sealed, of_it) {
+                Ok(entry) => found.push(entry),
+                // Others may have gone on from an older end than this daemon's.
+                Err(StoreError::BrokenLog { .. }) if is_first && !self.has_entry(head)? => {
+                    return Err(StoreError::WentBack { was: journal.seq, is: journal.seq });
+                }
+                Err(err) => return Err(err),
+            }
         }
-        Ok(found)
+        Ok((found, (head, journal)))
+    }
+
+    /// Whether the log has this entry, as far as that is kept.
+    fn has_entry(&mut self, head: Head) -> Result<bool, StoreError> {
+        let sql = "select mac from provost.entry where repo = $1 and n = $2";
+        let rows = self.session.rows(Step::new(sql).with(self.repo).with(int(head.n.0)?))?;
+        let mac: Option<Vec<u8>> = rows.first().map(|it| it.try_get(0)).transpose().map_err(unreadable)?;
+        mac.map_or(Ok(true), |mac| Ok(mac_of(&mac)? == head.mac))
+    }
+
+    /// What others have committed after `head`, without the turn. One statement reads the entries, which come into sight in their
+    /// order.
+    ///
+    /// # Errors
+    /// When the database does not answer, or a link does not hold.
+    pub(super) fn behind_now(&mut self, head: Head) -> Result<Behind, StoreError> {
+        self.must_run()?;
+        if head != self.written.entry {
+            return Ok(Behind::TooFar);
+        }
+        self.connect()?;
+        let step = Step::new(ENTRIES).with(self.repo).with(int(head.n.0)?).with(BITE);
+        let lines = self.session.rows(step)?;
+        let Some(first) = lines.first() else { return Ok(Behind::Nothing) };
+        if entry::read(first)?.n != head.n.next() {
+            return Ok(Behind::TooFar);
+        }
+        let (entries, (end, journal)) = self.entries_after(head, self.written.head, &lines)?;
+        self.written.own_n += entries.iter().filter(|it| it.by == self.daemon()).count() as u64;
+        (self.written.entry, self.written.head) = (end, journal);
+        Ok(Behind::Entries(entries))
     }
 
     /// Gives the turn up; tells the database that the host is there, where that is due.
@@ -219,6 +271,11 @@ impl PostgresStore {
         }
         if self.turn.is_none() {
             self.take_turn(self.written.entry)?;
+            if self.turn.as_ref().is_none_or(|it| it.at.entry != self.written.entry) {
+                // It was decided without what others have done meanwhile.
+                self.roll_back();
+                return Err(StoreError::NotRunning.into());
+            }
         }
         let Prepared { steps, next, anchored, beats } = match self.prepared(batch) {
             Ok(it) => it,
@@ -227,9 +284,10 @@ impl PostgresStore {
                 return Err(err.into());
             }
         };
-        self.commit_steps(&steps, &next)?;
+        self.commit_steps(&steps)?;
         let has_sealed = next.checkpoint != self.written.checkpoint;
         self.take_over(next);
+        self.waker.iter().for_each(Waker::tell);
         if beats {
             self.beat = Some(Instant::now());
         }
@@ -252,16 +310,20 @@ impl PostgresStore {
     /// The statements of a batch up to COMMIT, and the state after them.
     fn prepared(&self, batch: &Outbox) -> Result<Prepared, StoreError> {
         let turn = self.turn.as_ref().ok_or(StoreError::NotRunning)?;
-        let linked = self.key.extend(&self.written.head, &batch.events)?;
-        let mut next = self.written.clone();
+        let linked = self.key.extend(&turn.at.head, &batch.events)?;
+        let mut next = turn.at.clone();
         next.head = linked.last().map_or(next.head, |it| JournalHead { seq: it.seq, mac: it.mac });
         next.counters = codec::counters(batch).unwrap_or(next.counters);
         next.counters.event = next.head.seq;
         let mut steps = Vec::new();
-        write::rows(self.repo, Rows::of(batch, &mut next.finished)?, &mut steps);
+        write::rows(
+            (self.repo, self.daemon()),
+            Rows::of(batch, self.daemon(), &mut next.finished)?,
+            &mut steps,
+        );
         write::events(self.repo, &linked, &batch.events, &mut steps)?;
-        let own_n = self.written.own_n + 1;
-        let sealed = self.key.entry(&self.written.entry, (self.daemon(), own_n), turn.now, batch)?;
+        let own_n = turn.at.own_n + 1;
+        let sealed = self.key.entry(&turn.at.entry, (self.daemon(), own_n), turn.now, batch)?;
         (next.entry, next.own_n) = (sealed.head(), own_n);
         steps.push(entry::step(self.repo, &sealed)?);
         let is_due = self.seals_after(next.head.seq.0 - next.checkpoint.0);
@@ -294,15 +356,15 @@ impl PostgresStore {
             .with(next.finished)
             .with(int(next.indexed_to.0)?)
             .with(turn.now.0)
-            .with(int(self.written.entry.n.0)?)
-            .with(int(self.written.head.seq.0)?)
+            .with(int(turn.at.entry.n.0)?)
+            .with(int(turn.at.head.seq.0)?)
             .with(turn.place.system.clone())
             .with(int(turn.place.timeline)?))
     }
 
     /// Sends everything, COMMIT last, and looks at each answer: COMMIT of a transaction that has failed is
     /// answered without an error.
-    fn commit_steps(&mut self, steps: &[Step], next: &Written) -> Result<(), CommitError> {
+    fn commit_steps(&mut self, steps: &[Step]) -> Result<(), CommitError> {
         self.turn = None;
         if !self.session.is_linked() {
             return Err(StoreError::Away("the connection was lost during the turn".into()).into());
@@ -311,25 +373,17 @@ impl PostgresStore {
             self.session.drop_link();
             return Err(err.into());
         }
-        let answers = match self.session.flush(steps, Duration::from_millis(COMMIT_MS_MAX)) {
-            Ok(answers) => answers,
-            Err(err) => {
-                self.unsure = Some(next.clone());
-                return Err(CommitError::Unknown(err));
-            }
-        };
+        let limit = Duration::from_millis(COMMIT_MS_MAX);
+        let answers = self.session.flush(steps, limit).map_err(CommitError::Unknown)?;
         let was_warned = self.session.was_warned();
         match rows(answers) {
             Err(err) => {
                 self.session.drop_link();
                 Err(err.into())
             }
-            Ok(_) if was_warned => {
-                self.unsure = Some(next.clone());
-                Err(CommitError::Unknown(StoreError::Away(
-                    "it has warned while it committed, so that a standby may not have the commit".into(),
-                )))
-            }
+            Ok(_) if was_warned => Err(CommitError::Unknown(StoreError::Away(
+                "it has warned while it committed, so that a standby may not have the commit".into(),
+            ))),
             Ok(_) => Ok(()),
         }
     }
@@ -342,14 +396,7 @@ impl PostgresStore {
 }
 
 fn host(row: &Line) -> Result<HostBeat, StoreError> {
-    let state = match row.try_get::<_, &str>(2).map_err(unreadable)? {
-        "waiting" => HostState::Waiting,
-        "live" => HostState::Live,
-        "draining" => HostState::Draining,
-        "down" => HostState::Down,
-        "removed" => HostState::Removed,
-        other => return Err(StoreError::damaged(format!("an unknown state of a host, `{other}`"))),
-    };
+    let state = HostState::parse(row.try_get(2).map_err(unreadable)?)?;
     let id: &str = row.try_get(0).map_err(unreadable)?;
     let format = |at: usize| -> Result<u32, StoreError> {
         let it: i32 = row.try_get(at).map_err(unreadable)?;

@@ -6,11 +6,13 @@ use crate::StoreError;
 use crate::StoredEvent;
 use crate::codec::int;
 use crate::journal::Checkpoint;
+use provost_base::DaemonId;
 use provost_domain::Event;
 
-/// Adds the statements of these rows.
-pub(super) fn rows(repo: i32, rows: Rows, steps: &mut Vec<Step>) {
-    let Rows { keyed, numbered, tasks, amended, effects, posts, inbox, parked, emptied, runs, calls } = rows;
+/// Adds the statements of these rows of a daemon.
+pub(super) fn rows((repo, by): (i32, DaemonId), rows: Rows, steps: &mut Vec<Step>) {
+    let Rows { keyed, numbered, tasks, amended, effects, down, posts, inbox, parked, emptied, runs, calls } =
+        rows;
     for (table, rows) in keyed {
         keyed_rows(repo, table, "text", rows, steps);
     }
@@ -26,6 +28,14 @@ pub(super) fn rows(repo: i32, rows: Rows, steps: &mut Vec<Step>) {
         steps.push(Step::new(sql).with(repo).with(ids).with(bodies));
     }
     put_effects(repo, effects, steps);
+    for daemon in down {
+        // A host that is drained says so of itself.
+        let sql = "update provost.host set clean = false,
+                   state = case when state = 'removing' or (state = 'draining' and id = $4) then 'removed' else 'down' end
+                   where repo = $1 and id = $2 and inc = $3 and state in ('live', 'draining', 'removing')";
+        let (host, inc) = (daemon.host.to_string(), daemon.incarnation.cast_signed());
+        steps.push(Step::new(sql).with(repo).with(host).with(inc).with(by.host.to_string()));
+    }
     if !emptied.is_empty() {
         // Before the inboxes: what comes behind in this batch is for a new reader.
         let sql = "insert into provost.emptied (repo, slug, n)
@@ -123,21 +133,27 @@ fn put_tasks(repo: i32, tasks: std::collections::BTreeMap<String, TaskRow>, step
 fn put_effects(repo: i32, effects: std::collections::BTreeMap<i64, EffectRow>, steps: &mut Vec<Step>) {
     let (mut ids, mut bodies, mut began) = (Vec::new(), Vec::new(), Vec::new());
     let (mut started, mut gone) = (Vec::new(), Vec::new());
+    let (mut hosts, mut incs) = (Vec::new(), Vec::new());
     for (id, row) in effects {
         match row {
-            EffectRow::New { body, started } => {
+            EffectRow::New { body, started, by } => {
                 ids.push(id);
                 bodies.push(body);
                 began.push(started);
+                hosts.push(by.host.to_string());
+                incs.push(by.incarnation.cast_signed());
             }
             EffectRow::Started => started.push(id),
             EffectRow::Gone => gone.push(id),
         }
     }
     if !ids.is_empty() {
-        let sql = "insert into provost.effect (repo, id, body, started)
-                   select $1, * from unnest($2::bigint[], $3::text[], $4::boolean[])";
-        steps.push(Step::new(sql).with(repo).with(ids).with(bodies).with(began));
+        // One that is there already is taken over from a host that is down.
+        let sql = "insert into provost.effect (repo, id, body, started, host, inc)
+                   select $1, * from unnest($2::bigint[], $3::text[], $4::boolean[], $5::text[], $6::bigint[])
+                   on conflict (repo, id) do update set started = false, host = excluded.host, inc = excluded.inc";
+        let step = Step::new(sql).with(repo).with(ids).with(bodies).with(began);
+        steps.push(step.with(hosts).with(incs));
     }
     if !started.is_empty() {
         let sql = "update provost.effect set started = true where repo = $1 and id = any($2::bigint[])";

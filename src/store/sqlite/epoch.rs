@@ -18,7 +18,7 @@ use crate::journal::{Anchor, Gap, Key, RESTORED, Walk};
 use crate::marks::{self, As, FoundMarks};
 use crate::{Options, StoreError, codec, migrations};
 use provost_base::limits::{BACKUP_WAIT_MS_MAX, NUMBERS_SKIPPED};
-use provost_base::{ApplyId, EventSeq, Json, Secret, Ticket, Timestamp};
+use provost_base::{ApplyId, EventSeq, HostId, Json, Secret, Ticket, Timestamp};
 use provost_domain::{Counters, Effect, Event, EventKind, provost};
 
 /// How soon a store that is held by another program is tried again.
@@ -222,6 +222,7 @@ impl SqliteStore {
             seq: to.next(),
             at: now.max(last),
             actor: provost(),
+            host: HostId::default(),
             kind: EventKind::Recorded {
                 what: RESTORED.into(),
                 subject: why.into(),

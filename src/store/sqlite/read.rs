@@ -21,8 +21,8 @@ use crate::{
 };
 use provost_base::limits::EVENT_PAGE_BYTES_MAX;
 use provost_base::{
-    AgentId, ApplyId, ApprovalId, Digest, EffectId, EventSeq, Fence, JobId, Json, MailSeq, PostSeq, TaskId,
-    Ticket, Timestamp,
+    AgentId, ApplyId, ApprovalId, DaemonId, Digest, EffectId, EventSeq, Fence, JobId, Json, MailSeq, PostSeq,
+    TaskId, Ticket, Timestamp,
 };
 use provost_domain::{
     Change, Counters, CrewChange, JobChange, JobResult, Owed, PasskeyChange, PushChange, Settings,
@@ -70,7 +70,12 @@ pub(super) fn live(
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
         let id = EffectId(nat(row.get(0)?)?);
-        let it = Owed { id, effect: parse(&row.get::<_, String>(1)?)?, started: row.get(2)? };
+        let it = Owed {
+            id,
+            effect: parse(&row.get::<_, String>(1)?)?,
+            started: row.get(2)?,
+            by: DaemonId::default(),
+        };
         it.in_memory().iter().for_each(|change| state.apply(change));
         owed.push(it);
     }

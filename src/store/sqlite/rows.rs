@@ -87,6 +87,7 @@ pub(super) fn apply(db: &Connection, changes: &[Change], finished: &mut i64) -> 
             // All but the last are memory's alone; the last count of a batch is written once.
             Change::Beat(..)
             | Change::CameBy(..)
+            | Change::At(..)
             | Change::CarryMail(..)
             | Change::HostDown(_)
             | Change::Grant(..)

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use provost_base::{
     AgentId, DaemonId, Digest, EffectId, EntryNo, HostId, MailSeq, TaskId, Ticket, Timestamp,
 };
-use provost_domain::{Change, Outbox, Owed, Settings, State, Switched, Task, Waiter};
+use provost_domain::{Change, Outbox, Owed, SeenAt, Settings, State, Switched, Task, Waiter};
 use provost_store::{
-    Anchor, Begun, Behind, CommitError, Head, JournalHead, Loaded, Pruned, Reader, Retention, SealedEntry,
-    Store, StoreError, StoredEvent,
+    Anchor, Begun, Behind, CommitError, ENTRY_FORMAT, ENTRY_FORMAT_OLDEST, Head, HostBeat, HostState,
+    JournalHead, Loaded, Pruned, Reader, Retention, SealedEntry, Store, StoreError, StoredEvent,
 };
 
 use super::reader::MemoryReader;
@@ -55,6 +55,7 @@ struct Log {
     /// Entries up to this one are gone.
     cut_to: EntryNo,
     incarnations: BTreeMap<HostId, u64>,
+    hosts: BTreeMap<HostId, HostBeat>,
     rows: SharedRows,
     now: Timestamp,
     moved: bool,
@@ -69,7 +70,8 @@ struct SharedRows {
     waiters: BTreeMap<Ticket, Arc<Waiter>>,
     carried: BTreeMap<MailSeq, (AgentId, DaemonId)>,
     switched: BTreeMap<AgentId, Switched>,
-    effects: BTreeMap<EffectId, HostId>,
+    effects: BTreeMap<EffectId, DaemonId>,
+    seen: BTreeMap<AgentId, SeenAt>,
 }
 
 impl SharedRows {
@@ -82,6 +84,8 @@ impl SharedRows {
             Change::Switch(worker, Some(to)) => drop(self.switched.insert(worker.clone(), to.clone())),
             Change::Switch(worker, None) => drop(self.switched.remove(worker)),
             Change::DropEffect(id) => drop(self.effects.remove(id)),
+            Change::At(agent, Some(at)) => drop(self.seen.insert(agent.clone(), *at)),
+            Change::At(agent, None) | Change::DropAgent(agent) => drop(self.seen.remove(agent)),
             _ => {}
         }
     }
@@ -91,7 +95,8 @@ impl SharedRows {
         let carried =
             self.carried.iter().map(|(seq, (to, by))| Change::CarryMail(to.clone(), *seq, Some(*by)));
         let switched = self.switched.iter().map(|(it, to)| Change::Switch(it.clone(), Some(to.clone())));
-        waiters.chain(carried).chain(switched)
+        let seen = self.seen.iter().map(|(it, at)| Change::At(it.clone(), Some(*at)));
+        waiters.chain(carried).chain(switched).chain(seen)
     }
 }
 
@@ -212,14 +217,15 @@ impl LogStore {
     /// What this host owes.
     pub fn owed(&self) -> Vec<Owed> {
         let log = self.shared.log();
-        let (_, mut owed) = self.rows(&log, Settings::new(AgentId::parse("boss").expect("a name")));
-        owed.retain(|it| log.rows.effects.get(&it.id) == Some(&self.daemon.host));
+        let (_, mut owed) = self.rows(&log, any_settings());
+        owed.retain(|it| it.by.host == self.daemon.host);
         owed
     }
 
     fn rows(&self, log: &Log, settings: Settings) -> (State, Vec<Owed>) {
-        let (mut state, owed) = lock(&self.shared.disk).rows.state(settings);
+        let (mut state, mut owed) = lock(&self.shared.disk).rows.state(settings);
         log.rows.changes().for_each(|change| state.apply(&change));
+        owed.iter_mut().for_each(|it| it.by = log.rows.effects.get(&it.id).copied().unwrap_or_default());
         (state, owed)
     }
 
@@ -238,10 +244,16 @@ impl LogStore {
         let rows = &mut disk.rows;
         let effects = batch.effects.iter().map(|(id, effect)| (*id, (effect.clone(), false)));
         rows.effects.extend(effects);
-        log.rows.effects.extend(batch.effects.iter().map(|(id, _)| (*id, self.daemon.host)));
+        let owner = |id| batch.owed_at(id).unwrap_or(self.daemon);
+        log.rows.effects.extend(batch.effects.iter().map(|(id, _)| (*id, owner(*id))));
         for change in &batch.changes {
             rows.apply(change);
             log.rows.apply(change);
+            if let Change::HostDown(down) = change
+                && let Some(it) = log.hosts.get_mut(&down.host).filter(|it| it.daemon == *down)
+            {
+                it.state = HostState::Down;
+            }
         }
         rows.events.extend(events.iter().cloned());
         rows.counters.event = rows.head().seq;
@@ -249,6 +261,11 @@ impl LogStore {
         log.moved = false;
         Ok((head, journal))
     }
+}
+
+/// For what is asked of the effects alone.
+fn any_settings() -> Settings {
+    Settings::new(AgentId::parse("boss").expect("a name"))
 }
 
 fn anchor(event: &StoredEvent) -> JournalHead {
@@ -265,9 +282,12 @@ impl Store for LogStore {
             let inc = log.incarnations.entry(self.daemon.host).or_default();
             *inc += 1;
             self.daemon.incarnation = *inc;
+            let (daemon, beat) = (self.daemon, log.now);
+            let formats = (ENTRY_FORMAT_OLDEST, ENTRY_FORMAT);
+            log.hosts.insert(daemon.host, HostBeat { daemon, state: HostState::Live, beat, formats });
         }
         let (state, mut owed) = self.rows(&log, settings);
-        owed.retain(|it| log.rows.effects.get(&it.id) == Some(&self.daemon.host));
+        owed.retain(|it| it.by.host == self.daemon.host);
         let disk = lock(&self.shared.disk);
         self.journal = disk.rows.head();
         let until = disk.rows.events.last().map(|it| it.at).unwrap_or_default();
@@ -301,13 +321,23 @@ impl Store for LogStore {
         log.answers()?;
         let behind = log.behind(head, &mut self.journal)?;
         (log.turn, self.has_turn) = (Some(self.daemon), true);
-        Ok(Begun { now: Some(log.now), behind, hosts: Vec::new(), moved: log.moved })
+        let now = log.now;
+        log.hosts.get_mut(&self.daemon.host).into_iter().for_each(|it| it.beat = now);
+        let hosts = log.hosts.values().copied().collect();
+        Ok(Begun { now: Some(now), behind, hosts, moved: log.moved })
     }
 
     fn let_go(&mut self) -> Result<(), StoreError> {
         let shared = self.shared.clone();
         self.release(&mut shared.log());
         Ok(())
+    }
+
+    fn owed_by(&mut self, daemon: DaemonId) -> Result<Vec<Owed>, StoreError> {
+        let log = self.shared.log();
+        let (_, mut owed) = self.rows(&log, any_settings());
+        owed.retain(|it| it.by.host == daemon.host && it.by.incarnation <= daemon.incarnation);
+        Ok(owed)
     }
 
     fn catch_up(&mut self, head: Head) -> Result<Behind, StoreError> {

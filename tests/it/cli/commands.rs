@@ -21,7 +21,7 @@ const NOT_RUNNING: i32 = 3;
 const REFUSED: i32 = 4;
 
 /// Every command, with enough to ask for its help.
-const COMMANDS: [&str; 165] = [
+const COMMANDS: [&str; 171] = [
     "acp",
     "worktree",
     "worktree list",
@@ -45,6 +45,12 @@ const COMMANDS: [&str; 165] = [
     "store backup",
     "store restore",
     "store migrate",
+    "host",
+    "host export-key",
+    "host join",
+    "host list",
+    "host remove",
+    "host drain",
     "task",
     "task delegate",
     "task list",

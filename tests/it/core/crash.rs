@@ -81,7 +81,7 @@ async fn end(engine: &Engine, effect: EffectId, task: TaskId, status: Status, fa
 }
 
 async fn pay(engine: &Engine, dir: &Arc<Path>, owed: Vec<Owed>) {
-    for Owed { id, effect, started } in owed {
+    for Owed { id, effect, started, .. } in owed {
         match effect {
             Effect::SpawnWorker { task } if started => {
                 end(engine, id, task, Status::Failed, Some(Failure::Lost)).await;

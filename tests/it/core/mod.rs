@@ -14,6 +14,8 @@ mod crash;
 mod crew;
 #[cfg(target_os = "linux")]
 mod daemon_postgres;
+#[cfg(target_os = "linux")]
+mod daemons_of_hosts;
 #[cfg(unix)]
 mod damage;
 mod engine;

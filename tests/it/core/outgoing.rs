@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use provost::base::limits::{NOTICE_BODY_BYTES_MAX, NOTICE_FACT_BYTES_MAX, NOTICES_OWED_MAX};
-use provost::base::{EffectId, Json, Ttl};
+use provost::base::{DaemonId, EffectId, Json, Ttl};
 use provost::domain::command::{AskPermission, SettleEffect, Status};
 use provost::domain::{
     Change, Effect, EventKind, NoticeAbout, NoticeKind, NoticeTarget, OutgoingNotice, Owed, Settings, Verdict,
@@ -181,7 +181,7 @@ fn what_is_owed_is_taken_up_after_a_start_until_it_is_settled() {
     let stored = serde_json::to_string(&effect).unwrap();
     let again: Effect = serde_json::from_str(&stored).unwrap();
     assert_eq!(again, effect);
-    let change = Owed { id, effect: again, started: false }.in_memory().unwrap();
+    let change = Owed { id, effect: again, started: false, by: DaemonId::default() }.in_memory().unwrap();
     assert_eq!(change, Change::OweNotice(id, notice.clone()));
     s.say(&host(), SettleEffect { effect: id }).unwrap();
     assert!(s.core.state().outgoing.is_empty());

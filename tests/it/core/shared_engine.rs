@@ -5,7 +5,7 @@ use std::time::Duration;
 use provost::base::{Json, Timestamp};
 use provost::domain::command::{Locked, Record};
 use provost::domain::post::Post;
-use provost::domain::view::{LiveLocks, LockWaiters};
+use provost::domain::view::{LiveLocks, LiveTasks, LockWaiters};
 use provost::domain::{Change, EventKind, Facts, Outbox, Refusal};
 use provost::engine::{Engine, Started, SystemClock, start};
 use provost::store::{Retention, Store};
@@ -310,7 +310,8 @@ fn bury(log: &SharedLog, by: u128, host: u128) {
     store.begin(loaded.head).unwrap();
     let dead = provost::base::DaemonId { host: provost::base::HostId::of(host), incarnation: 1 };
     let mut out = Outbox::default();
-    core.bury(NOW, dead, &mut out);
+    let owed = store.owed_by(dead).unwrap();
+    core.bury(NOW, (dead, provost::domain::Gone::Silent), &owed, &mut out);
     assert!(out.changes.contains(&Change::HostDown(dead)));
     store.commit(&out).unwrap();
 }
@@ -328,4 +329,77 @@ async fn an_effect_is_carried_out_by_the_host_that_owes_it_alone() {
     drop(a.engine);
     let owed = started(&log, 3).owed;
     assert!(owed.is_empty(), "nor does one that comes later: {owed:?}");
+}
+
+async fn tasks(engine: &Engine) -> usize {
+    engine.view(LiveTasks).await.unwrap().tasks.len()
+}
+
+/// Seconds after the beginning, by the store's clock.
+fn after(seconds: i64) -> Timestamp {
+    Timestamp(NOW.0 + seconds * 1_000)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_that_is_silent_while_others_look_on_is_buried_once() {
+    let log = log();
+    // It has begun, and gives no sign of life.
+    let mut silent = log.open(3);
+    silent.load(settings()).unwrap();
+    let (a, b) = (at_host(&log, 1), at_host(&log, 2));
+    for seconds in [0, 5, 10, 14] {
+        log.set_time(after(seconds));
+        a.submit(&host(), note("a")).await.unwrap();
+        b.submit(&host(), note("b")).await.unwrap();
+        assert_eq!(recorded(&log, provost::domain::HOST_DOWN), 0, "after {seconds} s");
+    }
+    for seconds in [16, 20, 25] {
+        log.set_time(after(seconds));
+        a.submit(&host(), note("a")).await.unwrap();
+        b.submit(&host(), note("b")).await.unwrap();
+    }
+    assert_eq!(recorded(&log, provost::domain::HOST_DOWN), 1, "by one of them, and the living stay");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_that_was_away_itself_buries_none() {
+    let log = log();
+    let mut silent = log.open(3);
+    silent.load(settings()).unwrap();
+    let a = at_host(&log, 1);
+    // Each time, the store was away for longer than half of the time after which a host is dead.
+    for seconds in [0, 8, 16, 24, 3_600] {
+        log.set_time(after(seconds));
+        a.submit(&host(), note("a")).await.unwrap();
+    }
+    assert_eq!(recorded(&log, provost::domain::HOST_DOWN), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_dead_host_owed_is_dropped_and_its_task_is_lost() {
+    let log = log();
+    let dead = started(&log, 1);
+    let facts = Facts { worker_kind: Some(provost::domain::WorkerKind::Cli), ..Facts::default() };
+    let verb = order(1, "do it", "cli", Json::null());
+    dead.engine.submit_judged(&client("ada"), verb, facts).await.unwrap();
+    let b = at_host(&log, 2);
+    assert_eq!(tasks(&b).await, 1);
+    bury(&log, 3, 1);
+    b.submit(&host(), note("later")).await.unwrap();
+    assert_eq!(tasks(&b).await, 0, "it is lost");
+    let again = started(&log, 1);
+    assert!(again.owed.is_empty(), "it is not begun any more: {:?}", again.owed);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_daemon_that_stops_leaves_no_one_waiting() {
+    let log = log();
+    let (a, b) = (at_host(&log, 1), started(&log, 2));
+    a.submit(&client("ada"), acquire("a.ts:run")).await.unwrap();
+    let mut verb = acquire("a.ts:run");
+    verb.wait = provost::base::Ttl::from_millis(500_000);
+    b.engine.submit(&client("bob"), verb).await.unwrap();
+    eventually_so("who waits elsewhere", async || a.view(LockWaiters).await.unwrap().len() == 1).await;
+    b.engine.stop();
+    eventually_so("none waits", async || a.view(LockWaiters).await.unwrap().is_empty()).await;
 }

@@ -15,9 +15,9 @@ use provost::domain::command::{
 };
 use provost::domain::post::{Post, Source};
 use provost::domain::{
-    Answer, ApplyFile, Call, Change, Command, Content, Core, Effect, EventKind, Facts, IntentStatus, JobKind,
-    JobState, Outbox, Principal, ProcessMark, Reply, Role, Scope, Scopes, Settings, State, Switch, Task,
-    TaskState, Verdict,
+    Answer, ApplyFile, Call, Change, Command, Content, Core, Effect, EventKind, Facts, Gone, IntentStatus,
+    JobKind, JobState, Outbox, Principal, ProcessMark, Reply, Role, Scope, Scopes, Settings, State, Switch,
+    Task, TaskState, Verdict,
 };
 use provost::store::{Behind, CommitError, Head, Store};
 use provost_test_equipment::{LogStore, Lost, SharedLog};
@@ -271,7 +271,8 @@ impl Hosts {
 
     fn bury(&mut self, by: usize, dead: DaemonId) {
         let before = self.daemons[by].core.state().clone();
-        self.daemons[by].core.bury(self.now, dead, &mut self.out);
+        let owed = self.daemons[by].store.owed_by(dead).unwrap();
+        self.daemons[by].core.bury(self.now, (dead, Gone::Silent), &owed, &mut self.out);
         let state = self.daemons[by].core.state();
         assert!(state.locks.waiters().all(|it| it.daemon != dead), "a dead host waits");
         let is_bound = |it: &&Arc<provost::domain::Lock>| {

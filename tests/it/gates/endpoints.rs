@@ -14,7 +14,7 @@ use crate::support::rules::ALLOW;
 use crate::support::{World, provost};
 
 /// Commands that ask no daemon for anything, with the reason.
-const WITHOUT_ENDPOINTS: [(&str, &str); 32] = [
+const WITHOUT_ENDPOINTS: [(&str, &str); 37] = [
     ("acp serve", "asks what the hooks of hosts ask, whose rows name `hook run`"),
     ("config init", "writes files"),
     ("daemon env", "prints what the daemon has written down"),
@@ -40,6 +40,11 @@ const WITHOUT_ENDPOINTS: [(&str, &str); 32] = [
     ("store backup", "reads the store"),
     ("store restore", "writes the store while no daemon runs"),
     ("store migrate", "makes the tables of a database"),
+    ("host export-key", "reads the journal's key, which no daemon gives out"),
+    ("host join", "writes the state folder before the first start of its daemon"),
+    ("host remove", "marks a row that every daemon looks at in its turn, also where none runs here"),
+    ("host drain", "marks a row that the host's daemon looks at in its turn"),
+    ("host list", "reads the table of hosts, also where no daemon runs"),
     ("journal verify", "reads the store"),
     ("journal head", "reads the store"),
     ("journal export", "reads the store"),

@@ -20,6 +20,8 @@ pub(crate) mod host_hooks;
 pub(crate) mod hub;
 pub(crate) mod jails;
 pub(crate) mod loopback_client;
+#[cfg(target_os = "linux")]
+pub(crate) mod machines;
 pub(crate) mod mcp_examiners;
 pub(crate) mod mcp_fixtures;
 pub(crate) mod mcp_host;

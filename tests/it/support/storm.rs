@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use provost::base::{AgentId, Digest, EffectId, Json, RuleId, TaskId, Timestamp, Ttl};
+use provost::base::{AgentId, DaemonId, Digest, EffectId, Json, RuleId, TaskId, Timestamp, Ttl};
 use provost::domain::command::{
     AnswerApproval, BeginRun, CancelTask, CollectMail, Collected, Delegate, EndRun, Record, Register,
     ReportTask, SettleEffect, SettleMail, Status,
@@ -197,7 +197,10 @@ impl Storm {
 
     fn note(&mut self) {
         for (id, effect) in &self.out.effects[self.seen.0..] {
-            self.owed.insert(*id, Owed { id: *id, effect: effect.clone(), started: false });
+            self.owed.insert(
+                *id,
+                Owed { id: *id, effect: effect.clone(), started: false, by: DaemonId::default() },
+            );
         }
         for change in &self.out.changes[self.seen.1..] {
             match change {

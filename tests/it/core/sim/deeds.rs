@@ -1,6 +1,6 @@
 //! Jobs and applies in the storm: each is owed from its beginning to its end, whatever happens in between.
 
-use provost::base::{ApplyId, JobId, RepoPath};
+use provost::base::{ApplyId, DaemonId, JobId, RepoPath};
 use provost::domain::command::{ApplyFiles, CancelJob, EndApply, EndJob, MoveJob, OpenJob};
 use provost::domain::{ApplyFile, Deed, Job, JobKind, JobState, Owed, StepOf};
 
@@ -93,7 +93,7 @@ impl Sim {
         fresh.counters = self.model.folded.counters;
         fresh.jobs = self.model.folded.jobs.clone();
         for (id, (effect, started)) in &self.model.owed {
-            let owed = Owed { id: *id, effect: effect.clone(), started: *started };
+            let owed = Owed { id: *id, effect: effect.clone(), started: *started, by: DaemonId::default() };
             owed.in_memory().iter().for_each(|change| fresh.apply(change));
         }
     }

@@ -1,0 +1,81 @@
+//! The other hosts of a shared store: which of them is dead, and whether this one still takes part.
+//!
+//! Each daemon judges by itself, in its turn, and no host leads. A host is dead when its sign of life has not changed for
+//! `HOST_TTL_MS`, by the store's clock, while this daemon looked on without a gap. After a gap it begins to look anew: when the store was
+//! away for all, none could give a sign of life, and the first daemon that reaches it again must not bury the others.
+
+use std::collections::BTreeMap;
+
+use super::turn::{IS_DOWN, IS_REMOVED};
+use super::{Lost, Worker};
+use provost_base::limits::HOST_TTL_MS;
+use provost_base::{DaemonId, Timestamp};
+use provost_domain::Gone;
+use provost_store::{HostBeat, HostState, StoreError};
+
+/// The longest time between two looks that is no gap, in milliseconds.
+const GAP_MS_MAX: u64 = HOST_TTL_MS / 2;
+
+/// What this daemon has seen of the others.
+#[derive(Debug, Default)]
+pub(super) struct HostWatch {
+    /// When it last looked; none before the first time.
+    looked: Option<Timestamp>,
+    /// The last sign of life of each, and since when it is seen unchanged.
+    seen: BTreeMap<DaemonId, (Timestamp, Timestamp)>,
+}
+
+impl HostWatch {
+    /// Looks on, and says which daemons have gone.
+    fn look(&mut self, now: Timestamp, here: DaemonId, hosts: &[HostBeat]) -> Vec<(DaemonId, Gone)> {
+        let was_away = self.looked.is_none_or(|at| now.since_ms(at) > GAP_MS_MAX);
+        self.looked = Some(now);
+        let takes_part = |it: &&HostBeat| matches!(it.state, HostState::Live | HostState::Draining);
+        let mut seen = BTreeMap::new();
+        for it in hosts.iter().filter(takes_part).filter(|it| it.daemon != here) {
+            let since = match self.seen.get(&it.daemon) {
+                Some((beat, since)) if *beat == it.beat && !was_away => *since,
+                _ => now,
+            };
+            seen.insert(it.daemon, (it.beat, since));
+        }
+        self.seen = seen;
+        let is_dead = |since: Timestamp| now.since_ms(since) >= HOST_TTL_MS;
+        let dead =
+            self.seen.iter().filter(|(_, (_, since))| is_dead(*since)).map(|(it, _)| (*it, Gone::Silent));
+        let removed = hosts.iter().filter(|it| it.state == HostState::Removing && it.daemon != here);
+        dead.chain(removed.map(|it| (it.daemon, Gone::Removed))).collect()
+    }
+}
+
+impl Worker {
+    /// Looks at the hosts as the store has them in this turn: this one may take part no more, and dead ones are buried.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    pub(super) fn look_at_hosts(&mut self, hosts: &[HostBeat]) -> Result<(), StoreError> {
+        let here = self.others.daemon();
+        let mine = hosts.iter().find(|it| it.daemon.host == here.host).map(|it| it.state);
+        if let Some(why) = match mine {
+            Some(HostState::Down) => Some(IS_DOWN),
+            Some(HostState::Removing | HostState::Removed) => Some(IS_REMOVED),
+            _ => None,
+        } {
+            // Nothing that is asked in this step is decided any more.
+            (self.lost, self.broken) = (Some(Lost(why.into())), Some(why.into()));
+            return Ok(());
+        }
+        let drains = mine == Some(HostState::Draining);
+        self.core.drains(drains);
+        if drains && self.store.owed_by(here)?.is_empty() {
+            // Its last run is over: it leaves, and learns so with its next turn.
+            self.core.bury(self.now, (here, Gone::Removed), &[], &mut self.out);
+        }
+        for (daemon, gone) in self.others.watch.look(self.now, here, hosts) {
+            tracing::warn!(host = %daemon, ?gone, "a host takes part no more; what it held is freed");
+            let owed = self.store.owed_by(daemon)?;
+            self.core.bury(self.now, (daemon, gone), &owed, &mut self.out);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,163 @@
+//! Hosts of a repository as the database has them: to be shown, and to be joined by one more.
+
+use std::path::Path;
+
+use super::address;
+use super::remembered::Remembered;
+use super::roots;
+use super::schema;
+use super::session::{Place, Purpose, Session, Step};
+use super::{IN_DATABASE, unreadable};
+use crate::codec::nat;
+use crate::journal::Key;
+use crate::key_file::open_key;
+use crate::{Database, HostRow, HostState, Joined, StoreError, TakenOut, files};
+use provost_base::HostId;
+use provost_base::limits::HOSTS_MAX;
+
+const HOSTS: &str = "select h.id, h.inc, h.name, h.version, h.state, h.clean,
+        (extract(epoch from clock_timestamp() - h.beat) * 1000)::bigint, greatest(r.n - h.head, 0)
+    from provost.host h join provost.repo r on r.id = h.repo where r.name = $1 order by h.state = 'removed', h.name, h.id";
+
+/// All hosts of the repository, removed ones last.
+///
+/// # Errors
+/// When the database does not answer.
+pub(crate) fn hosts(dir: &Path, database: &Database) -> Result<Vec<HostRow>, StoreError> {
+    let mut session = Session::new(address::servers(database, "provost/hosts")?, Purpose::Read)?;
+    session.connect(&Place::default())?;
+    schema::check(&mut session)?;
+    let own = match dir.join(IN_DATABASE).exists() {
+        true => Some(Remembered::of(dir, &database.name)?.host),
+        false => None,
+    };
+    rows(&mut session, &database.name).map(|mut rows| {
+        rows.iter_mut().for_each(|it| it.is_here = Some(it.daemon.host) == own);
+        rows
+    })
+}
+
+fn rows(session: &mut Session, name: &str) -> Result<Vec<HostRow>, StoreError> {
+    let rows = session.rows(Step::new(HOSTS).with(name.to_owned()))?;
+    let row = |row: &tokio_postgres::Row| {
+        let text = |at: usize| row.try_get::<_, String>(at).map_err(unreadable);
+        let number = |at: usize| row.try_get::<_, i64>(at).map_err(unreadable);
+        let clean: bool = row.try_get(5).map_err(unreadable)?;
+        let state = HostState::parse(&text(4)?)?;
+        Ok(HostRow {
+            daemon: provost_base::DaemonId {
+                host: text(0)?.parse().map_err(StoreError::damaged)?,
+                incarnation: nat(number(1)?)?,
+            },
+            name: text(2)?,
+            version: text(3)?,
+            state,
+            is_stopped: state == HostState::Down && clean,
+            silent_ms: nat(number(6)?.max(0))?,
+            behind: nat(number(7)?)?,
+            is_here: false,
+        })
+    };
+    rows.iter().map(row).collect()
+}
+
+/// Takes a host out: at once, or after its last run. The daemons that take part carry it out in their next turns.
+///
+/// # Errors
+/// [`StoreError::Database`] where there is no such host, or no other one that would carry it out.
+pub(crate) fn take_out(database: &Database, host: HostId, how: TakenOut) -> Result<(), StoreError> {
+    let mut session = Session::new(address::servers(database, "provost/hosts")?, Purpose::Write)?;
+    session.connect(&Place::default())?;
+    schema::check(&mut session)?;
+    let refused = |why: String| StoreError::Database(why.into());
+    let take =
+        Step::new("select id from provost.repo where name = $1 for update").with(database.name.clone());
+    let found = session.ask(&[Step::new("begin"), take])?.pop().unwrap_or_default();
+    let row = found
+        .first()
+        .ok_or_else(|| refused(format!("the database has no repository {:?}", database.name)))?;
+    let repo: i32 = row.try_get(0).map_err(unreadable)?;
+    let hosts = rows(&mut session, &database.name)?;
+    let it = hosts.iter().find(|it| it.daemon.host == host);
+    let it = it.ok_or_else(|| refused(format!("{:?} has no host {host}", database.name)))?;
+    let takes_part = |it: &&HostRow| matches!(it.state, HostState::Live | HostState::Draining);
+    if matches!(it.state, HostState::Removing | HostState::Removed) {
+        return Err(refused(format!("the host {} is removed already", host.short())));
+    }
+    let (state, others) = match how {
+        TakenOut::AtOnce => {
+            (HostState::Removing, hosts.iter().filter(takes_part).any(|it| it.daemon.host != host))
+        }
+        TakenOut::Drained => (HostState::Draining, true),
+    };
+    if !others {
+        return Err(refused(format!(
+            "{} is the only host whose daemon runs: no other one would free what it holds",
+            host.short()
+        )));
+    }
+    if how == TakenOut::Drained && it.state != HostState::Live {
+        return Err(refused(format!(
+            "the host {} is {}: its daemon has to run to be drained",
+            host.short(),
+            it.state.as_str()
+        )));
+    }
+    let sql = "update provost.host set state = $3 where repo = $1 and id = $2";
+    let step = Step::new(sql).with(repo).with(host.to_string()).with(state.as_str());
+    session.ask(&[step, Step::new("commit")]).map(drop)
+}
+
+/// Puts the journal's key into a state folder, so that its daemon can join the repository as one more host.
+///
+/// # Errors
+/// [`StoreError::Unsafe`] where the folder has a store or another key, and whatever does not fit; then nothing is written.
+pub(crate) fn join(dir: &Path, database: &Database, text: &str, code: &str) -> Result<Joined, StoreError> {
+    let refused = |why: String| StoreError::Database(why.into());
+    if files::has_database(dir) || dir.join(IN_DATABASE).exists() {
+        return Err(StoreError::Unsafe {
+            path: dir.display().to_string().into(),
+            why: "has a store already: a host joins with a state folder that has none".into(),
+        });
+    }
+    let secret = open_key(text, code, &database.name)?;
+    let print = Key::new(&secret).fingerprint().to_string();
+    let mut session = Session::new(address::servers(database, "provost/join")?, Purpose::Read)?;
+    session.connect(&Place::default())?;
+    schema::check(&mut session)?;
+    let sql = "select key_print, roots from provost.repo where name = $1";
+    let found = session.rows(Step::new(sql).with(database.name.clone()))?;
+    let Some(row) = found.first() else {
+        return Err(refused(format!(
+            "the database has no repository {:?} yet: its first host makes it with `provost up`; look at `[store] name`",
+            database.name
+        )));
+    };
+    if row.try_get::<_, String>(0).map_err(unreadable)? != print {
+        return Err(StoreError::Key(
+            format!(
+                "the file has not the key of {:?} in this database: export it again on a host of it",
+                database.name
+            )
+            .into(),
+        ));
+    }
+    let theirs: Option<&str> = row.try_get(1).map_err(unreadable)?;
+    roots::must_share_one(&database.name, &database.roots.find(), theirs)?;
+    let hosts = rows(&mut session, &database.name)?;
+    if hosts.iter().filter(|it| it.state != HostState::Removed).count() >= HOSTS_MAX {
+        return Err(refused(format!("{:?} has {HOSTS_MAX} hosts already", database.name)));
+    }
+    let known = files::journal_key(dir)?;
+    match known {
+        None => files::put_journal_key(dir, &secret)?,
+        Some(it) if Key::new(&it).fingerprint().to_string() == print => {}
+        Some(_) => {
+            return Err(StoreError::Unsafe {
+                path: dir.join(crate::JOURNAL_KEY).display().to_string().into(),
+                why: "is the key of another journal: move it away, or start in another clone".into(),
+            });
+        }
+    }
+    Ok(Joined { hosts })
+}

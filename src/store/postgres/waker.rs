@@ -1,0 +1,150 @@
+//! Words between daemons that something new is committed, so that they need not wait for their next sign of life to see it.
+//!
+//! A connection of its own listens, and tells, in transactions of their own: a word in the transaction that writes would take a
+//! lock over all databases of the server. A word that is lost costs the others a beat.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::sleep;
+
+use super::address::Server;
+use super::session::{Heard, Place, Purpose, Session, Step, Waited};
+use crate::StoreError;
+use provost_base::HostId;
+use provost_base::limits::{LISTEN_AGAIN_MS, WAKE_EVERY_MS};
+
+/// The thread that hears and tells. It ends when this is dropped.
+pub(super) struct Waker {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    /// Notified when there is something to tell, or the thread has to end.
+    turn: Notify,
+    tells: AtomicBool,
+    ends: AtomicBool,
+}
+
+impl Waker {
+    /// Starts the thread, which calls `wake` when a daemon of another host has committed something in this repository, and after each
+    /// time in which it could not hear.
+    ///
+    /// # Errors
+    /// When the system has no thread or no runtime for it.
+    pub(super) fn start(
+        servers: Vec<Server>,
+        least: Place,
+        (repo, host): (i32, HostId),
+        wake: Box<dyn Fn() + Send + Sync>,
+    ) -> Result<Self, StoreError> {
+        let (wake, own): (Arc<dyn Fn() + Send + Sync>, _) = (wake.into(), host.to_string());
+        let told = wake.clone();
+        let heard: Heard = Arc::new(move |by| {
+            if by != own {
+                told();
+            }
+        });
+        let session = Session::new(servers, Purpose::Listen)?.hearing(heard);
+        let shared = Arc::new(Shared::default());
+        let mut ear =
+            Ear { session, least, channel: format!("provost_{repo}"), host, wake, shared: shared.clone() };
+        let no_thread = |source| StoreError::Io { path: "a thread for the database".into(), source };
+        let thread =
+            std::thread::Builder::new().name("wakes".into()).spawn(move || ear.work()).map_err(no_thread)?;
+        Ok(Self { shared, thread: Some(thread) })
+    }
+
+    /// Tells the others soon that there is something new.
+    pub(super) fn tell(&self) {
+        self.shared.tells.store(true, Ordering::Release);
+        self.shared.turn.notify_one();
+    }
+}
+
+impl Drop for Waker {
+    fn drop(&mut self) {
+        self.shared.ends.store(true, Ordering::Release);
+        self.shared.turn.notify_one();
+        // If it has panicked, there is nothing left to end.
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+/// What the thread has.
+struct Ear {
+    session: Session,
+    least: Place,
+    channel: String,
+    host: HostId,
+    wake: Arc<dyn Fn() + Send + Sync>,
+    shared: Arc<Shared>,
+}
+
+impl Ear {
+    fn work(&mut self) {
+        let mut was_deaf = false;
+        while !self.ends() {
+            match self.listen() {
+                Ok(()) => was_deaf = false,
+                Err(err) => {
+                    if !std::mem::replace(&mut was_deaf, true) {
+                        tracing::warn!(%err, "what other hosts commit is seen some seconds later");
+                    }
+                    self.session.drop_link();
+                    self.session.pause(self.next_turn(Duration::from_millis(LISTEN_AGAIN_MS)));
+                }
+            }
+        }
+    }
+
+    fn ends(&self) -> bool {
+        self.shared.ends.load(Ordering::Acquire)
+    }
+
+    /// Listens until the connection is lost, or the thread has to end.
+    fn listen(&mut self) -> Result<(), StoreError> {
+        self.session.connect(&self.least)?;
+        self.session.rows(Step::new(format!("listen {}", self.channel)))?;
+        // What was said before is not heard any more.
+        (self.wake)();
+        while !self.ends() {
+            let waited = if self.shared.tells.swap(false, Ordering::AcqRel) {
+                let tell = Step::new("select pg_notify($1, $2)");
+                self.session.rows(tell.with(self.channel.clone()).with(self.host.to_string()))?;
+                // What comes meanwhile is told together.
+                self.session.wait_for(sleep_for(WAKE_EVERY_MS))?
+            } else {
+                let shared = self.shared.clone();
+                self.session.wait_for(async move { shared.turn.notified().await })?
+            };
+            if waited == Waited::Cut {
+                return Err(StoreError::Away("the connection was lost".into()));
+            }
+        }
+        Ok(())
+    }
+
+    /// The end of a pause, which the end of the thread cuts short.
+    fn next_turn(&self, most: Duration) -> impl Future<Output = ()> + Send + use<> {
+        let shared = self.shared.clone();
+        async move {
+            let until = tokio::time::Instant::now() + most;
+            while !shared.ends.load(Ordering::Acquire) {
+                if tokio::time::timeout_at(until, shared.turn.notified()).await.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// A pause whose timer is made where it is waited for.
+async fn sleep_for(millis: u64) {
+    sleep(Duration::from_millis(millis)).await;
+}

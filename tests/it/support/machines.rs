@@ -1,0 +1,135 @@
+//! Several machines with clones of one repository, whose daemons share a database: each has a home, a state folder and a runtime
+//! folder of its own.
+
+use std::process::{Command, Stdio};
+
+use provost::store::Database;
+use serde_json::Value;
+
+use super::postgres::{Server, name_of};
+use super::rules::ALLOW;
+use super::{Daemon, World};
+
+/// How many functions the repository's file has.
+pub(crate) const FUNCTIONS: usize = 200;
+
+/// The machines, and the database that they share.
+pub(crate) struct Machines {
+    pub(crate) server: Server,
+    pub(crate) database: Database,
+    pub(crate) all: Vec<World>,
+}
+
+/// A machine's repository is a clone of the first one's, with the same history.
+fn clone(of: &World, into: &World) {
+    let from = of.repo().display().to_string();
+    git(into, &["fetch", "-q", &from, "HEAD"]);
+    git(into, &["reset", "-q", "--hard", "FETCH_HEAD"]);
+}
+
+pub(crate) fn git(world: &World, args: &[&str]) {
+    let mut git = Command::new("git");
+    git.args(["-c", "user.name=t", "-c", "user.email=t@example.org"]).args(args);
+    git.current_dir(world.repo()).env("HOME", world.home()).stdin(Stdio::null());
+    let out = git.output().expect("git");
+    assert!(out.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&out.stderr));
+}
+
+impl Machines {
+    /// So many of them. The first one has begun the repository in the database, and the others have joined; no daemon runs.
+    pub(crate) fn joined(count: usize) -> Self {
+        let server = Server::start();
+        let database = server.database();
+        let mut machines = Self { server, database, all: vec![World::new()] };
+        let first = &machines.all[0];
+        let functions: String = (0..FUNCTIONS).map(|n| format!("pub fn f{n}() {{}}\n")).collect();
+        first.write("src/a.rs", &functions);
+        git(first, &["add", "."]);
+        git(first, &["commit", "-q", "-m", "first"]);
+        machines.configure(first);
+        first.start().stop();
+        for _ in 1..count {
+            let world = machines.one_more();
+            let (code, said) = machines.join(&world);
+            assert_eq!(code, 0, "{said}");
+            machines.all.push(world);
+        }
+        machines
+    }
+
+    /// A machine with a clone and a configuration, which has not joined.
+    pub(crate) fn one_more(&self) -> World {
+        let world = World::new();
+        clone(&self.all[0], &world);
+        self.configure(&world);
+        world
+    }
+
+    fn configure(&self, world: &World) {
+        world.configure(&format!(
+            "store.url = {:?}\nstore.name = \"shop\"\n[workers.robot]\ntype = \"polling\"\n",
+            self.database.url
+        ));
+        world.rule(ALLOW);
+    }
+
+    /// Exports the key on the first machine, and joins with it.
+    pub(crate) fn join(&self, world: &World) -> (i32, String) {
+        let file = world.path("shop.key").display().to_string();
+        let exported = self.all[0].command(&["host", "export-key", &file, "--json"]).output().unwrap();
+        let said: Value = serde_json::from_slice(&exported.stdout).unwrap_or_else(|_| panic!("{exported:?}"));
+        join_with(world, &file, said["code"].as_str().unwrap())
+    }
+
+    pub(crate) fn sql(&self, text: &str) -> String {
+        self.server.sql(&name_of(&self.database), text)
+    }
+
+    pub(crate) fn start(&self) -> Vec<Daemon> {
+        self.all.iter().map(World::start).collect()
+    }
+
+    /// What has to be true of the log and the journal, whatever has happened: no lock is granted twice, fences and numbers rise, each
+    /// machine verifies the journal.
+    pub(crate) fn check(&self) {
+        let gaps = "select count(*) from (select n - lag(n) over (order by n) as step from provost.entry) s where step <> 1";
+        assert_eq!(self.sql(gaps), "0", "entries are dense");
+        let gaps = "select count(*) from (select seq - lag(seq) over (order by seq) as step from provost.event) s where step <> 1";
+        assert_eq!(self.sql(gaps), "0", "events are dense");
+        let bodies = self.sql("select body from provost.event where body is not null order by seq");
+        let mut held: std::collections::BTreeMap<String, u64> = std::collections::BTreeMap::new();
+        let mut newest = 0;
+        for body in bodies.lines() {
+            let event: Value = serde_json::from_str(body).unwrap_or_else(|_| panic!("{body}"));
+            if let Some(it) = event["kind"]["lock_acquired"].as_object() {
+                let (symbol, fence) = (it["symbol"].to_string(), it["fence"].as_u64().unwrap());
+                if it["refreshed"] == true {
+                    assert_eq!(held.get(&symbol), Some(&fence), "{body}");
+                    continue;
+                }
+                assert!(fence > newest, "fence {fence} comes after {newest}");
+                newest = fence;
+                assert_eq!(held.insert(symbol, fence), None, "it is held, and granted: {body}");
+            }
+            if let Some(it) = event["kind"]["lock_freed"].as_object() {
+                held.remove(&it["symbol"].to_string());
+            }
+        }
+        for world in &self.all {
+            let out = world.command(&["journal", "verify"]).output().unwrap();
+            assert!(out.status.success(), "{out:?}");
+        }
+    }
+}
+
+/// Joins with a file and a code.
+pub(crate) fn join_with(world: &World, file: &str, code: &str) -> (i32, String) {
+    use std::io::Write as _;
+    let mut command = world.command(&["host", "join", "--key-file", file]);
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(format!("{code}\n").as_bytes()).unwrap();
+    let out = child.wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&[out.stdout, out.stderr].concat()).into_owned();
+    (out.status.code().unwrap_or(-1), text)
+}
