@@ -1,7 +1,7 @@
 //! The other hosts of a shared store: which of them is dead, and whether this one still takes part.
 //!
 //! Each daemon judges by itself, in its turn, and no host leads. A host is dead when its sign of life has not changed for
-//! `HOST_TTL_MS`, by the store's clock, while this daemon looked on without a gap. After a gap it begins to look anew: when the store was
+//! `HOST_TTL_MS`, by the store's clock, while this daemon looked on without a gap. After a gap it counts from the next look: when the store was
 //! away for all, none could give a sign of life, and the first daemon that reaches it again must not bury the others.
 
 use std::collections::BTreeMap;

@@ -111,7 +111,7 @@ pub(crate) fn take_out(database: &Database, host: HostId, how: TakenOut) -> Resu
 /// Puts the journal's key into a state folder, so that its daemon can join the repository as one more host.
 ///
 /// # Errors
-/// [`StoreError::Unsafe`] where the folder has a store or another key, and whatever does not fit; then nothing is written.
+/// [`StoreError::Unsafe`] where the folder has a store or another key, and what else does not fit; then nothing is written.
 pub(crate) fn join(dir: &Path, database: &Database, text: &str, code: &str) -> Result<Joined, StoreError> {
     let refused = |why: String| StoreError::Database(why.into());
     if files::has_database(dir) || dir.join(IN_DATABASE).exists() {

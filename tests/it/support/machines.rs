@@ -89,7 +89,7 @@ impl Machines {
         self.all.iter().map(World::start).collect()
     }
 
-    /// What has to be true of the log and the journal, whatever has happened: no lock is granted twice, fences and numbers rise, each
+    /// What has to be true of the log and the journal after each test: no lock is granted twice, fences and numbers rise, each
     /// machine verifies the journal.
     pub(crate) fn check(&self) {
         let gaps = "select count(*) from (select n - lag(n) over (order by n) as step from provost.entry) s where step <> 1";
