@@ -6,7 +6,7 @@ use super::lang::Memo;
 use super::outline::{Binding, CalleeKind, Offered, Outline, Take, Use};
 use super::{Edge, Files, FoundBy, Target};
 use provost_base::limits::{RESOLVE_DEPTH_MAX, RESOLVE_STEPS_MAX};
-use provost_syntax::Kind;
+use provost_syntax::{HOLDS, Kind, TAKEN_OUT};
 
 /// How many imports of one name are tried where any of them may be the one that counts.
 const ALTERNATIVES_MAX: usize = 4;
@@ -60,6 +60,8 @@ pub(super) struct Resolver<'g> {
     pub(super) imported: Option<BTreeMap<&'g str, Option<(u32, u32)>>>,
     /// Of what several files define under a key, the one that is meant in a file.
     pub(super) chosen: BTreeMap<(u32, String), Option<(u32, u32)>>,
+    /// The modules of files, where other files say them: the folder of the package, and the name.
+    pub(super) modules: BTreeMap<u32, (String, String)>,
 }
 
 impl<'g> Resolver<'g> {
@@ -78,6 +80,7 @@ impl<'g> Resolver<'g> {
             memo: Memo::default(),
             imported: None,
             chosen: BTreeMap::new(),
+            modules: BTreeMap::new(),
         }
     }
 
@@ -161,6 +164,9 @@ impl<'g> Resolver<'g> {
                 if self.outline.language.has_typed_members() && class.is_some_and(|it| self.gives_unknown(it))
                 {
                     return self.guess_of(one, class, None);
+                }
+                if class.is_none() && self.outline.rules().guesses_behind_unknown && written.contains('.') {
+                    return self.guess_of(one, None, None);
                 }
                 let found = class.and_then(|class| self.member(class, name, 0));
                 let found = found.or_else(|| self.extension(written, name).filter(|_| class.is_none()));
@@ -481,7 +487,31 @@ impl<'g> Resolver<'g> {
         let Some(first) = self.in_file(file, outline, around, names.next()?, depth) else {
             return self.by_path(file, name, depth).filter(|_| name.contains('.'));
         };
-        names.try_fold(first, |of, name| self.member(of, name, depth))
+        let (mut value, mut held) = (first, 0);
+        for name in names {
+            (value, held) = match name {
+                TAKEN_OUT if held > 0 => (value, held - 1),
+                TAKEN_OUT => self.taken_out(value, depth)?,
+                // What holds a value has other members than the value.
+                _ if held > 0 => return None,
+                _ => (self.member(value, name, depth)?, 0),
+            };
+        }
+        (held == 0).then_some(value)
+    }
+
+    /// The class of what a value holds, and how often that is held itself.
+    fn taken_out(&mut self, of: Value, depth: u32) -> Option<(Value, usize)> {
+        let Some(written) = self.instance(of) else {
+            // Of what is not known, nothing more is known.
+            return self.gives_unknown(of).then_some((of, 0));
+        };
+        let Value::Symbol { file, node } = of else { return None };
+        let outline = self.outline_of(file)?;
+        let inner = written.trim_end_matches(HOLDS);
+        let held = (written.len() - inner.len()).checked_sub(1)?;
+        let class = self.class(file, outline, outline.nodes[node as usize].parent, inner, depth + 1)?;
+        Some((class, held))
     }
 
     /// Whether a value is that of a function that does not say what it gives back.

@@ -17,10 +17,14 @@ use provost_domain::command::{
 };
 use provost_domain::view::{LiveLocks, LockWaiters, Named};
 use provost_domain::{Event, EventKind, Lock, Principal, ProcessMark, Refusal, UntilCommit, Waiter};
-use provost_syntax::Reading;
+use provost_syntax::{Reading, language_of};
 
 /// So many symbols of one name a lock by that name holds; of more it holds the name alone, and says so.
 const NAMESAKES_MAX: usize = 32;
+
+/// What a lock on a part of a file means whose language has no symbols here.
+const UNREAD_LANGUAGE: &str = "Provost does not read its language, so each edit takes the whole file, and this lock keeps others out \
+                               of all of it; `provost graph languages` lists the languages";
 
 /// How long a lock lasts whose asker names no time.
 const LOCK_TTL: Ttl = Ttl::minutes(30);
@@ -195,10 +199,14 @@ impl Provost {
             Content::Code(reading) => reading,
             // No file defines `?:name`, but its callers are known all the same.
             Content::None => {
-                let known = if is_missing(base, at.file()).await {
-                    SymbolPresence::NoFile
-                } else {
-                    SymbolPresence::Unasked
+                let is_unread = !at.symbol().is_empty() && language_of(at.file().as_str()).is_none();
+                let known = match is_missing(base, at.file()).await {
+                    true => SymbolPresence::NoFile,
+                    // Of `?:name` there is no file to hold.
+                    false if is_unread && at.file().as_str() != "?" => {
+                        SymbolPresence::Unreadable(UNREAD_LANGUAGE.into())
+                    }
+                    false => SymbolPresence::Unasked,
                 };
                 return SymbolFacts { callers: self.callers_of_unknown(at), known, ..SymbolFacts::default() };
             }
@@ -284,10 +292,11 @@ pub(super) fn known_as(reading: &Reading, name: &str) -> (SymbolPresence, Vec<Bo
     (SymbolPresence::Found, names)
 }
 
-/// A name as languages write it, `Store::get`, `(*Store).Get`, `Store#get`, `get()` or `square!`, in the form that symbols have here;
-/// none where it has that already.
+/// A name as languages write it, `Store::get`, `(*Store).Get`, `Store#get`, `get()`, `get(by:at:)` or `square!`, in the form that
+/// symbols have here; none where it has that already.
 fn as_a_path(name: &str) -> Option<String> {
-    let bare = name.strip_suffix("()").unwrap_or(name);
+    let labelled = name.strip_suffix(":)").and_then(|it| it.split_once('(')).map(|(bare, _)| bare);
+    let bare = labelled.or_else(|| name.strip_suffix("()")).unwrap_or(name);
     let bare = bare.strip_suffix('!').unwrap_or(bare);
     let plain = bare.replace("::", ".").replace('#', ".").replace("(*", "").replace(").", ".");
     (plain != name && !plain.is_empty()).then_some(plain)

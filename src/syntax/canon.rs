@@ -89,6 +89,25 @@ impl<'a> Scribe<'a> {
         self
     }
 
+    /// A word for people who read, which makes no difference: the name of a parameter that callers do not say.
+    pub(super) fn remark(&mut self, word: &str) -> &mut Self {
+        self.finish_comma();
+        self.text.push_str(word);
+        self.end = None;
+        self
+    }
+
+    /// What makes a difference and is not shown: it is said once for people who read, and counts again.
+    pub(super) fn unsaid(&mut self, write: impl FnOnce(&mut Self)) -> &mut Self {
+        self.finish_comma();
+        let shown = self.text.len();
+        write(self);
+        self.finish_comma();
+        self.text.truncate(shown);
+        self.end = None;
+        self
+    }
+
     /// A node, with everything in it. What follows another node follows it without a blank.
     pub(super) fn node(&mut self, node: Node<'_>) -> &mut Self {
         self.finish_comma();
@@ -154,7 +173,7 @@ impl<'a> Scribe<'a> {
                     self.lone_parameter(node);
                     return false;
                 }
-                (Role::Declares, None) if is_leaf && is_declared_name(cursor, node) => {
+                (Role::Declares, None) if is_leaf && is_declared_name(cursor, node, first) => {
                     self.token(node.start_byte(), node.end_byte(), Some(""));
                     return false;
                 }
@@ -305,9 +324,13 @@ impl<'a> Scribe<'a> {
     }
 }
 
-/// Whether a leaf within a declarator is its name, and not the size of an array or a value.
-fn is_declared_name(cursor: &TreeCursor<'_>, node: Node<'_>) -> bool {
-    node.kind() == "identifier" && !matches!(cursor.field_name(), Some("size" | "default_value" | "value"))
+/// Whether a leaf within a declarator is its name, and not the size of an array, a value, or a label by which callers name it.
+fn is_declared_name(cursor: &TreeCursor<'_>, node: Node<'_>, is_first: bool) -> bool {
+    match node.kind() {
+        "identifier" => !matches!(cursor.field_name(), Some("size" | "default_value" | "value")),
+        "simple_identifier" => !is_first && cursor.field_name() == Some("name"),
+        _ => false,
+    }
 }
 
 /// A string literal in double quotes, whichever it was written in: `'it\'s'` is `"it's"`. Prefixes (`r`, `b`)

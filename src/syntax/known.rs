@@ -27,9 +27,10 @@ pub(super) const PYTHON: Knowledge = Knowledge {
 
 pub(super) const RUST: Knowledge = Knowledge {
     exact: "symbols, their ranges and signatures, those of both branches of a `cfg` too; modules, `use` with groups, globs and \
-            re-exports, and the crates of the repository; methods and fields by written types, wherever the `impl` stands",
+            re-exports, and the crates of the repository; methods and fields by written types, bounds included, wherever the \
+            `impl` stands; what `Option` and `Result` hold, behind `?`, `unwrap`, `expect` and `Some(x)`",
     guessed: "a method of a value whose type is inferred, or of a trait; calls and items between the brackets of macros",
-    unknown: "what macros make of their input, types behind `Option` and `Result`, closures that are kept and called",
+    unknown: "what macros make of their input, what collections and locks hold, closures that are kept and called",
 };
 
 pub(super) const GO: Knowledge = Knowledge {

@@ -11,7 +11,7 @@ use super::generated::Says;
 use super::known::Knowledge;
 use super::lang::{
     Dialect, c_grammar, c_mask, csharp, ecma, go, java, kotlin, php, php_known, python, ruby, ruby_known,
-    rust,
+    rust, swift, swift_known, swift_mask,
 };
 use super::{built_in, built_in_jvm, generated, known};
 
@@ -40,6 +40,8 @@ pub enum Language {
     Ruby,
     /// PHP, with what is around it in a page.
     Php,
+    /// Swift.
+    Swift,
     /// C.
     C,
     /// C++.
@@ -192,6 +194,16 @@ const LANGUAGES: &[Row] = &[
         known: php_known::KNOWN,
     },
     Row {
+        language: Language::Swift,
+        suffixes: &[".swift"],
+        grammar: || tree_sitter_swift::LANGUAGE.into(),
+        dialect: &swift::DIALECT,
+        built_in: swift_known::BUILT_IN,
+        typed: true,
+        says_generated: generated::nothing,
+        known: swift_known::KNOWN,
+    },
+    Row {
         language: Language::C,
         suffixes: &[".c"],
         grammar: || tree_sitter_c::LANGUAGE.into(),
@@ -258,6 +270,7 @@ impl Language {
             Self::Kotlin => "Kotlin",
             Self::Ruby => "Ruby",
             Self::Php => "PHP",
+            Self::Swift => "Swift",
             Self::C => "C",
             Self::Cpp => "C++",
             Self::CHeader => "C or C++ header",
@@ -286,7 +299,8 @@ impl Language {
 
     /// Whether the members of a type, and the types within it, are known within it by their names alone.
     pub fn has_open_types(self) -> bool {
-        const OPEN: &[Language] = &[Language::Java, Language::CSharp, Language::Kotlin, Language::Ruby];
+        const OPEN: &[Language] =
+            &[Language::Java, Language::CSharp, Language::Kotlin, Language::Ruby, Language::Swift];
         OPEN.contains(&self)
     }
 
@@ -308,6 +322,7 @@ impl Language {
     pub(super) fn masked(self, bytes: &[u8]) -> Option<(Vec<u8>, Vec<Range<u32>>)> {
         match self {
             Self::C | Self::Cpp | Self::CHeader => c_mask::mask(bytes),
+            Self::Swift => swift_mask::mask(bytes).map(|shown| (shown, Vec::new())),
             _ => None,
         }
     }

@@ -1,6 +1,6 @@
 //! What a dialect notes during the walk, for what comes later in the file and for its end.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
 use tree_sitter::Node;
@@ -11,6 +11,12 @@ use super::{Kind, Trouble};
 
 /// With which the name of a type begins that a file only adds to, where it has it from elsewhere: no name does.
 pub const ELSEWHERE: char = '^';
+
+/// The end of a type's name where a value of it is held by something else, which may also be empty: no name ends so.
+pub const HOLDS: char = '~';
+
+/// Between the names of a path: what the part before it holds. No name is this one.
+pub const TAKEN_OUT: &str = "!!";
 
 /// The notes of a walk. A dialect that has no use for one leaves it empty.
 #[derive(Default)]
@@ -36,6 +42,12 @@ pub(super) struct Notes {
     pub(super) subjects: HashMap<u32, Box<str>>,
     /// Symbols whose code is a node that is still to come.
     pub(super) bodies: HashMap<usize, u32>,
+    /// What a part of a type says for all of its members, by the part's number: their access, and the conditions under which
+    /// they are there.
+    pub(super) for_members: HashMap<u32, (Box<str>, Box<str>)>,
+    /// What each declaration declares that may declare several symbols, by where it begins: where what these share ends, and
+    /// their numbers.
+    pub(super) declared_by: BTreeMap<u32, (u32, Vec<u32>)>,
     /// Macros that the grammar was not shown, in order.
     pub(super) masked: Vec<Range<u32>>,
     /// Scopes without a name, what is in which no other file knows.

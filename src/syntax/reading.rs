@@ -40,6 +40,8 @@ pub struct Reading {
     /// Names that functions import for themselves: the function, the import and the place among its names. By
     /// function and name.
     inner_imports: Vec<(u32, u32, u32)>,
+    /// Declarations of several symbols each: `int a, b`.
+    pub(super) together: Vec<Together>,
     /// Names within what does not parse; none if there are too many to tell.
     lost: Option<BTreeSet<Box<str>>>,
 }
@@ -78,6 +80,16 @@ pub(super) struct Facts {
     pub(super) lost: BTreeSet<Box<str>>,
     pub(super) lost_too_many: bool,
     pub(super) locals: Locals,
+    pub(super) together: Vec<Together>,
+}
+
+/// A declaration of several symbols, which share its beginning: the type of `int a, b`.
+#[derive(Debug)]
+pub(super) struct Together {
+    /// The symbols by number, in order. The first one begins where the declaration begins.
+    pub(super) symbols: Box<[u32]>,
+    /// The byte at which what they share ends.
+    pub(super) shared_to: u32,
 }
 
 /// Reads a file's bytes. The same bytes give the same reading, unless time is up.
@@ -150,7 +162,7 @@ impl<'a> Limit<'a> {
 impl Reading {
     fn of(language: Language, facts: Facts) -> Self {
         let Facts { mut symbols, mut calls, mut imports, mut exports, .. } = facts;
-        let Facts { mut trouble, mut aliases, lost, lost_too_many, locals, .. } = facts;
+        let Facts { mut trouble, mut aliases, lost, lost_too_many, locals, mut together, .. } = facts;
         // They have grown by doubling, and are kept for long.
         symbols.shrink_to_fit();
         calls.shrink_to_fit();
@@ -158,6 +170,7 @@ impl Reading {
         exports.shrink_to_fit();
         trouble.shrink_to_fit();
         aliases.shrink_to_fit();
+        together.shrink_to_fit();
         let sorted = |key: fn(&Symbol) -> &str| {
             let mut all: Vec<u32> = (0..offset(symbols.len())).collect();
             all.sort_by_key(|at| key(&symbols[*at as usize]));
@@ -177,6 +190,7 @@ impl Reading {
             by_name,
             aliases,
             inner_imports,
+            together,
             lost,
         };
         locals::settle(&mut reading, locals);
@@ -352,9 +366,13 @@ impl Reading {
             size_of_val(&*self.by_name),
             size_of_val(&*self.aliases),
             size_of_val(&*self.inner_imports),
+            size_of_val(&*self.together),
         ];
+        let together = self.together.iter().map(|it| piece(size_of_val(&*it.symbols)));
         let within = symbols.chain(calls).chain(imports).chain(exports).chain(lost).chain(aliases);
-        piece(size_of::<Self>()) + lists.map(piece).iter().sum::<usize>() + within.sum::<usize>()
+        piece(size_of::<Self>())
+            + lists.map(piece).iter().sum::<usize>()
+            + within.chain(together).sum::<usize>()
     }
 
     /// Symbols of this own name, in order.

@@ -2,8 +2,15 @@
 
 use std::ops::Range;
 
+use super::reading::Together;
 use super::touched::Version;
 use super::{Kind, Language};
+
+/// What the symbols of one declaration share: all before the first name, with the comments above.
+pub(super) fn shared(group: &Together, ranges: &[Range<usize>]) -> Range<usize> {
+    let first = group.symbols.first().and_then(|at| ranges.get(*at as usize));
+    first.map_or(0, |it| it.start)..group.shared_to as usize
+}
 
 /// Gives each of such names among the symbols `inner`, which stand beside each other in this order, the range of the whole
 /// declaration. `around` is the range of what is around them.

@@ -10,6 +10,7 @@ use std::ops::Range;
 
 use provost_base::encloses;
 
+use super::reading::{Together, offset};
 use super::{Reading, together};
 
 /// A file's code and its bytes.
@@ -125,6 +126,15 @@ fn owned<'a>(version: Version<'a>) -> BTreeMap<&'a str, Vec<u8>> {
         let all = found.entry(&symbol.path).or_default();
         all.push(0);
         all.extend(text);
+    }
+    for group in &version.reading.together {
+        let shared = together::shared(group, &ranges);
+        let shared = version.bytes.get(shared).unwrap_or_default();
+        for at in group.symbols.iter().skip(1) {
+            let all = found.entry(&version.reading.symbols[*at as usize].path).or_default();
+            all.push(1);
+            all.extend_from_slice(shared);
+        }
     }
     found
 }
@@ -249,6 +259,13 @@ fn around_the_change(old: Version<'_>, new: Version<'_>) -> Vec<Box<str>> {
     let Some(innermost) = (0..ranges.len()).filter(is_around).min_by_key(|at| ranges[*at].len()) else {
         return vec!["".into()];
     };
-    let with_it = (0..ranges.len()).filter(|at| ranges[*at] == ranges[innermost]);
-    with_it.map(|at| version.reading.symbols[at].path.clone()).collect()
+    let shares = |group: &&Together| {
+        let shared = together::shared(group, &ranges);
+        group.symbols.contains(&offset(innermost)) && shared.start <= change.start && change.end <= shared.end
+    };
+    let path = |at: usize| version.reading.symbols[at].path.clone();
+    if let Some(group) = version.reading.together.iter().find(shares) {
+        return group.symbols.iter().map(|at| path(*at as usize)).collect();
+    }
+    (0..ranges.len()).filter(|at| ranges[*at] == ranges[innermost]).map(path).collect()
 }

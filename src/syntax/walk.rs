@@ -13,7 +13,7 @@ use super::canon::Scribe;
 use super::language::Table;
 use super::locals::Seen;
 use super::notes::Notes;
-use super::reading::{Facts, Limit, offset};
+use super::reading::{Facts, Limit, Together, offset};
 use super::{
     Call, Callee, Export, Exported, Form, Import, Kind, Language, Receiver, Signature, Symbol, Trouble,
 };
@@ -191,6 +191,11 @@ impl<'a> Walk<'a> {
                 }
                 self.above.pop();
                 self.leave();
+            }
+        }
+        for (shared_to, symbols) in std::mem::take(&mut self.notes.declared_by).into_values() {
+            if symbols.len() > 1 {
+                self.facts.together.push(Together { symbols: symbols.into(), shared_to });
             }
         }
         (dialect.finish)(&mut self);
@@ -423,6 +428,19 @@ impl<'a> Walk<'a> {
         if let Some(symbol) = class.and_then(|class| self.facts.symbols.get_mut(class as usize)) {
             symbol.bases = bases.into_iter().take(CLASS_BASES_MAX).collect();
         }
+    }
+
+    /// Says that a symbol is declared by a declaration that may declare several: where that begins, and where what they share
+    /// ends.
+    pub(super) fn declared_by(&mut self, declaration: Node<'_>, shared_to: usize, symbol: Option<u32>) {
+        self.declared_at(offset(declaration.start_byte()), shared_to, symbol);
+    }
+
+    /// The same, by the place at which the declaration begins.
+    pub(super) fn declared_at(&mut self, begins: u32, shared_to: usize, symbol: Option<u32>) {
+        let Some(symbol) = symbol else { return };
+        let known = self.notes.declared_by.entry(begins).or_insert_with(|| (offset(shared_to), Vec::new()));
+        known.1.push(symbol);
     }
 
     /// A name that a symbol has within itself.

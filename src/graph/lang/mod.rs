@@ -17,6 +17,7 @@ mod python;
 mod ruby;
 mod rust;
 mod rust_settings;
+mod swift;
 
 use std::collections::BTreeSet;
 
@@ -67,6 +68,8 @@ pub(super) struct Rules {
     pub(super) extension: Option<Extension>,
     /// The only member of its name among all files, as a guess; none where files are looked through that are imported.
     pub(super) only_one: Option<fn(&mut Resolver<'_>, &str) -> Option<Value>>,
+    /// Whether a member is guessed by its name where a function or a field before it does not say its type.
+    pub(super) guesses_behind_unknown: bool,
     /// The name under which a module exports itself as a whole.
     pub(super) whole: Option<&'static str>,
     /// The name under which a module exports its value without a name.
@@ -127,6 +130,7 @@ pub(super) const PLAIN: Rules = Rules {
     by_path: None,
     extension: None,
     only_one: None,
+    guesses_behind_unknown: false,
     whole: None,
     default: None,
     implied: None,
@@ -146,6 +150,7 @@ pub(super) fn rules(language: Language) -> &'static Rules {
         Language::Java => &java::RULES,
         Language::CSharp => &csharp::RULES,
         Language::Kotlin => &kotlin::RULES,
+        Language::Swift => &swift::RULES,
     }
 }
 

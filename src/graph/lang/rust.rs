@@ -28,6 +28,7 @@ pub(super) const RULES: Rules = Rules {
     by_path: None,
     extension: None,
     only_one: None,
+    guesses_behind_unknown: true,
     whole: None,
     default: None,
     implied: None,

@@ -291,12 +291,32 @@ fn declaration(walk: &mut Walk<'_>, node: Node<'_>) {
     let alone = all.len() == 1;
     let mut last = None;
     for declarator in &all {
+        if let Some(list) = types::structured_binding(walk, *declarator) {
+            last = bind(walk, node, list).or(last);
+            continue;
+        }
         let range = if alone { whole(walk, node) } else { declarator.byte_range() };
         last = declare(walk, node, *declarator, range).or(last);
     }
     if alone {
         walk.open(last);
     }
+}
+
+/// `auto [a, b] = …`: the first name stands for all of it.
+fn bind(walk: &mut Walk<'_>, node: Node<'_>, list: Node<'_>) -> Option<u32> {
+    let (whole, hidden) = (whole(walk, node), is_hidden(walk, node));
+    let mut first = None;
+    let mut cursor = list.walk();
+    let names = list.named_children(&mut cursor).filter(|it| Kind::at(walk, *it) == Some(Kind::Identifier));
+    for named in names.collect::<Vec<_>>() {
+        let name = walk.text(named).into_owned();
+        let range = if first.is_none() { whole.clone() } else { named.byte_range() };
+        let at = record(walk, None, hidden, Found::new(&name, Sort::Variable, range));
+        walk.declared_by(node, whole.end, at);
+        first = first.or(at);
+    }
+    first
 }
 
 fn declare(walk: &mut Walk<'_>, node: Node<'_>, declarator: Node<'_>, range: Range<usize>) -> Option<u32> {

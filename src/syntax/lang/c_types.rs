@@ -410,6 +410,22 @@ fn scope_around(walk: &Walk<'_>) -> Option<Range<u32>> {
     })
 }
 
+/// `[a, b]` of `auto& [a, b] = …`.
+pub(super) fn structured_binding<'t>(walk: &Walk<'_>, declarator: Node<'t>) -> Option<Node<'t>> {
+    let mut node = declarator;
+    for _ in 0..NESTED_MAX {
+        if Kind::at(walk, node) == Some(Kind::StructuredBinding) {
+            return Some(node);
+        }
+        node = match node.kind() {
+            "init_declarator" => node.child_by_field_name("declarator")?,
+            "reference_declarator" => node.named_child(0)?,
+            _ => return None,
+        };
+    }
+    None
+}
+
 /// `T a = …, *b;` within a function.
 pub(super) fn declared(walk: &mut Walk<'_>, node: Node<'_>) {
     let Some(scope) = scope_around(walk) else { return };
@@ -418,9 +434,9 @@ pub(super) fn declared(walk: &mut Walk<'_>, node: Node<'_>) {
     let mut cursor = node.walk();
     let all: Vec<Node<'_>> = node.children_by_field_name("declarator", &mut cursor).collect();
     for declarator in all {
-        if Kind::at(walk, declarator) == Some(Kind::StructuredBinding) {
-            let mut inner = declarator.walk();
-            let names: Vec<Node<'_>> = declarator.named_children(&mut inner).collect();
+        if let Some(list) = structured_binding(walk, declarator) {
+            let mut inner = list.walk();
+            let names: Vec<Node<'_>> = list.named_children(&mut inner).collect();
             for name in names {
                 let name = walk.text(name).into_owned();
                 walk.local(&name, scope.clone(), Seen::Unknown, false);

@@ -387,7 +387,9 @@ fn fields(walk: &mut Walk<'_>, node: Node<'_>) {
         let declared = !event.is_empty() && is_asked(walk, node);
         let found =
             Found { signature, declared, seen, typed: true, ..Found::new(&name, Sort::Field, start..end) };
-        if let Some(at) = walk.symbol(found) {
+        let at = walk.symbol(found);
+        walk.declared_by(node, all[0].start_byte(), at);
+        if let Some(at) = at {
             walk.notes.bodies.insert(declarator.id(), at);
         }
     }

@@ -3,6 +3,7 @@
 use tree_sitter::Node;
 
 use super::super::canon::Role;
+use super::super::reading::offset;
 use super::super::walk::{Broken, Found, Walk};
 use super::super::{Form, Kind as Sort, Receiver, Signature};
 use super::ecma_classes::{
@@ -429,7 +430,13 @@ fn declarator(walk: &mut Walk<'_>, node: Node<'_>) {
     if Kind::at(walk, name) == Some(Kind::Identifier) {
         let name = walk.text(name);
         let otherwise = outside.then_some(Sort::Variable);
+        let before = walk.facts.symbols.len();
         Named { name: &name, node, value, as_function: Sort::Function, otherwise }.record(walk);
+        // `let` and `const` are those of all names behind them.
+        let at = (walk.facts.symbols.len() > before).then(|| offset(before));
+        if let Some(declaration) = walk.above.last().copied() {
+            walk.declared_at(declaration.range().start, node.start_byte(), at);
+        }
     } else if outside {
         for name in bound_names(walk, name) {
             let text = walk.text(name);

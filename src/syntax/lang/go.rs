@@ -4,7 +4,7 @@
 
 use tree_sitter::Node;
 
-use super::super::canon::Role;
+use super::super::canon::{Role, Scribe};
 use super::super::locals::Seen;
 use super::super::reading::offset;
 use super::super::walk::{Broken, Found, Walk};
@@ -33,6 +33,7 @@ kinds! {
         FieldDeclaration = "field_declaration",
         MethodElem = "method_elem",
         TypeElem = "type_elem",
+        TypeConstraint = "type_constraint",
         ConstDeclaration = "const_declaration",
         VarDeclaration = "var_declaration",
         VarSpecList = "var_spec_list",
@@ -117,6 +118,8 @@ fn role(kind: &str) -> Role {
         "int_literal" | "float_literal" | "imaginary_literal" => Role::Number,
         // Line ends stand for semicolons.
         "field_declaration_list" | "interface_type" => Role::Members,
+        // Callers do not say the names of parameters.
+        "parameter_declaration" | "variadic_parameter_declaration" => Role::Declares,
         _ => Role::Plain,
     }
 }
@@ -197,11 +200,11 @@ fn name_of(walk: &Walk<'_>, node: Node<'_>) -> Option<String> {
 
 fn function(walk: &mut Walk<'_>, node: Node<'_>) {
     let Some(name) = name_of(walk, node) else { return };
+    types::type_parameters(walk, node);
     let (signature, seen) = (signature_of(walk, node), types::of_result(walk, node));
     let found =
         Found { signature, seen, typed: true, ..Found::new(&name, Sort::Function, node.byte_range()) };
     let at = walk.symbol(found);
-    types::type_parameters(walk, node);
     types::parameters(walk, node, node);
     walk.open(at);
 }
@@ -230,17 +233,74 @@ fn signature_of(walk: &mut Walk<'_>, node: Node<'_>) -> Option<Result<Signature,
     let [receiver, generic, parameters, result] = parts;
     // By value or by pointer: not every value has the methods of the latter.
     let by_pointer = receiver.is_some_and(|receiver| walk.text(receiver).contains('*'));
+    let parameters = parameters.map(|list| listed(walk, list));
+    let is_list = result.is_some_and(|it| Kind::at(walk, it) == Some(Kind::ParameterList));
+    let results = result.filter(|_| is_list).map(|list| listed(walk, list));
     walk.sign(length, |scribe| {
         if by_pointer {
             scribe.word("*");
         }
-        for part in [generic, parameters].into_iter().flatten() {
-            scribe.node(part);
+        if let Some(generic) = generic {
+            scribe.node(generic);
         }
-        if let Some(result) = result {
-            scribe.word(" ").node(result);
+        if let Some(parameters) = &parameters {
+            scribe.word("(");
+            write_list(scribe, parameters);
+            scribe.word(")");
+        }
+        match (&results, result) {
+            // One result is the same in brackets and with a name.
+            (Some(results), _) if results.len() == 1 && results[0].0.len() < 2 => {
+                scribe.remark(" (");
+                write_list(scribe, results);
+                scribe.remark(")");
+            }
+            (Some(results), _) => {
+                scribe.word(" (");
+                write_list(scribe, results);
+                scribe.word(")");
+            }
+            (None, Some(result)) => {
+                scribe.word(" ").node(result);
+            }
+            (None, None) => {}
         }
     })
+}
+
+/// Parameters or results, by type: the names of those of one type, whether there may be any number of them, and the type.
+type Listed<'t> = Vec<(Vec<String>, bool, Node<'t>)>;
+
+fn listed<'t>(walk: &Walk<'_>, list: Node<'t>) -> Listed<'t> {
+    let mut cursor = list.walk();
+    let mut found = Vec::new();
+    for parameter in list.named_children(&mut cursor) {
+        let is_any_number = match Kind::at(walk, parameter) {
+            Some(Kind::Parameter) => false,
+            Some(Kind::Variadic) => true,
+            _ => continue,
+        };
+        let Some(typed) = walk.field(parameter, Field::Type as u8) else { continue };
+        let mut inner = parameter.walk();
+        let names = parameter.children_by_field_name("name", &mut inner).filter(Node::is_named);
+        found.push((names.map(|it| walk.text(it).into_owned()).collect(), is_any_number, typed));
+    }
+    found
+}
+
+/// Writes the types, each as often as there are names of it; the names are shown and make no difference.
+fn write_list(scribe: &mut Scribe<'_>, listed: &Listed<'_>) {
+    for (nth, (names, is_any_number, typed)) in listed.iter().enumerate() {
+        scribe.word(if nth == 0 { "" } else { ", " });
+        let dots = if *is_any_number { "..." } else { "" };
+        scribe.remark(&names.join(", ")).remark(if names.is_empty() { "" } else { " " });
+        for _ in 1..names.len() {
+            scribe.unsaid(|scribe| {
+                scribe.word(dots).node(*typed).word(",");
+            });
+        }
+        scribe.word(dots).node(*typed);
+    }
 }
 
 // Types and their members.

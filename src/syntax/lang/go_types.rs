@@ -65,6 +65,8 @@ pub(super) fn path_of(walk: &Walk<'_>, typed: Node<'_>) -> Option<String> {
             }
             Kind::GenericType => walk.field(typed, Field::Type as u8)?,
             Kind::PointerType | Kind::ParenthesizedType | Kind::TypeElem => typed.named_child(0)?,
+            // Of several that it may be, none is known.
+            Kind::TypeConstraint if typed.named_child_count() == 1 => typed.named_child(0)?,
             _ => return None,
         };
     }
@@ -75,7 +77,11 @@ pub(super) fn path_of(walk: &Walk<'_>, typed: Node<'_>) -> Option<String> {
 pub(super) fn of_type(walk: &Walk<'_>, typed: Node<'_>) -> Seen {
     match path_of(walk, typed) {
         Some(path) if BUILT_IN.contains(&path.as_str()) => Seen::BuiltIn,
-        Some(path) => Seen::Of(path.into()),
+        // A parameter of types stands for its bound.
+        Some(path) => match walk.facts.locals.seen(&path, offset(typed.start_byte())) {
+            Some(Seen::Of(bound)) => Seen::Of(bound.clone()),
+            _ => Seen::Of(path.into()),
+        },
         None => match Kind::at(walk, typed) {
             Some(Kind::SliceType | Kind::ArrayType | Kind::MapType | Kind::ChannelType) => Seen::BuiltIn,
             _ => Seen::Unknown,
@@ -236,7 +242,7 @@ pub(super) fn receiver(walk: &Walk<'_>, operand: Node<'_>) -> Receiver {
 
 // Names that functions have for themselves.
 
-/// The types that a declaration takes as parameters: nothing is known of them.
+/// The types that a declaration takes as parameters: what is known of them is their bound, if that is one type.
 pub(super) fn type_parameters(walk: &mut Walk<'_>, item: Node<'_>) {
     let Some(parameters) = walk.field(item, Field::TypeParameters as u8) else { return };
     let mut cursor = parameters.walk();
@@ -244,8 +250,10 @@ pub(super) fn type_parameters(walk: &mut Walk<'_>, item: Node<'_>) {
         let mut inner = parameter.walk();
         let names: Vec<Node<'_>> = parameter.children_by_field_name("name", &mut inner).collect();
         for name in names.into_iter().filter(|name| name.is_named()) {
+            let bound = walk.field(parameter, Field::Type as u8).and_then(|it| path_of(walk, it));
+            let bound = bound.filter(|it| !BUILT_IN.contains(&it.as_str()) && it != "comparable");
             let name = walk.text(name);
-            walk.local(&name, range(item), Seen::Unknown, true);
+            walk.local(&name, range(item), bound.map_or(Seen::Unknown, |it| Seen::Of(it.into())), true);
         }
     }
 }

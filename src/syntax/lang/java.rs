@@ -383,7 +383,9 @@ fn fields(walk: &mut Walk<'_>, node: Node<'_>) {
             }
         });
         let found = Found { signature, seen, typed: true, ..Found::new(&name, Sort::Field, start..end) };
-        if let Some(at) = walk.symbol(found) {
+        let at = walk.symbol(found);
+        walk.declared_by(node, all[0].start_byte(), at);
+        if let Some(at) = at {
             walk.notes.bodies.insert(declarator.id(), at);
         }
     }

@@ -449,6 +449,9 @@ fn constructor(walk: &mut Walk<'_>, node: Node<'_>) {
 fn property(walk: &mut Walk<'_>, node: Node<'_>) {
     let is_member =
         matches!(Kind::of(walk.kind_above(0)), Some(Kind::Source | Kind::ClassBody | Kind::EnumBody) | None);
+    if is_member && !is_in_nameless(walk) && types::destructured(walk, node) {
+        return;
+    }
     let variable = child_of(walk, node, &[Kind::Variable]);
     let named = variable.and_then(|it| child_of(walk, it, &[Kind::Identifier]));
     let (true, false, Some(variable), Some(named)) = (is_member, is_in_nameless(walk), variable, named)

@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use tree_sitter::Node;
 
-use super::super::Receiver;
 use super::super::locals::Seen;
 use super::super::reading::offset;
-use super::super::walk::Walk;
+use super::super::walk::{Found, Walk};
+use super::super::{Kind as Sort, Receiver};
 use super::kotlin::{Field, Kind, child_of, children_of};
 
 /// Values and types within each other that are followed.
@@ -444,6 +444,35 @@ pub(super) fn declared(walk: &mut Walk<'_>, node: Node<'_>) {
     if let Some(it) = child_of(walk, node, &[Kind::Variable, Kind::MultiVariable]) {
         variables(walk, it, &scope, seen);
     }
+}
+
+/// `val (a, b: T) = …` at the top of a script: the first name stands for all of it. Whether it is one.
+pub(super) fn destructured(walk: &mut Walk<'_>, node: Node<'_>) -> bool {
+    let Some(list) = child_of(walk, node, &[Kind::MultiVariable]) else { return false };
+    walk.attributes_end(node.start_byte());
+    let mut first = None;
+    for variable in children_of(walk, list, Kind::Variable) {
+        let Some(named) = child_of(walk, variable, &[Kind::Identifier]) else { continue };
+        let (name, typed) = (name(walk, named), type_in(walk, variable));
+        if name == "_" {
+            continue;
+        }
+        let signature = typed.and_then(|typed| {
+            walk.sign(typed.byte_range().len(), |scribe| {
+                scribe.word("val: ").node(typed);
+            })
+        });
+        let seen = typed.map_or(Seen::Unknown, |typed| of_type(walk, typed));
+        let range = if first.is_none() { node.byte_range() } else { variable.byte_range() };
+        let found =
+            Found { signature, seen, typed: typed.is_some(), ..Found::new(&name, Sort::Variable, range) };
+        let at = walk.symbol(found);
+        walk.declared_by(node, node.end_byte(), at);
+        first = first.or(at);
+    }
+    walk.open(first);
+    walk.open_for_owner();
+    true
 }
 
 /// The members of an object without a name are known within it, and nowhere else.

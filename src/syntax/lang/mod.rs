@@ -45,6 +45,15 @@ pub(super) mod rust;
 mod rust_macros;
 mod rust_modules;
 mod rust_types;
+pub(super) mod swift;
+pub(super) mod swift_known;
+mod swift_locals;
+pub(super) mod swift_mask;
+mod swift_members;
+mod swift_modules;
+mod swift_properties;
+mod swift_signatures;
+mod swift_types;
 
 pub use c_types::AROUND;
 use tree_sitter::Node;

@@ -301,13 +301,20 @@ fn constants(walk: &mut Walk<'_>, node: Node<'_>) {
     let sort = if is_in_type(walk) { Sort::Field } else { Sort::Variable };
     let typed = walk.field(node, Field::Type as u8);
     comments::end_at(walk, node.start_byte(), 0);
-    for element in &all {
+    for (nth, element) in all.iter().enumerate() {
         let Some(name) = element.named_child(0).map(|it| walk.text(it).into_owned()) else { continue };
         let signature = type_signature(walk, typed);
-        let range = if all.len() == 1 { node.byte_range() } else { element.byte_range() };
+        let range = one_of(node, &all, nth);
         let at = walk.symbol(Found { signature, ..Found::new(&name, sort, range) });
+        walk.declared_by(node, all[0].start_byte(), at);
         exported(walk, *element, at);
     }
+}
+
+/// Of what one declaration declares, the first begins with it, and the last ends with it.
+fn one_of(declaration: Node<'_>, all: &[Node<'_>], nth: usize) -> std::ops::Range<usize> {
+    let start = if nth == 0 { declaration.start_byte() } else { all[nth].start_byte() };
+    start..if nth + 1 == all.len() { declaration.end_byte() } else { all[nth].end_byte() }
 }
 
 fn type_signature(walk: &mut Walk<'_>, typed: Option<Node<'_>>) -> Option<Result<Signature, Broken>> {
@@ -326,11 +333,11 @@ fn properties(walk: &mut Walk<'_>, node: Node<'_>) {
     let has_code = child_of(walk, node, Kind::Hooks).is_some();
     comments::end_at(walk, node.start_byte(), 0);
     let mut last = None;
-    for element in &all {
+    for (nth, element) in all.iter().enumerate() {
         let Some(name) = name_of(walk, *element) else { continue };
-        let range = if all.len() == 1 { node.byte_range() } else { element.byte_range() };
         let sort = if has_code { Sort::Getter } else { Sort::Field };
-        last = property(walk, &name, typed, sort, range);
+        last = property(walk, &name, typed, sort, one_of(node, &all, nth));
+        walk.declared_by(node, all[0].start_byte(), last);
     }
     if has_code {
         walk.open(last);

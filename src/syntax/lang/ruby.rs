@@ -344,6 +344,10 @@ fn alias(walk: &mut Walk<'_>, node: Node<'_>) {
 /// A constant; everything else that is given a value is looked at by what it is.
 fn assignment(walk: &mut Walk<'_>, node: Node<'_>) -> bool {
     let (left, right) = (walk.field(node, Field::Left as u8), walk.field(node, Field::Right as u8));
+    if let Some(list) = left.filter(|it| Kind::at(walk, *it) == Some(Kind::LeftList)) {
+        several(walk, node, list);
+        return true;
+    }
     let Some(written) = left.and_then(|left| path_of(walk, left)) else { return true };
     let (path, own) = placed(walk, &written);
     comments::end_at(walk, node.start_byte(), 0);
@@ -358,6 +362,38 @@ fn assignment(walk: &mut Walk<'_>, node: Node<'_>) -> bool {
     let at = walk.symbol_at(path, Found { seen, ..Found::new(&own, sort, node.byte_range()) });
     walk.open(at);
     true
+}
+
+/// `A, (B, *C) = …`: the first constant stands for all of it, and what is on the right belongs to each.
+fn several(walk: &mut Walk<'_>, node: Node<'_>, list: Node<'_>) {
+    const NESTED_MAX: usize = 8;
+    let (mut found, mut waiting) = (Vec::new(), vec![(list, 0)]);
+    while let Some((it, depth)) = waiting.pop() {
+        let is_list = matches!(
+            Kind::at(walk, it),
+            Some(Kind::LeftList | Kind::DestructuredLeft | Kind::RestAssignment)
+        );
+        if is_list && depth < NESTED_MAX {
+            let mut cursor = it.walk();
+            waiting.extend(it.named_children(&mut cursor).map(|it| (it, depth + 1)));
+        } else if let Some(written) = path_of(walk, it) {
+            found.push((it, written));
+        }
+    }
+    found.sort_by_key(|(it, _)| it.start_byte());
+    comments::end_at(walk, node.start_byte(), 0);
+    let sort = if walk.owner_kind() == Some(Sort::Class) { Sort::Field } else { Sort::Variable };
+    let mut first = None;
+    for (nth, (named, written)) in found.into_iter().enumerate() {
+        let (path, own) = placed(walk, &written);
+        let range = if nth == 0 { node.byte_range() } else { named.byte_range() };
+        let at = walk.symbol_at(path, Found::new(&own, sort, range));
+        walk.declared_by(node, node.end_byte(), at);
+        first = first.or(at);
+    }
+    if first.is_some() {
+        walk.open(first);
+    }
 }
 
 /// A name can be used wherever its file was loaded.

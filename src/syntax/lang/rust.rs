@@ -359,13 +359,19 @@ fn of_trait(walk: &mut Walk<'_>, node: Node<'_>) {
     let [generic, bounds, body] =
         [Field::TypeParameters, Field::Bounds, Field::Body].map(|field| walk.field(node, field as u8));
     let clause = child_of(walk, node, Kind::Where);
-    let is_owed = |it: &Node<'_>| {
-        matches!(Kind::at(walk, *it), Some(Kind::Signature | Kind::AssociatedType | Kind::Const))
+    let is_part = |it: &Node<'_>| {
+        matches!(
+            Kind::at(walk, *it),
+            Some(Kind::Signature | Kind::Function | Kind::AssociatedType | Kind::Const)
+        )
     };
-    let owed: Vec<Node<'_>> = body.map_or(Vec::new(), |body| {
+    let parts: Vec<Node<'_>> = body.map_or(Vec::new(), |body| {
         let mut cursor = body.walk();
-        body.named_children(&mut cursor).filter(is_owed).collect()
+        body.named_children(&mut cursor).filter(is_part).collect()
     });
+    // Of what the trait has the code of, the code is none of the contract.
+    let parts: Vec<(Node<'_>, Option<Node<'_>>)> =
+        parts.into_iter().map(|it| (it, walk.field(it, Field::Body as u8))).collect();
     let clauses = clauses(clause);
     let signature = walk.sign(length(&[generic, bounds, body, clause]), |scribe| {
         scribe.word("trait");
@@ -373,7 +379,12 @@ fn of_trait(walk: &mut Walk<'_>, node: Node<'_>) {
             scribe.node(part);
         }
         bounds_of(scribe, &clauses);
-        owed.iter().for_each(|it| after(scribe, " ", Some(*it)));
+        for (part, code) in &parts {
+            match code {
+                Some(code) => provided(scribe, *part, *code),
+                None => after(scribe, " ", Some(*part)),
+            }
+        }
     });
     walk.attributes_end(node.start_byte());
     let at = walk.symbol(Found { signature, ..Found::new(&name, Sort::Interface, node.byte_range()) });
@@ -387,6 +398,17 @@ fn of_trait(walk: &mut Walk<'_>, node: Node<'_>) {
         walk.notes.stands_for.insert(at, name.into());
     }
     walk.open(at);
+}
+
+/// A function of a trait that has its code there: all but the code.
+fn provided(scribe: &mut Scribe<'_>, function: Node<'_>, code: Node<'_>) {
+    let mut cursor = function.walk();
+    for child in function.children(&mut cursor).filter(|it| *it != code) {
+        // Brackets stand close to what is before them.
+        let is_close = matches!(child.kind(), "parameters" | "type_parameters");
+        scribe.remark(if is_close { "" } else { " " }).node(child);
+    }
+    scribe.word(" { … }");
 }
 
 /// An `impl`: more of its type, or what a trait asks of the type.

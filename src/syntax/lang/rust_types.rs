@@ -6,6 +6,7 @@ use tree_sitter::Node;
 
 use super::super::Receiver;
 use super::super::locals::Seen;
+use super::super::notes::{HOLDS, TAKEN_OUT};
 use super::super::reading::offset;
 use super::super::walk::Walk;
 use super::rust::{Field, Kind};
@@ -141,10 +142,36 @@ fn compact(text: &str) -> String {
     words.join(" ").replace('.', "_").replace(", ", ",").replace(char::is_control, "")
 }
 
+/// Types that hold a value or none: the methods of the value are called once it is taken out.
+const HOLDERS: &[&str] = &["Option", "Result"];
+
+/// What is known of something that holds a value, by what is known of the value.
+fn held(seen: Seen) -> Seen {
+    match seen {
+        Seen::Of(path) => Seen::Of(format!("{path}{HOLDS}").into()),
+        seen => seen,
+    }
+}
+
+/// What is known of the value that something holds. Where it is one of a name that the graph has to look up, the graph takes it out.
+fn taken_out(seen: Seen) -> Seen {
+    match seen {
+        Seen::Of(path) => match path.strip_suffix(HOLDS) {
+            Some(inner) => Seen::Of(inner.into()),
+            None => Seen::Of(format!("{path}.{TAKEN_OUT}").into()),
+        },
+        seen => seen,
+    }
+}
+
 /// What is known of a value by its type.
 pub(super) fn of_type(walk: &mut Walk<'_>, typed: Node<'_>) -> Seen {
+    of_type_within(walk, typed, 0)
+}
+
+fn of_type_within(walk: &mut Walk<'_>, typed: Node<'_>, depth: usize) -> Seen {
     let mut typed = typed;
-    for _ in 0..NESTED_MAX {
+    for _ in depth..NESTED_MAX {
         let inner = match Kind::at(walk, typed) {
             Some(Kind::ReferenceType) => walk.field(typed, Field::Type as u8),
             Some(Kind::DynamicType | Kind::AbstractType) => walk.field(typed, Field::Trait as u8),
@@ -153,18 +180,28 @@ pub(super) fn of_type(walk: &mut Walk<'_>, typed: Node<'_>) -> Seen {
             Some(Kind::GenericType) => {
                 let Some(path) = path_of(walk, typed) else { return Seen::Unknown };
                 let name = path.rsplit('.').next().unwrap_or(&path);
-                if !SEEN_THROUGH.contains(&name) {
+                let is_holder = HOLDERS.contains(&name);
+                if !SEEN_THROUGH.contains(&name) && !is_holder {
                     return named(&path);
                 }
                 let arguments = walk.field(typed, Field::TypeArguments as u8);
-                arguments.and_then(|arguments| {
+                let inner = arguments.and_then(|arguments| {
                     let mut cursor = arguments.walk();
                     let is_type = |it: &Node<'_>| it.kind() != "lifetime";
                     arguments.named_children(&mut cursor).find(is_type)
-                })
+                });
+                if is_holder {
+                    return inner.map_or(Seen::Unknown, |it| held(of_type_within(walk, it, depth + 1)));
+                }
+                inner
             }
             Some(Kind::TypeIdentifier | Kind::ScopedType) => {
-                return path_of(walk, typed).map_or(Seen::Unknown, |path| named(&path));
+                let Some(path) = path_of(walk, typed) else { return Seen::Unknown };
+                // A parameter of types stands for its bound.
+                return match walk.facts.locals.seen(&path, offset(typed.start_byte())) {
+                    Some(bound) => bound.clone(),
+                    None => named(&path),
+                };
             }
             _ => return Seen::Unknown,
         };
@@ -180,7 +217,7 @@ fn named(path: &str) -> Seen {
     if BUILT_IN.contains(&path) { Seen::BuiltIn } else { Seen::Of(path.into()) }
 }
 
-/// What a function gives back. Of what may also be nothing or an error, nothing is said.
+/// What a function gives back. Of what may also be nothing or an error under a name of its own, nothing is said.
 pub(super) fn of_result(walk: &mut Walk<'_>, typed: Node<'_>) -> Seen {
     match of_type(walk, typed) {
         Seen::Of(path) if path.ends_with("Result") || path.ends_with("Option") => Seen::Unknown,
@@ -191,11 +228,20 @@ pub(super) fn of_result(walk: &mut Walk<'_>, typed: Node<'_>) -> Seen {
 
 /// What is known of the value of an expression.
 fn of_value(walk: &mut Walk<'_>, value: Node<'_>) -> Seen {
+    of_value_within(walk, value, 0)
+}
+
+fn of_value_within(walk: &mut Walk<'_>, value: Node<'_>, depth: usize) -> Seen {
     let mut value = value;
-    for _ in 0..NESTED_MAX {
+    for _ in depth..NESTED_MAX {
         let inner = match Kind::at(walk, value) {
             Some(Kind::Reference) => walk.field(value, Field::Value as u8),
-            Some(Kind::Parenthesized | Kind::Unary | Kind::Try | Kind::Await) => value.named_child(0),
+            Some(Kind::Parenthesized | Kind::Unary | Kind::Await) => value.named_child(0),
+            Some(Kind::Try) => {
+                let inner = value.named_child(0);
+                return inner.map_or(Seen::Unknown, |it| taken_out(of_value_within(walk, it, depth + 1)));
+            }
+            Some(Kind::FieldExpression) => return of_member(walk, value, depth),
             Some(Kind::Cast) => {
                 let typed = walk.field(value, Field::Type as u8);
                 return typed.map_or(Seen::Unknown, |typed| of_type(walk, typed));
@@ -209,6 +255,9 @@ fn of_value(walk: &mut Walk<'_>, value: Node<'_>) -> Seen {
                 if let Some(copied) = copied(walk, called) {
                     value = copied;
                     continue;
+                }
+                if Kind::at(walk, called) == Some(Kind::FieldExpression) {
+                    return of_member(walk, called, depth);
                 }
                 let Some(path) = path_of(walk, called) else { return Seen::Unknown };
                 let (before, name) = path.rsplit_once('.').unwrap_or(("", &path));
@@ -243,6 +292,34 @@ fn of_value(walk: &mut Walk<'_>, value: Node<'_>) -> Seen {
         }
     }
     Seen::Unknown
+}
+
+/// A field, or what a method gives back: the graph looks up what it says of itself. What takes a value out, or leaves it in, is known.
+fn of_member(walk: &mut Walk<'_>, member: Node<'_>, depth: usize) -> Seen {
+    const TAKES_OUT: &[&str] = &["expect", "unwrap", "unwrap_or", "unwrap_or_default", "unwrap_or_else"];
+    const LEAVES_IN: &[&str] = &[
+        "as_deref",
+        "as_deref_mut",
+        "cloned",
+        "context",
+        "copied",
+        "map_err",
+        "ok_or",
+        "ok_or_else",
+        "with_context",
+    ];
+    let parts = [Field::Value, Field::Member].map(|field| walk.field(member, field as u8));
+    let [Some(of), Some(named)] = parts else { return Seen::Unknown };
+    let of = of_value_within(walk, of, depth + 1);
+    let name = text_of(walk, named);
+    match of {
+        seen if TAKES_OUT.contains(&name.as_str()) => taken_out(seen),
+        seen if LEAVES_IN.contains(&name.as_str()) => seen,
+        // What else there is of something that holds a value, the language brings.
+        Seen::Of(path) if path.ends_with(HOLDS) => Seen::Unknown,
+        Seen::Of(path) => Seen::Of(format!("{path}.{name}").into()),
+        _ => Seen::Unknown,
+    }
 }
 
 /// `x` of `x.clone()`.
@@ -329,18 +406,80 @@ fn fields(walk: &Walk<'_>, value: Node<'_>) -> Option<Receiver> {
 
 // Names that functions have for themselves.
 
-/// The types that an item takes as parameters: nothing is known of them.
+/// Traits of the standard library, which say nothing of methods of the repository.
+const STANDARD_TRAITS: &[&str] = &[
+    "Any",
+    "AsMut",
+    "AsRef",
+    "Borrow",
+    "Clone",
+    "Copy",
+    "Debug",
+    "Default",
+    "Deref",
+    "Display",
+    "Eq",
+    "Error",
+    "Fn",
+    "FnMut",
+    "FnOnce",
+    "From",
+    "Future",
+    "Hash",
+    "Into",
+    "IntoIterator",
+    "Iterator",
+    "Ord",
+    "PartialEq",
+    "PartialOrd",
+    "Read",
+    "Send",
+    "Sized",
+    "Sync",
+    "ToString",
+    "TryFrom",
+    "TryInto",
+    "Unpin",
+    "Write",
+];
+
+/// The types that an item takes as parameters: what is known of them is the first of their bounds that is none of the standard
+/// library, there or behind `where`.
 pub(super) fn type_parameters(walk: &mut Walk<'_>, item: Node<'_>) {
     let Some(parameters) = walk.field(item, Field::TypeParameters as u8) else { return };
+    let mut behind: Vec<(String, Node<'_>)> = Vec::new();
+    let mut cursor = item.walk();
+    let clause = item.named_children(&mut cursor).find(|it| Kind::at(walk, *it) == Some(Kind::Where));
+    if let Some(clause) = clause {
+        let mut cursor = clause.walk();
+        for it in clause.named_children(&mut cursor) {
+            if let (Some(of), Some(bounds)) =
+                (walk.field(it, Field::Left as u8), walk.field(it, Field::Bounds as u8))
+            {
+                behind.push((walk.text(of).into_owned(), bounds));
+            }
+        }
+    }
     let mut cursor = parameters.walk();
     for parameter in parameters.named_children(&mut cursor) {
         if Kind::at(walk, parameter) == Some(Kind::TypeParameter)
             && let Some(name) = walk.field(parameter, Field::Name as u8)
         {
             let name = walk.text(name);
-            walk.local(&name, range(item), Seen::Unknown, true);
+            let there = walk.field(parameter, Field::Bounds as u8);
+            let of_it = behind.iter().filter(|(of, _)| **of == *name).map(|(_, bounds)| *bounds);
+            let all: Vec<Node<'_>> = there.into_iter().chain(of_it).collect();
+            let bound = all.into_iter().find_map(|bounds| bound_in(walk, bounds));
+            walk.local(&name, range(item), bound.map_or(Seen::Unknown, |it| Seen::Of(it.into())), true);
         }
     }
+}
+
+fn bound_in(walk: &mut Walk<'_>, bounds: Node<'_>) -> Option<String> {
+    let mut cursor = bounds.walk();
+    let all: Vec<Node<'_>> = bounds.named_children(&mut cursor).collect();
+    let is_own = |it: &String| !STANDARD_TRAITS.contains(&it.rsplit('.').next().unwrap_or(it));
+    all.into_iter().filter_map(|it| path_of(walk, it)).find(is_own)
 }
 
 /// What a function calls its arguments.
@@ -386,13 +525,22 @@ pub(super) fn bound(walk: &mut Walk<'_>, node: Node<'_>, kind: Kind) {
         _ => (walk.field(node, Field::Pattern as u8), Some(range(node))),
     };
     let (Some(pattern), Some(scope)) = (pattern, scope) else { return };
+    let gives = matches!(kind, Kind::Let | Kind::LetCondition);
     let typed = walk.field(node, Field::Type as u8).filter(|_| kind == Kind::Let);
-    let seen = match (typed, walk.field(node, Field::Value as u8).filter(|_| kind == Kind::Let)) {
+    let seen = match (typed, walk.field(node, Field::Value as u8).filter(|_| gives)) {
         (Some(typed), _) => of_type(walk, typed),
         (None, Some(value)) => of_value(walk, value),
         (None, None) => Seen::Unknown,
     };
     pattern_names(walk, pattern, &scope, seen, typed.is_some());
+}
+
+/// `Some(x)` or `Ok(x)`
+fn is_some(walk: &Walk<'_>, pattern: Node<'_>) -> bool {
+    let named = walk.field(pattern, Field::Type as u8);
+    pattern.kind() == "tuple_struct_pattern"
+        && pattern.named_child_count() == 2
+        && named.is_some_and(|it| matches!(&*walk.text(it), "Some" | "Ok"))
 }
 
 /// The names in a pattern; only one that stands alone has the value itself.
@@ -420,6 +568,12 @@ fn pattern_names(walk: &mut Walk<'_>, pattern: Node<'_>, scope: &Range<u32>, see
                 }
             }
             Some(Kind::Call | Kind::Block | Kind::StringLiteral) => {}
+            // `Some(x)` has what is held.
+            _ if depth < NESTED_MAX && alone.is_some() && is_some(walk, node) => {
+                let inner = node.named_child(1);
+                alone = alone.map(|(seen, _)| (taken_out(seen), false));
+                waiting.extend(inner.map(|it| (it, depth + 1)));
+            }
             _ if depth < NESTED_MAX => {
                 // `mut x` and `ref x` have the value too; parts of it have not.
                 if !matches!(

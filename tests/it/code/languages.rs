@@ -47,6 +47,11 @@ fn modules(language: Language) -> [(&'static str, &'static str); 3] {
             ("lib/B.kt", "package lib\nfun g() {}\n"),
             ("Main.kt", "import lib.f\nfun h() {\n    f()\n    lib.g()\n}\n"),
         ],
+        Language::Swift => [
+            ("Sources/Lib/A.swift", "public func f() {}"),
+            ("Sources/Lib/B.swift", "public func g() {}"),
+            ("Sources/App/main.swift", "import Lib\nfunc h() {\n    f()\n    Lib.g()\n}\n"),
+        ],
         Language::Php => [
             ("lib/a.php", "<?php\nnamespace Lib;\nfunction f() {}\n"),
             ("lib/b.php", "<?php\nnamespace Lib;\nfunction g() {}\n"),

@@ -7,6 +7,7 @@ mod graph;
 mod index;
 mod languages;
 mod questions;
+mod receivers;
 mod syntax;
 mod tokens;
 mod touched;

@@ -132,3 +132,9 @@ fn questions_about_kotlin_and_java_beside_it_are_answered_with_few_mistakes() {
     let asked = assert_precise("kotlin");
     assert!(asked >= 40, "{asked}");
 }
+
+#[test]
+fn questions_about_swift_are_answered_with_few_mistakes() {
+    let asked = assert_precise("swift");
+    assert!(asked >= 40, "{asked}");
+}

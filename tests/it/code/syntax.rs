@@ -15,6 +15,7 @@ mod modules;
 mod php;
 mod ruby;
 mod rust;
+mod swift;
 mod vectors;
 
 use std::fs;
@@ -109,6 +110,8 @@ fn the_end_of_a_name_says_which_language_it_is() {
         ("a.csx", Some(Language::CSharp)),
         ("build.gradle.kts", Some(Language::Kotlin)),
         ("a/B.kt", Some(Language::Kotlin)),
+        ("Sources/App/main.swift", Some(Language::Swift)),
+        ("Package.swift", Some(Language::Swift)),
         ("main.zig", None),
         ("ts", None),
         (".ts", None),

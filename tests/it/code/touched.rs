@@ -72,7 +72,7 @@ fn a_symbol_has_moved_if_its_place_among_the_others_has() {
 
 #[test]
 fn what_is_declared_together_is_touched_together() {
-    use Language::{Go, Python, TypeScript};
+    use Language::{CSharp, Cpp, Go, Java, Kotlin, Php, Python, Ruby, TypeScript};
     let cases = [
         (Go, "package a\n\nvar p, q = two(6)\n\nvar r = 1\n", "two(6)", "two(66)", &["p", "q"][..]),
         (Go, "package a\n\nvar u, v int = 1, 2\n", "int", "int64", &["u", "v"]),
@@ -92,6 +92,31 @@ fn what_is_declared_together_is_touched_together() {
         ),
         (TypeScript, "const {\n  o,\n} = f(1);\nconst x = 1;\n", "x = 1", "x = 2", &["x"]),
         (TypeScript, "enum E { Red, Green }\n", "Green", "Green, Blue", &["E"]),
+        // A type that is said once is that of each.
+        (Java, "class A {\n    private int a = 1, b = 2;\n}\n", "int", "long", &["A.a", "A.b"]),
+        (Java, "class A {\n    private int a = 1, b = 2;\n}\n", "= 1", "= 3", &["A.a"]),
+        (Java, "class A {\n    private int a = 1, b = 2;\n}\n", "= 2", "= 3", &["A.b"]),
+        (Java, "class A {\n    private int a = 1, b = 2;\n}\n", "private", "public", &["A.a", "A.b"]),
+        // Where it does not parse any more, too.
+        (Java, "class A {\n    private int a = 1, b = 2;\n}\n", "private", "private ((", &["A.a", "A.b"]),
+        (CSharp, "class A {\n    public int a = 1, b = 2;\n}\n", "int", "long", &["A.a", "A.b"]),
+        (CSharp, "class A {\n    public int a = 1, b = 2;\n}\n", "= 2", "= 3", &["A.b"]),
+        (Php, "<?php\nclass A {\n    private int $a = 1, $b = 2;\n}\n", "int", "string", &["A.a", "A.b"]),
+        (
+            Php,
+            "<?php\nclass A {\n    const int A = 1, B = 2;\n}\n",
+            "const int",
+            "final const int",
+            &["A.A", "A.B"],
+        ),
+        (TypeScript, "let a = 1, b = 2;\n", "let", "var", &["a", "b"]),
+        (TypeScript, "let a = 1, b = 2;\n", "= 2", "= 3", &["b"]),
+        // Names in a pattern are names.
+        (Kotlin, "val (a, b) = pair(1)\nval c = 1\n", "pair(1)", "pair(2)", &["a", "b"]),
+        (Cpp, "auto [a, b] = f(1);\nint c = 1;\n", "f(1)", "f(2)", &["a", "b"]),
+        (Cpp, "const auto& [a, b] = f(1);\nint c = 1;\n", "c = 1", "c = 2", &["c"]),
+        (Ruby, "A, (B, *C) = f(1)\nD = 1\n", "f(1)", "f(2)", &["A", "B", "C"]),
+        (Ruby, "class K\n  X, Y = 1, 2\n  Z = 1\nend\n", "1, 2", "1, 3", &["K.X", "K.Y"]),
     ];
     for (language, text, old, new, expected) in cases {
         assert_eq!(

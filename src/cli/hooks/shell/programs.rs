@@ -72,6 +72,8 @@ const WRITE_IN_PLACE: &[(&str, &[&str])] = &[
     ("xml", &["-L", "--inplace"]),
     ("crudini", &["--set", "--del", "--merge"]),
     ("ktlint", &["-F", "--format"]),
+    ("swift-format", &["-i", "--in-place"]),
+    ("swiftlint", &["--fix", "--autocorrect"]),
     ("docformatter", &["-i", "--in-place"]),
     ("taplo", &["fmt", "format"]),
 ];

@@ -180,6 +180,51 @@ fn a_file_that_a_program_has_written_is_held_whole_and_the_answer_says_why() {
 }
 
 #[test]
+fn a_lock_in_a_file_whose_language_is_not_read_says_that_the_whole_file_is_held() {
+    let world = world("claude");
+    world.configure("");
+    world.write("page.zig", "const one = 1;\n");
+    let _daemon = world.start();
+    let granted = world.done("codex-1", &["lock", "page.zig:one"]).to_string();
+    assert!(granted.contains("unread_file") && granted.contains("takes the whole file"), "{granted}");
+    // And it is so.
+    let why = world.is_refused("claude", &edit(&world, "page.zig", "= 1", "= 2"));
+    assert!(why.contains("page.zig") && why.contains("codex-1"), "{why}");
+    let whole = world.done("codex-2", &["lock", "README.md"]).to_string();
+    assert!(!whole.contains("unread_file"), "{whole}");
+}
+
+const SWIFT: &str = "import Foundation\n\n/// A store.\npublic final class Store {\n    var size: Int = 0\n\n    /// Finds.\n    \
+                     @discardableResult\n    func find(by key: String) -> Int {\n        return 1\n    }\n}\n\nextension Store: \
+                     Keeper {\n    func keep() { code(2) }\n    func drop(by key: Int, at: Int) {}\n}\n\n#if os(iOS)\nfunc wide() { code(3) }\n#else\nfunc wide() { code(4) \
+                     }\n#endif\n";
+
+#[test]
+fn an_edit_in_swift_holds_the_member_that_it_is_in() {
+    let world = world("claude");
+    world.configure("");
+    world.write("Sources/Shop/Store.swift", SWIFT);
+    let _daemon = world.start();
+    for (old, new, symbol) in [
+        ("return 1", "return 5", "Store.find"),
+        ("code(2)", "code((6", "Store.keep"),
+        ("code(4)", "code(7)", "wide"),
+        ("size: Int", "size: Int64", "Store.size"),
+    ] {
+        world.goes_on("claude", &edit(&world, "Sources/Shop/Store.swift", old, new));
+        let all = held(&world, "Sources/Shop/Store.swift");
+        assert!(all.contains(&format!("Sources/Shop/Store.swift:{symbol}")), "{symbol}: {all:?}");
+    }
+    let mut other = edit(&world, "Sources/Shop/Store.swift", "return 1", "return 6");
+    other["session_id"] = json!("5f0c9b1e-7a52-4c1d-9d0e-2b64a1f3c002");
+    let why = world.is_refused("claude", &other);
+    assert!(why.contains("Store.swift:Store.find") && why.contains(CLAUDE), "{why}");
+    // A name as people write it there.
+    let granted = world.done("codex-1", &["lock", "Sources/Shop/Store.swift:Store.drop(by:at:)"]).to_string();
+    assert!(!granted.contains("unknown_symbol"), "{granted}");
+}
+
+#[test]
 fn what_is_known_of_each_language_is_told_without_a_daemon() {
     let world = World::new();
     let said = world.command(&["graph", "languages", "--json"]).output().unwrap();
@@ -199,6 +244,7 @@ fn what_is_known_of_each_language_is_told_without_a_daemon() {
         "Kotlin",
         "Ruby",
         "PHP",
+        "Swift",
         "C",
         "C++",
         "C or C++ header",

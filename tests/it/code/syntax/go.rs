@@ -148,6 +148,22 @@ fn a_contract_of_go_is_the_same_however_it_is_written() {
         |text: &str| reading_of(Language::Go, &format!("package p\n{text}\n")).contract("F").unwrap().canon;
     let one = canon("func F(a int, b []string) (int, error) { return 0, nil }");
     assert_eq!(canon("// F does.\nfunc F(\n\ta int, // first\n\tb []string,\n) (int, error) {\n}"), one);
+    // Callers do not say the names of parameters.
+    for same in [
+        "func F(key int, names []string) (n int, err error) { return }",
+        "func F(int, []string) (int, error) { return 0, nil }",
+    ] {
+        assert_eq!(canon(same), one, "{same}");
+    }
+    assert_eq!(
+        canon("func F(a, b int, c string) error"),
+        canon("func F(x int, y int, z string) (err error)")
+    );
+    assert_ne!(canon("func F(a, b int, c string)"), canon("func F(a int, c string)"));
+    assert_eq!(canon("func F(f func(a int) error)"), canon("func F(g func(int) error)"));
+    assert_eq!(canon("type F interface { G(a int) }"), canon("type F interface { G(b int) }"));
+    let shown = reading_of(Language::Go, "package p\nfunc F(a, b int, c ...string) (ok bool) { return }\n");
+    assert_eq!(&*shown.contract("F").unwrap().text, "(a, b int, c ...string) (ok bool)");
     for other in
         ["func F(a int, b ...string) (int, error) {}", "func F(a int) (int, error) {}", "func F() {}"]
     {

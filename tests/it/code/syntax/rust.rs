@@ -125,7 +125,7 @@ const ROWS: &[(&str, Kind, &str, &str, &str)] = &[
         Kind::Interface,
         "pub trait",
         "}",
-        "trait<K>: fmt::Debug + Send type Out; const N: usize = 2; fn keep(&self, key: K) -> Self::Out;",
+        "trait<K>: fmt::Debug + Send type Out; const N: usize = 2; fn keep(&self, key: K) -> Self::Out; fn twice(&self) { … }",
     ),
     ("Keeps.Out", Kind::TypeAlias, "type Out", ";", "type"),
     ("Keeps.N", Kind::Field, "const N", ";", ": usize"),
@@ -214,5 +214,24 @@ fn generated_code_is_left_out_with_the_reason_and_its_words_elsewhere_mean_nothi
     ] {
         let reading = reading_of(language, text);
         assert!(reading.is_whole() && !reading.symbols.is_empty(), "{text}");
+    }
+}
+
+#[test]
+fn the_contract_of_a_trait_has_what_the_trait_brings_itself_without_its_code() {
+    let contract = |of_more: &str| {
+        let text = format!("trait T {{\n    fn a(&self);\n    {of_more}\n}}\n");
+        reading_of(Language::Rust, &text).contract("T").unwrap()
+    };
+    let one = contract("async fn b<K: Ord>(&self, key: K) -> u32 where K: Copy { 1 }");
+    assert_eq!(&*one.text, "trait fn a(&self); async fn b<K: Ord>(&self, key: K) -> u32 where K: Copy { … }");
+    assert_eq!(one, contract("async fn b<K: Ord>(&self, key: K) -> u32 where K: Copy { 2 + 2 }"));
+    for other in [
+        "",
+        "async fn b<K: Ord>(&self, key: K) -> u64 where K: Copy { 1 }",
+        "async fn c<K: Ord>(&self, key: K) -> u32 where K: Copy { 1 }",
+        "async fn b<K: Ord>(&self, key: K) -> u32 where K: Copy;",
+    ] {
+        assert_ne!(one, contract(other), "{other}");
     }
 }

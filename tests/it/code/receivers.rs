@@ -1,0 +1,99 @@
+//! Calls of what is known by a bound of a parameter of types, or held by something else.
+
+use crate::support::graphs::{assert_edges, graph_of};
+
+#[test]
+fn a_parameter_of_types_has_the_methods_of_its_bound() {
+    let store = "pub trait Keeper { fn keep(&self) -> u32; fn twice(&self) -> u32 { self.keep() } }\n";
+    let main = "mod store; use store::Keeper;\n\
+                fn plain<T: Clone + Keeper>(it: &T) { it.keep(); }\n\
+                fn behind<T>(it: T) where T: Send + Keeper { it.keep(); }\n\
+                struct Shop<K: Keeper> { keeper: K }\n\
+                impl<K: Keeper> Shop<K> { fn run(&self) { self.keeper.twice(); } }\n\
+                fn free<T: Clone>(it: T) { it.clone(); }\n";
+    assert_edges(
+        &graph_of(&[("src/store.rs", store), ("src/main.rs", main)]),
+        &[
+            "src/store.rs:Keeper.twice -> src/store.rs:Keeper.keep",
+            "src/main.rs:plain -> src/store.rs:Keeper.keep",
+            "src/main.rs:behind -> src/store.rs:Keeper.keep",
+            "src/main.rs:Shop.run -> src/store.rs:Keeper.twice",
+            "src/main.rs:free -> ?:clone",
+        ],
+    );
+    let store = "package shop\ntype Keeper interface { Keep() int }\n";
+    let main = "package shop\nfunc plain[T Keeper](it T) { it.Keep() }\n\
+                type Shop[K Keeper] struct { keeper K }\n\
+                func (s *Shop[K]) Run() { s.keeper.Keep() }\n\
+                func free[T any](it T) { it.Keep() }\n";
+    assert_edges(
+        &graph_of(&[("store.go", store), ("main.go", main)]),
+        &[
+            "main.go:plain -> store.go:Keeper.Keep",
+            "main.go:Shop.Run -> store.go:Keeper.Keep",
+            "main.go:free -> ?:Keep",
+        ],
+    );
+    let store = "namespace Shop; public class Keeper { public int Keep() { return 1; } }";
+    let main = "namespace Shop;\nclass Box<K> where K : Keeper { K keeper; void Run() { keeper.Keep(); } }\n\
+                class Main { void Plain<T>(T it) where T : Keeper { it.Keep(); } }\n";
+    assert_edges(
+        &graph_of(&[("Keeper.cs", store), ("Main.cs", main)]),
+        &["Main.cs:Box.Run -> Keeper.cs:Keeper.Keep", "Main.cs:Main.Plain -> Keeper.cs:Keeper.Keep"],
+    );
+}
+
+#[test]
+fn what_an_option_or_a_result_holds_has_its_methods_once_it_is_taken_out() {
+    let store = "pub struct Entry; impl Entry { pub fn read(&self) {} pub fn get(&self) {} }\n\
+                 pub struct Store { last: Option<Entry> }\n\
+                 impl Store {\n\
+                 pub fn get(&self) -> Option<&Entry> { self.last.as_ref() }\n\
+                 pub fn find(&self) -> Result<Option<Entry>, String> { todo!() }\n\
+                 pub fn open() -> std::io::Result<Store> { todo!() }\n\
+                 fn own(&self) { self.last.as_ref().unwrap().read(); }\n\
+                 }\n";
+    let main = "mod store; use store::{Entry, Store};\n\
+                struct Main { store: Store, maybe: Option<Store> }\n\
+                impl Main {\n\
+                fn asked(&self) -> Option<()> { self.store.get()?.read(); None }\n\
+                fn unwrapped(&self) { self.store.get().unwrap().read(); }\n\
+                fn expected(&self) { let it = self.store.find().expect(\"x\").unwrap(); it.read(); }\n\
+                fn bound(&self) { if let Some(it) = self.store.get() { it.read(); } }\n\
+                fn otherwise(&self) { let Some(it) = self.maybe.as_ref() else { return }; it.get(); }\n\
+                fn opened(&self) -> std::io::Result<()> { Store::open()?.get(); Ok(()) }\n\
+                fn mapped(&self) -> Result<(), u8> { Store::open().map_err(|_| 1)?.get(); Ok(()) }\n\
+                fn held(&self) { self.maybe.get(); self.store.get().get(); }\n\
+                fn given(it: Option<Entry>) { it.unwrap().read(); }\n\
+                }\n";
+    let graph = graph_of(&[("src/store.rs", store), ("src/main.rs", main)]);
+    let edges: Vec<String> = graph
+        .edges()
+        .into_iter()
+        .filter(|(_, callee)| !callee.starts_with("?:"))
+        .map(|(caller, callee)| {
+            let short = |it: &str| it.rsplit(':').next().unwrap().to_owned();
+            format!("{} -> {}", short(&caller), short(&callee))
+        })
+        .collect();
+    let expected = [
+        "Main.asked -> Entry.read",
+        "Main.asked -> Store.get",
+        "Main.bound -> Entry.read",
+        "Main.bound -> Store.get",
+        "Main.expected -> Entry.read",
+        "Main.expected -> Store.find",
+        "Main.given -> Entry.read",
+        // What holds a value has none of its methods.
+        "Main.held -> Store.get",
+        "Main.mapped -> Store.get",
+        "Main.mapped -> Store.open",
+        "Main.opened -> Store.get",
+        "Main.opened -> Store.open",
+        "Main.otherwise -> Store.get",
+        "Main.unwrapped -> Entry.read",
+        "Main.unwrapped -> Store.get",
+        "Store.own -> Entry.read",
+    ];
+    assert_eq!(edges, expected);
+}
