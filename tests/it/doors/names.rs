@@ -258,7 +258,7 @@ fn who_leaves_its_name_out_where_agents_speak_gets_no_name_of_another() {
     // It shuts no agent out that has no proof of its name yet.
     let (status, answer) = own(&world, ("POST", "/mint-token"), &[], &json!({ "agent": "friend" }));
     assert_eq!((status, &answer["data"]["needs"]), (403, &json!("operate")), "{answer}");
-    assert!(answer["hint"].as_str().unwrap().contains("in which no agent has run"), "{answer}");
+    assert!(answer["hint"].as_str().unwrap().contains("open another terminal"), "{answer}");
     let given = crate::support::apart(&world.command(&["token", "mint", "friend"]));
     assert!(given.status.success(), "{given:?}");
     // A name that is free is given as before, and the user may do all of it from elsewhere.

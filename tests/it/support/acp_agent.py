@@ -134,7 +134,7 @@ def do(line):
         sys.stdout.write("this is no message\n[1,2]\n{\"jsonrpc\":\"2.0\"}\n{\"jsonrpc\":\"2.0\",\"id\":4711,\"result\":{}}\n")
         sys.stdout.flush()
     elif verb == "pour":
-        # Whatever a file has. Another thread writes it, since the daemon's answers have to be read meanwhile.
+        # Another thread writes what a file has, since the daemon has to get rid of its answers meanwhile.
         def pour():
             with open(rest, "rb") as file:
                 sys.stdout.buffer.write(file.read())

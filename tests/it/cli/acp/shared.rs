@@ -4,7 +4,6 @@ use serde_json::json;
 
 use super::{Editor, edit, file, held, world};
 use crate::support::rules::{allow, ask, policy, rule};
-use crate::support::terminal::at_the_terminal;
 use crate::support::waits::until_some;
 use crate::support::{World, eventually};
 

@@ -30,7 +30,7 @@ fn sent(world: &World) -> Vec<Value> {
     all
 }
 
-/// Whether it is JSON-RPC, of which an agent may send as much as it likes.
+/// Whether it is JSON-RPC. An agent may send as much of that as it likes.
 fn is_message(it: &Value) -> bool {
     let is_answer = it["id"].is_u64() && (it["result"] != Value::Null || it["error"] != Value::Null);
     it["method"].is_string() || (it["method"].is_null() && is_answer)
@@ -83,5 +83,5 @@ fn lines_that_are_no_messages_end_the_run_of_a_jailed_agent_with_a_reason() {
     let why = last(&task, "summary").as_str().unwrap();
     assert!(why.contains("its standard output is not ACP"), "{why}");
     let next = done(&world, "say still here");
-    assert_eq!((&next["state"], answer(&next).trim()), (&json!("completed"), "still here"), "{next:#}");
+    assert!(next["state"] == "completed" && answer(&next).ends_with("still here"), "{next:#}");
 }
