@@ -91,6 +91,11 @@ pub fn named(call: &Value) -> impl Iterator<Item = &str> {
     PATH_ARGUMENTS.iter().filter_map(|it| call["rawInput"].get(it)?.as_str())
 }
 
+/// Whether it says of any file that it is about it.
+pub fn names_files(call: &Value) -> bool {
+    diffs(call).next().is_some() || places(call).next().is_some() || named(call).next().is_some()
+}
+
 /// Whether it says anywhere that it writes.
 pub fn writes(call: &Value) -> bool {
     matches!(kind(call), "edit" | "delete" | "move") || diffs(call).next().is_some()

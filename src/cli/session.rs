@@ -187,7 +187,8 @@ pub(super) fn agent_of_the_shell(places: &Places) -> Option<AgentId> {
 /// The process of the host whose shell has started this one, if it says which session that is, and runs.
 pub(super) fn process_of_the_shell() -> Option<u32> {
     let of_claude = || variable(CLAUDE[0]).and_then(|_| variable(CLAUDE[1])?.parse().ok());
-    let of_codex = || of_codex(&CODEX.into_iter().find_map(variable)?).process;
+    let of_codex =
+        || last_of_codex(&CODEX.into_iter().find_map(variable)?, std::env::current_dir().ok().as_deref());
     let process = of_claude().or_else(of_codex)?;
     let runs = system::process_began(process).ok().flatten().is_some();
     runs.then_some(process)
@@ -204,6 +205,22 @@ pub(super) fn of_codex(id: &str) -> Session<'_> {
         started.is_none_or(|(name, told)| !told && !SHELLS.contains(&name.as_str()))
     };
     Session { host: "codex", id, process: system::processes_above().into_iter().find(is_codex) }
+}
+
+/// The process with which ends what a session of Codex holds that works in a folder. Codex' screen has a process in the background do
+/// the work, which keeps the session for a minute after the screen has gone. So it is the screen, where one alone is in that
+/// folder; of several it is not known whose the session is.
+pub(super) fn last_of_codex(id: &str, folder: Option<&Path>) -> Option<u32> {
+    let process = of_codex(id).process?;
+    let started = system::arguments_of(process).unwrap_or_default();
+    let is_behind_screens =
+        started.get(1).is_some_and(|it| it == "app-server") && started.iter().any(|it| it == "--listen");
+    let Some(folder) = folder.filter(|_| is_behind_screens) else { return Some(process) };
+    let folder = system::real_path(folder).unwrap_or_else(|_| folder.to_owned());
+    match system::screens_of("codex", &folder)[..] {
+        [screen] => Some(screen),
+        _ => Some(process),
+    }
 }
 
 /// As whom a call over MCP speaks whose host says in which session it is made, or which host it is.

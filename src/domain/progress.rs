@@ -16,6 +16,9 @@ use super::{
 use provost_base::limits::{BESIDE_MAX, MODEL_LEN_MAX, SUMMARY_LEN_MAX};
 use provost_base::{AgentId, Json, TaskId, Timestamp, Ttl};
 
+/// What stands behind the user's name where the process that has cancelled a task may be a model's.
+const PLACE_OF_AGENTS: &str = ", where an agent has spoken";
+
 /// How long after its own limit a jailed run is given to report its end before the core ends it.
 pub(super) const RUN_GRACE: Ttl = Ttl::minutes(1);
 
@@ -257,7 +260,7 @@ impl State {
         out: &mut Outbox,
     ) -> Result<Cancelled, Refusal> {
         let task = self.tasks.get(&verb.task).or(past).ok_or(Refusal::TaskNotFound)?;
-        // A model that has left its name out gains nothing by ending a task, and a person at any terminal can.
+        // To stop what runs is open to all of the user's processes, as a signal is; where it may be a model that does so, the task says it.
         if task.asked_by != *who.agent() && !who.may(Scope::Operate) {
             return Err(Refusal::TaskNotYours { owner: task.asked_by.clone() });
         }
@@ -273,7 +276,8 @@ impl State {
             }
             _ => self.call_off(now, task, "cancelled", &verb.reason, out),
         }
-        let summary = format!("Cancelled by {}: {}", who.agent(), verb.reason);
+        let place = if who.may(Scope::Operate) && who.is_of_agents() { PLACE_OF_AGENTS } else { "" };
+        let summary = format!("Cancelled by {}{place}: {}", who.agent(), verb.reason);
         let ending = Ending {
             status: Status::Cancelled,
             said: "cancelled".into(),

@@ -297,6 +297,11 @@ impl Agents {
         self.spellings.get(&caseless(agent)).filter(|it| *it != agent)
     }
 
+    /// Whether an agent goes by this name, in any case: one that is known, or that has come by a door since the daemon started.
+    pub(super) fn is_used(&self, agent: &AgentId) -> bool {
+        self.spellings.contains_key(&caseless(agent))
+    }
+
     fn uses(&mut self, agent: &AgentId) {
         self.spellings.entry(caseless(agent)).or_insert_with(|| agent.clone());
     }

@@ -188,7 +188,8 @@ impl Judged for MintToken {
 }
 
 impl State {
-    /// Every agent may mint tokens for itself; a token for another agent needs the operator.
+    /// Every agent may mint tokens for itself; a token for another agent needs the operator. Where agents have spoken, a process that
+    /// leaves its name out may be a model: it makes itself a new agent, and none that there is.
     fn mint_token(
         &self,
         now: Timestamp,
@@ -197,7 +198,8 @@ impl State {
         out: &mut Outbox,
     ) -> Result<TokenMinted, Refusal> {
         let for_others = who.may(Scope::Operate);
-        if *who.agent() != verb.agent && !for_others {
+        let is_given = for_others && !(who.is_of_agents() && self.agents.is_used(&verb.agent));
+        if *who.agent() != verb.agent && !is_given {
             return Err(Refusal::OutOfScope { needs: Scope::Operate });
         }
         // The operator gives any of these away, an agent what it has. The yes to applies is a person's own.

@@ -416,6 +416,33 @@ pub fn started_as(pid: u32, variables: &[&str]) -> Option<(String, bool)> {
     Some((name.trim_end().to_owned(), has))
 }
 
+/// The arguments with which a process was started, its program's name first; `None` where the system does not show them.
+pub fn arguments_of(pid: u32) -> Option<Vec<String>> {
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let words = line.split(|byte| *byte == 0).map(|it| String::from_utf8_lossy(it).into_owned());
+    Some(words.collect())
+}
+
+/// The processes whose programs have this name, that run in this folder, and that a terminal controls. Blocking: it looks through all
+/// processes.
+pub fn screens_of(name: &str, folder: &Path) -> Vec<u32> {
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = processes.filter_map(|it| it.file_name().to_str()?.parse().ok());
+    numbers
+        .filter(|pid| is_named_at_a_terminal(*pid, name) && working_folder(*pid).as_deref() == Some(folder))
+        .collect()
+}
+
+fn is_named_at_a_terminal(pid: u32, name: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let Some((before, after)) = stat.rsplit_once(')') else { return false };
+    // State, parent, group, session and terminal follow the name.
+    let mut words = after.split_ascii_whitespace();
+    let is_alive = words.next().is_some_and(|it| it != "Z" && it != "X");
+    let terminal = words.nth(3).unwrap_or("0");
+    is_alive && terminal != "0" && before.split_once('(').is_some_and(|(_, it)| it == name)
+}
+
 /// The signals that this process gets.
 #[derive(Debug)]
 pub struct Signals {

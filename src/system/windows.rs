@@ -429,6 +429,16 @@ pub fn started_as(_pid: u32, _variables: &[&str]) -> Option<(String, bool)> {
     None
 }
 
+/// Nothing: no process is asked about here.
+pub fn arguments_of(_pid: u32) -> Option<Vec<String>> {
+    None
+}
+
+/// None: no other process is looked at here.
+pub fn screens_of(_name: &str, _folder: &Path) -> Vec<u32> {
+    Vec::new()
+}
+
 /// The signals that this process gets.
 #[derive(Debug)]
 pub struct Signals {

@@ -1,7 +1,7 @@
 //! A private copy of a workspace for a run whose changes are kept, with a record of the original files. Blocking.
 //!
-//! The copy has the present content of the files that git tracks or does not ignore, and a copy of the repository
-//! itself if that is a folder; git is never run. A work tree's `.git` file, which points to the repository, stays
+//! The copy has the present content of the files that git tracks or does not ignore, but for a person's own settings of hosts, and a
+//! copy of the repository itself if that is a folder; git is never run. A work tree's `.git` file, which points to the repository, stays
 //! out. Links are copied as links and never followed; files whose names are not text are left out. The record keeps
 //! each file's hash, and its content in a nameless file, which disappears however the daemon ends.
 
@@ -25,6 +25,10 @@ use provost_base::limits::{
 use provost_base::{Digest, IgnoreRules, RepoPath};
 use provost_system::walk::{Bounds, Entry, Folder, Name, Step, Unopened, Unread, Visitor, walk};
 use provost_system::{self as system, open_folder};
+
+/// Settings that a host keeps for one person, and that git ignores where the host makes them. Hooks in them ask the daemon at its
+/// door, which no jail reaches, and Claude Code then refuses each write.
+const PERSONAL: &[&str] = &[".claude/settings.local.json"];
 
 /// What the system says of a file. Two that are alike are the same file, unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -267,6 +271,13 @@ fn no_links(options: &mut OpenOptions) {
     options.custom_flags(OPEN_REPARSE_POINT);
 }
 
+/// Whether a path from the workspace is one of a person's own settings.
+fn is_personal(path: &str) -> bool {
+    PERSONAL
+        .iter()
+        .any(|it| path.strip_suffix(it).is_some_and(|above| above.is_empty() || above.ends_with('/')))
+}
+
 /// What is shut for its owner is left out, since a worker could shut something for all later ones. So is what has gone since
 /// it was listed, or has become something else: agents and people write in the folder meanwhile.
 fn readable<T>(opened: io::Result<T>) -> io::Result<Option<T>> {
@@ -319,6 +330,10 @@ impl Visitor for Copier {
         };
         let ignored = here.ignored || here.rules.ignores(path, meta.is_dir());
         if ignored && !self.is_tracked(path, meta.is_dir()) {
+            return Ok(Step::Over);
+        }
+        let is_copied = here.to.is_some();
+        if is_copied && !meta.is_dir() && is_personal(path) && !self.is_tracked(path, false) {
             return Ok(Step::Over);
         }
         self.room.entries = self.room.entries.checked_sub(1).ok_or(NoCopy::TooMany)?;

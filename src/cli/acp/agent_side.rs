@@ -21,6 +21,7 @@ use super::proxy::{Done, Proxy};
 use super::question::{
     About, INTERNAL, NO_MESSAGE, NO_PARAMS, PERMISSION, Question, Stage, TAKEN_BACK, TERMINAL, Verdict, WRITE,
 };
+use super::sessions::Noted;
 use provost_base::limits::{ACP_PROXY_LINE_BYTES_MAX, ACP_PROXY_OPEN_MAX, ACP_PROXY_QUESTIONS_MAX};
 use provost_mcp::Outline;
 
@@ -175,25 +176,40 @@ impl Proxy {
             return Ok(());
         }
         let update = message::known_object(params.update.get())?;
-        let runs = update["status"] == "in_progress";
-        let call = self.calls.note(&params.session, &update, bytes).filter(|_| runs).cloned();
-        let Some(call) = call.filter(|it| matches!(provost_base::acp::kind(it), "edit" | "delete" | "move"))
-        else {
-            return Ok(());
-        };
+        let noted = self.calls.note(&params.session, &update, bytes);
         let (asker, session) = (self.sessions.asker(Some(&params.session)), params.session);
-        if self.work.len() < ACP_PROXY_QUESTIONS_MAX {
-            if let Some(known) = self.sessions.get(&session) {
-                known.takes(judge::paths(&call, &asker.cwd));
-            }
-            let about = About::Permission { call, options: Vec::new() };
-            self.work.spawn(async move { Done::Written(session, judge::take(about, asker).await) });
+        let (call, is_over) = match noted {
+            Noted::Runs(call) => (call, false),
+            // A session that is taken up tells its earlier calls once more.
+            Noted::Done(call) if !self.is_taken_up(&session) => (call, true),
+            Noted::Done(_) | Noted::Other => return Ok(()),
+        };
+        if !provost_base::acp::writes(&call) || self.work.len() >= ACP_PROXY_QUESTIONS_MAX {
+            return Ok(());
         }
+        if let Some(known) = self.sessions.get(&session) {
+            known.takes(judge::paths(&call, &asker.cwd));
+        }
+        self.work.spawn(async move {
+            let verdict = match is_over {
+                false => judge::take(About::Permission { call, options: Vec::new() }, asker).await,
+                true => judge::take_written(call, asker).await,
+            };
+            Done::Written(session, verdict)
+        });
         Ok(())
+    }
+
+    /// Whether the editor takes up a session, and the agent has not answered that.
+    fn is_taken_up(&self, session: &str) -> bool {
+        let takes_up = |method: &str| matches!(method, "session/load" | "session/resume");
+        let mut open = self.open.values().flatten();
+        open.any(|it| it.session.as_deref() == Some(session) && takes_up(&it.method))
     }
 
     pub(super) fn written(&mut self, session: &str, verdict: &Verdict) {
         if let Verdict::Denied(why) = verdict {
+            let why = why.strip_prefix("Not written: ").unwrap_or(why);
             self.complain(&format!("session {session}: an agent writes without having asked: {why}"));
         }
     }
@@ -215,6 +231,9 @@ impl Proxy {
             return self.to_agent.send(fail(NO_MESSAGE, "a request with the same id is open already"));
         }
         let call = call_of(message);
+        if let Some((session, call)) = session.as_deref().zip(call.as_deref()) {
+            self.calls.is_asked_about(session, call);
+        }
         let known =
             session.as_deref().zip(call.as_deref()).and_then(|(session, call)| self.calls.get(session, call));
         let about = match About::read(message, method, known) {
@@ -364,8 +383,13 @@ impl Proxy {
                 // A yes to reading or running something is none to writing it.
                 let writes = judge::is_write(call);
                 let paths = if writes { judge::paths(call, &question.cwd) } else { Vec::new() };
-                self.to_agent.send(answer.unwrap_or_else(|| question.answer(verdict)));
+                let line = answer.unwrap_or_else(|| question.answer(verdict));
+                let chosen = message::chosen_option(&line);
+                self.to_agent.send(line);
                 if let Some(session) = question.session.as_deref().and_then(|it| self.sessions.get(it)) {
+                    if let Some(option) = chosen.filter(|_| provost_base::acp::kind(call) == "switch_mode") {
+                        session.mode.may_be_left_for(option);
+                    }
                     if provost_base::acp::writes(call) {
                         session.takes(judge::paths(call, &question.cwd));
                     }

@@ -216,6 +216,24 @@ pub(super) async fn take(about: About, asker: Asker) -> Verdict {
         Ok(facts) => facts,
         Err(error) => return Verdict::Denied(not_found_out(&error)),
     };
+    taken(&facts, &asker, until).await
+}
+
+/// Takes what a call has written that is over, and about which the agent has not asked.
+pub(super) async fn take_written(call: Value, asker: Asker) -> Verdict {
+    let until = Instant::now() + Duration::from_millis(HOOK_MS_MAX);
+    let cwd = asker.cwd.clone();
+    let worked_out = apart(Duration::from_millis(HOOK_WORK_MS_MAX), move || {
+        Ok::<_, CliError>(Facts { here: here(&cwd)?, writes: Writes::of_done_call(&call, &cwd) })
+    });
+    let late = || Err(CliError::of("what was written could not be worked out in time"));
+    match worked_out.await.unwrap_or_else(late) {
+        Ok(facts) => taken(&facts, &asker, until).await,
+        Err(error) => Verdict::Denied(not_found_out(&error)),
+    }
+}
+
+async fn taken(facts: &Facts, asker: &Asker, until: Instant) -> Verdict {
     if facts.writes.is_nothing() {
         return Verdict::Allowed;
     }
@@ -344,6 +362,13 @@ pub(super) async fn may_switch(asker: Asker, mode: String) -> Switching {
         Ok(Err(error)) => Verdict::Denied(format!("Provost could not ask its rules: {}", error.in_short())),
         Err(_) => Verdict::Denied("Provost's daemon did not answer in time".into()),
     })
+}
+
+/// Takes a question out of the queue that was answered elsewhere.
+pub(super) async fn take_back(queued: Queued) {
+    let (answered, back) = oneshot::channel();
+    drop(answered);
+    let _none = wait_in_queue(queued, back).await;
 }
 
 /// Waits for the queue's answer about a mode.

@@ -311,6 +311,12 @@ pub(super) fn line(message: &Value) -> Vec<u8> {
     line
 }
 
+/// The option that an answer to a question for permission chooses.
+pub(super) fn chosen_option(line: &[u8]) -> Option<String> {
+    let answer: Value = serde_json::from_slice(line).ok()?;
+    answer.pointer("/result/outcome/optionId")?.as_str().map(str::to_owned)
+}
+
 /// An answer to a request, under the id as it was spelled.
 pub(super) fn answer(id: &str, result: &Value) -> Vec<u8> {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n").into_bytes()

@@ -23,6 +23,8 @@ pub(super) struct ModeOf {
     before: Option<String>,
     /// The config option by which it is set; `None` for one of `modes`.
     option: Option<String>,
+    /// What was chosen where the agent has asked whether it may leave the mode.
+    chosen: Option<String>,
     /// How often the agent's own was set back.
     set_back: usize,
 }
@@ -48,6 +50,11 @@ impl ModeOf {
     /// The editor sets it, and may.
     pub(super) fn is_set(&mut self, mode: String) {
         self.before = self.now.replace(mode);
+    }
+
+    /// The agent has asked whether it may leave the mode, and hears that it may, by this option.
+    pub(super) fn may_be_left_for(&mut self, option: String) {
+        self.chosen = Some(option);
     }
 
     /// The agent has not done what the editor asked for.
@@ -92,6 +99,10 @@ impl Proxy {
         let Some(known) = self.sessions.get(session) else { return };
         let Some(mode) = known.mode.told(update) else { return };
         let before = known.mode.now.replace(mode.clone());
+        // Agents name the options of that question by the modes.
+        if known.mode.chosen.take().as_ref() == Some(&mode) {
+            return;
+        }
         let own = OwnMode { session: session.to_owned(), before, mode, asker: asker.clone() };
         if self.work.len() >= ACP_PROXY_QUESTIONS_MAX {
             return self.set_back(&own, "too many questions wait already");

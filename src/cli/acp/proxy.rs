@@ -62,8 +62,6 @@ pub(super) enum Done {
     Written(String, Verdict),
     /// Rules were asked about a mode that is to be set.
     MayBeSwitched(Switch, Switching),
-    /// It may be set, or not; with the request.
-    Switched(Switch, Verdict),
     /// Rules were asked about a mode that the agent has set by itself.
     OwnMode(OwnMode, Switching),
     /// A person was asked about it.
@@ -259,12 +257,15 @@ impl Proxy {
             }
             Done::OwnMode(own, said) => self.judged_mode(own, said),
             Done::OwnModeAnswered(own, verdict) => self.answered_mode(&own, &verdict),
+            // Where a rule asks, the editor's person has answered by choosing.
             Done::MayBeSwitched(switch, Switching::Queued(queued)) => {
                 self.preparing = false;
-                let waits = async move { Done::Switched(switch, judge::switch_in_queue(*queued).await) };
-                self.work.spawn(waits);
+                self.switched(switch, &Verdict::Allowed);
+                self.work.spawn(async move {
+                    judge::take_back(*queued).await;
+                    Done::Left
+                });
             }
-            Done::Switched(switch, verdict) => self.switched(switch, &verdict),
             Done::Left => {}
         }
     }

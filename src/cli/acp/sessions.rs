@@ -209,42 +209,80 @@ impl Session {
 /// What is known of the latest calls of tools: a permission request may say less than the updates before it.
 #[derive(Default)]
 pub(super) struct Calls {
-    known: HashMap<(String, String), (Value, usize)>,
+    known: HashMap<(String, String), Call>,
     order: VecDeque<(String, String)>,
     bytes: usize,
 }
 
+#[derive(Default)]
+struct Call {
+    told: Value,
+    /// Size of the updates that have told it.
+    bytes: usize,
+    /// Whether what it writes was taken when it began, or is asked about.
+    settled: bool,
+}
+
+/// What an update says of how far a call is.
+pub(super) enum Noted {
+    /// It is carried out now.
+    Runs(Value),
+    /// It was carried out, and the agent has neither asked about it nor said that it begins.
+    Done(Value),
+    Other,
+}
+
 impl Calls {
     pub(super) fn get(&self, session: &str, call: &str) -> Option<&Value> {
-        self.known.get(&(session.to_owned(), call.to_owned())).map(|(call, _)| call)
+        self.known.get(&(session.to_owned(), call.to_owned())).map(|it| &it.told)
     }
 
-    /// Notes an update, of this size, and gives what is known of the call now.
-    pub(super) fn note(&mut self, session: &str, update: &Value, bytes: usize) -> Option<&Value> {
-        let id = update["toolCallId"].as_str()?;
+    /// The agent asks about a call.
+    pub(super) fn is_asked_about(&mut self, session: &str, call: &str) {
+        self.entry(&(session.to_owned(), call.to_owned())).settled = true;
+        self.keep_within_bounds();
+    }
+
+    /// Notes an update, of this size.
+    pub(super) fn note(&mut self, session: &str, update: &Value, bytes: usize) -> Noted {
+        let Some(id) = update["toolCallId"].as_str() else { return Noted::Other };
         let key = (session.to_owned(), id.to_owned());
-        if !self.known.contains_key(&key) {
-            self.order.push_back(key.clone());
-            self.known.insert(key.clone(), (json!({}), 0));
-        }
-        let (call, size) = self.known.get_mut(&key)?;
-        acp::merge(call, update);
-        *size += bytes;
         self.bytes += bytes;
+        let call = self.entry(&key);
+        acp::merge(&mut call.told, update);
+        call.bytes += bytes;
+        let noted = match update["status"].as_str() {
+            Some("in_progress") => {
+                call.settled |= acp::names_files(&call.told);
+                Noted::Runs(call.told.clone())
+            }
+            Some("completed") if !call.settled => Noted::Done(call.told.clone()),
+            _ => Noted::Other,
+        };
         if matches!(update["status"].as_str(), Some("completed" | "failed" | "cancelled")) {
             self.forget(&key);
-            return None;
         }
+        self.keep_within_bounds();
+        noted
+    }
+
+    fn entry(&mut self, key: &(String, String)) -> &mut Call {
+        if !self.known.contains_key(key) {
+            self.order.push_back(key.clone());
+        }
+        self.known.entry(key.clone()).or_insert_with(|| Call { told: json!({}), ..Call::default() })
+    }
+
+    fn keep_within_bounds(&mut self) {
         while self.known.len() > ACP_PROXY_CALLS_MAX || self.bytes > ACP_PROXY_CALLS_BYTES_MAX {
-            let oldest = self.order.front().cloned()?;
+            let Some(oldest) = self.order.front().cloned() else { break };
             self.forget(&oldest);
         }
-        self.known.get(&key).map(|(call, _)| call)
     }
 
     fn forget(&mut self, key: &(String, String)) {
-        if let Some((_, bytes)) = self.known.remove(key) {
-            self.bytes -= bytes;
+        if let Some(call) = self.known.remove(key) {
+            self.bytes -= call.bytes;
             self.order.retain(|it| it != key);
         }
     }

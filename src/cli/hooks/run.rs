@@ -361,7 +361,7 @@ fn among_those(top: &Path, wide: &[Wide], held: &BTreeSet<String>, until: Instan
 /// The process of the host: what an agent holds by writing ends with it.
 pub(super) fn host_process(asked: &Run, told: &Told) -> Option<u32> {
     match (asked.host, told.session()) {
-        (Host::Codex, Some(session)) => session::of_codex(session).process,
+        (Host::Codex, Some(session)) => session::last_of_codex(session, told.text("cwd").map(Path::new)),
         _ => asked.process(),
     }
 }

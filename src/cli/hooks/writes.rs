@@ -62,6 +62,14 @@ impl Writes {
         all
     }
 
+    /// What a call has written that is over: of a file that has what its differences lead to, what they have changed, else the file.
+    pub(crate) fn of_done_call(call: &Value, folder: &Path) -> Self {
+        let diffs: Vec<&Value> = acp::diffs(call).collect();
+        let mut all = Self::of_files(before_diffs(&diffs, folder).into_iter());
+        all.add_files(places(call, folder));
+        all
+    }
+
     /// Adds files that are not among them yet, whole.
     fn add_files(&mut self, paths: Vec<PathBuf>) {
         for path in paths {
@@ -165,6 +173,29 @@ fn of_diffs(diffs: &[&Value], folder: &Path) -> Vec<Target> {
             .take()
             .zip(new)
             .and_then(|((before, now), new)| Some((before, after(&now, old, new)?)));
+    }
+    targets
+}
+
+/// What was changed in each file that has what differences lead to, the last one first. Where a difference does not say enough, the
+/// whole file counts.
+fn before_diffs(diffs: &[&Value], folder: &Path) -> Vec<Target> {
+    let mut targets: Vec<Target> = Vec::new();
+    for diff in diffs.iter().rev() {
+        let Some(path) = diff["path"].as_str().filter(|it| !it.is_empty()) else { continue };
+        let path = folder.join(path);
+        let known = targets.iter().position(|it| it.path == path);
+        let at = known.unwrap_or_else(|| {
+            let change = content(&path).map(|now| (now.clone(), now));
+            targets.push(Target { path, change, fails: false });
+            targets.len() - 1
+        });
+        let text = |name: &str| diff[name].as_str().filter(|it| !it.is_empty());
+        targets[at].change = targets[at]
+            .change
+            .take()
+            .zip(text("oldText").zip(text("newText")))
+            .and_then(|((before, now), (old, new))| Some((after(&before, new, old)?, now)));
     }
     targets
 }

@@ -15,6 +15,7 @@ mod names;
 mod odd;
 mod overlaps;
 mod patched;
+mod screens;
 mod seen;
 mod served;
 mod shells;

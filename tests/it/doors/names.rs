@@ -255,10 +255,37 @@ fn who_leaves_its_name_out_where_agents_speak_gets_no_name_of_another() {
     }
     let freed = own(&world, ("POST", "/revoke-tokens"), &[], &json!({ "agent": "victim2" }));
     assert_ne!(freed.0, 200, "{freed:?}");
+    // It shuts no agent out that has no proof of its name yet.
+    let (status, answer) = own(&world, ("POST", "/mint-token"), &[], &json!({ "agent": "friend" }));
+    assert_eq!((status, &answer["data"]["needs"]), (403, &json!("operate")), "{answer}");
+    assert!(answer["hint"].as_str().unwrap().contains("open another terminal"), "{answer}");
+    let given = crate::support::apart(&world.command(&["token", "mint", "friend"]));
+    assert!(given.status.success(), "{given:?}");
     // A name that is free is given as before, and the user may do all of it from elsewhere.
     assert_eq!(own(&world, ("POST", "/mint-token"), &[], &json!({ "agent": "unheard-of" })).0, 200);
     let again = crate::support::apart(&world.command(&["token", "mint", "victim2"]));
     assert!(again.status.success(), "{again:?}");
+}
+
+#[test]
+fn a_task_that_is_ended_from_where_agents_speak_says_so() {
+    let world = World::new();
+    world.rule(ASK);
+    let _daemon = world.start();
+    let order = |task: &str| json!({ "task": task, "worker": "shell", "goal": "true", "watch_patterns": [] });
+    for task in ["one", "two"] {
+        let asked = own(&world, ("POST", "/delegate"), &[("x-provost-agent", "ada")], &order(task));
+        assert_eq!(asked.0, 200, "{asked:?}");
+    }
+    // Any process of the user's stops what runs, also a model's that leaves its name out.
+    assert_eq!(own(&world, ("POST", "/cancel-task"), &[], &json!({ "task": "one", "reason": "no" })).0, 200);
+    let person = crate::support::apart(&world.command(&["task", "cancel", "two"]));
+    assert!(person.status.success(), "{person:?}");
+    for (task, is_told) in [("one", true), ("two", false)] {
+        let shown = ok(&world, &["task", "show", task]);
+        assert!(shown.contains("Cancelled by user:"), "{shown}");
+        assert_eq!(shown.contains(", where an agent has spoken: "), is_told, "{shown}");
+    }
 }
 
 #[test]

@@ -66,6 +66,7 @@ const LISTINGS: &[(&str, usize, &str)] = &[
     ("src/service/conflicts.rs", 1, "versions of files in conflict"),
     ("src/store/artifacts.rs", 1, "the changes of runs"),
     ("src/store/job_logs.rs", 1, "logs of jobs"),
+    ("src/system/unix.rs", 1, "processes, in /proc"),
     ("src/system/ports.rs", 2, "processes and their descriptors, in /proc"),
     ("src/vault/renewal.rs", 1, "files beside a log-in that an earlier process has left"),
     ("src/workspace/apply_record.rs", 1, "records of applies"),

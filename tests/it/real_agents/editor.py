@@ -46,8 +46,9 @@ async def main() -> None:
         tell(agent=plain(hello.agent_info) if hello.agent_info else None)
         session = await agent.new_session(cwd=FOLDER, mcp_servers=[])
         # An agent may begin in a mode in which it asks nothing.
-        if session.modes and any(it.id == "default" for it in session.modes.available_modes):
-            await agent.set_session_mode(session_id=session.session_id, mode_id="default")
+        mode = os.environ.get("EDITOR_MODE", "default")
+        if session.modes and any(it.id == mode for it in session.modes.available_modes):
+            await agent.set_session_mode(session_id=session.session_id, mode_id=mode)
         ended = await agent.prompt(session_id=session.session_id, prompt=[text_block(WORDS)])
         tell(stop=ended.stop_reason)
 

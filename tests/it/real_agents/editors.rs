@@ -83,6 +83,28 @@ fn is_between(library: &str) {
     assert!(log.contains("acp-") && log.contains("made.txt"), "it is on record: {log}");
 }
 
+/// In a mode in which Claude Code asks nothing about edits, what it has written is held for its session.
+#[test]
+fn what_claude_writes_without_a_question_is_held() {
+    let world = World::new();
+    let code = "def add(a, b):\n    return a + b\n\n\ndef sub(a, b):\n    return a - b\n";
+    fs::write(world.repo().join("sums.py"), code).unwrap();
+    let model = Model::start(&world, "model.log");
+    let _daemon = world.start();
+    let words = order("[[edit sums.py|return a + b|return b + a]] [[write made.txt hi]]");
+    let mode = ("EDITOR_MODE", "acceptEdits".to_owned());
+    let more = [("ANTHROPIC_BASE_URL", model.url()), ("ANTHROPIC_API_KEY", key()), mode];
+    let seen = edits(&world, "python", &words, &["--", "claude-agent-acp"], &more);
+    assert_eq!((stop(&seen), asked(&seen).len()), ("end_turn", 0), "{seen:#?}");
+    assert!(fs::read_to_string(world.repo().join("sums.py")).unwrap().contains("return b + a"));
+    let log = said(&world.command(&["log", "--json"]).output().unwrap());
+    let taken: Vec<&str> =
+        log.lines().filter(|it| it.contains("lock_acquired") && it.contains("acp-")).collect();
+    for symbol in ["sums.py:add", "made.txt"] {
+        assert!(taken.iter().any(|it| it.contains(symbol)), "{symbol}: {log}");
+    }
+}
+
 /// The agent works in its jail, without the key; what it has changed is written after a yes.
 #[track_caller]
 fn is_in_front_of_a_jail(library: &str) {

@@ -4,7 +4,7 @@
 use std::fs;
 use std::process::{Child, Command, Stdio};
 
-use super::{Model, said, until_some, with_programs};
+use super::{CLAUDE, Model, Set, order, said, until_some, with_programs};
 use crate::support::World;
 
 const CODE: &str = "export function add(a: number, b: number): number {\n  return a + b\n}\n\n\
@@ -127,4 +127,26 @@ fn the_real_claude_code_writes_nothing_while_no_daemon_answers_its_hooks() {
     let output = turn("Do this: [[edit sums.ts|return b + a|return 0]]");
     assert!(!file().contains("return 0"), "{output}");
     assert!(model.results().contains("onFailure"), "{}\n{output}", model.results());
+}
+
+/// A person's own hooks ask the daemon, which no jail reaches: an agent works there as without them.
+#[track_caller]
+fn works_beside_hooks(form: &str, more: &[&str]) {
+    let set = Set::up(CLAUDE, more, &[]);
+    let installed =
+        with_programs(&set.world, &["hook", "install", "claude", "--form", form]).output().unwrap();
+    assert!(installed.status.success(), "{}", said(&installed));
+    let task = set.done(&order("[[write made.txt hi]] [[edit look.py|import sys|import sys  # here]]"));
+    assert_eq!(set.paths(&task), ["look.py", "made.txt"], "{form}: {task:#}\n{}", set.model.results());
+}
+
+#[test]
+fn claude_works_in_its_jail_where_its_persons_hooks_are_requests() {
+    works_beside_hooks("http", &[]);
+    works_beside_hooks("http", &["--one-shot"]);
+}
+
+#[test]
+fn claude_works_in_its_jail_where_its_persons_hooks_are_commands() {
+    works_beside_hooks("command", &[]);
 }

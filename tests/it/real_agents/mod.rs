@@ -176,13 +176,21 @@ impl Set {
 
     /// No process of a task of this world is left.
     fn is_quiet(&self) -> bool {
+        self.processes().is_empty()
+    }
+
+    /// The processes of tasks of this world that know which task they work at.
+    fn processes(&self) -> Vec<u32> {
         let place = self.world.path("").display().to_string();
         let place = place.trim_end_matches('/');
         let all = fs::read_dir("/proc").unwrap().flatten();
-        let environments = all.filter_map(|it| fs::read(it.path().join("environ")).ok());
-        !environments
-            .map(|it| String::from_utf8_lossy(&it).into_owned())
-            .any(|it| it.contains("DEVIT_TASK_ID=") && it.contains(place))
+        let numbers = all.filter_map(|it| it.file_name().to_str()?.parse::<u32>().ok());
+        let works = |pid: &u32| {
+            let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            let text = String::from_utf8_lossy(&environment).into_owned();
+            text.contains("DEVIT_TASK_ID=") && text.contains(place)
+        };
+        numbers.filter(works).collect()
     }
 }
 

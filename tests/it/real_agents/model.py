@@ -202,7 +202,7 @@ class Model(BaseHTTPRequestHandler):
                 said = [{"type": "text", "text": words}]
                 usage |= {"output_tokens": written}
                 return self.json(whole | {"content": said, "stop_reason": "end_turn", "usage": usage})
-            begun = whole | {"content": [], "stop_reason": None, "usage": usage | {"output_tokens": 1}}
+            begun = whole | {"content": [], "stop_reason": None, "usage": usage | {"output_tokens": min(1, written)}}
             events = [{"type": "message_start", "message": begun}]
             blocks = [({"type": "text", "text": ""}, {"type": "text_delta", "text": "I do it." if chosen else words})]
             if chosen:

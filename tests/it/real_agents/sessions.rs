@@ -17,21 +17,44 @@ fn another_minute(program: Program, begun: SystemTime) {
     }
 }
 
-/// The daemon is killed while the model is asked; the next one goes on with the run, in its copy.
-#[track_caller]
-fn goes_on_after_a_kill(program: Program) {
-    let mut set = Set::up(program, &[], &[]);
+/// A run in whose middle the model is asked, and does not answer.
+fn hanging(program: Program) -> Set {
+    let set = Set::up(program, &[], &[]);
     let words = order("[[write made.txt hi]] [[hang]] [[write more.txt too]]");
     let begun = set.run(&["delegate", &words, "--worker", program.name, "--task", "t-1"]);
     assert!(begun.status.success(), "{}", said(&begun));
     until_some("the model is asked and does not answer", || {
         set.model.heard().iter().any(|it| it["method"] == "hang").then_some(())
     });
+    set
+}
+
+/// The daemon is killed while the model is asked; the next one goes on with the run, in its copy.
+#[track_caller]
+fn goes_on_after_a_kill(program: Program) {
+    let mut set = hanging(program);
     let hung = SystemTime::now();
     set.daemon.kill();
     another_minute(program, hung);
     eventually("its processes are gone with it", || set.is_quiet());
     set.daemon = set.world.start();
+    has_gone_on(&set);
+}
+
+/// The program itself is killed while the model is asked; the daemon begins the run again, in its session.
+#[track_caller]
+fn goes_on_after_its_own_death(program: Program) {
+    let set = hanging(program);
+    let all: Vec<String> = set.processes().iter().map(u32::to_string).collect();
+    assert!(!all.is_empty());
+    // Some end with others of them.
+    let _killed = std::process::Command::new("kill").arg("-9").args(&all).output().unwrap();
+    has_gone_on(&set);
+}
+
+/// The run goes on in its session and its copy, to its end.
+#[track_caller]
+fn has_gone_on(set: &Set) {
     let task = until_some("it is over", || {
         let task = set.json(&["task", "show", "t-1"]);
         matches!(task["state"].as_str(), Some("completed" | "failed")).then_some(task)
@@ -85,6 +108,21 @@ fn gemini_goes_on_after_a_kill() {
 #[test]
 fn qwen_goes_on_after_a_kill() {
     goes_on_after_a_kill(QWEN);
+}
+
+#[test]
+fn claude_goes_on_after_its_own_death() {
+    goes_on_after_its_own_death(CLAUDE);
+}
+
+#[test]
+fn codex_goes_on_after_its_own_death() {
+    goes_on_after_its_own_death(CODEX);
+}
+
+#[test]
+fn qwen_goes_on_after_its_own_death() {
+    goes_on_after_its_own_death(QWEN);
 }
 
 #[test]

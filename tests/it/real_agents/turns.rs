@@ -3,7 +3,9 @@
 
 use serde_json::{Value, json};
 
-use super::{CLAUDE, CODEX, GEMINI, Program, QWEN, Set, claimed, eventually, last, look, order, until_some};
+use super::{
+    CLAIMED, CLAUDE, CODEX, GEMINI, Program, QWEN, Set, claimed, eventually, last, look, order, until_some,
+};
 
 /// `agent try`, a turn that writes a file, and a search for the key.
 #[track_caller]
@@ -22,13 +24,14 @@ fn works(program: Program) {
     assert!(changed.contains("+hi\n") && changed.contains("+key: []\n"), "{changed}");
     assert!(changed.contains("+token: [") && !changed.contains("+token: []"), "the search finds: {changed}");
     set.brought_the_key();
-    counted(program, &task, &claimed(&set.model.heard()[before..]));
+    reported(program, &task, &claimed(&set.model.heard()[before..]));
+    counted(&set, &task, &set.model.heard()[before..]);
     assert!(!set.world.log().contains(&super::key()));
 }
 
 /// What the program reports of the tokens is what its model's service has claimed, as far as it reports them.
 #[track_caller]
-fn counted(program: Program, task: &Value, claimed: &Value) {
+fn reported(program: Program, task: &Value, claimed: &Value) {
     let used = last(task, "metadata");
     let found = json!([used["tokens_input"], used["tokens_cache_read"], used["tokens_output"]]);
     match program.name {
@@ -39,6 +42,19 @@ fn counted(program: Program, task: &Value, claimed: &Value) {
         }
         _ => assert_eq!(found, *claimed, "{used:#}"),
     }
+}
+
+/// What the proxy has counted is what the model's service has claimed, in all calls that the program has made.
+#[track_caller]
+fn counted(set: &Set, task: &Value, heard: &[Value]) {
+    let (read, cached, written) = CLAIMED;
+    let calls = heard.iter().filter(|it| it["claimed"] == true).count() as u64;
+    let task = set.json(&["task", "show", task["id"].as_str().unwrap()]);
+    let found = &task["counted"];
+    let tokens = json!([found["tokens_input"], found["tokens_cache_read"], found["tokens_output"]]);
+    let expected = json!([(read - cached) * calls, cached * calls, written * calls]);
+    assert_eq!(tokens, expected, "{found:#}\n{heard:#?}");
+    assert!(calls > 1 && found["tokens_guessed"].is_null(), "{found:#}");
 }
 
 /// A run that waits for its model is cancelled, and nothing of it is left.

@@ -5,6 +5,7 @@ say, and misbehaves as its argument says."""
 import json
 import os
 import sys
+import threading
 import time
 
 HOW = sys.argv[1] if len(sys.argv) > 1 else ""
@@ -132,6 +133,19 @@ def do(line):
     elif verb == "garbage":
         sys.stdout.write("this is no message\n[1,2]\n{\"jsonrpc\":\"2.0\"}\n{\"jsonrpc\":\"2.0\",\"id\":4711,\"result\":{}}\n")
         sys.stdout.flush()
+    elif verb == "pour":
+        # Another thread writes what a file has, since the daemon has to get rid of its answers meanwhile.
+        def pour():
+            with open(rest, "rb") as file:
+                sys.stdout.buffer.write(file.read())
+            sys.stdout.buffer.flush()
+            send({"id": "poured", "method": "_x/poured", "params": {}})
+
+        threading.Thread(target=pour, daemon=True).start()
+        heard = 0
+        while read().get("id") != "poured":
+            heard += 1
+        say(f"poured, and heard {heard} ")
     elif verb == "long":
         sys.stdout.write("{\"x\":\"" + "y" * (20 << 20) + "\"}\n")
         sys.stdout.flush()

@@ -26,6 +26,7 @@ pub(crate) mod mcp_examiners;
 pub(crate) mod mcp_fixtures;
 pub(crate) mod mcp_host;
 pub(crate) mod model_stub;
+pub(crate) mod mutations;
 pub(crate) mod own_answers;
 pub(crate) mod own_api;
 pub(crate) mod passkeys;

@@ -69,6 +69,15 @@ def do(session, line):
         say(session, "heard " + json.dumps(answer_of("fs"), sort_keys=True))
     elif verb == "update":
         send({"method": "session/update", "params": {"sessionId": session, "update": json.loads(rest)}})
+    elif verb == "swap":
+        # swap PATH OLD NEW, the texts as JSON
+        path, _, texts = rest.partition(" ")
+        old, at = json.JSONDecoder().raw_decode(texts)
+        new = json.loads(texts[at:])
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text.replace(old, new, 1))
     elif verb == "raw":
         raw(rest)
     elif verb == "bytes":
@@ -112,6 +121,9 @@ def handle(message):
         if HOW == "own-options":
             made["configOptions"] = [{"id": "how", "category": "mode", "name": "How", "currentValue": "ask", "options": []}]
         send({"id": id, "result": made})
+    elif method == "session/load" and "_tells" in params:
+        send({"method": "session/update", "params": {"sessionId": params["sessionId"], "update": params["_tells"]}})
+        send({"id": id, "result": {}})
     elif method in ("session/load", "session/resume", "session/close") or (
             HOW in ("modes", "own-modes", "own-options") and str(method).startswith("session/set_")):
         send({"id": id, "result": {}})

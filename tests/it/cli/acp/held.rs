@@ -226,3 +226,62 @@ fn what_is_written_without_having_been_asked_about_is_held_all_the_same() {
     editor.answer(turn);
     eventually("it is held", || held(&world).len() == 1);
 }
+
+/// An update about a call of an agent.
+fn update(call: &Value) -> String {
+    format!("update {call}")
+}
+
+/// As Claude Code tells of an edit about which it does not ask: it never says that it begins.
+fn unasked(world: &World, old: &str, new: &str) -> Vec<String> {
+    let path = file(world);
+    let begun = json!({ "sessionUpdate": "tool_call", "toolCallId": "u", "name": "Edit", "kind": "edit", "status": "pending",
+                        "title": "Edit", "rawInput": {}, "content": [], "locations": [] });
+    let told = json!({ "sessionUpdate": "tool_call_update", "toolCallId": "u", "title": "Edit src/auth.ts",
+                       "rawInput": { "file_path": path, "old_string": old, "new_string": new },
+                       "content": [{ "type": "diff", "path": path, "oldText": old, "newText": new }],
+                       "locations": [{ "path": path }] });
+    let done = json!({ "sessionUpdate": "tool_call_update", "toolCallId": "u", "status": "completed" });
+    vec![update(&begun), update(&told), format!("swap {path} {} {}", json!(old), json!(new)), update(&done)]
+}
+
+#[test]
+fn what_was_written_by_a_call_that_never_began_is_held_when_it_is_over() {
+    let world = world();
+    let _daemon = world.start();
+    let mut editor = Editor::new(&world);
+    let turn = prompt(&mut editor, "s1", &unasked(&world, OLD, NEW));
+    editor.answer(turn);
+    eventually("what has changed is held", || held(&world).len() == 1);
+    assert!(held(&world)[0].starts_with("src/auth.ts:login acp-"), "{:?}", held(&world));
+    // Gemini CLI says of a call only that it is over.
+    world.write("made.txt", "hi\n");
+    let done = json!({ "sessionUpdate": "tool_call_update", "toolCallId": "g", "status": "completed", "kind": "edit",
+                       "title": "made.txt", "locations": [{ "path": "made.txt" }],
+                       "content": [{ "type": "diff", "path": "made.txt", "oldText": "", "newText": "hi\n" }] });
+    let turn = prompt(&mut editor, "s1", &[update(&done)]);
+    editor.answer(turn);
+    eventually("the file is held", || held(&world).iter().any(|it| it.starts_with("made.txt: acp-")));
+    // What failed has written nothing, and what a session that is taken up tells was written earlier.
+    let mut failed = done.clone();
+    (failed["status"], failed["locations"][0]["path"]) = (json!("failed"), json!("src/other.ts"));
+    failed["content"] = json!([]);
+    let turn = prompt(&mut editor, "s1", &[update(&failed)]);
+    editor.answer(turn);
+    let load = json!({ "sessionId": "earlier", "cwd": world.repo(), "mcpServers": [], "_tells": done });
+    assert!(editor.call("session/load", &load)["result"].is_object());
+    assert_eq!(held(&world).len(), 2, "{:?}", held(&world));
+}
+
+#[test]
+fn what_another_agent_holds_and_was_written_without_a_question_is_told_to_the_person() {
+    let world = world();
+    let _daemon = world.start();
+    world.done("codex-1", &["lock", "src/auth.ts:login"]);
+    let mut editor = Editor::new(&world);
+    let turn = prompt(&mut editor, "s1", &unasked(&world, OLD, NEW));
+    editor.answer(turn);
+    eventually("it is told", || editor.complaints().contains("an agent writes without having asked: "));
+    let told = editor.complaints();
+    assert!(told.contains("codex-1") && !told.contains("Not written"), "{told}");
+}

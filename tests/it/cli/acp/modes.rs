@@ -123,3 +123,23 @@ fn a_mode_that_a_rule_asks_about_is_set_once_a_person_has_said_yes() {
     assert!(done.status.success(), "{done:?}");
     until_some("it is set", || (set_by_us(&editor) == ["ask", "yolo"]).then_some(()));
 }
+
+#[test]
+fn a_mode_that_its_person_chose_in_the_agents_question_stays() {
+    let world = world();
+    world.rule(&policy([ask("\"human\"", &[PERMISSION])]));
+    let _daemon = world.start();
+    let mut editor = Editor::with(&world, &[], &["own-modes"]);
+    editor.begin(&world);
+    // As Claude Code asks whether it may leave its plan: the options are named by modes.
+    let call = json!({ "toolCallId": "p", "kind": "switch_mode", "title": "Ready to code?" });
+    let turn = editor.prompt("s1", &[&format!("ask 1 {call}"), "await 1", &told("", "yes-1"), "say on"]);
+    let dialog = editor.dialog();
+    editor.choose(&dialog["id"], "yes-1");
+    editor.answer(turn);
+    // Another mode than the one that was chosen is its own, and so is the same one later.
+    let turn = editor.prompt("s1", &[&told("", "yolo"), "say on"]);
+    editor.answer(turn);
+    until_some("it is set back", || (set_by_us(&editor) == ["yes-1"]).then_some(()));
+    assert!(!editor.complaints().contains("'yes-1'"), "{}", editor.complaints());
+}

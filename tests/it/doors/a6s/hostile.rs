@@ -213,7 +213,7 @@ fn as_many_requests_as_may_be_and_a_stop_answers_those_that_are_left() {
 }
 
 fn mint(world: &World, agent: &str) -> String {
-    let output = world.command(&["token", "mint", agent]).output().unwrap();
+    let output = crate::support::apart(&world.command(&["token", "mint", agent]));
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::support::World;
 use crate::support::mcp_host::Host;
 use crate::support::rules::{ASK, allow};
+use crate::support::tokens::run;
 
 /// The answer to one call by a server that a command starts; `Null` if that ends before.
 fn one_call(mut command: Command, tool: &str, arguments: &Value) -> Value {
@@ -77,10 +78,8 @@ fn no_name_and_no_tool_lets_a_model_answer_its_own_request() {
     let mut of_session = of(&[]);
     of_session.env("CLAUDE_CODE_SESSION_ID", "human");
     ways.extend([of(&[]), of_session]);
-    let mint = |scopes: &str| {
-        let output = world.command(&["token", "mint", "one", "--scopes", scopes]).output().unwrap();
-        String::from_utf8(output.stdout).unwrap().trim().to_owned()
-    };
+    // Its person has one made for it.
+    let mint = |scopes: &str| run(&world, &["token", "mint", "one", "--scopes", scopes]).1;
     assert_eq!(mint("read,approve"), "", "nobody gives what they do not have");
     let token = mint("read,join,coordinate,delegate,work");
     assert!(token.starts_with("pvst_"), "{token}");

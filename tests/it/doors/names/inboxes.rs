@@ -7,6 +7,7 @@ use crate::support::World;
 use crate::support::a6s_client::OPEN;
 use crate::support::loopback_client::Http;
 use crate::support::mcp_host::Host;
+use crate::support::tokens::mint;
 
 /// Names of which a spelling in letters of ASCII would leave nothing, or the same.
 const FOREIGN: [&str; 9] = [
@@ -42,8 +43,8 @@ fn names_without_letters_of_ascii_have_each_an_inbox_and_tokens_of_their_own() {
         assert_eq!(texts(name), [format!("for {name} alone")], "{name}");
     }
     // A token keeps its own name alone, in all its spellings.
-    ok(&world, &["token", "mint", "\u{c9}lan"]);
-    ok(&world, &["token", "mint", "\u{592a}\u{90ce}"]);
+    mint(&world, "\u{c9}lan");
+    mint(&world, "\u{592a}\u{90ce}");
     for name in ["\u{c9}lan", "\u{e9}LAN", "\u{592a}\u{90ce}", "\u{592a}\u{90ce}!", "-\u{592a}\u{90ce}"] {
         let read = as_name(name, ("POST", "/read-inbox"), json!({}));
         assert!(is_kept_out(&read), "{name}: {read:?}");
@@ -117,7 +118,7 @@ fn names_that_differ_in_more_than_case_slashes_and_dashes_read_no_letters_of_eac
         assert_eq!(broker.get(&format!("/messages/{name}")).status, 400, "{name}");
     }
     // Of a name that is an owner's, the others are free for nobody, and are not the owner's either.
-    let bearer = format!("Bearer {}", ok(&world, &["token", "mint", "fix-1.2"]));
+    let bearer = format!("Bearer {}", mint(&world, "fix-1.2"));
     let as_other = own(
         &world,
         ("POST", "/read-inbox"),

@@ -7,6 +7,7 @@ mod discards;
 mod jobs;
 mod names;
 mod parts;
+mod personal;
 mod whose_yes;
 
 use serde_json::Value;
