@@ -66,6 +66,9 @@ impl Merged {
                         let items = rows.rows.iter().cloned();
                         section.items.extend(items.map(|row| Item { repository, row }));
                         section.more += rows.more;
+                        // The newest over all repositories.
+                        let newest = [section.empty.last.take(), rows.empty.last.clone()].into_iter().flatten();
+                        section.empty.last = newest.max_by(|a, b| a.1.cmp(&b.1));
                     }
                     _ => {}
                 }

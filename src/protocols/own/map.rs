@@ -3,6 +3,7 @@
 pub(super) mod coordinate;
 pub(super) mod crew;
 pub(super) mod inbox;
+mod moments;
 pub(super) mod talk;
 
 use std::collections::BTreeSet;
@@ -335,6 +336,8 @@ pub(super) fn task(task: &Task, there: bool) -> wire::Task {
         working_dir: task.directory.as_ref().map(|it| it.relative.to_string()),
         created_at: task.created_at.rfc3339(),
         updated_at: task.updated_at.rfc3339(),
+        started_at: moments::started_at(task, metadata.as_ref()),
+        ended_at: moments::ended_at(task),
         timeout_s: order.timeout.as_seconds(),
         format: order.format.as_ref().map(ToString::to_string),
         model: order.model.as_ref().map(ToString::to_string),
