@@ -8,8 +8,8 @@ use super::{Client, ClientError};
 use provost_api::wire;
 use provost_auth::role;
 use provost_base::limits::{
-    WEB_APPLIES_SHOWN, WEB_DECISIONS_SHOWN, WEB_EVENTS_LOOKED_AT, WEB_EVENTS_PAGE, WEB_FINISHED_PAGE, WEB_MESSAGES_PAGE,
-    WEB_ROWS_MAX,
+    WEB_APPLIES_SHOWN, WEB_DECISIONS_SHOWN, WEB_EVENTS_LOOKED_AT, WEB_EVENTS_PAGE, WEB_FINISHED_PAGE,
+    WEB_MESSAGES_PAGE, WEB_ROWS_MAX,
 };
 use provost_base::{Timestamp, visible};
 use provost_view::{self as view, AgentSources, Filter, HeldSources, NeedSources, Shown};
@@ -245,8 +245,7 @@ impl Client {
             tokio::try_join!(self.questions(), self.posts(&asked), self.agents())?;
         // The page itself is no agent.
         agents.retain(|it| it.id != role::PAGE);
-        let mut shown =
-            view::messages(&questions, &posts.posts, filter, WEB_MESSAGES_PAGE, before.is_some());
+        let mut shown = view::messages(&questions, &posts.posts, filter, WEB_MESSAGES_PAGE, before.is_some());
         if before.is_none() {
             shown.blocks.extend(view::to_all(&agents));
         }

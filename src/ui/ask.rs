@@ -141,7 +141,7 @@ pub(super) fn text_of(cell: &Cell) -> &str {
         Cell::Text { text } | Cell::Said { text } | Cell::Code { text } | Cell::Link { text, .. } => text,
         Cell::Share { text, .. } | Cell::Place { text, .. } => text,
         Cell::State(word) => &word.word,
-        Cell::Time { at } | Cell::Until { at } | Cell::Took { from: at, .. } => at,
+        Cell::Time { at } | Cell::Until { at, .. } | Cell::Took { from: at, .. } => at,
         Cell::None => "",
     }
 }

@@ -57,7 +57,10 @@ pub(crate) fn list_lines(list: &ListState) -> Vec<ListLine> {
 /// What a row is in, the outermost first, where its list is a tree.
 pub(crate) fn under(item: &Item) -> &[String] {
     let places = item.row.cells.iter();
-    places.into_iter().find_map(|it| if let Cell::Place { under, .. } = it { Some(&under[..]) } else { None }).unwrap_or(&[])
+    places
+        .into_iter()
+        .find_map(|it| if let Cell::Place { under, .. } = it { Some(&under[..]) } else { None })
+        .unwrap_or(&[])
 }
 
 /// The first line that is drawn, so that the chosen row is in sight, in the middle where there is more on both sides.

@@ -462,7 +462,7 @@ pub(crate) fn cell(it: &Cell, look: Look, now_ms: i64) -> (String, Style) {
         Cell::Said { text } => (shown(text), look.said()),
         Cell::State(word) => (format!("{} {}", sign(word.tone), one_line(&word.word)), look.tone(word.tone)),
         Cell::Time { at } => (clock(at, now_ms), Style::new()),
-        Cell::Until { at } => {
+        Cell::Until { at, .. } => {
             let soon = super::text::seconds_until(at, now_ms).is_some_and(|it| it < 60);
             (time_left(at, now_ms), if soon { look.tone(Tone::Bad) } else { Style::new() })
         }

@@ -186,6 +186,9 @@ pub enum Cell {
     Until {
         /// The moment.
         at: String,
+        /// When it began, where it matters how much of its time is left.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        from: Option<String>,
     },
     /// How long something took, or has taken until now.
     Took {

@@ -39,7 +39,8 @@ fn side(it: &ChangedSide) -> Vec<Block> {
     let read = it.diff.as_deref().map(diff_files).unwrap_or_default();
     let number = |it: u64| usize::try_from(it).unwrap_or(usize::MAX);
     // Where the file is the same on both sides, its difference has no lines.
-    let changed = it.added + it.removed > 0 || read.iter().any(|it| it.lines.iter().any(|it| it.is != "head"));
+    let changed =
+        it.added + it.removed > 0 || read.iter().any(|it| it.lines.iter().any(|it| it.is != "head"));
     let files = read.into_iter().take(usize::from(changed)).map(|file| DiffFile {
         added: number(it.added),
         removed: number(it.removed),

@@ -94,7 +94,9 @@ fn meeting(it: &Meeting) -> Row {
         Command::new("Look who holds it", format!("provost lock list --file {}", shell_word(&it.file))),
     ];
     let to = match &it.sides[..] {
-        [one, other] if one.agent != other.agent => Some(super::both::path(&it.file, &one.agent, &other.agent)),
+        [one, other] if one.agent != other.agent => {
+            Some(super::both::path(&it.file, &one.agent, &other.agent))
+        }
         _ => None,
     };
     Row { key, to, cells, commands }
@@ -164,7 +166,7 @@ fn intent(it: &Intent) -> Row {
             Cell::said(&it.description),
             Cell::code(&places.join(", ")),
             Cell::time(Some(&it.declared_at)),
-            Cell::Until { at: it.expires_at.clone() },
+            Cell::Until { at: it.expires_at.clone(), from: None },
         ],
         commands: commands(it),
     }

@@ -29,7 +29,8 @@ pub struct HeldSources<'a> {
 pub fn locks(from: HeldSources<'_>, filter: &Filter, most: usize, now: &str) -> Shown {
     let queues = Queues::of(&from.locks.waiting);
     let mut held: Vec<(Place, Row)> = Vec::new();
-    let takes = |it: &&Lock| filter.takes(&[&it.symbol, &it.holder, it.reason.as_deref().unwrap_or_default()]);
+    let takes =
+        |it: &&Lock| filter.takes(&[&it.symbol, &it.holder, it.reason.as_deref().unwrap_or_default()]);
     held.extend(from.locks.locks.iter().filter(takes).map(|it| lock_row(it, &queues, now)));
     let claims = from.claims.iter().filter(|it| filter.takes(&[&it.file, &it.holder]));
     held.extend(claims.map(|it| claim_row(it, &queues)));
@@ -144,16 +145,13 @@ fn lock_row(it: &Lock, queues: &Queues<'_>, now: &str) -> (Place, Row) {
             Cell::State(state),
             place.cell(&it.symbol),
             Cell::code(&it.holder),
-            Cell::Until { at: it.until.clone() },
+            Cell::Until { at: it.until.clone(), from: None },
             queues.at(&it.symbol),
             it.reason.as_deref().map_or(Cell::None, Cell::said),
             Cell::time(Some(&it.since)),
             Cell::text(&it.fence.to_string()),
         ],
-        commands: vec![
-            release(&it.symbol, Some(it.fence)),
-            super::messages::write("Message", &[&it.holder]),
-        ],
+        commands: vec![release(&it.symbol, Some(it.fence)), super::messages::write("Message", &[&it.holder])],
     };
     (place, row)
 }
@@ -207,7 +205,7 @@ fn intent_row(it: &Intent, at: &str) -> (Place, Row) {
             Cell::State(Word::new("intent", Tone::Quiet)),
             place.cell(at),
             Cell::code(&it.agent),
-            Cell::Until { at: it.expires_at.clone() },
+            Cell::Until { at: it.expires_at.clone(), from: None },
             Cell::None,
             Cell::said(&it.description),
             Cell::time(Some(&it.declared_at)),
@@ -226,7 +224,7 @@ fn waiting_row(it: &Waiter) -> Row {
             Cell::code(&it.symbol),
             Cell::code(&it.agent),
             Cell::time(Some(&it.since)),
-            Cell::Until { at: it.until.clone() },
+            Cell::Until { at: it.until.clone(), from: None },
         ],
         commands: vec![super::waits::end(it.ticket), super::messages::write("Message", &[&it.agent])],
     }

@@ -106,7 +106,8 @@ fn to_each(agents: &[&str]) -> String {
         shell_word(&quoted[1..quoted.len() - 1])
     };
     let names: Vec<String> = agents.iter().map(named).collect();
-    let message = r#"'{"type":"agent.feedback","agent_id":"'"$agent"'","payload":{"from":"user","errors":["TEXT"]}}'"#;
+    let message =
+        r#"'{"type":"agent.feedback","agent_id":"'"$agent"'","payload":{"from":"user","errors":["TEXT"]}}'"#;
     format!("for agent in {}{IN_A_LOOP}broker publish {message}; done", names.join(" "))
 }
 

@@ -140,7 +140,7 @@ fn approval_row(it: &Approval) -> Row {
             Cell::State(what),
             Cell::code(&it.asked_by),
             short,
-            Cell::Until { at: it.expires_at.clone() },
+            Cell::Until { at: it.expires_at.clone(), from: Some(it.asked_at.clone()) },
         ],
         commands: approval::commands_of_a_row(it),
     }

@@ -233,7 +233,7 @@ pub fn needs_of_all(all: &[Known]) -> Shown {
 /// When a row ends by itself; those that do not come last.
 fn ends(row: &Row) -> (bool, &str) {
     let end = row.cells.iter().find_map(|it| match it {
-        Cell::Until { at } => Some(at.as_str()),
+        Cell::Until { at, .. } => Some(at.as_str()),
         _ => None,
     });
     (end.is_none(), end.unwrap_or_default())

@@ -127,7 +127,8 @@ async fn plain(client: &Client, name: &str, query: &Query) -> Result<Option<Stri
         "would-delegate" => would_delegate(client, query).await?,
         "export" => events::lines(client, query).await?,
         "journal-check" => {
-            let asked = wire::JournalCheckQuery { check: query.number("check")?, wait_ms: query.number("wait_ms")? };
+            let asked =
+                wire::JournalCheckQuery { check: query.number("check")?, wait_ms: query.number("wait_ms")? };
             text(&client.journal_check(&asked).await?)?
         }
         _ => return Ok(None),

@@ -162,7 +162,8 @@ fn found(checked: Result<(JournalVerdict, Seen), Refusal>, now: Timestamp) -> wi
             return wire::JournalFound { says, ..none };
         }
     };
-    let bad = |seq: EventSeq, says: String| wire::JournalFound { says, first_bad: Some(seq.0), ..none.clone() };
+    let bad =
+        |seq: EventSeq, says: String| wire::JournalFound { says, first_bad: Some(seq.0), ..none.clone() };
     match verdict {
         JournalVerdict::Ok { events, head, .. } => {
             let Checked { signed, without_key, unvouched } = seen.record.checked();
@@ -181,7 +182,10 @@ fn found(checked: Result<(JournalVerdict, Seen), Refusal>, now: Timestamp) -> wi
         }
         JournalVerdict::Truncated { anchor, head } => bad(
             head.seq.next(),
-            format!("The end of the journal is missing: it had reached event {} and ends at {}.", anchor.seq, head.seq),
+            format!(
+                "The end of the journal is missing: it had reached event {} and ends at {}.",
+                anchor.seq, head.seq
+            ),
         ),
         JournalVerdict::GivenUp { anchor, .. } => {
             bad(anchor.seq, format!("The journal's history up to event {} was given up.", anchor.seq))

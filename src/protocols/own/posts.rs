@@ -155,11 +155,7 @@ fn side(it: &Reservation) -> wire::MeetingSide {
 }
 
 impl Handles<endpoints::BothChanges> for Own {
-    async fn handle(
-        &self,
-        _call: &Call,
-        query: wire::BothChangesQuery,
-    ) -> Answered<Vec<wire::ChangedSide>> {
+    async fn handle(&self, _call: &Call, query: wire::BothChangesQuery) -> Answered<Vec<wire::ChangedSide>> {
         let file = map::coordinate::path(&query.file, "file")?;
         let mut sides = Vec::new();
         for (name, member) in [(&query.one, "one"), (&query.other, "other")] {
@@ -172,11 +168,8 @@ impl Handles<endpoints::BothChanges> for Own {
 }
 
 fn changed_side(it: ChangedSide) -> wire::ChangedSide {
-    let side = wire::ChangedSide {
-        agent: it.agent.to_string(),
-        branch: it.branch,
-        ..wire::ChangedSide::default()
-    };
+    let side =
+        wire::ChangedSide { agent: it.agent.to_string(), branch: it.branch, ..wire::ChangedSide::default() };
     match it.changed {
         Ok(Difference { text, added, removed, .. }) => {
             wire::ChangedSide { diff: Some(text), added, removed, ..side }

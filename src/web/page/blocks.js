@@ -3,7 +3,7 @@
 
 import { make, say } from './dom.js';
 import { base } from './place.js';
-import { moment, took } from './time.js';
+import { moment, shrink, took } from './time.js';
 import { Tree } from './tree.js';
 import { Log } from './log.js';
 import { again, answerNode } from './answer.js';
@@ -40,7 +40,7 @@ function cellNode(cell) {
     case 'code': return make('code', { class: unbroken(cell.text) }, cell.text);
     case 'state': return state(cell);
     case 'time': return moment(cell.at, false);
-    case 'until': return moment(cell.at, true);
+    case 'until': return cell.from ? leftNode(cell) : moment(cell.at, true);
     case 'took': return took(cell.from, cell.to);
     case 'place': return make('code', { class: unbroken(cell.name), title: cell.text }, cell.name);
     case 'link': return make('a', { href: cell.to }, cell.text);
@@ -58,6 +58,16 @@ function shareNode(cell) {
   const bar = svg('svg', { class: 'bar', width: BAR, height: 10, 'aria-hidden': 'true' },
     svg('rect', { class: 'all', width: BAR, height: 10 }), svg('rect', { class: 'part', width, height: 10 }));
   return make('span', { class: 'share' }, bar, ` ${cell.text}`);
+}
+
+/** A moment at which something ends, with a bar of what is left of its time, which only repeats it. @param {any} cell */
+function leftNode(cell) {
+  const part = svg('rect', { class: 'part', width: BAR, height: 10 });
+  const bar = svg('svg', { class: 'bar left', width: BAR, height: 10, 'aria-hidden': 'true' },
+    svg('rect', { class: 'all', width: BAR, height: 10 }), part);
+  const time = moment(cell.at, true);
+  shrink(part, BAR, cell.from, cell.at);
+  return make('span', { class: 'share' }, bar, ' ', time);
 }
 
 /** @param {any} command */

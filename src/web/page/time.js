@@ -83,6 +83,30 @@ export function took(from, to) {
   return made;
 }
 
+/** Bars that become shorter until their time is over. @type {Set<() => boolean>} */
+const bars = new Set();
+
+/**
+ * Has a bar become shorter, from one moment until another; for as long as it is in the document.
+ * @param {Element} bar
+ * @param {number} most its length at the first moment
+ * @param {string} from
+ * @param {string} to
+ */
+export function shrink(bar, most, from, to) {
+  let drawn = false;
+  const step = () => {
+    const [begin, end] = [Date.parse(from), Date.parse(to)];
+    const left = Math.min(1, Math.max(0, (end - Date.now() - ahead) / Math.max(1, end - begin)));
+    bar.setAttribute('width', String(Math.round(left * most)));
+    drawn ||= bar.isConnected;
+    return !drawn || bar.isConnected;
+  };
+  step();
+  bars.add(step);
+}
+
 setInterval(() => {
+  if (!document.hidden) for (const it of bars) if (!it()) bars.delete(it);
   if (!document.hidden) for (const it of document.querySelectorAll('time')) update(it);
 }, 1000);

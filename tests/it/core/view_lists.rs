@@ -78,7 +78,8 @@ fn what_is_held_stands_by_folder_and_file_with_who_waits_for_it() {
     assert!(held.rows[1].commands.iter().all(|it| it.does == "Message"), "{:?}", held.rows[1].commands);
     assert_eq!(held.rows[4].to.as_deref(), Some("/intents"));
     assert_eq!(held.rows[4].cells[5], Cell::said("a \u{202e}new form"));
-    for (typed, count) in [("src/a.py", 2), ("ida", 1), ("form", 1), ("db:test", 1), ("nothing-has-this", 0)] {
+    for (typed, count) in [("src/a.py", 2), ("ida", 1), ("form", 1), ("db:test", 1), ("nothing-has-this", 0)]
+    {
         let found = shown(typed);
         assert_eq!(lists(&found)[0].rows.len(), count, "{typed}");
     }
@@ -171,7 +172,10 @@ fn a_message_to_all_names_each_and_one_signature_has_a_bound() {
     let led = lead.of(Shown::new("Messages", vec![block]));
     let Block::Commands { commands, .. } = &led.blocks[0] else { panic!("{led:?}") };
     let line = &commands[0].line;
-    assert!(line.starts_with("for agent in 'a b' 'say\\\"it'; do provost -C /shop broker publish '{"), "{line}");
+    assert!(
+        line.starts_with("for agent in 'a b' 'say\\\"it'; do provost -C /shop broker publish '{"),
+        "{line}"
+    );
     let many: Vec<wire::Agent> = (0..70).map(|n| agent(&format!("agent-{n:02}"), true)).collect();
     let parts = to(&many);
     assert_eq!((parts.len(), parts[0].1.len(), parts[1].1.len()), (2, wire::MESSAGED_AT_ONCE_MAX, 6));

@@ -46,9 +46,8 @@ fn the_whole_journal_is_checked_with_its_signatures_and_one_changed_byte_is_foun
     assert_eq!((gone.status, gone.json()["error"].clone()), (404, json!("check_not_found")));
     let path = desk.world.state_dir().join("provost.db");
     let db = rusqlite::Connection::open(path).unwrap();
-    let bad: u64 = db
-        .query_row("select min(seq) from event where kind = 'word_said'", [], |row| row.get(0))
-        .unwrap();
+    let bad: i64 =
+        db.query_row("select min(seq) from event where kind = 'word_said'", [], |row| row.get(0)).unwrap();
     let changed = db.execute("update event set body = replace(body, 'stop', 'stob') where seq = ?1", [bad]);
     assert_eq!(changed.unwrap(), 1);
     drop(db);
@@ -84,20 +83,30 @@ fn what_two_agents_have_changed_of_one_file_is_read_in_the_work_tree_of_each() {
     write(bob.join("src/a.py"), "def f():\n    return \"\u{202e}<b>\"\n");
     write(repo.join("src/a.py"), "def f():\n    return 1\n\n# of the trunk\n");
     well(&repo, &["commit", "-qam", "three"]);
-    let both = |one: &str, other: &str, file: &str| door.look(&format!("/rows/both?file={file}&one={one}&other={other}"));
+    let both = |one: &str, other: &str, file: &str| {
+        door.look(&format!("/rows/both?file={file}&one={one}&other={other}"))
+    };
     let said = both("feat-ada", "bob", "src%2Fa.py").json();
-    let titles: Vec<&str> = said["blocks"].as_array().unwrap().iter().filter_map(|it| it["title"].as_str()).collect();
+    let titles: Vec<&str> =
+        said["blocks"].as_array().unwrap().iter().filter_map(|it| it["title"].as_str()).collect();
     assert_eq!(titles, ["feat-ada, on branch feat/ada", "bob, on branch bob", "At a terminal"], "{said}");
     let text = said.to_string();
     assert!(text.contains("return 2") && text.contains("\\\\u{202e}<b>"), "{text}");
     assert!(!text.contains("of the trunk"), "what the trunk has is no change of theirs: {text}");
     // One without a work tree, a folder, a file that neither has, and a name that is none.
     let said = both("nobody", "bob", "src%2Fa.py").json().to_string();
-    assert!(said.contains("What nobody has changed there is not known: no work tree of its own is known"), "{said}");
+    assert!(
+        said.contains("What nobody has changed there is not known: no work tree of its own is known"),
+        "{said}"
+    );
     let said = both("feat-ada", "bob", "src").json().to_string();
     assert!(said.contains("it is a folder"), "{said}");
     assert_eq!(both("feat-ada", "bob", "none.py").status, 200);
-    for bad in [both("feat-ada", "bob", "..%2Fa.py"), both("feat-ada", "", "src%2Fa.py"), both("a%0Ab", "bob", "src%2Fa.py")] {
+    for bad in [
+        both("feat-ada", "bob", "..%2Fa.py"),
+        both("feat-ada", "", "src%2Fa.py"),
+        both("a%0Ab", "bob", "src%2Fa.py"),
+    ] {
         assert_eq!(bad.status, 400, "{bad:?}");
     }
     // A link in a work tree leads nowhere.
@@ -117,7 +126,8 @@ fn a_message_to_the_whole_crew_names_all_of_it_and_reaches_each_by_one_signature
         let view = desk.door.look("/rows/messages").json();
         let blocks = view["blocks"].as_array().unwrap().clone();
         let block = blocks.into_iter().find(|it| it["title"] == "To all agents that give a sign of life")?;
-        Some(block["commands"][0]["here"]["arguments"]["to"].clone()).filter(|it| it.as_array().is_some_and(|it| it.len() >= 3))
+        Some(block["commands"][0]["here"]["arguments"]["to"].clone())
+            .filter(|it| it.as_array().is_some_and(|it| it.len() >= 3))
     });
     assert_eq!(to_all, json!(["feat-a", "feat-b", "feat-c"]));
     let told = desk.act("message-agents", &json!({ "to": to_all, "text": "the trunk is closed" }));
@@ -167,10 +177,17 @@ fn a_stolen_session_reads_and_signs_nothing_and_ends_with_a_word_of_its_owner() 
         let signed = json!({ "nonce": challenge["nonce"], "assertion": assertion(&mut thief, &challenge) });
         assert_eq!(page.post("/signed-word", &cookie, &signed).status, 403, "{asked}");
     }
-    let begun = page.post("/begin-passkey", &cookie, &json!({ "code": "AAAA-AAAA-AAAA", "name": "thief", "origin": page.origin() }));
+    let begun = page.post(
+        "/begin-passkey",
+        &cookie,
+        &json!({ "code": "AAAA-AAAA-AAAA", "name": "thief", "origin": page.origin() }),
+    );
     assert!(begun.status >= 400, "a session is no code: {begun:?}");
     let events = get(&page.world, "/events?after=0&limit=1000").to_string();
-    assert!(!events.contains("message-agents") && !events.contains("revoke-tokens"), "nothing of it is on record");
+    assert!(
+        !events.contains("message-agents") && !events.contains("revoke-tokens"),
+        "nothing of it is on record"
+    );
     // Its owner ends it, and it reads nothing more.
     let ended = page.world.command(&["web", "session", "end", "--all"]).output().unwrap();
     assert!(ended.status.success(), "{ended:?}");

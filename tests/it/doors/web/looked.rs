@@ -30,8 +30,10 @@ fn as_agent(world: &World, agent: &str, arguments: &[&str]) {
 }
 
 /// The headings of a tree that can be seen, and how many rows.
-const SEEN: &str = "[...document.querySelectorAll('tr.group')].filter((it) => !it.hidden).map((it) => it.textContent)";
-const ROWS: &str = "[...document.querySelectorAll('tr[data-key]')].filter((it) => !it.hidden).map((it) => it.dataset.key)";
+const SEEN: &str =
+    "[...document.querySelectorAll('tr.group')].filter((it) => !it.hidden).map((it) => it.textContent)";
+const ROWS: &str =
+    "[...document.querySelectorAll('tr[data-key]')].filter((it) => !it.hidden).map((it) => it.dataset.key)";
 
 #[test]
 fn what_is_held_is_a_tree_whose_folders_close_and_whose_keys_pass_over_what_is_closed() {
@@ -45,7 +47,9 @@ fn what_is_held_is_a_tree_whose_folders_close_and_whose_keys_pass_over_what_is_c
     tab.until("the rows", "document.querySelectorAll('tr[data-key]').length >= 4");
     assert_eq!(tab.eval(SEEN), json!(["./", "top.py", "src/", "a.py", "b.py", "c.py"]));
     assert_eq!(tab.eval(ROWS), json!(["top.py:f", "src/a.py:f", "src/b.py:g", "claim:src/c.py"]));
-    tab.eval("[...document.querySelectorAll('tr.group button')].find((it) => it.textContent === 'src/').click()");
+    tab.eval(
+        "[...document.querySelectorAll('tr.group button')].find((it) => it.textContent === 'src/').click()",
+    );
     assert_eq!(tab.eval(SEEN), json!(["./", "top.py", "src/"]));
     assert_eq!(tab.eval(ROWS), json!(["top.py:f"]));
     // What comes into a folder that is closed stays closed with it, and a key passes over it.
@@ -55,7 +59,9 @@ fn what_is_held_is_a_tree_whose_folders_close_and_whose_keys_pass_over_what_is_c
     tab.press("j");
     tab.press("j");
     tab.until("the one row", "document.activeElement.dataset.key === 'top.py:f'");
-    tab.eval("[...document.querySelectorAll('tr.group button')].find((it) => it.textContent === 'src/').click()");
+    tab.eval(
+        "[...document.querySelectorAll('tr.group button')].find((it) => it.textContent === 'src/').click()",
+    );
     assert_eq!(tab.eval(&format!("{ROWS}.length")), json!(5));
     tab.press("/");
     tab.write("b.py");
@@ -79,7 +85,10 @@ fn a_key_is_found_by_what_it_does() {
     let tab = browser.open(&at(door, "/tasks"));
     tab.until("live", "document.body.dataset.live === 'live'");
     tab.press("?");
-    tab.until("the field", "document.querySelector('#keys').open && document.activeElement.id === 'keys-find'");
+    tab.until(
+        "the field",
+        "document.querySelector('#keys').open && document.activeElement.id === 'keys-find'",
+    );
     let left = "[...document.querySelectorAll('#keys dl > div')].filter((it) => !it.hidden).map((it) => it.textContent)";
     tab.write("CHOOSE");
     assert_eq!(tab.eval(left), json!(["xChoose the task, to cancel several together"]));
@@ -117,8 +126,12 @@ fn who_comes_back_finds_the_row_and_a_task_says_how_long_it_takes() {
     tab.until("the task", "location.pathname.startsWith('/t/')");
     tab.shows("task number");
     tab.eval("history.back()");
-    tab.until("the same row", &format!("location.pathname === '/tasks' && document.activeElement?.dataset?.key === {key}"));
-    let seen = "(it => it.top >= 0 && it.bottom <= innerHeight)(document.activeElement.getBoundingClientRect())";
+    tab.until(
+        "the same row",
+        &format!("location.pathname === '/tasks' && document.activeElement?.dataset?.key === {key}"),
+    );
+    let seen =
+        "(it => it.top >= 0 && it.bottom <= innerHeight)(document.activeElement.getBoundingClientRect())";
     tab.until("in sight", seen);
     world.write("over", "");
     tab.until("it has ended", &format!("{row}?.querySelector('time.took')?.dataset.to"));
@@ -169,13 +182,23 @@ fn the_journal_is_checked_on_the_page_and_both_changes_of_a_meeting_stand_beside
     tab.shows("feat-b <b>");
     assert_eq!(tab.eval("document.querySelectorAll('main b').length"), json!(0));
     let mut wrong = Vec::new();
-    for path in [tab.eval("location.pathname + location.search").as_str().unwrap().to_owned(), "/audit".into()] {
+    for path in
+        [tab.eval("location.pathname + location.search").as_str().unwrap().to_owned(), "/audit".into()]
+    {
         for (width, height, scheme) in LOOKS {
             tab.looks(width, height, scheme);
             tab.go(&at(door, &path));
-            tab.until("its blocks", "document.querySelector('#blocks')?.getAttribute('aria-busy') === 'false'");
+            tab.until(
+                "its blocks",
+                "document.querySelector('#blocks')?.getAttribute('aria-busy') === 'false'",
+            );
             tab.until("live", "document.body.dataset.live === 'live'");
-            wrong.extend(examine(&tab, &path, (width, scheme), if path == "/audit" { "audit-check" } else { "both" }));
+            wrong.extend(examine(
+                &tab,
+                &path,
+                (width, scheme),
+                if path == "/audit" { "audit-check" } else { "both" },
+            ));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
