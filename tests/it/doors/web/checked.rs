@@ -94,9 +94,9 @@ fn what_two_agents_have_changed_of_one_file_is_read_in_the_work_tree_of_each() {
     assert!(text.contains("return 2") && text.contains("\\\\u{202e}<b>"), "{text}");
     assert!(!text.contains("of the trunk"), "what the trunk has is no change of theirs: {text}");
     // One without a work tree, a folder, a file that neither has, and a name that is none.
-    let said = both("nobody", "bob", "src%2Fa.py").json().to_string();
+    let said = both("zoe", "bob", "src%2Fa.py").json().to_string();
     assert!(
-        said.contains("What nobody has changed there is not known: no work tree of its own is known"),
+        said.contains("What zoe has changed there is not known: no work tree of its own is known"),
         "{said}"
     );
     let said = both("feat-ada", "bob", "src").json().to_string();

@@ -1,9 +1,10 @@
-//! When a task's worker began and ended.
+//! What a run of a task has come to: when it began and ended, and what became of watched files.
 
 use serde_json::Value;
 
+use provost_api::wire;
 use provost_domain::command::Status;
-use provost_domain::{Task, TaskState};
+use provost_domain::{Task, TaskState, Watched, WatchedFile};
 
 /// When it began: by the task's state, by the last report of its run, or by the first progress that a polling worker reported.
 pub(super) fn started_at(task: &Task, metadata: Option<&Value>) -> Option<String> {
@@ -24,5 +25,19 @@ pub(super) fn ended_at(task: &Task) -> Option<String> {
         | TaskState::Queued { .. }
         | TaskState::Assigned { .. }
         | TaskState::Running { .. } => None,
+    }
+}
+
+/// The files that its asker wanted watched.
+pub(super) fn files_changed(it: &Watched) -> wire::FilesChanged {
+    let file = |it: &WatchedFile| wire::ChangedFile {
+        path: it.path.to_string(),
+        change: it.change.as_str().into(),
+        from: it.from.as_ref().map(ToString::to_string),
+    };
+    wire::FilesChanged {
+        files: it.files.iter().map(file).collect(),
+        more: it.more,
+        incomplete: it.incomplete.as_ref().map(ToString::to_string),
     }
 }
