@@ -168,9 +168,7 @@ fn cells_of(model: &Model, item: &Item) -> Vec<(String, Style)> {
     let name = names_repositories(model).then(|| (name_of(model, item.repository), Style::new()));
     let cells = item.row.cells.iter().map(|it| match it {
         // What it is in stands above its row.
-        Cell::Place { under, name, .. } => {
-            (format!("{}{}", "  ".repeat(under.len()), one_line(name)), Style::new())
-        }
+        Cell::Place { name, .. } => (one_line(name), Style::new()),
         it => {
             let (text, style) = cell(it, model.look, model.now_ms);
             (one_line(&text), style)

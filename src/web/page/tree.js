@@ -51,6 +51,7 @@ export class Tree {
         this.body.insertBefore(head, node);
       }
       node.hidden = paths.some((it) => this.closed.has(it));
+      node.classList.toggle('in-tree', now.length > 0);
       before = now;
     }
     for (const key of [...this.heads.keys()]) if (!used.has(key)) this.heads.delete(key);
