@@ -20,6 +20,8 @@ export function listen(to) {
   byId('keys-close').onclick = () => dialog.close();
   const find = /** @type {HTMLInputElement} */ (byId('keys-find'));
   find.oninput = () => findKeys(dialog, find.value);
+  // A field that is not seen any more takes no key.
+  dialog.onclose = () => find.blur();
   let gone = 0;
   document.addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;

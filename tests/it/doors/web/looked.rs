@@ -96,7 +96,6 @@ fn a_key_is_found_by_what_it_does() {
     tab.write("no key does this");
     tab.shows("No key does that.");
     tab.eval("document.querySelector('#keys').close()");
-    // A field that has just gone from sight has the focus until the next frame.
     tab.until("no field has the focus", "document.activeElement === document.body");
     // The next time all are there.
     tab.press("?");
