@@ -133,7 +133,8 @@ fn a_message_to_the_whole_crew_names_all_of_it_and_reaches_each_by_one_signature
     let told = desk.act("message-agents", &json!({ "to": to_all, "text": "the trunk is closed" }));
     assert_eq!(told.status, 200, "{told:?}");
     for agent in ["feat-a", "feat-b", "feat-c"] {
-        let (status, inbox) = own(&desk.world, ("POST", "/read-inbox"), &[("x-provost-agent", agent)], &json!({}));
+        let (status, inbox) =
+            own(&desk.world, ("POST", "/read-inbox"), &[("x-provost-agent", agent)], &json!({}));
         assert!(status == 200 && inbox.to_string().contains("the trunk is closed"), "{agent}: {inbox}");
     }
 }
