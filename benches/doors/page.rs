@@ -109,7 +109,7 @@ pub(crate) fn measure(table: &mut Table) -> Result<()> {
         index(table, &full).await?;
         table.ratios(ROUNDS)?;
         answers(table, &full, &empty).await?;
-        table.note("")?;
+        whole_journal(table, &full).await?;
         signatures(table)?;
         match Browser::start(&full.world.path("browser")).await? {
             Some(mut browser) => in_a_browser(table, &mut browser, &full, &empty).await,
@@ -171,6 +171,30 @@ async fn answers(table: &mut Table, full: &Side, empty: &Side) -> Result<()> {
         table.ratio(what, Unit::Milliseconds, &ours, &floor)?;
     }
     Ok(())
+}
+
+/// A check of the whole journal, as the page asks for it, beside a page that is asked for meanwhile.
+async fn whole_journal(table: &mut Table, full: &Side) -> Result<()> {
+    let (client, begun) = (full.client()?, Instant::now());
+    let mut told = client.journal_check(&wire::JournalCheckQuery::default()).await?;
+    let mut meanwhile = Rounds::default();
+    let mut line = Line::to(full.server).await?;
+    while told.found.is_none() {
+        let request = of_the_page(full.server.at.port(), "/rows/tasks");
+        let asked = Instant::now();
+        line.ask(&request).await?;
+        meanwhile.push(asked.elapsed().as_secs_f64() * 1e3);
+        let query = wire::JournalCheckQuery { check: Some(told.check), wait_ms: Some(50) };
+        told = client.journal_check(&query).await?;
+        ensure!(begun.elapsed() < WAIT_MAX, "the check does not end");
+    }
+    let (took, found) = (begun.elapsed().as_secs_f64(), told.found.context("the check has ended")?);
+    ensure!(found.ok, "{}", found.says);
+    table.note(&format!(
+        "\nThe whole journal of {} events was checked in {took:.1} s; the first page of the tasks took {:.2} ms meanwhile (median).\n",
+        found.events,
+        meanwhile.median()
+    ))
 }
 
 /// The checks of a signed answer, against the signature's alone.

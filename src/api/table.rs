@@ -262,6 +262,11 @@ macro_rules! for_each_endpoint {
             GET "/overlaps" overlaps Overlaps() -> Vec<Overlap>,
                 tools ("`conflicts_check` says whom a change would collide with"), commands ["daemon status"];
 
+            /// Reads what each of two agents has changed of a file in its own work tree.
+            GET "/both-changes" both_changes BothChanges(BothChangesQuery) -> Vec<ChangedSide>,
+                tools ("`conflicts_check` says whom a change would collide with"),
+                commands ("`git diff` in the work trees of both shows it");
+
             /// Says what applying a task's changes would do.
             POST "/preview-task" preview_task PreviewTask(OfTask) -> Vec<Previewed>,
                 tools ["task_diff"], commands ["task apply", "task diff"];
@@ -342,6 +347,10 @@ macro_rules! for_each_endpoint {
             /// Reads the journal from a position.
             GET "/events" events Events(EventsQuery) -> Events,
                 tools ("the resource `provost://journal` brings it"), commands ["journal show", "timeline watch"], waits;
+            /// Checks the whole journal, and says how far the check has come or what it has found.
+            GET "/journal-check" journal_check JournalCheck(JournalCheckQuery) -> JournalCheck,
+                tools ("a person looks after the journal"),
+                commands ("`provost journal verify` reads the store, also where no daemon runs"), waits;
             /// Finds tasks, messages and events by the words in them, newest first.
             GET "/search" search Search(SearchQuery) -> Found,
                 tools ("a person looks for what was said; a model has `task_status`, `inbox_read` and `provost://journal`"),

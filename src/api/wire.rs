@@ -16,6 +16,7 @@ mod held_back;
 mod hosts;
 mod inbox;
 mod jobs;
+mod journal_check;
 mod kept;
 mod merges;
 mod notices;
@@ -50,6 +51,7 @@ pub use held_back::*;
 pub use hosts::*;
 pub use inbox::*;
 pub use jobs::*;
+pub use journal_check::*;
 pub use kept::*;
 pub use merges::*;
 pub use notices::*;
@@ -321,6 +323,12 @@ pub struct Task {
     pub created_at: String,
     /// When anything last happened.
     pub updated_at: String,
+    /// When its worker began; absent while none has, and where that is not known any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<String>,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<String>,
     /// How long its worker may run, in seconds.
     pub timeout_s: u64,
     /// `default`, `compact`.
@@ -366,18 +374,6 @@ pub struct Task {
     pub exit_code: Option<i64>,
     /// The task's history, oldest first.
     pub notes: Vec<Note>,
-}
-
-/// A resource for which a task waits.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct AwaitedNeed {
-    /// The resource.
-    pub resource: String,
-    /// The agent that has it, or waits for it from before; absent where it is about to be free.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub holder: Option<String>,
-    /// When the wait began.
-    pub since: String,
 }
 
 /// `GET /tasks`.

@@ -131,7 +131,7 @@ fn verify(here: &RepoContext, anchor: Option<Anchor>) -> Result<u8, CliError> {
                          "signed": { "checked": signed.signed, "without_key": signed.without_key,
                                      "unvouched": signed.unvouched } }),
             )?;
-            Ok(signed.exit_code())
+            Ok(signatures::exit_code(signed))
         }
         Ok((Unchanged { events, head, leaps }, signed)) => {
             out::line(format!("nothing wrong in {events} events"))?;
@@ -152,7 +152,7 @@ fn verify(here: &RepoContext, anchor: Option<Anchor>) -> Result<u8, CliError> {
                 out::line(format!("no event has a number from {first} to {last}: {}", restored(leap)))?;
             }
             out::line(head)?;
-            Ok(signed.exit_code())
+            Ok(signatures::exit_code(signed))
         }
         Err(error) if here.json => {
             out::json(&json!({ "ok": false, "error": error.text() }))?;

@@ -1,19 +1,24 @@
 //! What is asked for a view, the same for the page, the screen in a terminal and lists: answers of the own API, as `view` shows them.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::{Client, ClientError};
 use provost_api::wire;
 use provost_auth::role;
 use provost_base::limits::{
-    WEB_APPLIES_SHOWN, WEB_EVENTS_LOOKED_AT, WEB_EVENTS_PAGE, WEB_FINISHED_PAGE, WEB_MESSAGES_PAGE,
-    WEB_ROWS_MAX,
+    WEB_APPLIES_SHOWN, WEB_DECISIONS_SHOWN, WEB_EVENTS_LOOKED_AT, WEB_EVENTS_PAGE, WEB_FINISHED_PAGE,
+    WEB_MESSAGES_PAGE, WEB_ROWS_MAX,
 };
 use provost_base::{Timestamp, visible};
-use provost_view::{self as view, AgentSources, Filter, NeedSources, Shown};
+use provost_view::{self as view, AgentSources, Filter, HeldSources, NeedSources, Shown};
 
 /// What an event says of an approval: when, who, and what.
 pub type Became = (String, String, String);
+
+/// How long a list waits for the moment of the last decision, which the index of words knows.
+const LAST_DECISION_WAIT: Duration = Duration::from_millis(300);
 
 fn of_tasks(filter: &str, limit: usize) -> wire::TasksQuery {
     wire::TasksQuery { filter: Some(filter.into()), limit: Some(limit), before: None }
@@ -37,6 +42,8 @@ impl Client {
             self.merges(&merges),
             self.agents(),
         )?;
+        let is_calm = approvals.is_empty() && questions.is_empty();
+        let last_decision = if is_calm { self.last_decision().await } else { None };
         let notes = about.broken.into_iter().chain(about.notes).collect();
         let (waiting, finished, workers) = (locks.waiting, finished.finished, about.workers);
         let (merges, locks) = (merges.entries, locks.locks);
@@ -52,8 +59,30 @@ impl Client {
             locks,
             workers,
             notes,
+            last_decision,
         };
         Ok(view::needs(from, now.0))
+    }
+
+    /// When an approval was answered or has expired last; nothing where the index of words does not know of one, or does not answer:
+    /// no list waits for that.
+    async fn last_decision(&self) -> Option<String> {
+        let one = |kind: &str| wire::SearchQuery {
+            words: kind.into(),
+            only: Some("events".into()),
+            limit: Some(WEB_DECISIONS_SHOWN),
+            ..wire::SearchQuery::default()
+        };
+        let (answered, expired) = (one("approval_answered"), one("approval_expired"));
+        let asked = async { tokio::join!(self.search(&answered), self.search(&expired)) };
+        let (answered, expired) = tokio::time::timeout(LAST_DECISION_WAIT, asked).await.ok()?;
+        let found = [(answered, "approval_answered"), (expired, "approval_expired")].into_iter();
+        let moments = found.filter_map(|(found, kind)| {
+            // The word may stand in another event as well.
+            let hit = found.ok()?.hits.into_iter().find(|it| it.what == kind)?;
+            Some((hit.seq, hit.at))
+        });
+        moments.max().map(|(_, at)| at)
     }
 
     /// A page of tasks, from the beginning or from behind a place; `typed` is the filter as it was typed.
@@ -129,8 +158,10 @@ impl Client {
     /// [`ClientError`].
     pub async fn view_of_locks(&self, filter: &Filter, now: Timestamp) -> Result<Shown, ClientError> {
         let (everyones, all) = (wire::Whose::default(), wire::ClaimsQuery::default());
-        let (locks, claims) = tokio::try_join!(self.locks(&everyones), self.claims(&all))?;
-        let mut shown = view::locks(&locks, &claims, filter, WEB_ROWS_MAX, &now.rfc3339());
+        let (locks, claims, intents) =
+            tokio::try_join!(self.locks(&everyones), self.claims(&all), self.intents(&everyones))?;
+        let from = HeldSources { locks: &locks, claims: &claims, intents: &intents };
+        let mut shown = view::locks(from, filter, WEB_ROWS_MAX, &now.rfc3339());
         if let Some(place) = filter.way() {
             shown.blocks.splice(0..0, self.in_the_way(place).await?);
         }
@@ -210,8 +241,15 @@ impl Client {
     pub async fn view_of_messages(&self, filter: &Filter, before: Option<u64>) -> Result<Shown, ClientError> {
         let asked =
             wire::PostsQuery { before, limit: Some(WEB_MESSAGES_PAGE), ..wire::PostsQuery::default() };
-        let (questions, posts) = tokio::try_join!(self.questions(), self.posts(&asked))?;
-        Ok(view::messages(&questions, &posts.posts, filter, WEB_MESSAGES_PAGE, before.is_some()))
+        let (questions, posts, mut agents) =
+            tokio::try_join!(self.questions(), self.posts(&asked), self.agents())?;
+        // The page itself is no agent.
+        agents.retain(|it| it.id != role::PAGE);
+        let mut shown = view::messages(&questions, &posts.posts, filter, WEB_MESSAGES_PAGE, before.is_some());
+        if before.is_none() {
+            shown.blocks.extend(view::to_all(&agents));
+        }
+        Ok(shown)
     }
 
     /// An approval that does not wait any more: what became of it, looked for among the newest events up to `head`.

@@ -16,6 +16,7 @@ mod cbor;
 mod ceremony;
 mod client_data;
 mod key;
+pub mod record;
 mod refused;
 mod word;
 

@@ -32,6 +32,9 @@ pub use anchor::{Anchor, AnchorSink, BadAnchor, syslog_sink, syslog_sink_at};
 /// Where the journal ends: the last event and its link. An anchor is a head that was written down elsewhere.
 pub type JournalHead = Anchor;
 
+/// Why a check has not come to its end, where its asker has ended it.
+pub const GIVEN_UP: &str = "the check was ended before it came to the last event";
+
 /// The name of the event with which the journal continues after a restore.
 pub(super) const RESTORED: &str = "store.restored";
 

@@ -305,8 +305,19 @@ pub trait Reader: Send {
     ///
     /// # Errors
     /// When the store does not answer. What is wrong with the journal is the [`Verdict`]'s to say.
-    fn verify(&mut self, anchor: Option<Anchor>) -> Result<Verdict, StoreError>;
+    fn verify(&mut self, anchor: Option<Anchor>) -> Result<Verdict, StoreError> {
+        self.verify_with(anchor, &mut |_| true)
+    }
+
+    /// The same, and shows each event that holds, in order; a `false` ends the check.
+    ///
+    /// # Errors
+    /// As for [`Reader::verify`].
+    fn verify_with(&mut self, anchor: Option<Anchor>, see: &mut See<'_>) -> Result<Verdict, StoreError>;
 }
+
+/// Sees each event of a check that holds, and says whether the check goes on.
+pub type See<'a> = dyn FnMut(&StoredEvent) -> bool + 'a;
 
 /// The state and the debts with which a start begins.
 #[derive(Debug)]

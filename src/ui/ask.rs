@@ -139,9 +139,9 @@ fn passing(mut shown: Shown, filter: &Filter) -> Shown {
 pub(super) fn text_of(cell: &Cell) -> &str {
     match cell {
         Cell::Text { text } | Cell::Said { text } | Cell::Code { text } | Cell::Link { text, .. } => text,
-        Cell::Share { text, .. } => text,
+        Cell::Share { text, .. } | Cell::Place { text, .. } => text,
         Cell::State(word) => &word.word,
-        Cell::Time { at } | Cell::Until { at } => at,
+        Cell::Time { at } | Cell::Until { at, .. } | Cell::Took { from: at, .. } => at,
         Cell::None => "",
     }
 }

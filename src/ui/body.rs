@@ -1,6 +1,8 @@
 //! The lines of a list, from which drawing and clicks find the same row.
 
+use super::merged::Item;
 use super::model::ListState;
+use provost_view::Cell;
 
 /// A line of a list, with the section or notice that it belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -8,6 +10,8 @@ pub(crate) enum ListLine {
     Notice(usize),
     Heading(usize),
     Columns(usize),
+    /// What a row is in, at this depth, where the row before is in something else.
+    Under(usize, usize),
     /// The section, and the number of the row in the whole list.
     Item(usize, usize),
     Empty(usize),
@@ -34,13 +38,29 @@ pub(crate) fn list_lines(list: &ListState) -> Vec<ListLine> {
             continue;
         }
         lines.push(ListLine::Columns(n));
-        lines.extend((item..item + section.items.len()).map(|at| ListLine::Item(n, at)));
-        item += section.items.len();
+        let mut before: &[String] = &[];
+        for one in &section.items {
+            let under = under(one);
+            let same = before.iter().zip(under).take_while(|(a, b)| a == b).count();
+            lines.extend((same..under.len()).map(|depth| ListLine::Under(item, depth)));
+            lines.push(ListLine::Item(n, item));
+            before = under;
+            item += 1;
+        }
         if section.more > 0 {
             lines.push(ListLine::More(n));
         }
     }
     lines
+}
+
+/// What a row is in, the outermost first, where its list is a tree.
+pub(crate) fn under(item: &Item) -> &[String] {
+    let places = item.row.cells.iter();
+    places
+        .into_iter()
+        .find_map(|it| if let Cell::Place { under, .. } = it { Some(&under[..]) } else { None })
+        .unwrap_or(&[])
 }
 
 /// The first line that is drawn, so that the chosen row is in sight, in the middle where there is more on both sides.

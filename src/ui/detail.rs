@@ -8,7 +8,7 @@ use ratatui::text::{Line, Span};
 use super::Look;
 use super::code::drawn;
 use super::look::sign;
-use super::text::{clock, cut, one_line, padded, shown, time_left, width, wrapped};
+use super::text::{clock, cut, one_line, padded, shown, time_left, took, width, wrapped};
 use provost_view::{Block, Cell, Command, DiffFile, Fact, LineMarks, Rows, Shown, Tone};
 
 /// The most lines of a log that are kept; those before are left out, and it says so.
@@ -362,6 +362,7 @@ impl Lines {
             | Block::Enrol(_)
             | Block::Delegate(_)
             | Block::EventFilter { .. }
+            | Block::JournalCheck {}
             | Block::Push(_)
             | Block::Vouch(_)
             | Block::Graph { .. }
@@ -457,14 +458,15 @@ pub(crate) fn for_repository(line: &str, program: &str) -> String {
 /// What stands in a cell, and how; its line ends stay.
 pub(crate) fn cell(it: &Cell, look: Look, now_ms: i64) -> (String, Style) {
     match it {
-        Cell::Text { text } | Cell::Code { text } => (shown(text), Style::new()),
+        Cell::Text { text } | Cell::Code { text } | Cell::Place { text, .. } => (shown(text), Style::new()),
         Cell::Said { text } => (shown(text), look.said()),
         Cell::State(word) => (format!("{} {}", sign(word.tone), one_line(&word.word)), look.tone(word.tone)),
         Cell::Time { at } => (clock(at, now_ms), Style::new()),
-        Cell::Until { at } => {
+        Cell::Until { at, .. } => {
             let soon = super::text::seconds_until(at, now_ms).is_some_and(|it| it < 60);
             (time_left(at, now_ms), if soon { look.tone(Tone::Bad) } else { Style::new() })
         }
+        Cell::Took { from, to } => (took(from, to.as_deref(), now_ms), Style::new()),
         Cell::Link { text, .. } => (shown(text), look.link()),
         Cell::Share { text, .. } => (shown(text), Style::new()),
         Cell::None => (String::new(), Style::new()),

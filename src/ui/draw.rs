@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 
-use super::body::{ListLine, fitted, list_lines, list_offset};
+use super::body::{ListLine, fitted, list_lines, list_offset, under};
 use super::detail::{Detail, Part, cell};
 use super::hints::{hints, tabs};
 use super::look::sign;
@@ -14,9 +14,9 @@ use super::merged::{Item, Section};
 use super::model::{Confirm, Link, ListState, Mode, Model, SMALLEST, What};
 use super::qr;
 use super::screen::{KEYS, Where};
-use super::text::{cut, one_line, padded, width, wrapped};
+use super::text::{clock, cut, one_line, padded, width, wrapped};
 use super::typed::Typed;
-use provost_view::Tone;
+use provost_view::{Cell, Tone};
 
 /// Where a text is written, and how far.
 struct Canvas<'a> {
@@ -166,9 +166,13 @@ fn names_repositories(model: &Model) -> bool {
 /// The cells of a row in the order of its columns; the repository's name first, where there are several.
 fn cells_of(model: &Model, item: &Item) -> Vec<(String, Style)> {
     let name = names_repositories(model).then(|| (name_of(model, item.repository), Style::new()));
-    let cells = item.row.cells.iter().map(|it| {
-        let (text, style) = cell(it, model.look, model.now_ms);
-        (one_line(&text), style)
+    let cells = item.row.cells.iter().map(|it| match it {
+        // What it is in stands above its row.
+        Cell::Place { name, .. } => (one_line(name), Style::new()),
+        it => {
+            let (text, style) = cell(it, model.look, model.now_ms);
+            (one_line(&text), style)
+        }
     });
     name.into_iter().chain(cells).collect()
 }
@@ -217,13 +221,21 @@ fn draw_list_line(
                 names.iter().zip(&widths[n]).map(|(name, width)| padded(name, *width)).collect();
             put(format!("  {}", names.join("  ")), look.quiet());
         }
-        ListLine::Empty(n) => put(format!("  {}", one_line(&section(n).empty.says)), look.quiet()),
+        ListLine::Empty(n) => {
+            let empty = &section(n).empty;
+            let last = empty.last.as_ref().map(|(what, at)| format!(" {what}: {}.", clock(at, model.now_ms)));
+            put(format!("  {}{}", one_line(&empty.says), last.unwrap_or_default()), look.quiet());
+        }
         ListLine::EmptyCommand(n) => {
             let command = section(n).empty.command.as_deref().unwrap_or_default();
             put(format!("  try: {}", one_line(command)), look.quiet());
         }
         ListLine::More(n) => {
             put(format!("  {} more; a filter finds them: /", section(n).more), look.quiet());
+        }
+        ListLine::Under(at, depth) => {
+            let name = list.merged.item(at).and_then(|it| under(it).get(depth)).map_or("", String::as_str);
+            put(format!("  {}{}", "  ".repeat(depth), one_line(name)), look.quiet());
         }
         ListLine::Item(n, at) => {
             let Some(item) = list.merged.item(at) else { return };

@@ -43,7 +43,7 @@ pub(crate) struct Merged {
 /// What two rows are ordered by, where repositories meet.
 fn place(item: &Item) -> Option<&str> {
     item.row.cells.iter().find_map(|cell| match cell {
-        Cell::Until { at } => Some(at.as_str()),
+        Cell::Until { at, .. } => Some(at.as_str()),
         _ => None,
     })
 }
@@ -66,6 +66,10 @@ impl Merged {
                         let items = rows.rows.iter().cloned();
                         section.items.extend(items.map(|row| Item { repository, row }));
                         section.more += rows.more;
+                        // The newest over all repositories.
+                        let newest =
+                            [section.empty.last.take(), rows.empty.last.clone()].into_iter().flatten();
+                        section.empty.last = newest.max_by(|a, b| a.1.cmp(&b.1));
                     }
                     _ => {}
                 }

@@ -116,6 +116,18 @@ pub(crate) fn seconds_until(at: &str, now_ms: i64) -> Option<i64> {
     Some((read.timestamp_millis().saturating_sub(now_ms)).div_euclid(1000))
 }
 
+/// How long something took from one moment to another, or until now.
+pub(crate) fn took(from: &str, to: Option<&str>, now_ms: i64) -> String {
+    let at = |text: &str| Some(chrono::DateTime::parse_from_rfc3339(text).ok()?.timestamp_millis());
+    let Some(from) = at(from) else { return one_line(from) };
+    let until = to.map_or(Some(now_ms), at).unwrap_or(now_ms);
+    match until.saturating_sub(from).max(0) / 1000 {
+        s if s < 60 => format!("{s} s"),
+        s if s < 3600 => format!("{} min {:02} s", s / 60, s % 60),
+        s => format!("{} h {:02} min", s / 3600, s / 60 % 60),
+    }
+}
+
 /// How much time is left until a moment.
 pub(crate) fn time_left(at: &str, now_ms: i64) -> String {
     match seconds_until(at, now_ms) {

@@ -70,7 +70,7 @@ pub fn signed(
 ) -> Shown {
     let facts = facts.into_iter().map(|(name, text)| {
         let value = match name {
-            "until" => Cell::Until { at: approval.expires_at.clone() },
+            "until" => Cell::Until { at: approval.expires_at.clone(), from: None },
             "asked" => Cell::Time { at: approval.asked_at.clone() },
             "risk" => Cell::State(of_risk(&approval.risk)),
             "task" => Cell::link(&text, super::task::path(&text)),

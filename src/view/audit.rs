@@ -71,6 +71,7 @@ pub fn audit(about: &About, rules: &Rules, decisions: &[Hit], wrong: Option<&str
         blocks.push(Block::Notice(Line { text: text.into(), tone: Tone::Quiet }));
     }
     blocks.push(Block::Facts { title: "Journal and rules".into(), facts: facts(about, rules) });
+    blocks.push(Block::JournalCheck {});
     blocks.push(list(
         "Decided last",
         &["What", "No.", "Who", "In short", "When"],

@@ -106,6 +106,8 @@ pub enum Block {
     Push(Subscribing),
     /// Where a known passkey signs for a new one of another page.
     Vouch(Box<Vouching>),
+    /// Where the whole journal is checked, and what was found.
+    JournalCheck {},
     /// What a task's worker writes, read apart from the view.
     Log {
         /// The task.
@@ -164,6 +166,15 @@ pub enum Cell {
         /// The text, in which nothing hides.
         text: String,
     },
+    /// A name or a path in a tree: rows with the same of what it is in stand together.
+    Place {
+        /// What it is in, the outermost first.
+        under: Vec<String>,
+        /// Its name in there, in which nothing hides.
+        name: String,
+        /// All of it, in which nothing hides.
+        text: String,
+    },
     /// A state.
     State(Word),
     /// A moment, in the form of RFC 3339.
@@ -175,6 +186,16 @@ pub enum Cell {
     Until {
         /// The moment.
         at: String,
+        /// When it began, where it matters how much of its time is left.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        from: Option<String>,
+    },
+    /// How long something took, or has taken until now.
+    Took {
+        /// When it began, in the form of RFC 3339.
+        from: String,
+        /// When it ended; absent while it goes on.
+        to: Option<String>,
     },
     /// A text that leads to another view.
     Link {
@@ -213,6 +234,11 @@ impl Cell {
     /// A name or a path.
     pub fn code(text: &str) -> Self {
         Self::Code { text: line(text) }
+    }
+
+    /// A name in these, the outermost first; `whole` is all of it.
+    pub(crate) fn place<'a>(under: impl Iterator<Item = &'a str>, name: &str, whole: &str) -> Self {
+        Self::Place { under: under.map(line).collect(), name: line(name), text: line(whole) }
     }
 
     /// A moment, if there is one.
@@ -263,12 +289,21 @@ pub struct Empty {
     pub says: String,
     /// The command that makes one.
     pub command: Option<String>,
+    /// What happened last of what would be here, and when, in the form of RFC 3339.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last: Option<(String, String)>,
 }
 
 impl Empty {
     /// With the command that makes one, if a person makes them.
     pub fn new(says: &str, command: Option<&str>) -> Self {
-        Self { says: says.into(), command: command.map(str::to_owned) }
+        Self { says: says.into(), command: command.map(str::to_owned), last: None }
+    }
+
+    /// The same, with the moment at which something happened last, if it has.
+    #[must_use]
+    pub(crate) fn with_last(self, what: &str, at: Option<&str>) -> Self {
+        Self { last: at.map(|at| (what.to_owned(), at.to_owned())), ..self }
     }
 }
 

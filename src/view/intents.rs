@@ -93,7 +93,13 @@ fn meeting(it: &Meeting) -> Row {
         super::messages::write("Message both", &both),
         Command::new("Look who holds it", format!("provost lock list --file {}", shell_word(&it.file))),
     ];
-    Row { key, to: None, cells, commands }
+    let to = match &it.sides[..] {
+        [one, other] if one.agent != other.agent => {
+            Some(super::both::path(&it.file, &one.agent, &other.agent))
+        }
+        _ => None,
+    };
+    Row { key, to, cells, commands }
 }
 
 /// What one side has, in its own words.
@@ -108,7 +114,7 @@ fn overlap(it: &Overlap) -> Row {
     let side = || Cell::text("has changed it");
     Row {
         key: format!("{}:{}", it.file, it.agents.join(":")),
-        to: None,
+        to: Some(super::both::path(&it.file, &it.agents[0], &it.agents[1])),
         cells: vec![
             Cell::State(Word::new("same file", Tone::Waiting)),
             Cell::code(&it.file),
@@ -160,15 +166,17 @@ fn intent(it: &Intent) -> Row {
             Cell::said(&it.description),
             Cell::code(&places.join(", ")),
             Cell::time(Some(&it.declared_at)),
-            Cell::Until { at: it.expires_at.clone() },
+            Cell::Until { at: it.expires_at.clone(), from: None },
         ],
-        commands: vec![
-            Command::new(
-                "End by force",
-                format!("provost intent update {} abandoned --force", shell_word(&it.id)),
-            )
-            .or_here(Here::end_intent(&it.id)),
-            super::messages::write("Message", &[&it.agent]),
-        ],
+        commands: commands(it),
     }
+}
+
+/// What can be done about an intent.
+pub(super) fn commands(it: &Intent) -> Vec<Command> {
+    let line = format!("provost intent update {} abandoned --force", shell_word(&it.id));
+    vec![
+        Command::new("End by force", line).or_here(Here::end_intent(&it.id)),
+        super::messages::write("Message", &[&it.agent]),
+    ]
 }

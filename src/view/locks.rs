@@ -1,64 +1,57 @@
-//! Locks, claims and those who wait for them.
+//! What agents hold, by folder and file: locks, claimed files and announced changes, and who waits for them.
 
-use provost_api::wire::{HeldFile, Locks};
+use std::collections::BTreeMap;
+
+use provost_api::wire::{HeldFile, Intent, Lock, Locks, Waiter};
 
 use super::block::Empty;
 use super::{Block, Cell, Command, Filter, Here, Line, Row, Rows, Shown, Tone, Word};
 
-/// What is held and passes a filter, `most` of each kind at the most. `now` is in the form of RFC 3339 in UTC, as the
+/// Places of one intent that get a row each; the view of intents has all of them.
+const PLACES_MAX: usize = 8;
+
+/// Agents that are named in one cell.
+const NAMED_MAX: usize = 5;
+
+/// What agents hold or have announced.
+#[derive(Clone, Copy, Debug)]
+pub struct HeldSources<'a> {
+    /// Locks, and who waits for one.
+    pub locks: &'a Locks,
+    /// Claimed files.
+    pub claims: &'a [HeldFile],
+    /// Intents that live.
+    pub intents: &'a [Intent],
+}
+
+/// What is held and passes a filter, `most` rows of each list at the most. `now` is in the form of RFC 3339 in UTC, as the
 /// API's times are.
-pub fn locks(found: &Locks, claims: &[HeldFile], filter: &Filter, most: usize, now: &str) -> Shown {
-    let held: Vec<Row> = found
-        .locks
-        .iter()
-        .filter(|it| filter.takes(&[&it.symbol, &it.holder, it.reason.as_deref().unwrap_or_default()]))
-        .map(|it| {
-            let state = match it.until.as_str() <= now {
-                true => Word::new("lapsed", Tone::Bad),
-                false => Word::new("held", Tone::Moving),
-            };
-            Row {
-                key: it.symbol.clone(),
-                to: it.task.as_deref().map(super::task::path),
-                cells: vec![
-                    Cell::State(state),
-                    Cell::code(&it.symbol),
-                    Cell::code(&it.holder),
-                    it.reason.as_deref().map_or(Cell::None, Cell::said),
-                    Cell::text(&it.fence.to_string()),
-                    Cell::Until { at: it.until.clone() },
-                ],
-                commands: vec![
-                    release(&it.symbol, Some(it.fence)),
-                    super::messages::write("Message", &[&it.holder]),
-                ],
-            }
-        })
-        .collect();
-    let waiting = found.waiting.iter().filter(|it| filter.takes(&[&it.symbol, &it.agent])).map(|it| Row {
-        key: format!("{}:{}", it.agent, it.symbol),
-        to: it.task.as_deref().map(super::task::path),
-        cells: vec![
-            Cell::code(&it.symbol),
-            Cell::code(&it.agent),
-            Cell::time(Some(&it.since)),
-            Cell::Until { at: it.until.clone() },
-        ],
-        commands: vec![super::waits::end(it.ticket), super::messages::write("Message", &[&it.agent])],
-    });
-    let claimed = claims.iter().filter(|it| filter.takes(&[&it.file, &it.holder])).map(claim_row);
-    let (waiting, claimed): (Vec<Row>, Vec<Row>) = (waiting.collect(), claimed.collect());
+pub fn locks(from: HeldSources<'_>, filter: &Filter, most: usize, now: &str) -> Shown {
+    let queues = Queues::of(&from.locks.waiting);
+    let mut held: Vec<(Place, Row)> = Vec::new();
+    let takes =
+        |it: &&Lock| filter.takes(&[&it.symbol, &it.holder, it.reason.as_deref().unwrap_or_default()]);
+    held.extend(from.locks.locks.iter().filter(takes).map(|it| lock_row(it, &queues, now)));
+    let claims = from.claims.iter().filter(|it| filter.takes(&[&it.file, &it.holder]));
+    held.extend(claims.map(|it| claim_row(it, &queues)));
+    for intent in from.intents {
+        let places = places(intent);
+        let taken = places.iter().filter(|at| filter.takes(&[at, &intent.agent, &intent.description]));
+        held.extend(taken.map(|at| intent_row(intent, at)));
+    }
+    held.sort_by(|a, b| (&a.0, &a.1.key).cmp(&(&b.0, &b.1.key)));
+    let waiting = from.locks.waiting.iter().filter(|it| filter.takes(&[&it.symbol, &it.agent]));
+    let waiting: Vec<Row> = waiting.map(waiting_row).collect();
     let empty = |says: &str, command| match filter.is_empty() {
         true => Empty::new(says, command),
         false => Empty::new("Nothing passes the filter.", None),
     };
-    let columns = ["State", "On", "Holder", "Purpose", "Grant", "Until"];
-    let acquire = empty("No lock is held.", Some("provost lock acquire src/auth.ts:login"));
-    let mut blocks = vec![list("Locks", &columns, held, most, acquire)];
+    let columns = ["How", "On", "Holder", "Until", "Waiting", "Purpose", "Since", "Grant"];
+    let acquire = empty("No agent holds anything.", Some("provost lock acquire src/auth.ts:login"));
+    let held = held.into_iter().map(|(_, row)| row).collect();
+    let mut blocks = vec![list("Held, by folder and file", &columns, held, most, acquire)];
     let columns = ["For", "Agent", "Since", "Until"];
     blocks.push(list("Waiting, longest first", &columns, waiting, most, empty("No agent waits.", None)));
-    let claim = empty("No file is claimed.", Some("provost claim acquire src/auth.ts"));
-    blocks.push(list("Claimed files", &["State", "File", "Holder", "Since"], claimed, most, claim));
     if filter.is_empty() {
         let text = "Type way: and a file or FILE:SYMBOL into the filter to see who would be in the way of a change there, and who calls it.";
         blocks.push(Block::Notice(Line { text: text.into(), tone: Tone::Quiet }));
@@ -72,19 +65,168 @@ fn list(title: &str, columns: &[&'static str], mut rows: Vec<Row>, most: usize, 
     Block::List(Rows { title, columns: columns.to_vec(), rows, more, empty })
 }
 
-fn claim_row(it: &HeldFile) -> Row {
-    let tone = if it.how == "conflicted" { Tone::Bad } else { Tone::Moving };
-    let message = super::messages::write("Message", &[&it.holder]);
-    Row {
-        key: it.file.clone(),
+/// Where something stands in the tree: files by folder and name, and resources behind them.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    is_resource: bool,
+    folder: String,
+    file: String,
+    symbol: String,
+}
+
+impl Place {
+    fn of(symbol: &str) -> Self {
+        if symbol.starts_with('@') {
+            return Self {
+                is_resource: true,
+                folder: "resources".into(),
+                file: String::new(),
+                symbol: symbol.into(),
+            };
+        }
+        let (path, symbol) = symbol.split_once(':').unwrap_or((symbol, ""));
+        let (folder, file) = path.rsplit_once('/').map_or(("", path), |(folder, file)| (folder, file));
+        let folder = if folder.is_empty() { "./".into() } else { format!("{folder}/") };
+        Self { is_resource: false, folder, file: file.into(), symbol: symbol.into() }
+    }
+
+    /// The cell that groups its row.
+    fn cell(&self, whole: &str) -> Cell {
+        let name = match self.symbol.is_empty() {
+            true => "the whole file",
+            false => &self.symbol,
+        };
+        let under = [&self.folder, &self.file].into_iter().filter(|it| !it.is_empty());
+        Cell::place(under.map(String::as_str), name, whole)
+    }
+}
+
+/// Who waits, by what they wait for.
+struct Queues<'a>(BTreeMap<&'a str, Vec<&'a str>>);
+
+impl<'a> Queues<'a> {
+    fn of(waiting: &'a [Waiter]) -> Self {
+        let mut queues: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for it in waiting {
+            // A lock on a whole file is in the way of each symbol in it.
+            for around in around(&it.symbol) {
+                queues.entry(around).or_default().push(&it.agent);
+            }
+        }
+        Self(queues)
+    }
+
+    /// Who waits for this symbol, or for something in it, in line.
+    fn at(&self, symbol: &str) -> Cell {
+        let Some(agents) = self.0.get(symbol) else { return Cell::None };
+        let mut named: Vec<String> = agents.iter().take(NAMED_MAX).map(|it| (*it).to_owned()).collect();
+        let more = agents.len().saturating_sub(NAMED_MAX);
+        named.extend((more > 0).then(|| format!("{more} more")));
+        Cell::code(&named.join(", "))
+    }
+}
+
+/// A symbol, and all that it is in.
+fn around(symbol: &str) -> impl Iterator<Item = &str> {
+    let ends = symbol.match_indices([':', '.']).map(|(at, _)| at).filter(|at| *at > 0);
+    ends.chain([symbol.len()]).map(|end| &symbol[..end])
+}
+
+fn lock_row(it: &Lock, queues: &Queues<'_>, now: &str) -> (Place, Row) {
+    let state = match it.until.as_str() <= now {
+        true => Word::new("lock, lapsed", Tone::Bad),
+        false => Word::new("lock", Tone::Moving),
+    };
+    let place = Place::of(&it.symbol);
+    let row = Row {
+        key: it.symbol.clone(),
         to: it.task.as_deref().map(super::task::path),
         cells: vec![
-            Cell::State(Word::new(it.how.clone(), tone)),
-            Cell::code(&it.file),
+            Cell::State(state),
+            place.cell(&it.symbol),
             Cell::code(&it.holder),
+            Cell::Until { at: it.until.clone(), from: None },
+            queues.at(&it.symbol),
+            it.reason.as_deref().map_or(Cell::None, Cell::said),
+            Cell::time(Some(&it.since)),
+            Cell::text(&it.fence.to_string()),
+        ],
+        commands: vec![release(&it.symbol, Some(it.fence)), super::messages::write("Message", &[&it.holder])],
+    };
+    (place, row)
+}
+
+fn claim_row(it: &HeldFile, queues: &Queues<'_>) -> (Place, Row) {
+    let word = match it.how.as_str() {
+        "conflicted" => Word::new("claim, conflicted", Tone::Bad),
+        "locked" => Word::new("claim, locked by the lead", Tone::Waiting),
+        _ => Word::new("claim", Tone::Moving),
+    };
+    let message = super::messages::write("Message", &[&it.holder]);
+    let place = Place::of(&it.file);
+    let row = Row {
+        key: format!("claim:{}", it.file),
+        to: it.task.as_deref().map(super::task::path),
+        cells: vec![
+            Cell::State(word),
+            place.cell(&it.file),
+            Cell::code(&it.holder),
+            Cell::None,
+            queues.at(&it.file),
+            Cell::None,
             Cell::time(it.since.as_deref()),
+            Cell::text(&it.fence.to_string()),
         ],
         commands: release_claim(it).into_iter().chain([message]).collect(),
+    };
+    (place, row)
+}
+
+/// The places of an intent: its symbols where they name their file, else its files.
+fn places(it: &Intent) -> Vec<String> {
+    let whole = it.symbols.iter().filter(|it| it.contains(':')).cloned();
+    let mut places: Vec<String> = whole.collect();
+    if let ([file], true) = (&it.files[..], places.is_empty()) {
+        places.extend(it.symbols.iter().map(|symbol| format!("{}:{symbol}", file.path)));
+    }
+    if places.is_empty() {
+        places.extend(it.files.iter().map(|it| it.path.clone()));
+    }
+    places.truncate(PLACES_MAX);
+    places
+}
+
+fn intent_row(it: &Intent, at: &str) -> (Place, Row) {
+    let place = Place::of(at);
+    let row = Row {
+        key: format!("intent:{}:{at}", it.id),
+        to: Some("/intents".into()),
+        cells: vec![
+            Cell::State(Word::new("intent", Tone::Quiet)),
+            place.cell(at),
+            Cell::code(&it.agent),
+            Cell::Until { at: it.expires_at.clone(), from: None },
+            Cell::None,
+            Cell::said(&it.description),
+            Cell::time(Some(&it.declared_at)),
+            Cell::None,
+        ],
+        commands: super::intents::commands(it),
+    };
+    (place, row)
+}
+
+fn waiting_row(it: &Waiter) -> Row {
+    Row {
+        key: format!("{}:{}", it.agent, it.symbol),
+        to: it.task.as_deref().map(super::task::path),
+        cells: vec![
+            Cell::code(&it.symbol),
+            Cell::code(&it.agent),
+            Cell::time(Some(&it.since)),
+            Cell::Until { at: it.until.clone(), from: None },
+        ],
+        commands: vec![super::waits::end(it.ticket), super::messages::write("Message", &[&it.agent])],
     }
 }
 

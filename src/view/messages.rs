@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use provost_api::wire::{Post, Question};
+use provost_api::wire::{Agent, MESSAGED_AT_ONCE_MAX, Post, Question};
 use provost_base::{shell_word, visible, visible_name};
 
 use super::block::Empty;
+use super::word::is_a_person;
 use super::{Block, Cell, Command, Filter, Here, Row, Rows, Shown, Tone, Word};
 
 /// The path of the view that begins with a message.
@@ -70,6 +71,44 @@ pub fn messages(questions: &[Question], posts: &[Post], filter: &Filter, limit: 
     let last = posts.last().filter(|_| posts.len() >= limit).map(|it| it.seq);
     shown.next = last.filter(|it| *it > 1).map(|it| format!("/messages?before={it}"));
     shown
+}
+
+/// Where a person writes to all agents that give a sign of life; nothing where there are not several. One signature is for a
+/// part of them, where there are many.
+pub fn to_all(agents: &[Agent]) -> Option<Block> {
+    let mut there: Vec<&str> =
+        agents.iter().filter(|it| it.alive && !is_a_person(&it.id)).map(|it| it.id.as_str()).collect();
+    there.sort_unstable();
+    let count = there.len();
+    if count < 2 {
+        return None;
+    }
+    let part = |(n, part): (usize, &[&str])| {
+        let first = n * MESSAGED_AT_ONCE_MAX + 1;
+        let does = match count > MESSAGED_AT_ONCE_MAX {
+            true => format!("Message agents {first} to {} of {count}", first + part.len() - 1),
+            false => format!("Message all {count}"),
+        };
+        Command::new(&does, to_each(part)).or_here(Here::message(part))
+    };
+    let commands = there.chunks(MESSAGED_AT_ONCE_MAX).enumerate().map(part).collect();
+    Some(Block::Commands { title: "To all agents that give a sign of life".into(), commands })
+}
+
+/// The beginning of each command within a loop of a shell.
+pub(super) const IN_A_LOOP: &str = "; do provost ";
+
+/// Writes the same to each of these agents at a terminal.
+fn to_each(agents: &[&str]) -> String {
+    let named = |it: &&str| {
+        // It stands in a text of JSON.
+        let quoted = serde_json::Value::from(*it).to_string();
+        shell_word(&quoted[1..quoted.len() - 1])
+    };
+    let names: Vec<String> = agents.iter().map(named).collect();
+    let message =
+        r#"'{"type":"agent.feedback","agent_id":"'"$agent"'","payload":{"from":"user","errors":["TEXT"]}}'"#;
+    format!("for agent in {}{IN_A_LOOP}broker publish {message}; done", names.join(" "))
 }
 
 /// The two of a thread, in one order for both directions.

@@ -10,6 +10,7 @@ mod applies;
 mod approval;
 mod audit;
 mod block;
+mod both;
 mod cost;
 mod diff;
 mod earlier;
@@ -51,6 +52,7 @@ pub use block::{
     Answering, Block, Cell, Command, Delegating, DiffFile, DiffLine, Empty, Enrolling, Fact, Here, Line,
     LineMarks, Row, Rows, Shown, Signer, Subscribing, Vouching,
 };
+pub use both::both_changes;
 pub use cost::costs;
 pub use diff::files as diff_files;
 pub use earlier::{Earlier, earlier};
@@ -60,9 +62,9 @@ pub use graph::{Drawing, Edge, Placed, draw};
 pub use health::health;
 pub use intents::intents;
 pub use languages::{LanguageRow, Languages, languages};
-pub use locks::locks;
+pub use locks::{HeldSources, locks};
 pub use marks::{Piece, TokenKind, mark, marks, pieces};
-pub use messages::messages;
+pub use messages::{messages, to_all};
 pub use needs::{NeedSources, needs};
 pub use numbers::{numbers, numbers_in_words};
 pub use passkeys::passkeys;

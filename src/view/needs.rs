@@ -42,6 +42,8 @@ pub struct NeedSources {
     pub workers: Vec<WorkerAt>,
     /// What was wrong or ignored in the configuration, or makes the daemon of no use.
     pub notes: Vec<String>,
+    /// When the last approval was answered or has expired, where that is known.
+    pub last_decision: Option<String>,
 }
 
 /// What needs a person, at this moment in milliseconds since 1970.
@@ -51,7 +53,8 @@ pub fn needs(from: NeedSources, now_ms: i64) -> Shown {
     in_order(&mut yours);
     let count = yours.len() + from.questions.len();
     let empty =
-        Empty::new("All is calm: no agent waits for your word.", Some("provost delegate \"cargo test\""));
+        Empty::new("All is calm: no agent waits for your word.", Some("provost delegate \"cargo test\""))
+            .with_last("Last decision", from.last_decision.as_deref());
     let mut blocks: Vec<Block> = from
         .notes
         .iter()
@@ -137,7 +140,7 @@ fn approval_row(it: &Approval) -> Row {
             Cell::State(what),
             Cell::code(&it.asked_by),
             short,
-            Cell::Until { at: it.expires_at.clone() },
+            Cell::Until { at: it.expires_at.clone(), from: Some(it.asked_at.clone()) },
         ],
         commands: approval::commands_of_a_row(it),
     }

@@ -4,6 +4,7 @@ use provost_base::limits::WEB_CELL_CHARS_MAX;
 use provost_base::{look_of, visible, visible_name};
 
 use super::block::Empty;
+use super::messages::IN_A_LOOP;
 use super::{Block, Cell, Command, Line, Row, Rows, Shown, Tone, Word};
 
 /// Where the views of a repository are, and how commands for it begin.
@@ -33,6 +34,8 @@ impl Lead {
     fn line(&self, line: &mut String) {
         if let Some(rest) = line.strip_prefix("provost ") {
             *line = format!("{} {rest}", self.program);
+        } else if let Some((before, rest)) = line.split_once(IN_A_LOOP).filter(|_| line.starts_with("for ")) {
+            *line = format!("{before}; do {} {rest}", self.program);
         }
     }
 
@@ -69,6 +72,7 @@ impl Lead {
             | Block::Words { .. }
             | Block::Delegate(_)
             | Block::EventFilter { .. }
+            | Block::JournalCheck {}
             | Block::Push(_)
             | Block::Vouch(_)
             | Block::Diff { .. }
@@ -229,7 +233,7 @@ pub fn needs_of_all(all: &[Known]) -> Shown {
 /// When a row ends by itself; those that do not come last.
 fn ends(row: &Row) -> (bool, &str) {
     let end = row.cells.iter().find_map(|it| match it {
-        Cell::Until { at } => Some(at.as_str()),
+        Cell::Until { at, .. } => Some(at.as_str()),
         _ => None,
     });
     (end.is_none(), end.unwrap_or_default())
@@ -260,6 +264,9 @@ pub(super) fn add(lists: &mut Vec<Rows>, mut rows: Rows, known: &Known, all: &[K
         Some(list) => {
             list.rows.append(&mut rows.rows);
             list.more += rows.more;
+            // The newest over all of them; the moments of daemons are in one form.
+            let newest = [list.empty.last.take(), rows.empty.last].into_iter().flatten();
+            list.empty.last = newest.max_by(|a, b| a.1.cmp(&b.1));
         }
         None => {
             rows.columns.insert(1.min(rows.columns.len()), "Repository");

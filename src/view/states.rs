@@ -25,17 +25,16 @@ const STATES: &[(&str, &[Left])] = &[
     (
         "tasks",
         &[
-            ("Not finished", &["State", "Task", "Worker", "Asked by", "Changed"]),
-            ("Finished", &["State", "Task", "Worker", "Asked by", "Changed"]),
+            ("Not finished", &["State", "Task", "Worker", "Asked by", "Asked", "Duration"]),
+            ("Finished", &["State", "Task", "Worker", "Asked by", "Asked", "Duration"]),
         ],
     ),
     ("agents", &[("Agents", &["State", "Agent", "Doors", "Seen"])]),
     (
         "locks",
         &[
-            ("Locks", &["State", "Holder", "Until"]),
+            ("Held", &["How", "Holder", "Until", "Since"]),
             ("Waiting, longest first", &["Agent", "Since", "Until"]),
-            ("Claimed files", &["State", "Holder", "Since"]),
         ],
     ),
 ];
@@ -96,7 +95,7 @@ fn plain(cell: Cell) -> Cell {
             Cell::State(Word::new(short, tone))
         }
         Cell::Link { text, .. } | Cell::Text { text } | Cell::Code { text } => Cell::Text { text },
-        Cell::Time { .. } | Cell::Until { .. } => cell,
-        Cell::Said { .. } | Cell::Share { .. } | Cell::None => Cell::None,
+        Cell::Time { .. } | Cell::Until { .. } | Cell::Took { .. } => cell,
+        Cell::Said { .. } | Cell::Place { .. } | Cell::Share { .. } | Cell::None => Cell::None,
     }
 }

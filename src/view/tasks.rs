@@ -8,7 +8,7 @@ use super::block::Empty;
 use super::word::rank;
 use super::{Block, Cell, Delegating, Fact, Filter, Row, Rows, Shown, Tone, Word, of_task, task};
 
-const COLUMNS: [&str; 6] = ["State", "Task", "Goal", "Worker", "Asked by", "Changed"];
+const COLUMNS: [&str; 8] = ["State", "Task", "Goal", "Worker", "Asked by", "Asked", "Duration", "Files"];
 
 /// A page of tasks that pass a filter, `most` unfinished ones at the most; with `older`, of finished ones alone.
 pub fn tasks(found: &Tasks, filter: &Filter, most: usize, older: bool) -> Shown {
@@ -118,8 +118,25 @@ fn row(it: &Task) -> Row {
             Cell::said(&it.goal),
             Cell::code(&it.worker),
             Cell::code(&it.asked_by),
-            Cell::time(Some(&it.updated_at)),
+            Cell::time(Some(&it.created_at)),
+            took(it),
+            files(it),
         ],
         commands: task::commands(it),
     }
+}
+
+/// How long its worker has worked.
+fn took(it: &Task) -> Cell {
+    match &it.started_at {
+        Some(from) => Cell::Took { from: from.clone(), to: it.ended_at.clone() },
+        None => Cell::None,
+    }
+}
+
+/// How many files its run has changed, as far as that is known.
+fn files(it: &Task) -> Cell {
+    let kept = it.changes.as_ref().map(|it| it.files as usize);
+    let watched = || it.files_changed.as_ref().map(|it| it.files.len() + it.more as usize);
+    kept.or_else(watched).map_or(Cell::None, |count| Cell::text(&count.to_string()))
 }

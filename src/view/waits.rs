@@ -155,7 +155,7 @@ fn row(it: &Wait) -> Row {
             Cell::code(&by.join(", ")),
             it.place.map_or(Cell::None, |it| Cell::text(&it.to_string())),
             Cell::time(Some(&it.since)),
-            it.until.as_ref().map_or(Cell::None, |at| Cell::Until { at: at.clone() }),
+            it.until.as_ref().map_or(Cell::None, |at| Cell::Until { at: at.clone(), from: None }),
         ],
         commands: commands(it),
     }

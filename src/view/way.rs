@@ -16,7 +16,7 @@ pub fn in_the_way(place: &str, found: &Conflicts, callers: Option<Result<&Calls,
             Cell::State(Word::new(it.kind.replace('_', " "), Tone::Waiting)),
             it.holder.as_deref().map_or(Cell::None, Cell::code),
             Cell::said(&it.message),
-            it.until.as_ref().map_or(Cell::None, |at| Cell::Until { at: at.clone() }),
+            it.until.as_ref().map_or(Cell::None, |at| Cell::Until { at: at.clone(), from: None }),
         ],
         commands: it.holder.iter().map(|holder| super::messages::write("Message", &[holder])).collect(),
     });

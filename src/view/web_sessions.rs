@@ -34,7 +34,7 @@ fn row(it: &WebSession) -> Row {
             Cell::code(&it.origin),
             Cell::time(Some(&it.began_at)),
             Cell::time(Some(&it.used_at)),
-            Cell::Until { at: it.ends_at.clone() },
+            Cell::Until { at: it.ends_at.clone(), from: None },
         ],
         commands: vec![end.or_here(here)],
     }

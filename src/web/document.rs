@@ -79,10 +79,16 @@ impl Place<'_> {
 const ABOUT_ONE: [(&str, &str, &str); 3] =
     [("/a/", "approval", "Approval"), ("/t/", "task", "Task"), ("/e/", "event", "Event")];
 
+/// Views that a row leads to, and that no navigation lists.
+const BEHIND_A_ROW: [(&str, &str, &str); 1] = [("/both", "both", "Both changes")];
+
 /// What a path shows: the name of a view and its title, the view of the navigation that is at this path, and whether it filters.
 fn shown(path: &str) -> Option<(&'static str, &'static str, bool)> {
     if let Some(view) = VIEWS.iter().find(|it| it.path == path) {
         return Some((view.name, view.title, view.filters));
+    }
+    if let Some((_, name, title)) = BEHIND_A_ROW.iter().find(|(at, ..)| *at == path) {
+        return Some((name, title, false));
     }
     let (_, name, title) = ABOUT_ONE.iter().find(|(before, ..)| {
         path.strip_prefix(before).is_some_and(|rest| !rest.is_empty() && !rest.contains('/'))
@@ -291,6 +297,11 @@ fn keys(views: &[(&Listed, String)], place: Place<'_>) -> Markup {
     html! {
         dialog #keys aria-labelledby="keys-title" {
             h2 #keys-title { "Keys" }
+            p.field {
+                label for="keys-find" { "Find a key" }
+                input #keys-find type="search" autocomplete="off" spellcheck="false" maxlength="60";
+            }
+            p #keys-none .empty hidden { "No key does that." }
             dl {
                 @for (view, _) in views {
                     div { dt { kbd { "g" } " " kbd { (view.key) } } dd { (view.title) } }

@@ -93,6 +93,7 @@ pub(super) async fn answer(
         "locks" => client.view_of_locks(&filter, now).await?,
         "waits" => client.view_of_waits(&filter).await?,
         "intents" => client.view_of_intents(&filter).await?,
+        "both" => both(client, query).await?,
         "messages" => client.view_of_messages(&filter, query.number("before")?).await?,
         "search" => behind(search(client, query).await?),
         "event" => one_event(client, query.needed("id")?).await?,
@@ -125,6 +126,11 @@ async fn plain(client: &Client, name: &str, query: &Query) -> Result<Option<Stri
         "would-write" => would_write(client, query).await?,
         "would-delegate" => would_delegate(client, query).await?,
         "export" => events::lines(client, query).await?,
+        "journal-check" => {
+            let asked =
+                wire::JournalCheckQuery { check: query.number("check")?, wait_ms: query.number("wait_ms")? };
+            text(&client.journal_check(&asked).await?)?
+        }
         _ => return Ok(None),
     }))
 }
@@ -260,6 +266,18 @@ async fn search(client: &Client, query: &Query) -> Result<(Shown, u64), WebError
         Err(ClientError::Refused { status: 400, fault }) => Ok((view::no_search(&fault.message), 0)),
         Err(err) => Err(err.into()),
     }
+}
+
+/// What two agents have changed of a file.
+async fn both(client: &Client, query: &Query) -> Result<Shown, WebError> {
+    let of = |name: &str| query.needed(name).map(str::to_owned);
+    let asked = wire::BothChangesQuery { file: of("file")?, one: of("one")?, other: of("other")? };
+    let sides = client.both_changes(&asked).await?;
+    let mut shown = view::both_changes(&asked.file, &sides);
+    for block in std::mem::take(&mut shown.blocks) {
+        shown.blocks.push(beside::marked(block, vec![asked.file.clone()]).await);
+    }
+    Ok(shown)
 }
 
 async fn one_event(client: &Client, named: &str) -> Result<Shown, WebError> {

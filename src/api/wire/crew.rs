@@ -280,6 +280,36 @@ pub struct Meeting {
     pub sides: Vec<MeetingSide>,
 }
 
+/// Query of `GET /both-changes`.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BothChangesQuery {
+    /// The path of the file, from the root of the repository.
+    pub file: String,
+    /// One agent.
+    pub one: String,
+    /// The other one.
+    pub other: String,
+}
+
+/// What one agent has changed of a file in its own work tree.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ChangedSide {
+    /// The agent.
+    pub agent: String,
+    /// The branch of its work tree; absent where none is known.
+    pub branch: Option<String>,
+    /// The difference, in git's form, since its branch left the one of the workspace; absent where it is not known.
+    pub diff: Option<String>,
+    /// Lines that come.
+    pub added: u64,
+    /// Lines that go.
+    pub removed: u64,
+    /// Why the difference is not known.
+    pub why_not: Option<String>,
+}
+
 /// What one of them has there.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]

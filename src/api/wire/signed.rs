@@ -12,8 +12,8 @@ pub struct MessageAgents {
     pub text: String,
 }
 
-/// As many agents one signed message goes to: those of a wait or of a meeting, and a small crew.
-pub const MESSAGED_AT_ONCE_MAX: usize = 16;
+/// As many agents one signed message goes to: those of a wait or of a meeting, and a crew. All of their names are shown and signed.
+pub const MESSAGED_AT_ONCE_MAX: usize = 64;
 
 /// `answer-question`: the person answers an agent's question.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]

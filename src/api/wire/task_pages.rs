@@ -55,3 +55,15 @@ pub struct TaskCounts {
     /// Failed since the beginning.
     pub failed: u64,
 }
+
+/// A resource for which a task waits.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct AwaitedNeed {
+    /// The resource.
+    pub resource: String,
+    /// The agent that has it, or waits for it from before; absent where it is about to be free.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holder: Option<String>,
+    /// When the wait began.
+    pub since: String,
+}

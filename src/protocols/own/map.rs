@@ -3,6 +3,7 @@
 pub(super) mod coordinate;
 pub(super) mod crew;
 pub(super) mod inbox;
+mod run;
 pub(super) mod talk;
 
 use std::collections::BTreeSet;
@@ -18,7 +19,7 @@ use provost_domain::view::KnownAgent;
 use provost_domain::{
     Approver, AwaitedNeed, ChangesState, Command, CrewRefusal, Delegate, Denial, Finding, Network, Parked,
     Refusal, Report, ScanReport, Status, Task, TaskChanges, TaskNote, TaskState, Tool, Usage, Verdict,
-    Watched, WatchedFile, WorkerKind, approvers_now,
+    WorkerKind, approvers_now,
 };
 use provost_service::{Calls, GraphError, GraphState, Snapshot};
 
@@ -335,6 +336,8 @@ pub(super) fn task(task: &Task, there: bool) -> wire::Task {
         working_dir: task.directory.as_ref().map(|it| it.relative.to_string()),
         created_at: task.created_at.rfc3339(),
         updated_at: task.updated_at.rfc3339(),
+        started_at: run::started_at(task, metadata.as_ref()),
+        ended_at: run::ended_at(task),
         timeout_s: order.timeout.as_seconds(),
         format: order.format.as_ref().map(ToString::to_string),
         model: order.model.as_ref().map(ToString::to_string),
@@ -344,7 +347,7 @@ pub(super) fn task(task: &Task, there: bool) -> wire::Task {
         beside: task.beside.iter().map(ToString::to_string).collect(),
         tainted: task.tainted(),
         handoff: task.handoff.as_ref().filter(|it| it.is_tainted()).map(scan_report),
-        files_changed: task.watched.as_ref().map(files_changed),
+        files_changed: task.watched.as_ref().map(run::files_changed),
         worktree: order.work_tree.as_ref().map(ToString::to_string),
         changes: task.changes.as_ref().map(|it| changes(task.id(), it, there)),
         session: task.talk.as_ref().and_then(|it| talk::session(it)),
@@ -393,19 +396,6 @@ fn changes(task: &TaskId, it: &TaskChanges, there: bool) -> wire::Changes {
         taken: u32::try_from(it.taken.len()).unwrap_or(u32::MAX),
         merged_into: it.merged.as_deref().map(str::to_owned),
         next: if there { next.into() } else { Vec::new() },
-    }
-}
-
-fn files_changed(it: &Watched) -> wire::FilesChanged {
-    let file = |it: &WatchedFile| wire::ChangedFile {
-        path: it.path.to_string(),
-        change: it.change.as_str().into(),
-        from: it.from.as_ref().map(ToString::to_string),
-    };
-    wire::FilesChanged {
-        files: it.files.iter().map(file).collect(),
-        more: it.more,
-        incomplete: it.incomplete.as_ref().map(ToString::to_string),
     }
 }
 

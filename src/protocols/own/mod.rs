@@ -6,6 +6,7 @@
 
 mod applies;
 mod approvals;
+mod checking;
 mod coordinate;
 mod cost;
 mod counted;
@@ -145,6 +146,7 @@ struct OwnInner {
     /// Where the page over all repositories may ask for one.
     hub: HubPages,
     pending: pending::Pending,
+    checks: checking::JournalChecks,
     offers: push::Offers,
     /// Held by who changes the list of passkeys, or puts on record what has changed in it.
     listing: tokio::sync::Semaphore,
@@ -193,6 +195,7 @@ impl Own {
             pages: Mutex::new(pages),
             hub,
             pending,
+            checks: checking::JournalChecks::default(),
             offers: push::Offers::default(),
             listing: tokio::sync::Semaphore::new(1),
             sessions,

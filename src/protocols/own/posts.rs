@@ -13,7 +13,7 @@ use provost_domain::command::BeginLog;
 use provost_domain::post::slug;
 use provost_domain::view::{OpenQuestions, Overlaps, PresentMeetings, Roster};
 use provost_domain::{Refusal, Reservation, Scope};
-use provost_service::{Letters, StoredPost};
+use provost_service::{ChangedSide, Difference, Letters, StoredPost};
 
 impl Handles<endpoints::PublishPost> for Own {
     // The user may speak for any agent; an agent for those that have neither key nor token.
@@ -151,6 +151,30 @@ fn side(it: &Reservation) -> wire::MeetingSide {
         lines: it.part.lines.clone(),
         since: it.since.rfc3339(),
         until: it.until.map(|it| it.rfc3339()),
+    }
+}
+
+impl Handles<endpoints::BothChanges> for Own {
+    async fn handle(&self, _call: &Call, query: wire::BothChangesQuery) -> Answered<Vec<wire::ChangedSide>> {
+        let file = map::coordinate::path(&query.file, "file")?;
+        let mut sides = Vec::new();
+        for (name, member) in [(&query.one, "one"), (&query.other, "other")] {
+            let agent = map::agent(name, member)?;
+            let side = self.0.provost.changed_side(agent, file.clone()).await.map_err(map::fault)?;
+            sides.push(changed_side(side));
+        }
+        Ok(sides)
+    }
+}
+
+fn changed_side(it: ChangedSide) -> wire::ChangedSide {
+    let side =
+        wire::ChangedSide { agent: it.agent.to_string(), branch: it.branch, ..wire::ChangedSide::default() };
+    match it.changed {
+        Ok(Difference { text, added, removed, .. }) => {
+            wire::ChangedSide { diff: Some(text), added, removed, ..side }
+        }
+        Err(why) => wire::ChangedSide { why_not: Some(why), ..side },
     }
 }
 

@@ -10,6 +10,7 @@ use tokio_postgres::Row;
 use super::posts;
 use super::session::{Session, Step};
 use super::unreadable;
+use crate::See;
 use crate::codec::{int, nat, parse};
 use crate::journal::{ChainDefect, Checkpoint, Key, Walk};
 use crate::{Anchor, StoreError, StoredEvent};
@@ -325,6 +326,19 @@ pub(super) fn event_time(session: &mut Session, repo: i32, seq: EventSeq) -> Res
 /// # Errors
 /// What is wrong, or when the database does not answer.
 pub(super) fn walk_after(session: &mut Session, repo: i32, walk: &mut Walk<'_>) -> Result<(), StoreError> {
+    walk_seeing(session, repo, walk, &mut |_| true).map(drop)
+}
+
+/// The same, and shows each event that holds; whether it has come to the end.
+///
+/// # Errors
+/// As [`walk_after`].
+pub(super) fn walk_seeing(
+    session: &mut Session,
+    repo: i32,
+    walk: &mut Walk<'_>,
+    see: &mut See<'_>,
+) -> Result<bool, StoreError> {
     // A walk over everything also has to see rows with numbers that cannot be.
     let mut after = if walk.head().seq.0 == 0 { i64::MIN } else { int(walk.head().seq.0)? };
     let sql = format!("{EVENT} where repo = $1 and seq > $2 order by seq limit $3");
@@ -339,9 +353,12 @@ pub(super) fn walk_after(session: &mut Session, repo: i32, walk: &mut Walk<'_>) 
                 .map_err(|_| ChainDefect::new(walk.next(), "the row is not in the journal's form"))?;
             walk.step(&event)?;
             after = row.try_get(0).map_err(unreadable)?;
+            if !see(&event) {
+                return Ok(false);
+            }
         }
         if (rows.len() as i64) < POSTGRES_PAGE_ROWS {
-            return Ok(());
+            return Ok(true);
         }
     }
 }

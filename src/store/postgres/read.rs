@@ -9,14 +9,14 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 
 use super::batch::asked;
-use super::load::{self, EVENT, HEAD, Head, checkpoints, event, walk_after};
+use super::load::{self, EVENT, HEAD, Head, checkpoints, event, walk_seeing};
 use super::remembered::Remembered;
 use super::session::{Place, Purpose, Session, Step};
 use super::{Database, address, posts, schema, search, sums, unreadable};
 use crate::codec::{int, parse};
-use crate::journal::{ChainDefect, Key, Walk};
+use crate::journal::{ChainDefect, GIVEN_UP, Key, Walk};
 use crate::{
-    Anchor, CountedRow, FinishedFilter, Found, Letters, Reader, SearchQuery, StoreError, StoredEvent,
+    Anchor, CountedRow, FinishedFilter, Found, Letters, Reader, SearchQuery, See, StoreError, StoredEvent,
     StoredPost, TimelineOrder, TimelineQuery, UsageQuery, UsageRow, Verdict, files, marks,
 };
 use provost_base::limits::{EVENT_PAGE_BYTES_MAX, LONG_STATEMENT_MS_MAX};
@@ -112,7 +112,7 @@ impl PostgresReader {
         })
     }
 
-    fn walk(&mut self, anchor: Option<Anchor>) -> Result<Verdict, StoreError> {
+    fn walk(&mut self, anchor: Option<Anchor>, see: &mut See<'_>) -> Result<Verdict, StoreError> {
         let Some(secret) = files::journal_key(&self.dir)? else {
             return Ok(Verdict::CannotCheck("the journal's key is missing".into()));
         };
@@ -136,7 +136,9 @@ impl PostgresReader {
             }
             let counted = Head::read(line(0)?)?.counters.event;
             let mut walk = Walk::whole(&key, checkpoints(session, repo, false)?, Vec::new(), anchor);
-            walk_after(session, repo, &mut walk)?;
+            if !walk_seeing(session, repo, &mut walk, see)? {
+                return Ok(Verdict::CannotCheck(GIVEN_UP.into()));
+            }
             Ok(walk.finish(counted))
         })
     }
@@ -168,7 +170,7 @@ pub(crate) fn look(
     let key = Key::new(&secret);
     let least = marks::read(&places, &key).least().map(|it| it.head);
     let mut reader = PostgresReader::open(&dir, database)?;
-    if all && let Verdict::Tampered { first_bad_seq, what } = reader.walk(None)? {
+    if all && let Verdict::Tampered { first_bad_seq, what } = reader.walk(None, &mut |_| true)? {
         return Err(StoreError::Tampered { seq: first_bad_seq, what });
     }
     reader.moment(|session, repo| {
@@ -323,8 +325,8 @@ impl Reader for PostgresReader {
         self.moment(|session, repo| search::search(session, repo, query))
     }
 
-    fn verify(&mut self, anchor: Option<Anchor>) -> Result<Verdict, StoreError> {
-        match self.walk(anchor) {
+    fn verify_with(&mut self, anchor: Option<Anchor>, see: &mut See<'_>) -> Result<Verdict, StoreError> {
+        match self.walk(anchor, see) {
             Err(StoreError::Tampered { seq, what }) => Ok(ChainDefect { seq, what }.into()),
             Err(
                 err @ (StoreError::Database(_)

@@ -12,11 +12,11 @@ use serde::de::DeserializeOwned;
 use super::{connect, counted, crew, no_key, posts, rows, search, usage, wrong_key};
 use crate::codec::{int, nat, parse};
 use crate::files;
-use crate::journal::{ChainDefect, Checkpoint, Gap, Key, Walk};
+use crate::journal::{ChainDefect, Checkpoint, GIVEN_UP, Gap, Key, Walk};
 use crate::marks::{self, FoundMarks, Mark};
 use crate::migrations;
 use crate::{
-    Anchor, CountedRow, FinishedFilter, Found, Letters, Reader, SearchQuery, StoreError, StoredEvent,
+    Anchor, CountedRow, FinishedFilter, Found, Letters, Reader, SearchQuery, See, StoreError, StoredEvent,
     StoredPost, TimelineQuery, UsageQuery, UsageRow, Verdict,
 };
 use provost_base::limits::EVENT_PAGE_BYTES_MAX;
@@ -205,6 +205,11 @@ pub(super) fn whole_journal(db: &Connection, key: &Key) -> Result<Anchor, StoreE
 
 /// Walks over all events after the head of `walk`; stops at the first that is wrong.
 pub(super) fn walk_after(db: &Connection, walk: &mut Walk<'_>) -> Result<(), StoreError> {
+    walk_seeing(db, walk, &mut |_| true).map(drop)
+}
+
+/// The same, and shows each event that holds; whether it has come to the end.
+fn walk_seeing(db: &Connection, walk: &mut Walk<'_>, see: &mut See<'_>) -> Result<bool, StoreError> {
     // A walk over everything also has to see rows with numbers that cannot be.
     let from = if walk.head().seq.0 == 0 { i64::MIN } else { int(walk.next().0)? };
     let mut select = db.prepare(EVENT)?;
@@ -213,8 +218,11 @@ pub(super) fn walk_after(db: &Connection, walk: &mut Walk<'_>) -> Result<(), Sto
         let event =
             event(row).map_err(|_| ChainDefect::new(walk.next(), "the row is not in the journal's form"))?;
         walk.step(&event)?;
+        if !see(&event) {
+            return Ok(false);
+        }
     }
-    Ok(())
+    Ok(true)
 }
 
 pub(super) fn event(row: &Row<'_>) -> Result<StoredEvent, StoreError> {
@@ -438,8 +446,8 @@ impl Reader for SqliteReader {
         crew::timeline(&self.db, query)
     }
 
-    fn verify(&mut self, anchor: Option<Anchor>) -> Result<Verdict, StoreError> {
-        match self.walk(anchor) {
+    fn verify_with(&mut self, anchor: Option<Anchor>, see: &mut See<'_>) -> Result<Verdict, StoreError> {
+        match self.walk(anchor, see) {
             Err(StoreError::Tampered { seq, what }) => Ok(ChainDefect { seq, what }.into()),
             Err(
                 err @ (StoreError::Sqlite(_)
@@ -453,7 +461,7 @@ impl Reader for SqliteReader {
 }
 
 impl SqliteReader {
-    fn walk(&mut self, anchor: Option<Anchor>) -> Result<Verdict, StoreError> {
+    fn walk(&mut self, anchor: Option<Anchor>, see: &mut See<'_>) -> Result<Verdict, StoreError> {
         let Some(secret) = files::journal_key(&self.dir)? else {
             return Ok(Verdict::CannotCheck("the journal's key is missing".into()));
         };
@@ -464,7 +472,9 @@ impl SqliteReader {
             return Ok(Verdict::CannotCheck(wrong_key(&self.dir)));
         }
         let mut walk = Walk::whole(&key, checkpoints(&tx, "ORDER BY seq")?, gaps(&tx)?, anchor);
-        walk_after(&tx, &mut walk)?;
+        if !walk_seeing(&tx, &mut walk, see)? {
+            return Ok(Verdict::CannotCheck(GIVEN_UP.into()));
+        }
         Ok(walk.finish(counters(&tx)?.event))
     }
 }

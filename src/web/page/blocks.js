@@ -3,7 +3,8 @@
 
 import { make, say } from './dom.js';
 import { base } from './place.js';
-import { moment } from './time.js';
+import { moment, shrink, took } from './time.js';
+import { Tree } from './tree.js';
 import { Log } from './log.js';
 import { again, answerNode } from './answer.js';
 import { delegateNode, hereNode } from './act.js';
@@ -14,6 +15,7 @@ import { differenceNode } from './diff.js';
 import { eventFilterNode } from './events.js';
 import { bringBack, comeBack, isPutOff, putOff, putOffNode } from './snooze.js';
 import { graphNode, svg } from './graph.js';
+import { journalCheckNode } from './journal.js';
 import { pushNode } from './push.js';
 
 /** Up to so many signs, the words of a text are not broken: a column is as wide as the longest one. */
@@ -38,7 +40,9 @@ function cellNode(cell) {
     case 'code': return make('code', { class: unbroken(cell.text) }, cell.text);
     case 'state': return state(cell);
     case 'time': return moment(cell.at, false);
-    case 'until': return moment(cell.at, true);
+    case 'until': return cell.from ? leftNode(cell) : moment(cell.at, true);
+    case 'took': return took(cell.from, cell.to);
+    case 'place': return make('code', { class: unbroken(cell.name), title: cell.text }, cell.name);
     case 'link': return make('a', { href: cell.to }, cell.text);
     case 'share': return shareNode(cell);
     default: return make('span', { class: 'none' }, '–');
@@ -54,6 +58,16 @@ function shareNode(cell) {
   const bar = svg('svg', { class: 'bar', width: BAR, height: 10, 'aria-hidden': 'true' },
     svg('rect', { class: 'all', width: BAR, height: 10 }), svg('rect', { class: 'part', width, height: 10 }));
   return make('span', { class: 'share' }, bar, ` ${cell.text}`);
+}
+
+/** A moment at which something ends, with a bar of what is left of its time, which only repeats it. @param {any} cell */
+function leftNode(cell) {
+  const part = svg('rect', { class: 'part', width: BAR, height: 10 });
+  const bar = svg('svg', { class: 'bar left', width: BAR, height: 10, 'aria-hidden': 'true' },
+    svg('rect', { class: 'all', width: BAR, height: 10 }), part);
+  const time = moment(cell.at, true);
+  shrink(part, BAR, cell.from, cell.at);
+  return make('span', { class: 'share' }, bar, ' ', time);
 }
 
 /** @param {any} command */
@@ -138,6 +152,7 @@ class List {
     /** @type {any[]} */
     this.held = [];
     this.drawn = false;
+    this.tree = new Tree(this.body);
   }
 
   /**
@@ -157,6 +172,7 @@ class List {
     }
     /** @type {Map<string, HTMLElement>} */
     const there = new Map();
+    this.tree.clear();
     for (const it of this.body.children) if (it instanceof HTMLElement) there.set(it.dataset.key ?? '', it);
     const visited = this.body.matches(':hover') || this.body.contains(document.activeElement);
     const busy = !now && this.drawn && there.size > 0 && visited;
@@ -180,6 +196,7 @@ class List {
       before = node;
     }
     this.drawn = true;
+    this.tree.draw(rows, heads.length);
     this.table.hidden = block.rows.length === 0;
     this.table.classList.toggle('bare', block.rows.every((/** @type {any} */ it) => it.commands.length === 0));
     this.more.hidden = block.more === 0;
@@ -187,6 +204,7 @@ class List {
     this.empty.hidden = block.rows.length > 0 || off.length > 0;
     if (!this.empty.hidden) {
       this.empty.replaceChildren(block.empty.says);
+      if (block.empty.last) this.empty.append(` ${block.empty.last[0]} `, moment(block.empty.last[1], false), '.');
       if (block.empty.command) this.empty.append(' ', make('code', {}, block.empty.command));
     }
   }
@@ -259,6 +277,7 @@ function whole(block) {
     }
     case 'answer': return answerNode(block, commandNode);
     case 'delegate': return delegateNode(block);
+    case 'journal_check': return journalCheckNode();
     case 'event_filter': return eventFilterNode(block);
     case 'enrol': return enrolNode(block, commandNode);
     case 'push': return pushNode(block);

@@ -18,6 +18,10 @@ export function listen(to) {
   off.checked = localStorage.getItem(OFF) === 'yes';
   off.onchange = () => localStorage.setItem(OFF, off.checked ? 'yes' : 'no');
   byId('keys-close').onclick = () => dialog.close();
+  const find = /** @type {HTMLInputElement} */ (byId('keys-find'));
+  find.oninput = () => findKeys(dialog, find.value);
+  // A field that is not seen any more takes no key.
+  dialog.onclose = () => find.blur();
   let gone = 0;
   document.addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -56,7 +60,12 @@ export function listen(to) {
         if (field) field.focus();
         else to.search();
       },
-      '?': () => dialog.showModal(),
+      '?': () => {
+        find.value = '';
+        findKeys(dialog, '');
+        dialog.showModal();
+        find.focus();
+      },
     }[event.key];
     if (!does) return;
     event.preventDefault();
@@ -64,8 +73,21 @@ export function listen(to) {
   });
 }
 
+/** Leaves the keys that have all of the typed words, in what they are or in what they do. @param {HTMLElement} dialog @param {string} typed */
+function findKeys(dialog, typed) {
+  const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
+  let left = 0;
+  for (const it of dialog.querySelectorAll('dl > div')) {
+    if (!(it instanceof HTMLElement)) continue;
+    const text = [...it.children].map((part) => part.textContent).join(' ').toLowerCase();
+    it.hidden = !words.every((word) => text.includes(word));
+    left += it.hidden ? 0 : 1;
+  }
+  byId('keys-none').hidden = left > 0;
+}
+
 /** @returns {HTMLElement[]} */
-const rows = () => [...document.querySelectorAll(ROW)].filter((it) => it instanceof HTMLElement);
+const rows = () => [...document.querySelectorAll(ROW)].filter((it) => it instanceof HTMLElement && !it.hidden);
 
 /** The row that has the focus. */
 function current() {

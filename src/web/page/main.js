@@ -9,6 +9,8 @@ import { Live } from './live.js';
 import { AGAIN, unfold } from './answer.js';
 import { Blocks, commandNode, state as stateNode } from './blocks.js';
 import { arranged, boardSwitch } from './board.js';
+import { goBack, keepPlace } from './back.js';
+import { sayGone } from './gone.js';
 import { Hold } from './hold.js';
 import { badge, install } from './install.js';
 import { keepFilters } from './kept.js';
@@ -21,6 +23,9 @@ const TOGETHER = 5;
 
 /** When to ask again where the words of an event cannot be searched yet, in milliseconds. */
 const INDEXED_AFTER = 300;
+
+/** How long an answer may take before a bar says that it is waited for, in milliseconds. */
+const SLOW = 200;
 
 /** How long to wait where the daemon does not say who reads, in milliseconds. */
 const AGAIN_AFTER = 1000;
@@ -49,7 +54,7 @@ function about() {
 function source() {
   const query = new URLSearchParams();
   const here = new URLSearchParams(location.search);
-  for (const name of ['q', 'before', 'after', 'kinds', 'agent', 'resource', 'at']) {
+  for (const name of ['q', 'before', 'after', 'kinds', 'agent', 'resource', 'at', 'file', 'one', 'other']) {
     const value = here.get(name);
     if (value) query.set(name, value);
   }
@@ -62,8 +67,8 @@ function concerns(change) {
   if (repository && change.repository !== repository) return false;
   // What was found in all repositories would be looked for in each of them again.
   if (overAll && !repository && view === 'search') return false;
-  // What has happened stays as it is.
-  if (view === 'event') return false;
+  // What has happened stays as it is; and what two have changed is looked for in their work trees, of which no event tells.
+  if (view === 'event' || view === 'both') return false;
   const id = view === 'approval' || view === 'task' ? about() : '';
   if (view === 'approval') return change.approval === null ? change.task !== null : String(change.approval) === id;
   if (view === 'task') return change.task === null || change.task === id;
@@ -87,6 +92,7 @@ async function ask() {
   let after = TOGETHER;
   wanted = 0;
   pace.take(Date.now());
+  const slow = setTimeout(() => { document.body.dataset.asks = ''; }, SLOW);
   try {
     const answer = await fetch(source()).catch(() => null);
     const said = await answer?.json().catch(() => null);
@@ -106,6 +112,8 @@ async function ask() {
   } catch (err) {
     fault(String(err instanceof Error ? err.message : err));
   }
+  clearTimeout(slow);
+  delete document.body.dataset.asks;
   asking = false;
   byId('blocks').setAttribute('aria-busy', 'false');
   if (wanted) again(wanted, after);
@@ -152,7 +160,9 @@ function draw(said) {
     const text = `The daemon’s clock differs from this one by ${differs} s; times go by the daemon’s.`;
     shown.unshift({ block: 'notice', tone: 'waiting', text });
   }
+  if (view === 'needs-you') sayGone(said.blocks);
   blocks.draw(arranged(view, shown));
+  goBack();
   const next = byId('next');
   next.hidden = !said.next;
   next.querySelector('a')?.setAttribute('href', said.next ?? '');
@@ -331,6 +341,7 @@ document.addEventListener(AGAIN, () => again());
 document.addEventListener('visibilitychange', () => { if (!document.hidden && wanted) again(wanted); });
 scheme();
 filter();
+keepPlace();
 const holds = view === 'events' ? { hold: () => hold.turn() } : {};
 listen({ news: release, search, ...holds, ...(overAll ? { switchTo } : {}) });
 listenForSearch();

@@ -8,9 +8,9 @@ use super::{Disk, crew, key, lock};
 use provost_base::limits::EVENT_PAGE_BYTES_MAX;
 use provost_base::{EventSeq, JobId, Json, TaskId};
 use provost_domain::{Counted, JobResult, SpendChange, Task, Usage};
-use provost_store::journal::Walk;
+use provost_store::journal::{GIVEN_UP, Walk};
 use provost_store::{
-    Anchor, CountedRow, FinishedFilter, Found, Letters, Reader, SearchQuery, StoreError, StoredEvent,
+    Anchor, CountedRow, FinishedFilter, Found, Letters, Reader, SearchQuery, See, StoreError, StoredEvent,
     StoredPost, TimelineQuery, UsageBy, UsageQuery, UsageRow, Verdict, codec,
 };
 
@@ -144,13 +144,16 @@ impl Reader for MemoryReader {
         crew::timeline(&lock(&self.0).read()?.events, query)
     }
 
-    fn verify(&mut self, anchor: Option<Anchor>) -> Result<Verdict, StoreError> {
+    fn verify_with(&mut self, anchor: Option<Anchor>, see: &mut See<'_>) -> Result<Verdict, StoreError> {
         let disk = lock(&self.0);
         let (rows, key) = (disk.read()?, key());
         let mut walk = Walk::whole(&key, rows.checkpoints.clone(), Vec::new(), anchor);
         for event in &rows.events {
             if let Err(fault) = walk.step(event) {
                 return Ok(fault.into());
+            }
+            if !see(event) {
+                return Ok(Verdict::CannotCheck(GIVEN_UP.into()));
             }
         }
         Ok(walk.finish(rows.counters.event))

@@ -69,6 +69,7 @@ mod tasks;
 mod transcripts;
 mod view;
 mod view_beside;
+mod view_lists;
 mod view_repositories;
 mod view_waits;
 mod view_words;

@@ -400,7 +400,8 @@ fn a_silent_agent_that_holds_something_comes_first() {
     assert_eq!(says(4).0, "idle");
     assert_eq!(rows.rows[0].commands[0].line, "provost unlock src/a.py:f --force");
     // A lock whose time is over has lapsed; the other view says so, too.
-    let lapsed = view::locks(&locks, &[], &Filter::default(), 100, "2026-07-01T10:30:00Z");
+    let held = view::HeldSources { locks: &locks, claims: &[], intents: &[] };
+    let lapsed = view::locks(held, &Filter::default(), 100, "2026-07-01T10:30:00Z");
     let Cell::State(word) = &lists(&lapsed)[0].rows[0].cells[0] else { panic!() };
-    assert_eq!((word.word.as_str(), word.tone), ("lapsed", Tone::Bad));
+    assert_eq!((word.word.as_str(), word.tone), ("lock, lapsed", Tone::Bad));
 }

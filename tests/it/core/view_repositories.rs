@@ -19,7 +19,7 @@ fn known(id: &str, name: &str, state: State, rows: Vec<Row>) -> Known {
 }
 
 fn row(number: u64, until: Option<&str>) -> Row {
-    let end = until.map_or(Cell::None, |at| Cell::Until { at: at.into() });
+    let end = until.map_or(Cell::None, |at| Cell::Until { at: at.into(), from: None });
     let command = Command::new("Approve", format!("provost approve {number}"));
     Row {
         key: format!("approval:{number}"),

@@ -108,6 +108,57 @@ fn nothing_needs_a_person_and_no_daemon_runs() {
     is_as_kept(&none, "no-daemon-80x24");
 }
 
+/// Locks of a repository, one of them a resource; and who waits for one.
+fn held(file: &str) -> view::Shown {
+    let lock = |symbol: &str, holder: &str| {
+        json!({
+            "symbol": symbol, "asked": symbol, "holder": holder, "name": null, "fence": 7, "since": "2026-07-01T11:30:00.000Z",
+            "until": "2026-07-01T12:30:00.000Z", "reason": "a new form", "pid": null, "task": null,
+        })
+    };
+    let waiter = json!({
+        "symbol": format!("{file}:login"), "agent": "eve", "since": "2026-07-01T11:50:00.000Z", "until": "2026-07-01T12:10:00.000Z",
+    });
+    let locks: wire::Locks = serde_json::from_value(json!({
+        "locks": [lock(&format!("{file}:login"), "ada"), lock("src/b.py", "bob"), lock("@db:test", "ada")],
+        "waiting": [waiter],
+    }))
+    .unwrap();
+    let from = view::HeldSources { locks: &locks, claims: &[], intents: &[] };
+    view::locks(from, &Filter::default(), 100, NOW)
+}
+
+#[test]
+fn what_is_held_stands_below_its_folder_and_file() {
+    for size in SIZES {
+        let mut desk = Desk::new(size, &["shop"]);
+        desk.keys("4");
+        desk.list(0, Screen::Locks, "", held("src/a.py"));
+        desk.keys("j");
+        is_as_kept(&desk, &name("locks", size));
+    }
+    // Over several repositories each has a tree of its own, and the keys pass over the headings.
+    let mut desk = Desk::new((120, 40), &["shop", "site"]);
+    desk.keys("4");
+    desk.list(0, Screen::Locks, "", held("src/a.py"));
+    desk.list(1, Screen::Locks, "", held("lib/c.py"));
+    desk.keys("jjj");
+    let chosen = desk.drawn().into_iter().find(|it| it.starts_with("> ")).unwrap();
+    assert!(chosen.contains("site") && chosen.contains("login"), "{chosen}");
+    assert_eq!(desk.drawn().iter().filter(|it| it.trim() == "src/").count(), 2);
+}
+
+#[test]
+fn where_nothing_waits_the_newest_decision_over_all_repositories_is_told() {
+    let mut desk = Desk::new((80, 24), &["shop", "site"]);
+    for (repository, at) in [(0, "2026-07-01T11:50:00.000Z"), (1, "2026-07-01T11:20:00.000Z")] {
+        let from = view::NeedSources { last_decision: Some(at.into()), ..view::NeedSources::default() };
+        desk.list(repository, Screen::Needs, "", view::needs(from, now()));
+    }
+    let text = anywhere(&desk.drawn());
+    assert!(text.contains("Last decision: <11:50>"), "{text}");
+}
+
 #[test]
 fn an_approval_beside_the_list_or_instead_of_it() {
     for size in SIZES {

@@ -217,7 +217,7 @@ fn a_filter_a_command_and_another_size() {
     terminal.shows("approval_asked");
     for (key, says) in [
         ("3", "Agent"),
-        ("4", "No lock is held"),
+        ("4", "No agent holds anything"),
         ("5", "Waiting, longest first (2)"),
         ("7", "No agent waits for an answer"),
         ("?", "Keys here"),

@@ -136,10 +136,10 @@ fn a_person_writes_to_agents_and_answers_questions_and_is_shown_as_one() {
     assert_eq!((again.status, again.json()["error"].clone()), (404, json!("question_not_found")));
     // What cannot be sent is told before it is signed.
     for (arguments, says) in [
-        (json!({ "to": [], "text": "x" }), "1 to 16 agents"),
+        (json!({ "to": [], "text": "x" }), "1 to 64 agents"),
         (json!({ "to": ["a", "a"], "text": "x" }), "once"),
         (json!({ "to": ["a"], "text": " " }), "text is empty"),
-        (json!({ "to": (0..17).map(|n| format!("a{n}")).collect::<Vec<_>>(), "text": "x" }), "1 to 16"),
+        (json!({ "to": (0..65).map(|n| format!("a{n}")).collect::<Vec<_>>(), "text": "x" }), "1 to 64"),
     ] {
         let answer =
             desk.post("/word-challenge", &json!({ "verb": "message-agents", "arguments": arguments }));

@@ -417,7 +417,7 @@ fn what_a_person_does_on_the_page_is_signed_and_on_record() {
     tab.until("the reason", "document.activeElement.tagName === 'INPUT'");
     tab.write("it has been silent for an hour");
     tab.click("button[data-does=unlock]");
-    tab.shows("No lock is held");
+    tab.shows("No agent holds anything");
     // A worker is switched off, and on again.
     for (state, other) in [("off", "true"), ("ready", "false")] {
         tab.go(&at(door, "/health"));

@@ -16,7 +16,7 @@ use crate::support::{World, eventually};
 const OWN: (&str, &str) = ("Host", "provost.localhost:PORT");
 
 /// Every kind of view, and what its script asks for.
-const DOCUMENTS: [&str; 15] = [
+const DOCUMENTS: [&str; 16] = [
     "/",
     "/tasks",
     "/agents",
@@ -32,8 +32,9 @@ const DOCUMENTS: [&str; 15] = [
     "/a/1",
     "/t/x",
     "/e/7",
+    "/both",
 ];
-const ROWS: [&str; 17] = [
+const ROWS: [&str; 19] = [
     "/rows/needs-you",
     "/rows/tasks",
     "/rows/agents",
@@ -51,6 +52,8 @@ const ROWS: [&str; 17] = [
     "/rows/event?id=1",
     "/rows/export",
     "/rows/locks?q=way:src/a.py",
+    "/rows/journal-check",
+    "/rows/both?file=src/a.py&one=a&other=b",
 ];
 
 fn get(door: Http, path: &str, headers: &[(&str, &str)]) -> Answer {

@@ -297,6 +297,8 @@ fn who_was_invited_sees_states_and_no_words_and_signs_nothing() {
         "/rows/approval?id=1",
         "/rows/task?id=x",
         "/rows/changes?id=x",
+        "/rows/both?file=a.py&one=a&other=b",
+        "/rows/journal-check",
         "/rows/output?id=x",
         "/rows/events",
         "/rows/event?id=1",
