@@ -34,7 +34,11 @@ pub(super) fn of(here: &RepoContext) -> Result<Option<Database>, CliError> {
     named(here, &config, url, config.store.password.as_deref()).map(Some)
 }
 
-fn named(
+/// The database at an address; what else it needs is the configuration's.
+///
+/// # Errors
+/// When the password is no secret of the daemon's.
+pub(super) fn named(
     here: &RepoContext,
     config: &Config,
     url: &str,

@@ -23,6 +23,8 @@ mod log;
 mod marks;
 mod migrations;
 #[cfg(feature = "postgres")]
+mod moving;
+#[cfg(feature = "postgres")]
 mod postgres;
 mod said;
 mod search;
@@ -41,8 +43,11 @@ use provost_domain::post::Received;
 use provost_domain::{Event, JobResult, Outbox, Owed, Settings, State, Status, Task};
 
 pub use artifacts::{Artifacts, Keeping};
-pub use database::{Database, Migrated, Protection, ROLES, migrate, protection};
-use database::{IN_DATABASE, in_database};
+pub use database::{
+    Database, Loss, Migrated, Moved, Protection, ROLES, Site, accept_loss, loss, migrate, move_into_database,
+    move_into_folder, protection,
+};
+use database::{Ending, IN_DATABASE, in_database};
 pub use error::StoreError;
 use error::WAYS_BACK;
 pub use intake::Intake;
@@ -436,7 +441,10 @@ pub fn open(dir: &Path, mut options: Options) -> Result<Box<dyn Store>, StoreErr
         Some(database) => in_database::open(dir, database, options),
         None => {
             must_be_here(dir)?;
-            Ok(Box::new(SqliteStore::open(dir, options)?))
+            let store = SqliteStore::open(dir, options)?;
+            // What is still there was left by a move that has ended in all but this.
+            files::forget(&dir.join(IN_DATABASE))?;
+            Ok(Box::new(store))
         }
     }
 }
@@ -444,12 +452,16 @@ pub fn open(dir: &Path, mut options: Options) -> Result<Box<dyn Store>, StoreErr
 /// A folder that remembers a database has its state there: an empty store beside it would give the same numbers again.
 fn must_be_here(dir: &Path) -> Result<(), StoreError> {
     let path = dir.join(IN_DATABASE);
-    if path.symlink_metadata().is_err() {
+    if path.symlink_metadata().is_err()
+        || (files::has_database(dir) && database::ending(dir)? == Some(Ending::Out))
+    {
         return Ok(());
     }
     Err(StoreError::Unsafe {
         path: path.display().to_string().into(),
-        why: "says that the state of this repository is in PostgreSQL: write `[store] url` again; moving it back is not there yet".into(),
+        why: "says that the state of this repository is in PostgreSQL: write `[store] url` again, or move the state back with \
+              `provost store move --to folder --from URL`"
+            .into(),
     })
 }
 

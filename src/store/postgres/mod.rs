@@ -15,8 +15,11 @@
 mod address;
 mod batch;
 mod entry;
+mod gaps;
 mod keep;
 mod load;
+mod loss;
+mod moving;
 mod posts;
 mod protection;
 mod read;
@@ -35,6 +38,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::database::{Ending, ending};
 use super::files::{self, Lease};
 use super::journal::Key;
 use super::marks::{self, FoundMarks, Marks};
@@ -45,6 +49,8 @@ use super::{
 use provost_base::{DaemonId, Digest, EventSeq, HostId, TaskId, Timestamp};
 use provost_domain::{Counters, Outbox, Settings, Task};
 
+pub(super) use loss::{accept_loss, loss};
+pub(super) use moving::{move_into, move_out};
 pub(super) use protection::protection;
 pub(super) use schema::migrate;
 
@@ -131,7 +137,7 @@ impl PostgresStore {
         let dir = files::state_dir(dir)?;
         let lease = Lease::take(&dir)?;
         must_have_no_other(&dir)?;
-        let remembered = Remembered::of(&dir, &database.name)?;
+        let remembered = moving::ended(&dir, Remembered::of(&dir, &database.name)?)?;
         let servers = address::servers(&database, &format!("provost/{}", remembered.short()))?;
         let mut session = Session::new(servers, Purpose::Write)?;
         session.connect(&remembered.place)?;
@@ -186,20 +192,23 @@ impl PostgresStore {
     }
 }
 
-/// A state folder has its state in one place. Moving it from the one to the other is a step of its own.
+/// A state folder has its state in one place.
 fn must_have_no_other(dir: &Path) -> Result<(), StoreError> {
     if !files::has_database(dir) {
         return Ok(());
     }
-    Err(StoreError::Unsafe {
-        path: dir.join(super::DATABASE).display().to_string().into(),
-        why: "has the state of this repository so far, and moving it into PostgreSQL is not there yet: take `[store] \
-            url` out again, \
-              or begin without that state: stop the daemon, make a backup with `provost store backup FILE`, and move \
-              this file, its \
-              companions and journal.* beside it away"
-            .into(),
-    })
+    let why = match ending(dir)? {
+        // The move into the database has come to its end but for the name of this file.
+        Some(Ending::Into(_)) => return Ok(()),
+        Some(Ending::Out) => {
+            "has the state of this repository, which was moved out of PostgreSQL: take `[store] url` out of the configuration"
+        }
+        None => {
+            "has the state of this repository: stop the daemon and move it into the database, with \
+             `provost store move --to URL`, or take `[store] url` out of the configuration"
+        }
+    };
+    Err(StoreError::Unsafe { path: dir.join(super::DATABASE).display().to_string().into(), why: why.into() })
 }
 
 impl Store for PostgresStore {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 
 use super::batch::asked;
+use super::gaps::gaps;
 use super::load::{self, EVENT, HEAD, Head, checkpoints, event, walk_after};
 use super::remembered::Remembered;
 use super::session::{Place, Purpose, Session, Step};
@@ -135,7 +136,8 @@ impl PostgresReader {
                 ));
             }
             let counted = Head::read(line(0)?)?.counters.event;
-            let mut walk = Walk::whole(&key, checkpoints(session, repo, false)?, Vec::new(), anchor);
+            let mut walk =
+                Walk::whole(&key, checkpoints(session, repo, false)?, gaps(session, repo)?, anchor);
             walk_after(session, repo, &mut walk)?;
             Ok(walk.finish(counted))
         })

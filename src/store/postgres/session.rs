@@ -24,7 +24,8 @@ use super::address::{Server, with_cause};
 use super::trouble;
 use crate::StoreError;
 use provost_base::limits::{
-    COMMIT_MS_MAX, CONNECT_MS_MAX, IDLE_IN_TRANSACTION_MS, LOCK_TIMEOUT_MS, STATEMENT_MS_MAX,
+    COMMIT_MS_MAX, CONNECT_MS_MAX, IDLE_IN_TRANSACTION_MS, LOCK_TIMEOUT_MS, LONG_STATEMENT_MS_MAX,
+    STATEMENT_MS_MAX,
 };
 
 /// How long a connection may take to end in order; then it is cut.
@@ -69,6 +70,8 @@ pub(super) enum Purpose {
     Read,
     /// It makes tables and roles.
     Migrate,
+    /// It moves a whole state in one transaction.
+    Move,
 }
 
 /// The database's identity and the branch of its history.
@@ -423,9 +426,16 @@ fn settings(purpose: Purpose) -> String {
         "set lock_timeout = {LOCK_TIMEOUT_MS}; set idle_in_transaction_session_timeout = {IDLE_IN_TRANSACTION_MS}; \
          set statement_timeout = {STATEMENT_MS_MAX}; set default_transaction_isolation = 'read committed'; \
          set synchronous_commit = on; set client_encoding = 'UTF8'; set standard_conforming_strings = on; \
-         set search_path = pg_catalog; set client_connection_check_interval = 1000; \
-         select set_config('transaction_timeout', '10s', false) where current_setting('server_version_num')::int >= 170000;"
+         set search_path = pg_catalog; set client_connection_check_interval = 1000;"
     );
+    match purpose {
+        Purpose::Move => text.push_str(&format!(
+            "set statement_timeout = {LONG_STATEMENT_MS_MAX}; set idle_in_transaction_session_timeout = {LONG_STATEMENT_MS_MAX};"
+        )),
+        Purpose::Write | Purpose::Read | Purpose::Migrate => text.push_str(
+            "select set_config('transaction_timeout', '10s', false) where current_setting('server_version_num')::int >= 170000;",
+        ),
+    }
     if purpose == Purpose::Read {
         text.push_str("set default_transaction_read_only = on;");
     }

@@ -45,6 +45,8 @@ const COMMANDS: [&str; 165] = [
     "store backup",
     "store restore",
     "store migrate",
+    "store move",
+    "store accept-loss",
     "task",
     "task delegate",
     "task list",

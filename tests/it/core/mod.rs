@@ -60,6 +60,8 @@ mod spending;
 mod store;
 mod store_inboxes;
 #[cfg(target_os = "linux")]
+mod store_move;
+#[cfg(target_os = "linux")]
 mod store_postgres;
 mod store_sqlite;
 mod talk;

@@ -40,6 +40,8 @@ const WITHOUT_ENDPOINTS: [(&str, &str); 32] = [
     ("store backup", "reads the store"),
     ("store restore", "writes the store while no daemon runs"),
     ("store migrate", "makes the tables of a database"),
+    ("store move", "moves the store while no daemon runs"),
+    ("store accept-loss", "writes the store while no daemon runs"),
     ("journal verify", "reads the store"),
     ("journal head", "reads the store"),
     ("journal export", "reads the store"),
