@@ -478,11 +478,11 @@ impl Worker {
     }
 
     fn tell_trouble(&self, why: Option<Box<str>>) {
-        self.trouble.lock().unwrap_or_else(std::sync::PoisonError::into_inner).trouble = why;
+        self.trouble.tell(why, self.now);
     }
 
     fn tell_note(&self) {
-        self.trouble.lock().unwrap_or_else(std::sync::PoisonError::into_inner).note = self.store.note();
+        self.trouble.tell_note(self.store.note());
     }
 
     /// Logs the cause under a number, and returns a sentence without paths or statements.

@@ -74,6 +74,29 @@ pub struct Protection {
     pub owns_tables: bool,
 }
 
+impl Protection {
+    /// How acknowledged writes could be lost, each with the setting that prevents it.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        if !self.waits_for_disk {
+            all.push("fsync is off: acknowledged writes can be lost when the server's machine stops; set fsync = on".into());
+        }
+        if self.standbys > 0 && !self.waits_for_standby {
+            all.push(
+                "acknowledged writes can be lost at a failover: set synchronous_standby_names = 'ANY 1 (…)' at the server"
+                    .into(),
+            );
+        }
+        if self.standbys == 0 && self.waits_for_standby {
+            all.push(
+                "a write waits for a standby, and the server has none: writes are not acknowledged until one is there"
+                    .into(),
+            );
+        }
+        all
+    }
+}
+
 /// What a move has done.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Moved {

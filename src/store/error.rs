@@ -197,6 +197,11 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Whether the database has refused it to this role, so that another one may do it.
+    pub fn is_of_rights(&self) -> bool {
+        matches!(self, StoreError::Database(says) if says.contains("(42501)"))
+    }
+
     pub(crate) fn damaged(what: impl std::fmt::Display) -> Self {
         StoreError::Damaged(what.to_string().into())
     }

@@ -56,7 +56,7 @@ pub use journal::{Anchor, AnchorSink, JournalHead, Leap, Verdict, export};
 pub use letters::{Letters, StoredPost};
 pub use log::{ENTRY_FORMAT, ENTRY_FORMAT_OLDEST, SealedEntry};
 pub use search::{Found, Hit, HitKind, SearchError, SearchQuery, SearchWords};
-pub use shared::{Begun, Behind, CommitError, Head, HostBeat, HostState};
+pub use shared::{Begun, Behind, CommitError, Head, HostBeat, HostState, ServerAt};
 pub use sqlite::{ForeignEvent, Restore, Restored, SqliteStore, backup, foreign_events, restore};
 pub use sums::{CountedRow, UsageBy, UsageQuery, UsageRow};
 
@@ -186,6 +186,11 @@ pub trait Store: Send {
         None
     }
 
+    /// The server that has the state; `None` where the state folder has it, and while there is no connection.
+    fn server(&self) -> Option<ServerAt> {
+        None
+    }
+
     /// Notes that this stop was clean. Nothing can be written afterwards.
     ///
     /// # Errors
@@ -292,6 +297,14 @@ pub trait Reader: Send {
     /// # Errors
     /// As for [`Reader::finished`].
     fn search(&mut self, query: &SearchQuery) -> Result<Found, StoreError>;
+
+    /// What the database promises of what is acknowledged; `None` where the state folder has the state.
+    ///
+    /// # Errors
+    /// As for [`Reader::finished`].
+    fn protection(&mut self) -> Result<Option<Protection>, StoreError> {
+        Ok(None)
+    }
 
     /// Checks the whole journal, and against `anchor` if one is given.
     ///

@@ -44,7 +44,7 @@ use super::journal::Key;
 use super::marks::{self, FoundMarks, Marks};
 use super::{
     AnchorSink, Begun, Behind, CommitError, Database, Head, JournalHead, Loaded, Options, Pruned, Reader,
-    Retention, Store, StoreError,
+    Retention, ServerAt, Store, StoreError,
 };
 use provost_base::{DaemonId, Digest, EventSeq, HostId, TaskId, Timestamp};
 use provost_domain::{Counters, Outbox, Settings, Task};
@@ -141,6 +141,7 @@ impl PostgresStore {
         let servers = address::servers(&database, &format!("provost/{}", remembered.short()))?;
         let mut session = Session::new(servers, Purpose::Write)?;
         session.connect(&remembered.place)?;
+        session::must_be_its_own(&mut session)?;
         schema::check(&mut session)?;
         let key = start::journal_key(&mut session, &dir, &database.name)?;
         let places = marks::places(&dir, options.outside.as_deref());
@@ -282,6 +283,10 @@ impl Store for PostgresStore {
 
     fn note(&self) -> Option<Box<str>> {
         self.marks.note()
+    }
+
+    fn server(&self) -> Option<ServerAt> {
+        self.session.server()
     }
 
     fn close(&mut self) -> Result<(), StoreError> {

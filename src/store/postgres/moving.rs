@@ -17,7 +17,7 @@ use tokio_postgres::Row;
 use super::gaps::{self, gaps};
 use super::load::{self, HEAD, Head};
 use super::remembered::Remembered;
-use super::session::{Place, Purpose, Session, Step};
+use super::session::{Place, Purpose, Session, Step, must_be_its_own};
 use super::{PostgresStore, address, schema, unreadable};
 use crate::codec::{int, nat, text};
 use crate::database::{Ending, Moved, Site, ending};
@@ -86,6 +86,7 @@ impl PostgresStore {
 pub(super) fn session(database: &Database, least: &Place) -> Result<(Session, Place), StoreError> {
     let mut session = Session::new(address::servers(database, "provost/move")?, Purpose::Move)?;
     let place = session.connect(least)?.clone();
+    must_be_its_own(&mut session)?;
     schema::check(&mut session)?;
     let known = tables();
     let sql =

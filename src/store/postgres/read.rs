@@ -13,12 +13,12 @@ use super::gaps::gaps;
 use super::load::{self, EVENT, HEAD, Head, checkpoints, event, walk_after};
 use super::remembered::Remembered;
 use super::session::{Place, Purpose, Session, Step};
-use super::{Database, address, posts, schema, search, sums, unreadable};
+use super::{Database, address, posts, protection, schema, search, sums, unreadable};
 use crate::codec::{int, parse};
 use crate::journal::{ChainDefect, Key, Walk};
 use crate::{
-    Anchor, CountedRow, FinishedFilter, Found, Letters, Reader, SearchQuery, StoreError, StoredEvent,
-    StoredPost, TimelineOrder, TimelineQuery, UsageQuery, UsageRow, Verdict, files, marks,
+    Anchor, CountedRow, FinishedFilter, Found, Letters, Protection, Reader, SearchQuery, StoreError,
+    StoredEvent, StoredPost, TimelineOrder, TimelineQuery, UsageQuery, UsageRow, Verdict, files, marks,
 };
 use provost_base::limits::{EVENT_PAGE_BYTES_MAX, LONG_STATEMENT_MS_MAX};
 use provost_base::{EventSeq, JobId, Json, TaskId};
@@ -323,6 +323,10 @@ impl Reader for PostgresReader {
     fn search(&mut self, query: &SearchQuery) -> Result<Found, StoreError> {
         // What is pruned meanwhile is still there, or nothing of it is.
         self.moment(|session, repo| search::search(session, repo, query))
+    }
+
+    fn protection(&mut self) -> Result<Option<Protection>, StoreError> {
+        self.read(|session, _| protection::of_server(session)).map(Some)
     }
 
     fn verify(&mut self, anchor: Option<Anchor>) -> Result<Verdict, StoreError> {

@@ -22,7 +22,7 @@ use tokio_postgres::{AsyncMessage, Client, Config, Connection, Error, NoTls, Row
 
 use super::address::{Server, with_cause};
 use super::trouble;
-use crate::StoreError;
+use crate::{ServerAt, StoreError};
 use provost_base::limits::{
     COMMIT_MS_MAX, CONNECT_MS_MAX, IDLE_IN_TRANSACTION_MS, LOCK_TIMEOUT_MS, LONG_STATEMENT_MS_MAX,
     STATEMENT_MS_MAX,
@@ -96,6 +96,9 @@ struct Link {
     client: Client,
     statements: HashMap<String, Statement>,
     place: Place,
+    /// Its name, which is known once the server was chosen, and its version.
+    name: Arc<str>,
+    version: Arc<str>,
     /// Whether the server has warned since this was last asked for.
     warned: Arc<AtomicBool>,
     /// Moves what is sent and received.
@@ -140,6 +143,13 @@ impl Session {
     /// [`StoreError::Away`] where there is none.
     pub(super) fn place(&self) -> Result<&Place, StoreError> {
         self.link.as_ref().map(|it| &it.place).ok_or_else(not_linked)
+    }
+
+    /// The server with which there is a connection.
+    pub(super) fn server(&self) -> Option<ServerAt> {
+        let link = self.link.as_ref()?;
+        let (name, version) = (link.name.clone(), link.version.clone());
+        Some(ServerAt { name, version, timeline: link.place.timeline })
     }
 
     /// Whether there is a connection, as far as is known.
@@ -305,6 +315,30 @@ fn not_linked() -> StoreError {
     StoreError::Away("the connection was lost".into())
 }
 
+/// Refuses a pooler that gives a session's connection to others between transactions: settings and prepared statements would be lost, or other
+/// sessions' own. Two sessions at once then have one process of the server.
+///
+/// # Errors
+/// [`StoreError::Setting`] where that is so, or what the server says.
+pub(super) fn must_be_its_own(session: &mut Session) -> Result<(), StoreError> {
+    let process = |it: &mut Session| -> Result<i32, StoreError> {
+        let rows = it.rows(Step::new("select pg_backend_pid()"))?;
+        rows.first()
+            .map(|it| it.try_get(0))
+            .transpose()
+            .map(Option::unwrap_or_default)
+            .map_err(trouble::store_error)
+    };
+    let mut other = Session::new(session.servers.clone(), Purpose::Read)?;
+    other.connect(&Place::default())?;
+    let is_same_server = session.server().map(|it| it.name) == other.server().map(|it| it.name);
+    let (ours, its, again) = (process(session)?, process(&mut other)?, process(session)?);
+    if ours == again && (ours != its || !is_same_server) {
+        return Ok(());
+    }
+    Err(StoreError::Setting(trouble::POOLED.into()))
+}
+
 /// The rows of each statement, or the first error that no earlier one has caused.
 ///
 /// # Errors
@@ -381,10 +415,12 @@ where
     // fails on a standby.
     let sql = if purpose == Purpose::Read {
         "select (select system_identifier from pg_control_system())::text, case when pg_is_in_recovery() then 0 else \
-         ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::bigint end"
+         ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::bigint end, \
+         current_setting('server_version')"
     } else {
         "select (select system_identifier from pg_control_system())::text, \
-         ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::bigint"
+         ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::bigint, \
+         current_setting('server_version')"
     };
     let row =
         client.query_one(sql, &[]).await.map_err(|err| match err.code().map(|it| it.code().to_owned()) {
@@ -396,7 +432,9 @@ where
         system: row.try_get(0).map_err(trouble::store_error)?,
         timeline: u64::try_from(timeline).map_err(StoreError::damaged)?,
     };
-    Ok(Link { client, statements: HashMap::new(), place, warned, driver })
+    let version: String = row.try_get(2).map_err(trouble::store_error)?;
+    let (name, version) = (Arc::from(""), version.into());
+    Ok(Link { client, statements: HashMap::new(), place, name, version, warned, driver })
 }
 
 /// Why a handshake failed. The client's own words leave out that a certificate without a binding is the reason.
@@ -479,7 +517,8 @@ fn best(tried: Vec<Result<Link, StoreError>>, servers: &[Server], least: &Place)
                     server.name, link.place.timeline, least.timeline
                 ));
             }
-            Ok(link) => {
+            Ok(mut link) => {
+                link.name = Arc::from(&*server.name);
                 if best.as_ref().is_none_or(|it| it.place.timeline < link.place.timeline) {
                     best = Some(link);
                 }

@@ -13,6 +13,10 @@ mod coordinating_storm;
 mod crash;
 mod crew;
 #[cfg(target_os = "linux")]
+mod daemon_faults;
+#[cfg(target_os = "linux")]
+mod daemon_moved;
+#[cfg(target_os = "linux")]
 mod daemon_postgres;
 #[cfg(unix)]
 mod damage;
