@@ -497,6 +497,16 @@ impl Worker {
             .into();
         }
         if self.others.are_there() {
+            let known = match err {
+                StoreError::Full(_) => Some("no space is left for the shared store"),
+                StoreError::WentBack { .. } => {
+                    Some("the shared store has lost what was acknowledged, so nothing is written any more")
+                }
+                _ => None,
+            };
+            if let Some(says) = known {
+                return format!("{says} (incident {incident}; `provost status` says more)").into();
+            }
             return format!(
                 "the shared store does not answer (incident {incident}; see the log); ask again once it does"
             )

@@ -42,9 +42,19 @@ pub(super) struct Table {
 }
 
 /// Tables of a database that are not moved, with what becomes of them: the repository's row and the facts are written on their own; hosts,
-/// the log and the search's index begin anew at the destination.
-pub(super) const NOT_MOVED: [&str; 7] =
-    ["repo", "meta", "host", "entry", "search_event", "search_task", "schema"];
+/// the log and the search's index begin anew at the destination; and who waits, what is handed over and where agents are ends with the daemons.
+pub(super) const NOT_MOVED: [&str; 10] = [
+    "repo",
+    "meta",
+    "host",
+    "entry",
+    "search_event",
+    "search_task",
+    "schema",
+    "waiter",
+    "carried",
+    "present",
+];
 
 /// The same of the state folder's file.
 pub(super) const NOT_MOVED_HERE: [&str; 3] = ["counter", "meta", "gap"];

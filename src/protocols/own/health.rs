@@ -105,7 +105,7 @@ fn findings(
         let why = it.broken.as_ref()?;
         Some(finding(format!("worker {} cannot be used: {why}", it.id), "provost doctor"))
     }));
-    for it in database {
+    if let Some(it) = database {
         all.extend(it.warnings.iter().map(|says| finding(says.clone(), "provost doctor")));
         if it.unsure {
             let says = "it is not known whether the last writes are stored: the database has not answered";

@@ -27,7 +27,7 @@ use crate::moving::{BYTES_AT_ONCE, Cell, FACTS, Kind, NOT_MOVED, ROWS_AT_ONCE, T
 use crate::sqlite::{Arriving, Leaving};
 use crate::{DATABASE, Database, ENTRY_FORMAT, IN_DATABASE, Options, Store as _, StoreError, Verdict};
 use provost_base::limits::LONG_STATEMENT_MS_MAX;
-use provost_base::{Digest, Timestamp};
+use provost_base::{Digest, HostId, Timestamp};
 use provost_domain::{Settings, provost};
 
 /// The fact that the state of a repository has left the database: the host in whose folder it is.
@@ -146,11 +146,12 @@ pub(crate) fn move_into(what: Site<'_>, tell: &mut dyn FnMut(u64, u64)) -> Resul
     files::forget(&dir.join(IN_DATABASE))?;
     session.ask_within(&[Step::new("begin")], LONG)?;
     let earlier = make_room(&mut session, what.database, leaving.key(), what.now)?;
+    let mut remembered = Remembered::of(&dir, &what.database.name)?;
     let repo = begin(&mut session, what.database, &leaving, &place)?;
-    let rows = put_all(&mut session, repo, &leaving, tell)?;
+    let owes = owes(&mut session, remembered.host)?;
+    let rows = put_all(&mut session, (repo, owes), &leaving, tell)?;
     must_be_whole(&mut session, repo, &leaving)?;
     commit(&mut session)?;
-    let mut remembered = Remembered::of(&dir, &what.database.name)?;
     let aside = format!("{DATABASE}.moved-{}", what.now.0);
     (remembered.place, remembered.here_until) = (place, Some(aside.clone()));
     remembered.write()?;
@@ -230,9 +231,19 @@ fn begin(
     row.try_get(0).map_err(unreadable)
 }
 
+/// What a row of an effect has besides, where the tables say who owes it: this host.
+fn owes(session: &mut Session, host: HostId) -> Result<Owes, StoreError> {
+    let sql = "select 1 from pg_attribute where attrelid = 'provost.effect'::regclass and attname = 'host' and not attisdropped";
+    let is_there = !session.rows(Step::new(sql))?.is_empty();
+    Ok(is_there.then(|| format!("'{host}', 0")))
+}
+
+/// The values of the columns `host` and `inc`; `None` where there are none.
+type Owes = Option<String>;
+
 fn put_all(
     session: &mut Session,
-    repo: i32,
+    (repo, owes): (i32, Owes),
     from: &Leaving,
     tell: &mut dyn FnMut(u64, u64),
 ) -> Result<u64, StoreError> {
@@ -245,13 +256,13 @@ fn put_all(
             if rows.len() >= ROWS_AT_ONCE || bytes >= BYTES_AT_ONCE {
                 done += rows.len() as u64;
                 bytes = 0;
-                put(session, repo, &table, std::mem::take(&mut rows))?;
+                put(session, (repo, &owes), &table, std::mem::take(&mut rows))?;
                 tell(done, all);
             }
             Ok(())
         })?;
         done += rows.len() as u64;
-        put(session, repo, &table, rows)?;
+        put(session, (repo, &owes), &table, rows)?;
         tell(done, all);
     }
     let fact = "insert into provost.meta (repo, id, body) values ($1, $2, $3)";
@@ -265,7 +276,12 @@ fn put_all(
 }
 
 /// Writes rows of a table, a column at a time.
-fn put(session: &mut Session, repo: i32, table: &Table, rows: Vec<Vec<Cell>>) -> Result<(), StoreError> {
+fn put(
+    session: &mut Session,
+    (repo, owes): (i32, &Owes),
+    table: &Table,
+    rows: Vec<Vec<Cell>>,
+) -> Result<(), StoreError> {
     if rows.is_empty() {
         return Ok(());
     }
@@ -280,7 +296,13 @@ fn put(session: &mut Session, repo: i32, table: &Table, rows: Vec<Vec<Cell>>) ->
         names.push_str(&format!(", {name}"));
         places.push_str(&format!("{}${}::{of}[]", if n > 0 { ", " } else { "" }, n + 2));
     }
-    let sql = format!("insert into provost.{} (repo{names}) select $1, * from unnest({places})", table.name);
+    let (more, values) = match owes {
+        Some(values) if table.name == "effect" => (", host, inc", format!(", {values}")),
+        _ => ("", String::new()),
+    };
+    let name = table.name;
+    let sql =
+        format!("insert into provost.{name} (repo{names}{more}) select $1, *{values} from unnest({places})");
     let mut columns: Vec<std::vec::IntoIter<Cell>> = Vec::new();
     let mut turned: Vec<Vec<Cell>> = table.columns.iter().map(|_| Vec::with_capacity(rows.len())).collect();
     for row in rows {

@@ -223,7 +223,10 @@ impl Session {
     /// # Errors
     /// The first error of a statement.
     pub(super) fn ask(&mut self, steps: &[Step]) -> Result<Vec<Vec<Row>>, StoreError> {
-        self.ask_within(steps, Duration::from_millis(COMMIT_MS_MAX.max(STATEMENT_MS_MAX)))
+        // While the one that writes waits, all writers and readers of the daemon wait.
+        let limit =
+            if self.purpose == Purpose::Write { COMMIT_MS_MAX } else { COMMIT_MS_MAX.max(STATEMENT_MS_MAX) };
+        self.ask_within(steps, Duration::from_millis(limit))
     }
 
     /// The same with a limit of its own.

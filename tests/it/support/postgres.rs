@@ -247,11 +247,11 @@ impl Server {
     /// A database of this server and of another one, whichever writes.
     pub(crate) fn or(&self, other: &Self, database: &Database) -> String {
         format!(
-            "postgresql:///{}?host={},{}&user={OWNER}&port={}",
-            name_of(database),
+            "host={},{} port={} user={OWNER} dbname={}",
             self.dir.path().display(),
             other.dir.path().display(),
-            self.port
+            self.port,
+            name_of(database)
         )
     }
 
