@@ -17,7 +17,7 @@ use crate::support::{UP, World};
 
 /// What a write may take where the database does not answer: the commit before it (three seconds) and a handshake, and what a loaded machine
 /// adds.
-const REFUSED_WITHIN: Duration = Duration::from_secs(8);
+const REFUSED_WITHIN: Duration = Duration::from_secs(10);
 
 fn world(url: &str) -> World {
     let world = World::new();
