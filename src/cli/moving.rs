@@ -83,7 +83,7 @@ fn of(here: &RepoContext, config: &Config, asked: &Move, url: &str) -> Result<Da
 fn refused(err: StoreError) -> CliError {
     let next = match &err {
         StoreError::InUse { .. } => "provost down, then this again",
-        StoreError::NotOnRecord { .. } => "provost up && provost down, then this again",
+        StoreError::NotOnRecord { .. } => "provost up, then provost down, then this again",
         StoreError::Away(_) => "the same again, once the database answers; provost doctor says how it is",
         _ => "the same again, once that is mended",
     };

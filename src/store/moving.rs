@@ -42,7 +42,7 @@ pub(super) struct Table {
 }
 
 /// Tables of a database that are not moved, with what becomes of them: the repository's row and the facts are written on their own; hosts,
-/// the log and the search's index begin anew at the destination; and who waits, what is handed over and where agents are ends with the daemons.
+/// the log and the search's index begin again at the destination; waits for locks, messages on their way and places of agents end with the daemons.
 pub(super) const NOT_MOVED: [&str; 10] = [
     "repo",
     "meta",

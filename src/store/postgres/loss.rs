@@ -51,7 +51,7 @@ struct Held {
     key: Key,
     places: Vec<std::path::PathBuf>,
     known: FoundMarks,
-    /// Where the journal ends, all of which was checked, and up to which event bodies may be missing.
+    /// Where the journal ends, which was checked from its beginning on, and the last event whose body may be missing.
     kept: JournalHead,
     pruned_to: EventSeq,
     checkpoints: Vec<Checkpoint>,

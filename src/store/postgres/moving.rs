@@ -202,7 +202,7 @@ fn make_room(
     Ok(Some(name))
 }
 
-/// Makes the repository's row. The log begins anew.
+/// Makes the repository's row. The log begins with the next entry.
 fn begin(
     session: &mut Session,
     database: &Database,
@@ -231,7 +231,7 @@ fn begin(
     row.try_get(0).map_err(unreadable)
 }
 
-/// What a row of an effect has besides, where the tables say who owes it: this host.
+/// The daemon that a row of an effect names, where the tables have columns for it: this host's.
 fn owes(session: &mut Session, host: HostId) -> Result<Owes, StoreError> {
     let sql = "select 1 from pg_attribute where attrelid = 'provost.effect'::regclass and attname = 'host' and not attisdropped";
     let is_there = !session.rows(Step::new(sql))?.is_empty();
@@ -447,7 +447,7 @@ fn fetch_all(
         let name: String = other.try_get(0).map_err(unreadable)?;
         return Err(StoreError::Database(
             format!(
-                "the host {name} works on this repository, too: remove it first, with `provost host remove`"
+                "the host {name} works on this repository, too, and has to be removed first"
             )
             .into(),
         ));

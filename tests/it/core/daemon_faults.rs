@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::support::own_api::own;
 use crate::support::pgbouncer::Pooler;
 use crate::support::postgres::{Between, Loses, Server, name_of};
-use crate::support::waits::until_some;
+use crate::support::waits::{until_some, within};
 use crate::support::{UP, World};
 
 /// What a write may take where the database does not answer: the commit before it (three seconds) and a handshake, and what a loaded machine
@@ -40,7 +40,7 @@ struct Grant {
     answered: Instant,
 }
 
-/// Clients, each of which takes one lock after the other, and what they were answered.
+/// Clients that take one lock after the other, and the answers that they got.
 struct Clients<'a> {
     world: &'a World,
     next: AtomicUsize,
@@ -95,7 +95,7 @@ impl<'a> Clients<'a> {
                     while !self.ends.load(Ordering::Relaxed) {
                         if !self.take() {
                             // A refusal comes at once while the database is away.
-                            std::thread::park_timeout(Duration::from_millis(50));
+                            within(Duration::from_millis(50), || self.ends.load(Ordering::Relaxed));
                         }
                     }
                 });

@@ -1,12 +1,13 @@
 //! A daemon whose state is moved into PostgreSQL and back by the command, which is killed on its way.
 
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::support::postgres::Server;
 use crate::support::storm::{Storm, rage, settings};
+use crate::support::waits::within;
 use crate::support::{UP, World};
 use provost::store::{Options, open};
 
@@ -42,7 +43,7 @@ fn a_daemon_goes_on_in_the_database_and_again_in_its_folder() {
     assert!(code == 4 && text.contains("provost down"), "{code}: {text}");
     daemon.stop();
 
-    // The daemon would begin anew in the database, and says what to type instead.
+    // The daemon would begin an empty state in the database, and says what to type instead.
     let settings = format!("store.url = {:?}\nstore.name = \"shop\"\n", database.url);
     world.configure(&settings);
     let (code, text) = says(&world, UP);
@@ -102,10 +103,7 @@ fn move_and_kill(world: &World, args: &[&str], (from, to): (&str, &str)) {
         world.configure(from);
         let mut child =
             world.command(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it runs");
-        let until = Instant::now() + Duration::from_millis(pause);
-        while Instant::now() < until && child.try_wait().expect("it is known").is_none() {
-            std::thread::park_timeout(Duration::from_millis(5));
-        }
+        within(Duration::from_millis(pause), || child.try_wait().expect("it is known").is_some());
         let _ = child.kill();
         child.wait().expect("it has ended");
         let has = [from, to].map(|settings| {

@@ -64,7 +64,7 @@ fn shown(dir: &Path, database: Option<&Database>) -> (Vec<StoredEvent>, Vec<Stri
     (events, tasks, usage, reader.verify(None).expect("a verdict"))
 }
 
-/// A store in a folder with a history, of which a part was given up once.
+/// A store in a folder with a history. A restore has given up a part of it once.
 fn with_a_history(dir: &Path, seed: u64) -> Storm {
     let (mut store, loaded) = started(dir, None);
     let mut storm = Storm::new(seed, loaded.state);

@@ -244,7 +244,7 @@ impl Server {
         self.sql("postgres", "select pg_reload_conf()");
     }
 
-    /// A database of this server and of another one, whichever writes.
+    /// A database that two servers have: the one that writes is taken.
     pub(crate) fn or(&self, other: &Self, database: &Database) -> String {
         format!(
             "host={},{} port={} user={OWNER} dbname={}",
