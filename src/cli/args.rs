@@ -70,7 +70,7 @@ pub(super) enum Command {
         after_help = "Examples:\n  provost journal show --follow\n  provost journal verify\n  provost journal export > journal.jsonl"
     )]
     Journal(journal::Journal),
-    /// Copy the daemon's store, and restore it after damage
+    /// Copy the daemon's store, restore it after damage, and move it to a database
     #[command(
         subcommand,
         after_help = "Examples:\n  provost store backup ~/provost-2026-07-01.db\n  provost store restore ~/provost-2026-07-01.db"

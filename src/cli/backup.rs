@@ -1,4 +1,4 @@
-//! `provost store`: a copy of the store, and recovery after damage.
+//! `provost store`: a copy of the store, recovery after damage, and the ways to a database.
 
 use std::io::{BufRead as _, IsTerminal as _};
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::cli_error::{DONE, FAILED};
 use super::repo_context::now;
-use super::{CliError, RepoContext, database, journal, out, up};
+use super::{CliError, RepoContext, database, journal, loss, moving, out, up};
 use provost_store::{self as store, Restore, Verdict};
 
 /// `provost store`.
@@ -27,6 +27,17 @@ pub(super) enum Store {
         after_help = "A daemon never does this by itself. Two runs at once wait for each other.\n\nExamples:\n  provost store migrate\n  provost store migrate --url postgres://provost_owner@db.example:5432/shop --password owner --roles\n  provost store migrate --print-roles"
     )]
     Migrate(database::Migrate),
+    /// Move the whole state into a PostgreSQL database, or back into the state folder
+    #[command(
+        after_help = "The daemon has to be stopped. Everything goes, with the journal's chain, in one transaction; the state folder keeps the journal's key and the artifacts. A move that is interrupted leaves the source as it was: type the same again. The tables of the database come first, from `provost store migrate`.\n\nExamples:\n  provost store move --to postgres://provost_laptop@db.example:5432/shop --password pg\n  provost store move --to folder\n  provost store move --to folder --from postgres://provost_laptop@db.example:5432/shop --password pg"
+    )]
+    Move(moving::Move),
+    /// Go on with a database that has lost acknowledged writes for good
+    #[command(
+        name = "accept-loss",
+        after_help = "A daemon writes nothing to a database that has less than it had: after a failover that lost something, or with an older copy put back. This command, with the daemon stopped, goes on without what is lost: all numbers continue above the issued ones, so no number is issued twice, and the journal says so.\n\nExamples:\n  provost store accept-loss\n  provost store accept-loss --yes --json"
+    )]
+    AcceptLoss(loss::AcceptLoss),
 }
 
 /// `provost store backup`.
@@ -62,6 +73,8 @@ pub(super) fn store(here: &RepoContext, asked: &Store) -> Result<u8, CliError> {
         Store::Backup(it) => backup(here, it),
         Store::Restore(it) => restore(here, it),
         Store::Migrate(it) => database::migrate(here, it),
+        Store::Move(it) => moving::move_state(here, it),
+        Store::AcceptLoss(it) => loss::accept_loss(here, it),
     }
 }
 

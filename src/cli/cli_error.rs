@@ -28,6 +28,8 @@ pub(super) const HELD: u8 = 5;
 pub(super) const UNCHECKED: u8 = 6;
 /// A branch was set aside, and the others were merged.
 pub(super) const RETURNED: u8 = 7;
+/// A database has lost what was acknowledged.
+pub(super) const WENT_BACK: u8 = 8;
 /// A worker ran out of time, as `timeout` says it.
 pub(super) const TIMED_OUT: u8 = 124;
 /// A signal has ended a worker: its number is added to this, as shells count it.

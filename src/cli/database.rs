@@ -34,7 +34,11 @@ pub(super) fn of(here: &RepoContext) -> Result<Option<Database>, CliError> {
     named(here, &config, url, config.store.password.as_deref()).map(Some)
 }
 
-fn named(
+/// The database at an address; what else it needs is the configuration's.
+///
+/// # Errors
+/// When the password is no secret of the daemon's.
+pub(super) fn named(
     here: &RepoContext,
     config: &Config,
     url: &str,
@@ -86,6 +90,19 @@ impl From<StoreOrConfig> for CliError {
     }
 }
 
+/// What to do about a migration that has failed: the role matters only where the server has taken the connection.
+fn not_migrated(err: StoreError) -> CliError {
+    let next = match &err {
+        StoreError::Setting(_) => "write the address as in --url postgres://OWNER@HOST:5432/DATABASE",
+        StoreError::Away(_) => "look whether the server runs and listens at this address, then this again",
+        err if err.is_of_rights() => {
+            "use the role that owns the tables, or one that may make a schema: --url postgres://OWNER@HOST:5432/DATABASE"
+        }
+        _ => "the same again, once that is mended",
+    };
+    CliError::of("the database was not migrated").because(err).next(next)
+}
+
 pub(super) fn migrate(here: &RepoContext, asked: &Migrate) -> Result<u8, CliError> {
     if asked.print_roles {
         out::text_as_is(store::ROLES)?;
@@ -102,11 +119,7 @@ pub(super) fn migrate(here: &RepoContext, asked: &Migrate) -> Result<u8, CliErro
                 migrates it")
             .next("provost store migrate --url postgres://OWNER@HOST:5432/DATABASE"));
     };
-    let done = store::migrate(&named(here, &config, url, password)?, asked.roles).map_err(|err| {
-        CliError::of("the database was not migrated")
-            .because(err)
-            .next("use the role that owns the tables, or one that may make a schema: --url postgres://OWNER@HOST:5432/DATABASE")
-    })?;
+    let done = store::migrate(&named(here, &config, url, password)?, asked.roles).map_err(not_migrated)?;
     if here.json {
         out::json(&json!({ "from": done.from, "to": done.to, "missing_roles": done.missing_roles }))?;
         return Ok(DONE);

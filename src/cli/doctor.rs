@@ -367,6 +367,34 @@ fn in_database(database: &store::Database, found: &mut Findings) {
     }
 }
 
+/// How the database stands with the daemon that runs, which may be another connection than this program's.
+fn database_of(here: &RepoContext, found: &mut Findings) {
+    let health = wait_for(async { here.client().health().await.map_err(CliError::from) });
+    let Some(it) = health.ok().and_then(|it| it.database) else { return };
+    let server = it.server.as_deref().unwrap_or("a server that is not known yet");
+    match (&it.away_since, it.unsure) {
+        (Some(since), _) => {
+            let why = it.why.as_deref().unwrap_or("it does not say why");
+            found.add(
+                "database of the daemon",
+                Health::Broken,
+                format!("{server} takes nothing since {since}: {why}"),
+            );
+        }
+        (None, true) => {
+            let says = format!("{server} has not said whether the last writes are stored");
+            found.add("database of the daemon", Health::Note, says);
+        }
+        (None, false) => {
+            found.add("database of the daemon", Health::Fine, format!("{server} takes every write"))
+        }
+    }
+    if let Some(ms) = it.stale_ms {
+        let says = format!("what the daemon shows may be {} s old", ms / 1_000);
+        found.add("database of the daemon", Health::Note, says);
+    }
+}
+
 /// A log whose newest event is still to come: somebody has set the clock back.
 fn clock(verdict: &store::Verdict, reader: &mut dyn store::Reader, found: &mut Findings) {
     let store::Verdict::Ok { head, .. } = verdict else { return };
@@ -394,6 +422,7 @@ fn daemon(here: &RepoContext, found: &mut Findings) {
             broken.for_each(|(id, why)| found.add(format!("worker {id}"), Health::Broken, why));
             about.notices.iter().for_each(|it| notices(it, found));
             browsers(here, found);
+            database_of(here, found);
         }
         Err(error) if error.is_not_running() => match sockets::of_running(&here.places.state) {
             Some(at) => {

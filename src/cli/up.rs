@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, ValueHint};
 
-use super::cli_error::{DONE, NOT_RUNNING};
+use super::cli_error::{DONE, FAILED, NOT_RUNNING, WENT_BACK};
 use super::identity::IdentityArgs;
 use super::repo_context::wait_for;
 use super::tasks::short_time;
@@ -21,6 +21,7 @@ use provost_api::wire::About;
 use provost_base::Secret;
 use provost_base::limits::READY_MS_MAX;
 use provost_config::Places;
+use provost_store::StoreError;
 use provost_system::{self as system, Process};
 
 /// The line that the background process writes when its doors are open.
@@ -268,7 +269,14 @@ fn serve(here: &RepoContext, up: Up, ready: Option<File>) -> Serve {
 }
 
 pub(super) fn failed(err: anyhow::Error) -> CliError {
-    CliError::of("the daemon could not go on").because(format!("{err:#}")).next("provost doctor")
+    let code = match err.chain().find_map(|it| it.downcast_ref::<StoreError>()) {
+        Some(StoreError::WentBack { .. }) => WENT_BACK,
+        _ => FAILED,
+    };
+    CliError::of("the daemon could not go on")
+        .because(format!("{err:#}"))
+        .next("provost doctor")
+        .with_code(code)
 }
 
 /// The background process: it reports every failure to the process that waits.
@@ -310,13 +318,19 @@ fn start(here: &RepoContext, up: &Up) -> Result<(), CliError> {
     if said.trim_end() == READY || running_soon(here)?.is_some() {
         return Ok(());
     }
-    let ended = child.wait().map(|status| status.to_string()).unwrap_or_default();
+    let status = child.wait().ok();
+    let code = status
+        .and_then(|it| it.code())
+        .filter(|it| *it == i32::from(WENT_BACK))
+        .map_or(FAILED, |_| WENT_BACK);
+    let ended = status.map(|it| it.to_string()).unwrap_or_default();
     let said = said.trim();
     let said = said.strip_prefix("error: ").unwrap_or(said);
     let cause = if said.is_empty() { format!("it ended at once ({ended})") } else { said.to_owned() };
     Err(CliError::of("the daemon did not start")
         .because(cause)
-        .next("provost doctor, or provost up --foreground"))
+        .next("provost doctor, or provost up --foreground")
+        .with_code(code))
 }
 
 /// The line of a background process, or nothing if it ends without one; `what` it is, and the command that has it in the terminal.

@@ -16,6 +16,7 @@ mod measures;
 mod message_queue;
 mod readers;
 mod repeats;
+mod standing;
 mod token_board;
 mod turns;
 mod wait;
@@ -51,9 +52,13 @@ use provost_domain::{
     Answer, Command, Core, Effect, Facts, Judge, JudgedVerb, Owed, Principal, Proof, Refusal, Reply,
     Settings, State, Verb,
 };
+/// What a store promises of what is acknowledged, for doors.
+pub use provost_store::Protection;
 use provost_store::{JournalHead, Reader, Retention, Store, StoreError};
 use readers::Readers;
 use repeats::{Repeats, Taken};
+pub use standing::Standing;
+use standing::Trouble;
 use token_board::TokenBoard;
 use turns::Turns;
 pub use wait::Woken;
@@ -121,17 +126,6 @@ pub struct Engine {
     measures: Measures,
     /// Is cancelled when the thread ends. A handle keeps the channel of events open, so its end says nothing.
     over: CancellationToken,
-}
-
-/// The present problem of the store, if there is one.
-type Trouble = Arc<std::sync::Mutex<OfTheStore>>;
-
-#[derive(Default)]
-struct OfTheStore {
-    /// Why it takes nothing, while it does not.
-    trouble: Option<Box<str>>,
-    /// A problem that a person should know though the store still takes every write.
-    note: Option<Box<str>>,
 }
 
 /// What the start of an engine gives to its caller.
@@ -418,13 +412,18 @@ impl Engine {
 
     /// Why the store takes nothing at present, for a person; none while it does.
     pub fn trouble(&self) -> Option<Box<str>> {
-        self.trouble.lock().unwrap_or_else(std::sync::PoisonError::into_inner).trouble.clone()
+        self.trouble.why()
     }
 
     /// A problem of the store that a person should know though it still takes every write; `None`
     /// where all is well.
     pub fn note(&self) -> Option<Box<str>> {
-        self.trouble.lock().unwrap_or_else(std::sync::PoisonError::into_inner).note.clone()
+        self.trouble.note()
+    }
+
+    /// How the database stands that has the state; `None` where the state folder has it.
+    pub fn standing(&self) -> Option<Standing> {
+        self.trouble.standing()
     }
 
     /// Has the thread look at the time, which may have gone on while the machine slept.

@@ -482,11 +482,11 @@ impl Worker {
     }
 
     fn tell_trouble(&self, why: Option<Box<str>>) {
-        self.trouble.lock().unwrap_or_else(std::sync::PoisonError::into_inner).trouble = why;
+        self.trouble.tell(why, self.now);
     }
 
     fn tell_note(&self) {
-        self.trouble.lock().unwrap_or_else(std::sync::PoisonError::into_inner).note = self.store.note();
+        self.trouble.tell_note(self.store.note());
     }
 
     /// Logs the cause under a number, and returns a sentence without paths or statements.
@@ -501,6 +501,16 @@ impl Worker {
             .into();
         }
         if self.others.are_there() {
+            let known = match err {
+                StoreError::Full(_) => Some("no space is left for the shared store"),
+                StoreError::WentBack { .. } => {
+                    Some("the shared store has lost what was acknowledged, so nothing is written any more")
+                }
+                _ => None,
+            };
+            if let Some(says) = known {
+                return format!("{says} (incident {incident}; `provost status` says more)").into();
+            }
             return format!(
                 "the shared store does not answer (incident {incident}; see the log); ask again once it does"
             )

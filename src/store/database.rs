@@ -1,14 +1,20 @@
 //! A store in a database server: where it is, what is made of it, and what it promises. A program without the
 //! feature `postgres` refuses each of these with a sentence.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{HostRow, Joined, StoreError, TakenOut};
-use provost_base::{HostId, Secret};
+use serde::Deserialize;
+
+use super::{Anchor, DATABASE, HostRow, Joined, StoreError, TakenOut, files};
+use provost_base::{EventSeq, HostId, Secret, Timestamp};
 
 /// What the state folder remembers of the database that has its state.
 pub(super) const IN_DATABASE: &str = "postgres.json";
+
+/// Bytes of that file at most.
+pub(super) const IN_DATABASE_LEN_MAX: u64 = 4_096;
 
 /// The statements that an administrator runs once, where the owner's role may not make roles.
 pub const ROLES: &str = "\
@@ -99,6 +105,140 @@ pub struct Protection {
     pub owns_tables: bool,
 }
 
+impl Protection {
+    /// How acknowledged writes could be lost, each with the setting that prevents it.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        if !self.waits_for_disk {
+            all.push("fsync is off: acknowledged writes can be lost when the server's machine stops; set fsync = on".into());
+        }
+        if self.standbys > 0 && !self.waits_for_standby {
+            all.push(
+                "acknowledged writes can be lost at a failover: set synchronous_standby_names = 'ANY 1 (…)' at the server"
+                    .into(),
+            );
+        }
+        if self.standbys == 0 && self.waits_for_standby {
+            all.push(
+                "a write waits for a standby, and the server has none: writes are not acknowledged until one is there"
+                    .into(),
+            );
+        }
+        all
+    }
+}
+
+/// What a move has done.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Moved {
+    /// Where the journal ends, on both sides.
+    pub head: Anchor,
+    /// How many rows were moved; none where an earlier move was ended that had moved all of them.
+    pub rows: u64,
+    /// The name that the folder's file has now, where the state has left it.
+    pub aside: Option<String>,
+    /// The name in the database of an older copy of this repository that was there.
+    pub earlier: Option<String>,
+}
+
+/// Where a state is, or goes, while no daemon runs.
+#[derive(Clone, Copy)]
+pub struct Site<'a> {
+    /// The state folder.
+    pub dir: &'a Path,
+    /// A file outside of it that says how far the journal has come.
+    pub outside: Option<&'a Path>,
+    /// The database.
+    pub database: &'a Database,
+    /// The time, for names of what is kept.
+    pub now: Timestamp,
+}
+
+/// What a database has lost, and how it is gone on without it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Loss {
+    /// The last event that it is known to have had.
+    pub was: EventSeq,
+    /// The last one that it has.
+    pub is: EventSeq,
+    /// The number of the event that says so; those before it that the database has not are passed over.
+    pub goes_on_at: EventSeq,
+    /// The fence above which locks are granted from then on.
+    pub fences_above: u64,
+}
+
+/// How far a move has come whose last steps are those in the folder.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Ending {
+    /// The database has the state, and the folder's file is to get this name.
+    Into(String),
+    /// The folder's file has the state, and the folder is to forget the database.
+    Out,
+}
+
+/// What a folder remembers of a move; the rest of the file is the database's.
+#[derive(Deserialize)]
+struct Remembered {
+    #[serde(default)]
+    here_until: Option<String>,
+    #[serde(default)]
+    goes_here: bool,
+}
+
+/// How far a move has come that was interrupted at its end; `None` where there is none.
+///
+/// # Errors
+/// When the folder's note cannot be read.
+pub(super) fn ending(dir: &Path) -> Result<Option<Ending>, StoreError> {
+    let path = dir.join(IN_DATABASE);
+    if path.symlink_metadata().is_err() {
+        return Ok(None);
+    }
+    let (file, mut text) = (files::open_mark(&path, false)?, String::new());
+    file.take(IN_DATABASE_LEN_MAX).read_to_string(&mut text).map_err(StoreError::io(&path))?;
+    // What else it has is looked at by who needs it.
+    let Ok(noted) = serde_json::from_str::<Remembered>(&text) else { return Ok(None) };
+    let is_name = |it: &String| it.starts_with(DATABASE) && !it.contains(['/', '\\']);
+    Ok(match (noted.goes_here, noted.here_until.filter(is_name)) {
+        (true, _) => Some(Ending::Out),
+        (false, name) => name.map(Ending::Into),
+    })
+}
+
+/// Moves the state of a folder into a database, whose tables have to be there. `tell` hears how many rows of how many are done. What
+/// interrupts it leaves the folder's state as it is, or the database with the whole of it; the same again goes on from there.
+///
+/// # Errors
+/// [`StoreError::InUse`] while a daemon runs; otherwise why nothing was moved.
+pub fn move_into_database(what: Site<'_>, tell: &mut dyn FnMut(u64, u64)) -> Result<Moved, StoreError> {
+    in_database::move_into(what, tell)
+}
+
+/// Moves the state of a folder's repository out of the database, into the folder.
+///
+/// # Errors
+/// As for [`move_into_database`].
+pub fn move_into_folder(what: Site<'_>, tell: &mut dyn FnMut(u64, u64)) -> Result<Moved, StoreError> {
+    in_database::move_out(what, tell)
+}
+
+/// Says what the database of a stopped daemon has lost, and changes nothing.
+///
+/// # Errors
+/// Where nothing is lost, where the rest of the journal is not whole, and [`StoreError::InUse`] while a daemon runs.
+pub fn loss(of: Site<'_>) -> Result<Loss, StoreError> {
+    in_database::loss(of)
+}
+
+/// Goes on without what the database has lost: all numbers go on beyond those that are known to have been given, and the journal says
+/// so. What was owed and may have been done counts as done, and no token is good any more.
+///
+/// # Errors
+/// As for [`loss`].
+pub fn accept_loss(of: Site<'_>) -> Result<Loss, StoreError> {
+    in_database::accept_loss(of)
+}
+
 /// Brings the tables to the newest version; makes the groups of roles where `roles` says so.
 ///
 /// # Errors
@@ -148,7 +288,9 @@ pub(super) mod in_database {
     use std::path::Path;
 
     use super::Database;
-    pub(super) use crate::postgres::{hosts, join, migrate, protection, take_out};
+    pub(super) use crate::postgres::{
+        accept_loss, hosts, join, loss, migrate, move_into, move_out, protection, take_out,
+    };
     use crate::{Options, Reader, Store, StoreError, postgres};
 
     pub(crate) fn open(
@@ -178,7 +320,7 @@ pub(super) mod in_database {
 pub(super) mod in_database {
     use std::path::Path;
 
-    use super::{Database, Migrated, Protection};
+    use super::{Database, Loss, Migrated, Moved, Protection, Site};
     use crate::{HostRow, Joined, Options, Reader, Store, StoreError, TakenOut};
     use provost_base::HostId;
 
@@ -218,6 +360,22 @@ pub(super) mod in_database {
     }
 
     pub(super) fn protection(_: &Database) -> Result<Protection, StoreError> {
+        refused()
+    }
+
+    pub(super) fn loss(_: Site<'_>) -> Result<Loss, StoreError> {
+        refused()
+    }
+
+    pub(super) fn accept_loss(_: Site<'_>) -> Result<Loss, StoreError> {
+        refused()
+    }
+
+    pub(super) fn move_into(_: Site<'_>, _: &mut dyn FnMut(u64, u64)) -> Result<Moved, StoreError> {
+        refused()
+    }
+
+    pub(super) fn move_out(_: Site<'_>, _: &mut dyn FnMut(u64, u64)) -> Result<Moved, StoreError> {
         refused()
     }
 }

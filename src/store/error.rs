@@ -171,7 +171,8 @@ pub enum StoreError {
     /// The database has less than this daemon knows it to have had.
     #[error(
         "the database went back: it ends at event {is}, and was at event {was} once, so that what was acknowledged is lost there. Nothing is \
-         written: start the server again that has it, and take the other one out of `[store] url`"
+         written: start the server again that has it, and take the other one out of `[store] url`; where it is lost for good, stop the \
+         daemon, and go on without it: `provost store accept-loss`"
     )]
     WentBack {
         /// The last event that it had.
@@ -196,6 +197,11 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Whether the database has refused it to this role, so that another one may do it.
+    pub fn is_of_rights(&self) -> bool {
+        matches!(self, StoreError::Database(says) if says.contains("(42501)"))
+    }
+
     pub(crate) fn damaged(what: impl std::fmt::Display) -> Self {
         StoreError::Damaged(what.to_string().into())
     }

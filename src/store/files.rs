@@ -141,10 +141,15 @@ impl Stamps {
 
 /// Puts the database and its companions out of the way; the new name of the first of them.
 pub(super) fn set_aside(dir: &Path, now: Timestamp) -> Result<Option<PathBuf>, StoreError> {
-    let aside = dir.join(format!("{DATABASE}.damaged-{}", now.0));
+    rename_aside(dir, &format!("{DATABASE}.damaged-{}", now.0))
+}
+
+/// The same under a name that was chosen before.
+pub(super) fn rename_aside(dir: &Path, name: &str) -> Result<Option<PathBuf>, StoreError> {
+    let aside = dir.join(name);
     let mut done = None;
     for (from, end) in companions(dir).iter().zip(["", "-wal", "-shm"]) {
-        let to = dir.join(format!("{DATABASE}.damaged-{}{end}", now.0));
+        let to = dir.join(format!("{name}{end}"));
         match std::fs::rename(from, &to) {
             Ok(()) => done = Some(aside.clone()),
             Err(err) if err.kind() == ErrorKind::NotFound => {}
@@ -173,6 +178,30 @@ pub(super) fn replace_journal_key(dir: &Path, key: &Secret, now: Timestamp) -> R
 /// Where a backup is until it is known to be one.
 pub(super) fn half(dir: &Path) -> PathBuf {
     dir.join("provost.db.new")
+}
+
+/// Removes what an interrupted backup or move has left there, with what SQLite keeps beside it.
+#[cfg(feature = "postgres")]
+pub(super) fn remove_half(dir: &Path) -> Result<(), StoreError> {
+    let half = half(dir);
+    ["", "-journal", "-wal", "-shm"].into_iter().try_for_each(|end| {
+        let mut name = half.clone().into_os_string();
+        name.push(end);
+        remove(Path::new(&name))
+    })
+}
+
+/// Removes a file of ours, if it is there, so that it stays removed.
+pub(super) fn forget(path: &Path) -> Result<(), StoreError> {
+    remove(path)?;
+    path.parent().map_or(Ok(()), sync_dir)
+}
+
+fn remove(path: &Path) -> Result<(), StoreError> {
+    match std::fs::remove_file(path) {
+        Err(err) if err.kind() != ErrorKind::NotFound => Err(StoreError::io(path)(err)),
+        _ => Ok(()),
+    }
 }
 
 /// The name of a file that is to be made, without links in it: SQLite follows none.

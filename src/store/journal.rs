@@ -38,6 +38,9 @@ pub const GIVEN_UP: &str = "the check was ended before it came to the last event
 /// The name of the event with which the journal continues after a restore.
 pub(super) const RESTORED: &str = "store.restored";
 
+/// The name of the event with which it continues without what a database has lost.
+pub(super) const LOSS_ACCEPTED: &str = "store.loss_accepted";
+
 /// The result of a check of the journal.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
@@ -87,6 +90,8 @@ pub struct Leap {
     pub at: Option<Timestamp>,
     /// The store with which the journal has continued, as its event says.
     pub with: Option<Box<str>>,
+    /// Whether an operator has gone on without what a database had lost; otherwise it was a restore.
+    pub was_loss: bool,
 }
 
 impl Leap {
@@ -99,9 +104,9 @@ impl Leap {
     fn is_told_by(&mut self, event: &StoredEvent) {
         self.at = Some(event.at);
         if let Ok(Some(Event { kind: EventKind::Recorded { what, subject, .. }, .. })) = event.event()
-            && *what == *RESTORED
+            && [RESTORED, LOSS_ACCEPTED].contains(&&*what)
         {
-            self.with = Some(subject);
+            (self.was_loss, self.with) = (*what == *LOSS_ACCEPTED, Some(subject));
         }
     }
 }
@@ -351,7 +356,7 @@ impl<'a> Walk<'a> {
                 return Err(ChainDefect::new(self.next(), "numbers are passed over that were not lost"));
             }
             let has_anchor = self.anchor.is_some_and(|it| it.seq > gap.after.seq && it.seq <= gap.to);
-            let leap = Leap { kept: gap.after.seq, to: gap.to, at: None, with: None };
+            let leap = Leap { kept: gap.after.seq, to: gap.to, at: None, with: None, was_loss: false };
             self.leaps.push((leap, has_anchor));
             self.head = gap.head();
         }

@@ -25,6 +25,8 @@ mod log;
 mod marks;
 mod migrations;
 #[cfg(feature = "postgres")]
+mod moving;
+#[cfg(feature = "postgres")]
 mod postgres;
 mod said;
 mod search;
@@ -44,9 +46,10 @@ use provost_domain::{Event, JobResult, Outbox, Owed, Settings, State, Status, Ta
 
 pub use artifacts::{Artifacts, Keeping};
 pub use database::{
-    Database, Migrated, Protection, ROLES, RootCommits, Roots, hosts, join, migrate, protection, take_out,
+    Database, Loss, Migrated, Moved, Protection, ROLES, RootCommits, Roots, Site, accept_loss, hosts, join, loss,
+    migrate, move_into_database, move_into_folder, protection, take_out,
 };
-use database::{IN_DATABASE, in_database};
+use database::{Ending, IN_DATABASE, in_database};
 pub use error::StoreError;
 use error::WAYS_BACK;
 pub use intake::Intake;
@@ -56,7 +59,7 @@ pub use key_file::{SealedKey, seal_key};
 pub use letters::{Letters, StoredPost};
 pub use log::{ENTRY_FORMAT, ENTRY_FORMAT_OLDEST, SealedEntry};
 pub use search::{Found, Hit, HitKind, SearchError, SearchQuery, SearchWords};
-pub use shared::{Begun, Behind, CommitError, Head, HostBeat, HostRow, HostState, Joined, TakenOut};
+pub use shared::{Begun, Behind, CommitError, Head, HostBeat, HostRow, HostState, Joined, ServerAt, TakenOut};
 pub use sqlite::{ForeignEvent, Restore, Restored, SqliteStore, backup, foreign_events, restore};
 pub use sums::{CountedRow, UsageBy, UsageQuery, UsageRow};
 
@@ -194,6 +197,11 @@ pub trait Store: Send {
         None
     }
 
+    /// The server that has the state; `None` where the state folder has it, and while there is no connection.
+    fn server(&self) -> Option<ServerAt> {
+        None
+    }
+
     /// Notes that this stop was clean. Nothing can be written afterwards.
     ///
     /// # Errors
@@ -300,6 +308,14 @@ pub trait Reader: Send {
     /// # Errors
     /// As for [`Reader::finished`].
     fn search(&mut self, query: &SearchQuery) -> Result<Found, StoreError>;
+
+    /// What the database promises of what is acknowledged; `None` where the state folder has the state.
+    ///
+    /// # Errors
+    /// As for [`Reader::finished`].
+    fn protection(&mut self) -> Result<Option<Protection>, StoreError> {
+        Ok(None)
+    }
 
     /// Checks the whole journal, and against `anchor` if one is given.
     ///
@@ -460,7 +476,10 @@ pub fn open(dir: &Path, mut options: Options) -> Result<Box<dyn Store>, StoreErr
         Some(database) => in_database::open(dir, database, options),
         None => {
             must_be_here(dir)?;
-            Ok(Box::new(SqliteStore::open(dir, options)?))
+            let store = SqliteStore::open(dir, options)?;
+            // What is still there was left by a move that has ended in all but this.
+            files::forget(&dir.join(IN_DATABASE))?;
+            Ok(Box::new(store))
         }
     }
 }
@@ -468,12 +487,16 @@ pub fn open(dir: &Path, mut options: Options) -> Result<Box<dyn Store>, StoreErr
 /// A folder that remembers a database has its state there: an empty store beside it would give the same numbers again.
 fn must_be_here(dir: &Path) -> Result<(), StoreError> {
     let path = dir.join(IN_DATABASE);
-    if path.symlink_metadata().is_err() {
+    if path.symlink_metadata().is_err()
+        || (files::has_database(dir) && database::ending(dir)? == Some(Ending::Out))
+    {
         return Ok(());
     }
     Err(StoreError::Unsafe {
         path: path.display().to_string().into(),
-        why: "says that the state of this repository is in PostgreSQL: write `[store] url` again; moving it back is not there yet".into(),
+        why: "says that the state of this repository is in PostgreSQL: write `[store] url` again, or move the state back with \
+              `provost store move --to folder --from URL`"
+            .into(),
     })
 }
 

@@ -1,5 +1,7 @@
 //! What a store says that several daemons write: where its log ends, what the others have done, and who they are.
 
+use std::sync::Arc;
+
 use provost_base::{DaemonId, Digest, EntryNo, Timestamp};
 use provost_domain::LogEntry;
 
@@ -39,6 +41,17 @@ pub enum Behind {
     Entries(Vec<LogEntry>),
     /// More than the log still has, or than can be given at once: memory has to be loaded again.
     TooFar,
+}
+
+/// The server of a database.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ServerAt {
+    /// Its host and port, or its socket.
+    pub name: Arc<str>,
+    /// The version of PostgreSQL.
+    pub version: Arc<str>,
+    /// The timeline that it writes.
+    pub timeline: u64,
 }
 
 /// A host as the store has it.

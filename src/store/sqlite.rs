@@ -9,6 +9,8 @@ mod counted;
 mod crew;
 mod epoch;
 mod foreign;
+#[cfg(feature = "postgres")]
+mod moving;
 mod posts;
 mod read;
 mod rows;
@@ -39,7 +41,11 @@ use provost_base::{DaemonId, Digest, EventSeq, TaskId, Timestamp};
 use provost_domain::{Counters, Durability, EventKind, Outbox, Settings, Task};
 
 pub use epoch::{Restore, Restored, backup, restore};
+#[cfg(feature = "postgres")]
+pub(super) use epoch::{Settled, highest_of, settled};
 pub use foreign::{ForeignEvent, foreign_events};
+#[cfg(feature = "postgres")]
+pub(super) use moving::{Arriving, Leaving};
 pub(super) use read::{look, open_reader};
 
 /// The key of the end of what the journal has of the intake.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use provost_api::wire::{CostRow, Health, HealthFinding, Spread};
+use provost_api::wire::{CostRow, DatabaseAt, Health, HealthFinding, Spread};
 use provost_base::visible;
 
 use super::block::Empty;
@@ -29,7 +29,7 @@ pub fn numbers(it: &Health) -> Vec<Block> {
 /// Each number with its name, as lists and pages show it.
 pub fn numbers_in_words(it: &Health) -> Vec<(&'static str, String)> {
     let bytes = |bytes: Option<u64>| bytes.map_or(UNKNOWN.into(), of_bytes);
-    vec![
+    let mut all = vec![
         ("requests that wait", format!("{} of {} at the most", it.queued, it.queued_max)),
         ("approvals that wait", it.approvals.to_string()),
         ("agents that wait for a lock", it.waiting_for_locks.to_string()),
@@ -40,7 +40,30 @@ pub fn numbers_in_words(it: &Health) -> Vec<(&'static str, String)> {
         ("store", bytes(it.store_bytes)),
         ("free on its disk", format!("{} of {}", bytes(it.disk_free_bytes), bytes(it.disk_bytes))),
         ("used in 24 hours, as agents report it", of_usage(it.used_today.as_ref())),
-    ]
+    ];
+    all.extend(it.database.iter().flat_map(of_database));
+    all
+}
+
+/// The server that has the state, and how it stands.
+fn of_database(it: &DatabaseAt) -> Vec<(&'static str, String)> {
+    let known = |text: &Option<String>| text.as_deref().map_or(UNKNOWN.to_owned(), visible);
+    let timeline = it.timeline.map_or(UNKNOWN.to_owned(), |it| it.to_string());
+    let server = format!("PostgreSQL {} at {}, timeline {timeline}", known(&it.version), known(&it.server));
+    let stands = match (&it.away_since, it.unsure) {
+        (Some(since), _) => format!("takes nothing since {}: {}", visible(since), known(&it.why)),
+        (None, true) => "has not said whether the last writes are stored".into(),
+        (None, false) => "takes every write".into(),
+    };
+    let standbys = match (it.standbys, it.waits_for_standby) {
+        (Some(number), Some(true)) => format!("{number}, and each write waits for one"),
+        (Some(number), Some(false)) => format!("{number}, and no write waits for one"),
+        _ => UNKNOWN.into(),
+    };
+    let mut all =
+        vec![("database", server), ("database now", stands), ("standbys of the database", standbys)];
+    all.extend(it.stale_ms.map(|ms| ("what is shown may be old", of_time(Duration::from_millis(ms)))));
+    all
 }
 
 fn of_spread(it: Option<&Spread>) -> String {

@@ -32,8 +32,36 @@ pub struct Health {
     pub disk_bytes: Option<u64>,
     /// What runs of the last 24 hours say that they have used; absent where none has said it.
     pub used_today: Option<CostRow>,
+    /// The database that has the state; absent where the state folder has it.
+    pub database: Option<DatabaseAt>,
     /// What a person should look at, with the command that says more.
     pub findings: Vec<HealthFinding>,
+}
+
+/// How a database stands with the daemon whose state it has. What is not known is absent.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DatabaseAt {
+    /// The server that the daemon last had: its host and port, or its socket.
+    pub server: Option<String>,
+    /// The server's version of PostgreSQL.
+    pub version: Option<String>,
+    /// The timeline that it writes.
+    pub timeline: Option<u64>,
+    /// Since when it takes nothing; absent while it does.
+    pub away_since: Option<String>,
+    /// Why it takes nothing.
+    pub why: Option<String>,
+    /// Whether it is not known at present whether the last writes are stored; their callers wait for up to ten seconds.
+    pub unsure: bool,
+    /// How old what is shown may be, in milliseconds; absent while the daemon hears from the database as it should.
+    pub stale_ms: Option<u64>,
+    /// How many standbys the server has.
+    pub standbys: Option<u64>,
+    /// Whether a write waits for one of them before it is acknowledged.
+    pub waits_for_standby: Option<bool>,
+    /// How acknowledged writes could be lost, in sentences.
+    pub warnings: Vec<String>,
 }
 
 /// Durations, rounded up by a quarter at the most.

@@ -25,3 +25,6 @@ pub const HOST_KEY_BYTES_MAX: u64 = 4_096;
 
 /// How many root commits of a repository are compared when a host joins.
 pub const ROOT_COMMITS_MAX: usize = 64;
+
+/// After how long without a word from a shared store what a daemon shows is called old, in milliseconds.
+pub const STALE_AFTER_MS: u64 = 2_000;

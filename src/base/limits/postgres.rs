@@ -7,10 +7,17 @@ pub const CONNECT_MS_MAX: u64 = 1_500;
 pub const COMMIT_MS_MAX: u64 = 3_000;
 
 /// How long a session waits for the repository's row, in milliseconds.
-pub const LOCK_TIMEOUT_MS: u64 = 2_000;
+pub const LOCK_TIMEOUT_MS: u64 = 1_700;
 
 /// How long the server leaves a session in a transaction that says nothing, in milliseconds; then it takes the row back.
 pub const IDLE_IN_TRANSACTION_MS: u64 = 2_000;
+
+/// How long the beginning of a turn may take, in milliseconds: longer than the wait for the row, and so short that a write is refused within
+/// two seconds.
+pub const TURN_MS_MAX: u64 = 1_900;
+
+/// How soon a connection has to have failed for a turn to be tried once more over a new one, in milliseconds: one that was closed fails at once.
+pub const TURN_AGAIN_MS_MAX: u64 = 300;
 
 /// How long one statement may take, in milliseconds.
 pub const STATEMENT_MS_MAX: u64 = 5_000;

@@ -164,6 +164,7 @@ impl Worker {
         if let Some(clock) = &self.others.clock {
             begun.now.iter().for_each(|now| clock.tell(*now));
             self.others.looked = Instant::now();
+            self.trouble.tell_turn(self.store.server());
         }
         let is_known = self.fold(begun.behind)?;
         if is_known && self.lost.is_none() && self.others.are_there() {
@@ -296,6 +297,7 @@ impl Worker {
         let (waiting, asked) = (std::mem::take(waiting), self.receiving.take_asked());
         self.others.unsure = Some(Unsure { batch, waiting, asked });
         self.others.is_ahead_from_now();
+        self.trouble.tell_unsure(true);
     }
 
     /// Has these wait until memory is what is stored.
@@ -310,6 +312,7 @@ impl Worker {
 
     /// The commit without an answer was taken.
     fn is_on_record(&mut self, unsure: Unsure) {
+        self.trouble.tell_unsure(false);
         let Unsure { batch, mut waiting, asked } = unsure;
         self.receiving.done();
         self.follow(batch);
@@ -322,6 +325,7 @@ impl Worker {
     fn end_unsure(&mut self, why: &str) {
         if let Some(mut unsure) = self.others.unsure.take() {
             self.others.must_load = true;
+            self.trouble.tell_unsure(false);
             self.refuse_unsure(&mut unsure, why);
             self.receiving.refuse(why);
         }

@@ -7,9 +7,9 @@ use super::handle::{Answered, Call, Handles};
 use super::map;
 use provost_api::{endpoints, wire};
 use provost_base::Timestamp;
-use provost_base::limits::{DISK_FREE_BYTES_MIN, ENGINE_QUEUE_MAX};
+use provost_base::limits::{DISK_FREE_BYTES_MIN, ENGINE_QUEUE_MAX, HOST_BEAT_MS, STALE_AFTER_MS};
 use provost_domain::view::{HooksOwed, LiveTasks, LockWaiters, Waiting};
-use provost_engine::Spread;
+use provost_engine::{Engine, Protection, Spread, Standing};
 use provost_service::{Disk, UsageBy, UsageQuery, disk};
 
 /// The span of the sum of usage, in milliseconds: a day.
@@ -29,8 +29,17 @@ impl Handles<endpoints::Health> for Own {
         );
         let since = Timestamp(provost.engine().now().0.saturating_sub_unsigned(USED_MS));
         let asked = UsageQuery { by: UsageBy::Nothing, since: Some(since), limit: 1 };
-        // Of a store that does not answer, the rest is what matters.
-        let used = provost.usage(asked).await.ok().map(|(_, total)| total);
+        let standing = provost.engine().standing();
+        let is_away = standing.as_ref().is_some_and(|it| it.away.is_some());
+        // Of a store that does not answer, the rest is what matters; a database that is away is not waited for.
+        let used = match is_away {
+            true => None,
+            false => provost.usage(asked).await.ok().map(|(_, total)| total),
+        };
+        let database = match standing {
+            Some(it) => Some(database(provost.engine(), it).await),
+            None => None,
+        };
         let state = PathBuf::from(&about.state_dir);
         let disk = tokio::task::spawn_blocking(move || disk(&state)).await.unwrap_or_default();
         let tasks_queued = live.map_err(map::fault)?.tasks.iter().filter(|it| it.state.is_queued()).count();
@@ -47,7 +56,8 @@ impl Handles<endpoints::Health> for Own {
             disk_free_bytes: disk.free,
             disk_bytes: disk.all,
             used_today: used.filter(|it| it.runs > 0).map(super::cost::row),
-            findings: findings(&about, &disk),
+            findings: findings(&about, &disk, database.as_ref()),
+            database,
         })
     }
 }
@@ -57,7 +67,36 @@ fn spread(it: Spread) -> wire::Spread {
     wire::Spread { count: it.count, p50_us: us(it.p50), p99_us: us(it.p99) }
 }
 
-fn findings(about: &wire::About, disk: &Disk) -> Vec<wire::HealthFinding> {
+/// How the database stands, as the daemon finds it, and what its server promises.
+async fn database(engine: &Engine, it: Standing) -> wire::DatabaseAt {
+    let (is_away, looked_ms) = (it.away.is_some(), u64::try_from(it.looked.as_millis()).unwrap_or(u64::MAX));
+    let is_heard = !is_away && !it.is_unsure;
+    // A daemon without work hears of the others with each beat.
+    let fresh_ms = if is_heard { HOST_BEAT_MS + STALE_AFTER_MS } else { STALE_AFTER_MS };
+    let protection = match is_heard {
+        true => engine.read(|reader| reader.protection()).await.ok().flatten(),
+        false => None,
+    };
+    let (since, why) = it.away.unzip();
+    wire::DatabaseAt {
+        server: it.server.as_ref().map(|it| it.name.to_string()),
+        version: it.server.as_ref().map(|it| it.version.to_string()),
+        timeline: it.server.as_ref().map(|it| it.timeline),
+        away_since: since.map(|it| it.rfc3339()),
+        why: why.map(String::from),
+        unsure: it.is_unsure,
+        stale_ms: Some(looked_ms).filter(|it| *it > fresh_ms),
+        standbys: protection.as_ref().and_then(|it| u64::try_from(it.standbys).ok()),
+        waits_for_standby: protection.as_ref().map(|it| it.waits_for_standby),
+        warnings: protection.iter().flat_map(Protection::warnings).collect(),
+    }
+}
+
+fn findings(
+    about: &wire::About,
+    disk: &Disk,
+    database: Option<&wire::DatabaseAt>,
+) -> Vec<wire::HealthFinding> {
     let finding = |says: String, command: &str| wire::HealthFinding { says, command: command.into() };
     let mut all: Vec<wire::HealthFinding> =
         about.broken.iter().chain(&about.notes).map(|it| finding(it.clone(), "provost doctor")).collect();
@@ -66,6 +105,20 @@ fn findings(about: &wire::About, disk: &Disk) -> Vec<wire::HealthFinding> {
         let why = it.broken.as_ref()?;
         Some(finding(format!("worker {} cannot be used: {why}", it.id), "provost doctor"))
     }));
+    if let Some(it) = database {
+        all.extend(it.warnings.iter().map(|says| finding(says.clone(), "provost doctor")));
+        if it.unsure {
+            let says = "it is not known whether the last writes are stored: the database has not answered";
+            all.push(finding(says.into(), "provost status"));
+        }
+        if let Some(ms) = it.stale_ms {
+            let says = format!(
+                "what is shown may be {} s old: the daemon has not heard from the database since",
+                ms / 1_000
+            );
+            all.push(finding(says, "provost status"));
+        }
+    }
     if let Some(free) = disk.free.filter(|it| *it < DISK_FREE_BYTES_MIN) {
         let says = format!("the disk of the store has {} MiB left", free >> 20);
         all.push(finding(says, "provost doctor"));

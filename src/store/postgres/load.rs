@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use tokio_postgres::Row;
 
+use super::gaps::gaps;
 use super::posts;
 use super::session::{Session, Step};
 use super::unreadable;
@@ -374,9 +375,10 @@ pub(super) fn tail(
 ) -> Result<(Anchor, Option<Checkpoint>), StoreError> {
     let last = checkpoints(session, repo, true)?.pop();
     let mut walk = match &last {
-        None => Walk::whole(key, Vec::new(), Vec::new(), None),
-        Some(it) => Walk::tail(key, it, Vec::new(), event_mac(session, repo, it.head.seq)?)?,
+        None => Walk::whole(key, Vec::new(), gaps(session, repo)?, None),
+        Some(it) => Walk::tail(key, it, gaps(session, repo)?, event_mac(session, repo, it.head.seq)?)?,
     };
     walk_after(session, repo, &mut walk)?;
+    walk.leap()?;
     Ok((walk.head(), last))
 }

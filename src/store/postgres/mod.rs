@@ -14,9 +14,12 @@
 mod address;
 mod batch;
 mod entry;
+mod gaps;
 mod hosts;
 mod keep;
 mod load;
+mod loss;
+mod moving;
 mod posts;
 mod protection;
 mod read;
@@ -37,18 +40,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::database::IN_DATABASE;
+use super::database::{Ending, ending};
 use super::files::{self, Lease};
 use super::journal::Key;
 use super::marks::{self, FoundMarks, Marks};
 use super::{
     AnchorSink, Begun, Behind, CommitError, Database, Head, JournalHead, Loaded, Options, Pruned, Reader,
-    Retention, RootCommits, Store, StoreError,
+    Retention, RootCommits, ServerAt, Store, StoreError,
 };
 use provost_base::{DaemonId, Digest, EventSeq, HostId, TaskId, Timestamp};
 use provost_domain::{Counters, Outbox, Owed, Settings, Task};
 
 pub(super) use hosts::{hosts, join, take_out};
+pub(super) use loss::{accept_loss, loss};
+pub(super) use moving::{move_into, move_out};
 pub(super) use protection::protection;
 pub(super) use schema::migrate;
 
@@ -140,10 +145,11 @@ impl PostgresStore {
         let dir = files::state_dir(dir)?;
         let lease = Lease::take(&dir)?;
         must_have_no_other(&dir)?;
-        let remembered = Remembered::of(&dir, &database.name)?;
+        let remembered = moving::ended(&dir, Remembered::of(&dir, &database.name)?)?;
         let servers = address::servers(&database, &format!("provost/{}", remembered.short()))?;
         let mut session = Session::new(servers, Purpose::Write)?;
         session.connect(&remembered.place)?;
+        session::must_be_its_own(&mut session)?;
         schema::check(&mut session)?;
         let key = start::journal_key(&mut session, &dir, &database.name)?;
         let roots = roots::needed(&mut session, &database, remembered.host)?;
@@ -197,20 +203,23 @@ impl PostgresStore {
     }
 }
 
-/// A state folder has its state in one place. Moving it from the one to the other is a step of its own.
+/// A state folder has its state in one place.
 fn must_have_no_other(dir: &Path) -> Result<(), StoreError> {
     if !files::has_database(dir) {
         return Ok(());
     }
-    Err(StoreError::Unsafe {
-        path: dir.join(super::DATABASE).display().to_string().into(),
-        why: "has the state of this repository so far, and moving it into PostgreSQL is not there yet: take `[store] \
-            url` out again, \
-              or begin without that state: stop the daemon, make a backup with `provost store backup FILE`, and move \
-              this file, its \
-              companions and journal.* beside it away"
-            .into(),
-    })
+    let why = match ending(dir)? {
+        // The move into the database has come to its end but for the name of this file.
+        Some(Ending::Into(_)) => return Ok(()),
+        Some(Ending::Out) => {
+            "has the state of this repository, which was moved out of PostgreSQL: take `[store] url` out of the configuration"
+        }
+        None => {
+            "has the state of this repository: stop the daemon and move it into the database, with \
+             `provost store move --to URL`, or take `[store] url` out of the configuration"
+        }
+    };
+    Err(StoreError::Unsafe { path: dir.join(super::DATABASE).display().to_string().into(), why: why.into() })
 }
 
 impl Store for PostgresStore {
@@ -303,6 +312,10 @@ impl Store for PostgresStore {
 
     fn note(&self) -> Option<Box<str>> {
         self.marks.note()
+    }
+
+    fn server(&self) -> Option<ServerAt> {
+        self.session.server()
     }
 
     fn close(&mut self) -> Result<(), StoreError> {

@@ -12,8 +12,17 @@ use crate::{Protection, StoreError};
 /// When it does not answer, or its tables are not those that are known here.
 pub(crate) fn protection(of: &Database) -> Result<Protection, StoreError> {
     let mut session = Session::new(address::servers(of, "provost/doctor")?, Purpose::Write)?;
-    let timeline = session.connect(&Place::default())?.timeline;
+    session.connect(&Place::default())?;
     schema::check(&mut session)?;
+    of_server(&mut session)
+}
+
+/// The same of the server with which there is a session.
+///
+/// # Errors
+/// When it does not answer.
+pub(super) fn of_server(session: &mut Session) -> Result<Protection, StoreError> {
+    let timeline = session.place()?.timeline;
     let sql = "select current_setting('server_version'), (select count(*) from pg_stat_replication),
                current_setting('synchronous_standby_names') <> '', current_setting('fsync') = 'on',
                pg_has_role(current_user, (select nspowner from pg_namespace where nspname = 'provost'), 'usage')";

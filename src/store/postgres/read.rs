@@ -9,15 +9,16 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 
 use super::batch::asked;
+use super::gaps::gaps;
 use super::load::{self, EVENT, HEAD, Head, checkpoints, event, walk_seeing};
 use super::remembered::Remembered;
 use super::session::{Place, Purpose, Session, Step};
-use super::{Database, address, posts, schema, search, sums, unreadable};
+use super::{Database, address, posts, protection, schema, search, sums, unreadable};
 use crate::codec::{int, parse};
 use crate::journal::{ChainDefect, GIVEN_UP, Key, Walk};
 use crate::{
-    Anchor, CountedRow, FinishedFilter, Found, Letters, Reader, SearchQuery, See, StoreError, StoredEvent,
-    StoredPost, TimelineOrder, TimelineQuery, UsageQuery, UsageRow, Verdict, files, marks,
+    Anchor, CountedRow, FinishedFilter, Found, Letters, Protection, Reader, SearchQuery, See, StoreError,
+    StoredEvent, StoredPost, TimelineOrder, TimelineQuery, UsageQuery, UsageRow, Verdict, files, marks,
 };
 use provost_base::limits::{EVENT_PAGE_BYTES_MAX, LONG_STATEMENT_MS_MAX};
 use provost_base::{EventSeq, JobId, Json, TaskId};
@@ -135,7 +136,8 @@ impl PostgresReader {
                 ));
             }
             let counted = Head::read(line(0)?)?.counters.event;
-            let mut walk = Walk::whole(&key, checkpoints(session, repo, false)?, Vec::new(), anchor);
+            let mut walk =
+                Walk::whole(&key, checkpoints(session, repo, false)?, gaps(session, repo)?, anchor);
             if !walk_seeing(session, repo, &mut walk, see)? {
                 return Ok(Verdict::CannotCheck(GIVEN_UP.into()));
             }
@@ -323,6 +325,10 @@ impl Reader for PostgresReader {
     fn search(&mut self, query: &SearchQuery) -> Result<Found, StoreError> {
         // What is pruned meanwhile is still there, or nothing of it is.
         self.moment(|session, repo| search::search(session, repo, query))
+    }
+
+    fn protection(&mut self) -> Result<Option<Protection>, StoreError> {
+        self.read(|session, _| protection::of_server(session)).map(Some)
     }
 
     fn verify_with(&mut self, anchor: Option<Anchor>, see: &mut See<'_>) -> Result<Verdict, StoreError> {

@@ -6,11 +6,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::session::Place;
+use crate::database::IN_DATABASE_LEN_MAX;
 use crate::{StoreError, codec, files};
 use provost_base::HostId;
-
-/// Bytes of the file at most.
-const LEN_MAX: u64 = 4_096;
 
 /// The file's content.
 #[derive(Serialize, Deserialize)]
@@ -20,6 +18,12 @@ struct Noted {
     host: HostId,
     system: String,
     timeline: u64,
+    /// The name of the file that had the state before it was moved into the database.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    here_until: Option<String>,
+    /// Whether the state is about to be the folder's again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    goes_here: bool,
 }
 
 /// What is remembered, and where.
@@ -29,6 +33,8 @@ pub(super) struct Remembered {
     name: String,
     pub(super) host: HostId,
     pub(super) place: Place,
+    pub(super) here_until: Option<String>,
+    pub(super) goes_here: bool,
 }
 
 impl Remembered {
@@ -54,7 +60,8 @@ impl Remembered {
                 return Err(unsafe_name());
             }
             let place = Place { system: noted.system, timeline: noted.timeline };
-            return Ok(Self { path, name: noted.name, host: noted.host, place });
+            let Noted { name, host, here_until, goes_here, .. } = noted;
+            return Ok(Self { path, name, host, place, here_until, goes_here });
         }
         let mut bits = [0; 16];
         getrandom::fill(&mut bits)
@@ -64,6 +71,8 @@ impl Remembered {
             name: name.to_owned(),
             host: HostId::of(u128::from_le_bytes(bits)),
             place: Place::default(),
+            here_until: None,
+            goes_here: false,
         })
     }
 
@@ -92,12 +101,18 @@ impl Remembered {
         self.host.to_string().chars().take(8).collect()
     }
 
-    fn write(&self) -> Result<(), StoreError> {
+    /// Writes all of it, as it is now.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub(super) fn write(&self) -> Result<(), StoreError> {
         let noted = Noted {
             name: self.name.clone(),
             host: self.host,
             system: self.place.system.clone(),
             timeline: self.place.timeline,
+            here_until: self.here_until.clone(),
+            goes_here: self.goes_here,
         };
         let text = codec::text(&noted)?;
         let mut file = files::open_mark(&self.path, true)?;
@@ -116,7 +131,7 @@ fn noted(path: &Path) -> Result<Option<Noted>, StoreError> {
     }
     let mut text = String::new();
     let file = files::open_mark(path, false)?;
-    file.take(LEN_MAX).read_to_string(&mut text).map_err(StoreError::io(path))?;
+    file.take(IN_DATABASE_LEN_MAX).read_to_string(&mut text).map_err(StoreError::io(path))?;
     let unfit = |err| StoreError::Unsafe {
         path: path.display().to_string().into(),
         why: format!(

@@ -22,9 +22,10 @@ use tokio_postgres::{AsyncMessage, Client, Config, Connection, Error, NoTls, Row
 
 use super::address::{Server, with_cause};
 use super::trouble;
-use crate::StoreError;
+use crate::{ServerAt, StoreError};
 use provost_base::limits::{
-    COMMIT_MS_MAX, CONNECT_MS_MAX, IDLE_IN_TRANSACTION_MS, LOCK_TIMEOUT_MS, STATEMENT_MS_MAX,
+    COMMIT_MS_MAX, CONNECT_MS_MAX, IDLE_IN_TRANSACTION_MS, LOCK_TIMEOUT_MS, LONG_STATEMENT_MS_MAX,
+    STATEMENT_MS_MAX,
 };
 
 /// How long a connection may take to end in order; then it is cut.
@@ -69,6 +70,8 @@ pub(super) enum Purpose {
     Read,
     /// It makes tables and roles.
     Migrate,
+    /// It moves a whole state in one transaction.
+    Move,
     /// It hears of what other daemons have committed, and tells them the same.
     Listen,
 }
@@ -108,6 +111,9 @@ struct Link {
     client: Client,
     statements: HashMap<String, Statement>,
     place: Place,
+    /// Its name, which is known once the server was chosen, and its version.
+    name: Arc<str>,
+    version: Arc<str>,
     /// Whether the server has warned since this was last asked for.
     warned: Arc<AtomicBool>,
     /// Moves what is sent and received.
@@ -190,6 +196,13 @@ impl Session {
         self.link.as_ref().map(|it| &it.place).ok_or_else(not_linked)
     }
 
+    /// The server with which there is a connection.
+    pub(super) fn server(&self) -> Option<ServerAt> {
+        let link = self.link.as_ref()?;
+        let (name, version) = (link.name.clone(), link.version.clone());
+        Some(ServerAt { name, version, timeline: link.place.timeline })
+    }
+
     /// Whether there is a connection, as far as is known.
     pub(super) fn is_linked(&self) -> bool {
         self.link.as_ref().is_some_and(|it| !it.client.is_closed())
@@ -261,7 +274,10 @@ impl Session {
     /// # Errors
     /// The first error of a statement.
     pub(super) fn ask(&mut self, steps: &[Step]) -> Result<Vec<Vec<Row>>, StoreError> {
-        self.ask_within(steps, Duration::from_millis(COMMIT_MS_MAX.max(STATEMENT_MS_MAX)))
+        // While the one that writes waits, all writers and readers of the daemon wait.
+        let limit =
+            if self.purpose == Purpose::Write { COMMIT_MS_MAX } else { COMMIT_MS_MAX.max(STATEMENT_MS_MAX) };
+        self.ask_within(steps, Duration::from_millis(limit))
     }
 
     /// The same with a limit of its own.
@@ -353,6 +369,30 @@ fn not_linked() -> StoreError {
     StoreError::Away("the connection was lost".into())
 }
 
+/// Refuses a pooler that gives a session's connection to others between transactions: settings and prepared statements would be lost, or other
+/// sessions' own. Two sessions at once then have one process of the server.
+///
+/// # Errors
+/// [`StoreError::Setting`] where that is so, or what the server says.
+pub(super) fn must_be_its_own(session: &mut Session) -> Result<(), StoreError> {
+    let process = |it: &mut Session| -> Result<i32, StoreError> {
+        let rows = it.rows(Step::new("select pg_backend_pid()"))?;
+        rows.first()
+            .map(|it| it.try_get(0))
+            .transpose()
+            .map(Option::unwrap_or_default)
+            .map_err(trouble::store_error)
+    };
+    let mut other = Session::new(session.servers.clone(), Purpose::Read)?;
+    other.connect(&Place::default())?;
+    let is_same_server = session.server().map(|it| it.name) == other.server().map(|it| it.name);
+    let (ours, its, again) = (process(session)?, process(&mut other)?, process(session)?);
+    if ours == again && (ours != its || !is_same_server) {
+        return Ok(());
+    }
+    Err(StoreError::Setting(trouble::POOLED.into()))
+}
+
 /// The rows of each statement, or the first error that no earlier one has caused.
 ///
 /// # Errors
@@ -429,10 +469,12 @@ where
     // fails on a standby.
     let sql = if purpose == Purpose::Read {
         "select (select system_identifier from pg_control_system())::text, case when pg_is_in_recovery() then 0 else \
-         ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::bigint end"
+         ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::bigint end, \
+         current_setting('server_version')"
     } else {
         "select (select system_identifier from pg_control_system())::text, \
-         ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::bigint"
+         ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::bigint, \
+         current_setting('server_version')"
     };
     let row =
         client.query_one(sql, &[]).await.map_err(|err| match err.code().map(|it| it.code().to_owned()) {
@@ -444,7 +486,9 @@ where
         system: row.try_get(0).map_err(trouble::store_error)?,
         timeline: u64::try_from(timeline).map_err(StoreError::damaged)?,
     };
-    Ok(Link { client, statements: HashMap::new(), place, warned, driver })
+    let version: String = row.try_get(2).map_err(trouble::store_error)?;
+    let (name, version) = (Arc::from(""), version.into());
+    Ok(Link { client, statements: HashMap::new(), place, name, version, warned, driver })
 }
 
 /// Why a handshake failed. The client's own words leave out that a certificate without a binding is the reason.
@@ -474,9 +518,16 @@ fn settings(purpose: Purpose) -> String {
         "set lock_timeout = {LOCK_TIMEOUT_MS}; set idle_in_transaction_session_timeout = {IDLE_IN_TRANSACTION_MS}; \
          set statement_timeout = {STATEMENT_MS_MAX}; set default_transaction_isolation = 'read committed'; \
          set synchronous_commit = on; set client_encoding = 'UTF8'; set standard_conforming_strings = on; \
-         set search_path = pg_catalog; set client_connection_check_interval = 1000; \
-         select set_config('transaction_timeout', '10s', false) where current_setting('server_version_num')::int >= 170000;"
+         set search_path = pg_catalog; set client_connection_check_interval = 1000;"
     );
+    match purpose {
+        Purpose::Move => text.push_str(&format!(
+            "set statement_timeout = {LONG_STATEMENT_MS_MAX}; set idle_in_transaction_session_timeout = {LONG_STATEMENT_MS_MAX};"
+        )),
+        Purpose::Write | Purpose::Read | Purpose::Migrate | Purpose::Listen => text.push_str(
+            "select set_config('transaction_timeout', '10s', false) where current_setting('server_version_num')::int >= 170000;",
+        ),
+    }
     if purpose == Purpose::Read {
         text.push_str("set default_transaction_read_only = on;");
     }
@@ -521,7 +572,8 @@ fn best(tried: Vec<Result<Link, StoreError>>, servers: &[Server], least: &Place)
                     server.name, link.place.timeline, least.timeline
                 ));
             }
-            Ok(link) => {
+            Ok(mut link) => {
+                link.name = Arc::from(&*server.name);
                 if best.as_ref().is_none_or(|it| it.place.timeline < link.place.timeline) {
                     best = Some(link);
                 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use super::load::{self, HEAD, Head as Row};
+use super::loss::missing;
 use super::session::{Place, Session, Step};
 use super::{PostgresStore, Stage, Written, roots, unreadable};
 use crate::codec::{int, nat, text};
@@ -90,6 +91,7 @@ impl PostgresStore {
         let row = self.take_row()?;
         must_be_readable(&row)?;
         if is_start {
+            self.must_not_be_moved()?;
             self.register()?
         } else {
             self.must_be_the_one(&row)?
@@ -264,19 +266,9 @@ impl PostgresStore {
 
     /// The database has to have what this state folder knows that it had.
     fn must_have_reached(&mut self, row: &Row, head: &crate::Anchor) -> Result<(), StoreError> {
-        let least = self.known.least().map(|it| (it.head, it.counters));
         let behind = |was: EventSeq| StoreError::WentBack { was, is: head.seq };
-        if let Some((anchor, counters)) = least {
-            if anchor.seq > head.seq
-                || counters.fence > row.counters.fence
-                || counters.mail > row.counters.mail
-            {
-                return Err(behind(anchor.seq));
-            }
-            match load::event_mac(&mut self.session, self.repo, anchor.seq)? {
-                Some(mac) if mac != anchor.mac => return Err(behind(anchor.seq)),
-                _ => {}
-            }
+        if let Some(was) = missing(&mut self.session, self.repo, &self.known, (row, head))? {
+            return Err(behind(was));
         }
         // A reload knows more than the start has found.
         if self.stage == Stage::Running {

@@ -23,6 +23,10 @@ pub(super) fn came_behind(err: &Error) -> bool {
     err.code() == Some(&SqlState::IN_FAILED_SQL_TRANSACTION)
 }
 
+/// What is wrong with a pooler that has no sessions.
+pub(super) const POOLED: &str = "`url`: a pooler in transaction or statement mode is in between, where a session's settings and statements are not \
+     its own: set pool_mode = session for this database, or write the server's own address";
+
 /// What an error is to the store.
 pub(super) fn store_error(err: Error) -> StoreError {
     let Some(code) = err.code().cloned() else {
@@ -42,6 +46,11 @@ pub(super) fn store_error(err: Error) -> StoreError {
         "53300" => StoreError::Away(
             format!("{says}: raise `max_connections`, or the role's connection limit").into(),
         ),
+        // A prepared statement that is another session's, or was: a pooler gives the connection to others.
+        "26000" | "42P05" => StoreError::Setting(POOLED.into()),
+        it if it.starts_with("08") && says.contains("statement pooling") => {
+            StoreError::Setting(POOLED.into())
+        }
         // The fence of a batch: see `turn.rs`.
         "22012" => replaced(),
         "55P03" => told(

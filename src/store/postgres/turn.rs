@@ -18,6 +18,7 @@ use crate::{Anchor, JournalHead, StoreError};
 use crate::{Begun, Behind, CommitError, Head, HostBeat, HostState};
 use provost_base::limits::{
     CHECKPOINT_EVENTS_MAX, CHECKPOINT_EVERY, CHECKPOINT_PAUSE_MS, COMMIT_MS_MAX, HOST_BEAT_MS,
+    TURN_AGAIN_MS_MAX, TURN_MS_MAX,
 };
 use provost_base::{DaemonId, EntryNo, EventSeq, Timestamp};
 use provost_domain::{EventKind, LogEntry, Outbox};
@@ -59,9 +60,12 @@ impl PostgresStore {
     pub(super) fn take_turn(&mut self, head: Head) -> Result<Begun, StoreError> {
         self.must_run()?;
         self.roll_back();
-        let was_linked = self.session.is_linked();
+        let (was_linked, began) = (self.session.is_linked(), Instant::now());
+        let is_soon = || began.elapsed() < Duration::from_millis(TURN_AGAIN_MS_MAX);
         let begun = match self.try_turn(head) {
-            Err(StoreError::Away(_)) if was_linked && !self.session.is_linked() => self.try_turn(head),
+            Err(StoreError::Away(_)) if was_linked && !self.session.is_linked() && is_soon() => {
+                self.try_turn(head)
+            }
             done => done,
         };
         if begun.is_err() {
@@ -72,7 +76,7 @@ impl PostgresStore {
 
     fn try_turn(&mut self, head: Head) -> Result<Begun, StoreError> {
         let place = self.connect()?;
-        let limit = Duration::from_millis(COMMIT_MS_MAX);
+        let limit = Duration::from_millis(TURN_MS_MAX);
         let steps = [
             Step::new("begin"),
             Step::new("select 1 from provost.repo where id = $1 for update").with(self.repo),

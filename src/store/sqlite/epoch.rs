@@ -272,25 +272,46 @@ fn settle_owed(tx: &Connection) -> Result<(), StoreError> {
     let rows = select.query_map([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))?;
     for row in rows.collect::<Result<Vec<_>, _>>()? {
         let (id, effect) = (row.0, codec::parse::<Effect>(&row.1)?);
-        match effect {
-            Effect::SpawnWorker { .. } | Effect::Capture { .. } | Effect::RunJob { .. } => {
-                tx.execute("UPDATE effect SET started = 1 WHERE id = ?1", [id])?;
-            }
-            Effect::RunHook { .. } | Effect::SignalAck { .. } | Effect::SendNotice { .. } => {
-                tx.execute("DELETE FROM effect WHERE id = ?1", [id])?;
-            }
-            // An end that was asked for holds, files are watched as long as their task goes on, and how far
-            // an apply came is seen in the files. Discarded files are removed also after a restore from an
-            // older backup.
-            Effect::StopWorker { .. }
-            | Effect::WatchFiles { .. }
-            | Effect::WriteFiles { .. }
-            | Effect::DropChanges { .. }
-            // Each entry says how far it came, and the trunk says the rest.
-            | Effect::RunMerges { .. } => {}
+        match settled(&effect) {
+            Settled::Begun => drop(tx.execute("UPDATE effect SET started = 1 WHERE id = ?1", [id])?),
+            Settled::Gone => drop(tx.execute("DELETE FROM effect WHERE id = ?1", [id])?),
+            Settled::Owed => {}
         }
     }
     Ok(())
+}
+
+/// What becomes of an owed effect that may have been carried out in a history that is lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Settled {
+    /// It counts as begun, and is reported as lost.
+    Begun,
+    /// It counts as done.
+    Gone,
+    /// It is still owed.
+    Owed,
+}
+
+pub(crate) fn settled(effect: &Effect) -> Settled {
+    match effect {
+        Effect::SpawnWorker { .. } | Effect::Capture { .. } | Effect::RunJob { .. } => Settled::Begun,
+        Effect::RunHook { .. } | Effect::SignalAck { .. } | Effect::SendNotice { .. } => Settled::Gone,
+        // An end that was asked for holds, files are watched as long as their task goes on, and how far
+        // an apply came is seen in the files. Discarded files are removed also after a restore from an
+        // older backup.
+        Effect::StopWorker { .. }
+        | Effect::WatchFiles { .. }
+        | Effect::WriteFiles { .. }
+        | Effect::DropChanges { .. }
+        // Each entry says how far it came, and the trunk says the rest.
+        | Effect::RunMerges { .. } => Settled::Owed,
+    }
+}
+
+/// The largest one of each.
+#[cfg(feature = "postgres")]
+pub(crate) fn highest_of(all: &[Counters]) -> Counters {
+    all.iter().fold(Counters::default(), |a, b| higher(a, *b))
 }
 
 /// The larger one of each.

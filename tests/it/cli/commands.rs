@@ -21,7 +21,7 @@ const NOT_RUNNING: i32 = 3;
 const REFUSED: i32 = 4;
 
 /// Every command, with enough to ask for its help.
-const COMMANDS: [&str; 171] = [
+const COMMANDS: [&str; 173] = [
     "acp",
     "worktree",
     "worktree list",
@@ -51,6 +51,8 @@ const COMMANDS: [&str; 171] = [
     "host list",
     "host remove",
     "host drain",
+    "store move",
+    "store accept-loss",
     "task",
     "task delegate",
     "task list",

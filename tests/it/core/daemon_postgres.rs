@@ -70,6 +70,26 @@ fn a_daemon_needs_tables_and_says_so_and_all_commands_find_the_state_there() {
 }
 
 #[test]
+fn advice_after_a_wrong_address_is_about_the_address() {
+    let server = Server::start();
+    let world = world(&server.named("provost", "none").url);
+    for (url, word) in [
+        ("postgres://me@127.0.0.1:1/provost", "listens at this address"),
+        ("postgres://127.0.0.1:1", "write the address"),
+        (&*server.named("provost", "none").url, "make the database"),
+    ] {
+        let (code, text) = says(&world, &["store", "migrate", "--url", url]);
+        assert!(code != 0 && text.contains(word) && !text.contains("role that owns"), "{url}: {text}");
+    }
+    // A role that may not make a schema is told of roles.
+    server.sql("postgres", "create role laptop login");
+    let database = server.empty_database();
+    let (_, text) =
+        says(&world, &["store", "migrate", "--url", &server.named("laptop", &name_of(&database)).url]);
+    assert!(text.contains("role that owns"), "{text}");
+}
+
+#[test]
 fn what_was_answered_is_there_after_the_daemon_and_the_server_were_killed() {
     let mut server = Server::start();
     let database = server.database();

@@ -13,6 +13,10 @@ mod coordinating_storm;
 mod crash;
 mod crew;
 #[cfg(target_os = "linux")]
+mod daemon_faults;
+#[cfg(target_os = "linux")]
+mod daemon_moved;
+#[cfg(target_os = "linux")]
 mod daemon_postgres;
 #[cfg(target_os = "linux")]
 mod daemons_of_hosts;
@@ -61,6 +65,8 @@ mod sim;
 mod spending;
 mod store;
 mod store_inboxes;
+#[cfg(target_os = "linux")]
+mod store_move;
 #[cfg(target_os = "linux")]
 mod store_postgres;
 mod store_sqlite;

@@ -154,7 +154,7 @@ fn a_folder_has_its_state_in_one_place() {
     store.load(settings()).expect("it loads");
     drop(store);
     let says = sentence(opened(here.path(), &server.database()));
-    assert!(says.contains("moving it into PostgreSQL is not there yet"), "{says}");
+    assert!(says.contains("provost store move --to URL"), "{says}");
 }
 
 #[test]

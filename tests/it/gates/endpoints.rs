@@ -14,7 +14,7 @@ use crate::support::rules::ALLOW;
 use crate::support::{World, provost};
 
 /// Commands that ask no daemon for anything, with the reason.
-const WITHOUT_ENDPOINTS: [(&str, &str); 37] = [
+const WITHOUT_ENDPOINTS: [(&str, &str); 39] = [
     ("acp serve", "asks what the hooks of hosts ask, whose rows name `hook run`"),
     ("config init", "writes files"),
     ("daemon env", "prints what the daemon has written down"),
@@ -45,6 +45,8 @@ const WITHOUT_ENDPOINTS: [(&str, &str); 37] = [
     ("host remove", "marks a row that every daemon looks at in its turn, also where none runs here"),
     ("host drain", "marks a row that the host's daemon looks at in its turn"),
     ("host list", "reads the table of hosts, also where no daemon runs"),
+    ("store move", "moves the store while no daemon runs"),
+    ("store accept-loss", "writes the store while no daemon runs"),
     ("journal verify", "reads the store"),
     ("journal head", "reads the store"),
     ("journal export", "reads the store"),

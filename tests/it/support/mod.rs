@@ -31,6 +31,8 @@ pub(crate) mod own_answers;
 pub(crate) mod own_api;
 pub(crate) mod passkeys;
 #[cfg(target_os = "linux")]
+pub(crate) mod pgbouncer;
+#[cfg(target_os = "linux")]
 pub(crate) mod postgres;
 pub(crate) mod processes;
 #[cfg(target_os = "linux")]

@@ -8,7 +8,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -38,6 +38,8 @@ pub(crate) struct Server {
     child: Option<Child>,
     port: u16,
     databases: AtomicU32,
+    /// The size of a disk of its own.
+    disk: Option<&'static str>,
 }
 
 impl Server {
@@ -83,11 +85,17 @@ impl Server {
 
     /// Starts one after its folder was prepared; what that answers are more lines of settings.
     fn start_with(port: u16, prepare: impl FnOnce(&Path) -> String) -> Self {
+        let mut server = Self::prepared(port, prepare);
+        server.resume();
+        server
+    }
+
+    fn prepared(port: u16, prepare: impl FnOnce(&Path) -> String) -> Self {
         let dir = tempfile::Builder::new().prefix("pg").tempdir().expect("a folder");
         let copied =
             Command::new("cp").arg("--archive").arg(template()).arg(dir.path().join("data")).status();
         assert!(copied.expect("cp").success(), "the cluster is copied");
-        let mut server = Self { dir, child: None, port, databases: AtomicU32::new(0) };
+        let server = Self { dir, child: None, port, databases: AtomicU32::new(0), disk: None };
         let data = server.dir.path().join("data");
         let lines = format!(
             "listen_addresses = ''\nunix_socket_directories = '{}'\nport = {port}\nmax_connections = \
@@ -98,7 +106,6 @@ impl Server {
         );
         let path = data.join("postgresql.auto.conf");
         std::fs::write(path, lines).expect("the settings are written");
-        server.resume();
         server
     }
 
@@ -106,12 +113,15 @@ impl Server {
     pub(crate) fn resume(&mut self) {
         assert!(self.child.is_none(), "it runs");
         let log = File::options().create(true).append(true).open(self.dir.path().join("log")).expect("a log");
-        let mut command = Command::new("setpriv");
-        command
-            .args(["--pdeathsig", "QUIT", "--"])
-            .arg(program("postgres"))
-            .arg("-D")
-            .arg(self.dir.path().join("data"));
+        let mut command = Command::new(if self.disk.is_some() { "unshare" } else { "setpriv" });
+        if let Some(size) = self.disk {
+            let mounts = format!(
+                "mount -t tmpfs -o size={size},mode=0700 tmpfs \"$1\" && cp --archive \"$2\"/. \"$1\" && shift 2 && exec setpriv \"$@\""
+            );
+            command.args(["--map-current-user", "--keep-caps", "--mount", "--", "sh", "-c", &mounts, "sh"]);
+            command.arg(self.data()).arg(self.dir.path().join("made"));
+        }
+        command.args(["--pdeathsig", "QUIT", "--"]).arg(program("postgres")).arg("-D").arg(self.data());
         command.stdin(Stdio::null()).stdout(log.try_clone().expect("the log")).stderr(log).process_group(0);
         self.child = Some(command.spawn().expect("setpriv, of util-linux"));
         let mut found = false;
@@ -138,6 +148,118 @@ impl Server {
             let _ = Command::new("kill").args(["-9", &it.to_string()]).stderr(Stdio::null()).status();
         }
         child.wait().expect("it has ended");
+    }
+
+    /// One whose data are on a disk of its own without much room: in memory, in a user namespace.
+    pub(crate) fn start_on_a_small_disk() -> Self {
+        let mut server = Self::prepared(5432, |_| String::new());
+        std::fs::rename(server.data(), server.dir.path().join("made")).expect("it is copied from there");
+        std::fs::create_dir(server.data()).expect("a place for the disk");
+        server.disk = Some("100m");
+        server.resume();
+        server
+    }
+
+    fn data(&self) -> PathBuf {
+        self.dir.path().join("data")
+    }
+
+    /// Fills its disk up.
+    pub(crate) fn fill(&self, database: &str) {
+        let rows = "select repeat('x', 8000) from generate_series(1, 100000)";
+        let text = format!("copy ({rows}) to '{}'", self.data().join("filler").display());
+        let out = self.psql(database, &text);
+        let says = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert!(!out.status.success() && says.contains("No space left"), "{says}");
+    }
+
+    /// Takes away what has filled it.
+    pub(crate) fn make_room(&self, database: &str) {
+        self.sql(database, &format!("copy (select 1) to '{}'", self.data().join("filler").display()));
+    }
+
+    /// So many connections that say nothing; they end when dropped.
+    pub(crate) fn crowd(&self, number: usize) -> Vec<UnixStream> {
+        let socket = self.dir.path().join(format!(".s.PGSQL.{}", self.port));
+        (0..number).map(|_| UnixStream::connect(&socket).expect("a connection")).collect()
+    }
+
+    /// Ends all sessions of its owner's, from outside.
+    pub(crate) fn end_sessions(&self) {
+        for it in self.processes(&format!("{OWNER} test_")) {
+            let _ = Command::new("kill").args(["-TERM", &it.to_string()]).stderr(Stdio::null()).status();
+        }
+    }
+
+    /// Stops all of its processes where they are, or lets them go on: a machine that hangs.
+    pub(crate) fn hang(&self, hangs: bool) {
+        let signal = if hangs { "-STOP" } else { "-CONT" };
+        let child = self.child.as_ref().expect("it runs").id();
+        let mut all = children_of(child);
+        all.push(child);
+        for it in all {
+            // One that has ended meanwhile hangs as well.
+            let _ = Command::new("kill").args([signal, &it.to_string()]).stderr(Stdio::null()).status();
+        }
+    }
+
+    /// A standby of this server, which follows it under a name.
+    pub(crate) fn standby(&self, name: &str) -> Self {
+        let dir = tempfile::Builder::new().prefix("pg").tempdir().expect("a folder");
+        let data = dir.path().join("data");
+        let mut copy = Command::new(program("pg_basebackup"));
+        copy.args(["-U", OWNER, "-X", "stream", "-c", "fast", "--no-sync", "-p", &self.port.to_string()]);
+        copy.arg("-h").arg(self.dir.path()).arg("-D").arg(&data);
+        let out = copy.stdin(Stdio::null()).output().expect("pg_basebackup");
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        std::fs::write(data.join("standby.signal"), "").expect("it is a standby");
+        let lines = format!(
+            "unix_socket_directories = '{}'\nsynchronous_standby_names = ''\n\
+             primary_conninfo = 'host={} port={} user={OWNER} application_name={name}'\n",
+            dir.path().display(),
+            self.dir.path().display(),
+            self.port
+        );
+        let mut settings =
+            File::options().append(true).open(data.join("postgresql.auto.conf")).expect("the settings");
+        settings.write_all(lines.as_bytes()).expect("they are written");
+        let mut standby =
+            Self { dir, child: None, port: self.port, databases: AtomicU32::new(0), disk: None };
+        standby.resume();
+        until_some("the standby follows", || {
+            let sql = format!("select state from pg_stat_replication where application_name = '{name}'");
+            (self.sql("postgres", &sql) == "streaming").then_some(())
+        });
+        standby
+    }
+
+    /// Has it write a history of its own.
+    pub(crate) fn promote(&self) {
+        assert_eq!(self.sql("postgres", "select pg_promote()"), "t");
+    }
+
+    /// A setting from now on.
+    pub(crate) fn set(&self, setting: &str) {
+        self.sql("postgres", &format!("alter system set {setting}"));
+        self.sql("postgres", "select pg_reload_conf()");
+    }
+
+    /// A database that two servers have: the one that writes is taken.
+    pub(crate) fn or(&self, other: &Self, database: &Database) -> String {
+        format!(
+            "host={},{} port={} user={OWNER} dbname={}",
+            self.dir.path().display(),
+            other.dir.path().display(),
+            self.port,
+            name_of(database)
+        )
+    }
+
+    /// The processes of one kind, as their titles name it.
+    pub(crate) fn processes(&self, kind: &str) -> Vec<u32> {
+        let title = |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let child = self.child.as_ref().expect("it runs").id();
+        children_of(child).into_iter().filter(|it| title(it).contains(kind)).collect()
     }
 
     pub(crate) fn log(&self) -> String {
@@ -216,10 +338,21 @@ impl Drop for Server {
     }
 }
 
-/// A socket in front of a server's, which passes everything on, and swallows answers when it is told to.
+/// A socket in front of a server's, which passes everything on, and loses what goes one way or both when it is told to. A connection that has
+/// lost something never speaks again in that direction.
 pub(crate) struct Between {
     dir: TempDir,
-    swallows: Arc<AtomicBool>,
+    loses: Arc<AtomicU8>,
+}
+
+/// What is lost between a client and its server.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum Loses {
+    Nothing = 0,
+    Answers = 1,
+    Questions = 2,
+    Both = 3,
 }
 
 impl Between {
@@ -228,25 +361,26 @@ impl Between {
         let name = format!(".s.PGSQL.{}", server.port);
         let (listener, to) =
             (UnixListener::bind(dir.path().join(&name)).expect("a socket"), server.dir().join(&name));
-        let swallows = Arc::new(AtomicBool::new(false));
-        let told = swallows.clone();
+        let loses = Arc::new(AtomicU8::new(Loses::Nothing as u8));
+        let told = loses.clone();
         std::thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
                 let Ok(server) = UnixStream::connect(&to) else { continue };
-                let (there, back) = ((client.try_clone(), server.try_clone()), told.clone());
-                let (Ok(mut from), Ok(mut into)) = there else { continue };
-                std::thread::spawn(move || {
-                    let _ended = std::io::copy(&mut from, &mut into);
-                    let _gone = into.shutdown(std::net::Shutdown::Write);
-                });
-                std::thread::spawn(move || pass_back(server, client, &back));
+                let (Ok(from), Ok(into)) = (client.try_clone(), server.try_clone()) else { continue };
+                let (there, back) = (told.clone(), told.clone());
+                std::thread::spawn(move || pass(from, into, &there, Loses::Questions));
+                std::thread::spawn(move || pass(server, client, &back, Loses::Answers));
             }
         });
-        Self { dir, swallows }
+        Self { dir, loses }
     }
 
     pub(crate) fn swallow(&self, answers: bool) {
-        self.swallows.store(answers, Ordering::Release);
+        self.lose(if answers { Loses::Answers } else { Loses::Nothing });
+    }
+
+    pub(crate) fn lose(&self, what: Loses) {
+        self.loses.store(what as u8, Ordering::Release);
     }
 
     /// A database of the server, by this way.
@@ -257,14 +391,20 @@ impl Between {
     }
 }
 
-/// Passes answers on. A connection with a swallowed answer never speaks again.
-fn pass_back(mut from: UnixStream, mut into: UnixStream, swallows: &AtomicBool) {
+/// Passes on what goes one way, until something of it is lost.
+fn pass(mut from: UnixStream, mut into: UnixStream, loses: &AtomicU8, this: Loses) {
     let (mut bytes, mut is_mute) = ([0; 8_192], false);
     while let Ok(length) = from.read(&mut bytes) {
-        is_mute |= swallows.load(Ordering::Acquire);
-        if length == 0 || (!is_mute && into.write_all(&bytes[..length]).is_err()) {
+        is_mute |= loses.load(Ordering::Acquire) & this as u8 != 0;
+        if length == 0 {
+            break;
+        }
+        if !is_mute && into.write_all(&bytes[..length]).is_err() {
             return;
         }
+    }
+    if !is_mute {
+        let _gone = into.shutdown(std::net::Shutdown::Write);
     }
 }
 

@@ -1,0 +1,268 @@
+//! A database that has less than a daemon knows it to have had: how that is noticed, and going on without what is lost.
+//!
+//! What was lost had numbers, and other programs may have seen them: a file server has recorded a fence, a reader has a cursor. So
+//! all numbers go on beyond every one that is known to have been given, and the journal seals the gap, as after a restore of a store in
+//! the state folder. Other hosts find that the log has gone on without an entry, and load everything again.
+
+use super::gaps::{self, gaps};
+use super::load::{self, HEAD, Head};
+use super::moving::session;
+use super::remembered::Remembered;
+use super::session::{Place, Session, Step};
+use super::start::must_be_readable;
+use super::{must_have_no_other, unreadable, write};
+use crate::codec::{int, nat, parse, text};
+use crate::database::{Loss, Site};
+use crate::files::{self, Lease};
+use crate::journal::{Checkpoint, Gap, Key, LOSS_ACCEPTED, Walk};
+use crate::marks::{self, As, FoundMarks, Marks};
+use crate::sqlite::{Settled, highest_of, settled};
+use crate::{Anchor, JournalHead, StoreError};
+use provost_base::limits::NUMBERS_SKIPPED;
+use provost_base::{ApplyId, EventSeq, Json, Ticket, Timestamp};
+use provost_domain::{Counters, Effect, Event, EventKind, provost};
+
+/// The event up to which the state folder knows the journal to have come, where the database does not have it; `None` where nothing is
+/// missing.
+///
+/// # Errors
+/// When the database does not answer.
+pub(super) fn missing(
+    session: &mut Session,
+    repo: i32,
+    known: &FoundMarks,
+    (row, head): (&Head, &Anchor),
+) -> Result<Option<EventSeq>, StoreError> {
+    let Some((anchor, counters)) = known.least().map(|it| (it.head, it.counters)) else { return Ok(None) };
+    if anchor.seq > head.seq || counters.fence > row.counters.fence || counters.mail > row.counters.mail {
+        return Ok(Some(anchor.seq));
+    }
+    let there = load::event_mac(session, repo, anchor.seq)?;
+    Ok(there.filter(|mac| *mac != anchor.mac).map(|_| anchor.seq))
+}
+
+/// A stopped daemon's database, with the repository's row taken.
+struct Held {
+    session: Session,
+    place: Place,
+    remembered: Remembered,
+    repo: i32,
+    row: Head,
+    key: Key,
+    places: Vec<std::path::PathBuf>,
+    known: FoundMarks,
+    /// Where the journal ends, which was checked from its beginning on, and the last event whose body may be missing.
+    kept: JournalHead,
+    pruned_to: EventSeq,
+    checkpoints: Vec<Checkpoint>,
+    was: EventSeq,
+    _lease: Lease,
+}
+
+fn held(what: Site<'_>) -> Result<Held, StoreError> {
+    let dir = files::existing_dir(what.dir)?;
+    let lease = Lease::take(&dir)?;
+    must_have_no_other(&dir)?;
+    let remembered = Remembered::of(&dir, &what.database.name)?;
+    let Some(secret) = files::journal_key(&dir)? else {
+        return Err(StoreError::Key(
+            format!(
+                "{} is missing, and the journal cannot be continued without it: bring it back",
+                dir.join(crate::JOURNAL_KEY).display()
+            )
+            .into(),
+        ));
+    };
+    let key = Key::new(&secret);
+    let places = marks::places(&dir, what.outside);
+    let known = marks::read(&places, &key);
+    // An older copy may also be on an older timeline.
+    let (mut session, place) = session(what.database, &Place::default())?;
+    session.ask(&[Step::new("begin")])?;
+    let find = "select id, key_print from provost.repo where name = $1 for update";
+    let rows = session.rows(Step::new(find).with(what.database.name.clone()))?;
+    let none = || {
+        let why = format!(
+            "it has no repository {:?}: the database is another one; bring the right one back",
+            what.database.name
+        );
+        StoreError::Database(why.into())
+    };
+    let found = rows.first().ok_or_else(none)?;
+    let (repo, print): (i32, String) =
+        (found.try_get(0).map_err(unreadable)?, found.try_get(1).map_err(unreadable)?);
+    if print != key.fingerprint().to_string() {
+        return Err(StoreError::Key(
+            "the repository of this name in the database has another journal".into(),
+        ));
+    }
+    let rows = session.rows(Step::new(HEAD).with(repo))?;
+    let row = Head::read(rows.first().ok_or_else(|| StoreError::damaged("the repository's row is gone"))?)?;
+    must_be_readable(&row)?;
+    let checkpoints = load::checkpoints(&mut session, repo, false)?;
+    let mut walk = Walk::whole(&key, checkpoints.clone(), gaps(&mut session, repo)?, None);
+    load::walk_after(&mut session, repo, &mut walk)?;
+    walk.leap()?;
+    let (kept, pruned_to) = (walk.head(), walk.pruned_to());
+    if kept.seq != row.event.seq {
+        return Err(StoreError::EndMissing { head: kept.seq });
+    }
+    let Some(was) = missing(&mut session, repo, &known, (&row, &kept))? else {
+        return Err(StoreError::Database(
+            format!(
+                "nothing is lost: the journal ends at event {}, and has everything that this state folder knows of",
+                kept.seq
+            )
+            .into(),
+        ));
+    };
+    Ok(Held {
+        session,
+        place,
+        remembered,
+        repo,
+        row,
+        key,
+        places,
+        known,
+        kept,
+        pruned_to,
+        checkpoints,
+        was,
+        _lease: lease,
+    })
+}
+
+/// What is lost; changes nothing.
+///
+/// # Errors
+/// As for [`crate::loss`].
+pub(crate) fn loss(what: Site<'_>) -> Result<Loss, StoreError> {
+    let held = held(what)?;
+    let (next, _) = held.next()?;
+    Ok(held.told(&next))
+}
+
+/// Goes on without what is lost.
+///
+/// # Errors
+/// As for [`crate::accept_loss`].
+pub(crate) fn accept_loss(what: Site<'_>) -> Result<Loss, StoreError> {
+    let mut held = held(what)?;
+    let (mut next, to) = held.next()?;
+    let gap = held.key.gap(held.kept, to);
+    let event = held.event(to, &next, what.now)?;
+    next.event = event.seq;
+    let told = held.told(&next);
+    let linked = held.key.extend(&gap.head(), std::slice::from_ref(&event))?;
+    let head = linked.last().map_or(gap.head(), |it| Anchor { seq: it.seq, mac: it.mac });
+    held.write(&gap, (&linked, event), (&head, &next))?;
+    // A start that finds the marks from before finds their numbers passed over.
+    let mut marks = Marks::open(&held.places);
+    marks.write(&held.key, &head, &next, As::Durable);
+    marks.sync();
+    held.remembered.see(held.place.clone())?;
+    Ok(told)
+}
+
+impl Held {
+    /// The numbers to go on with, and the last one of an event that is passed over.
+    fn next(&self) -> Result<(Counters, EventSeq), StoreError> {
+        let mut all = vec![self.row.counters];
+        for it in self.checkpoints.iter().filter(|it| self.key.is_sealed(it)) {
+            all.push(parse(&it.counters)?);
+        }
+        all.extend(self.known.all().map(|it| Counters { event: it.head.seq, ..it.counters }));
+        let highest = highest_of(&all);
+        let mut next = highest.skipped(NUMBERS_SKIPPED);
+        next.apply = ApplyId(next.apply.0.saturating_add(NUMBERS_SKIPPED));
+        next.ticket = Ticket(next.ticket.0.saturating_add(NUMBERS_SKIPPED));
+        let to = EventSeq(highest.event.0.max(self.kept.seq.0).saturating_add(NUMBERS_SKIPPED));
+        next.event = to.next();
+        Ok((next, to))
+    }
+
+    fn told(&self, next: &Counters) -> Loss {
+        Loss { was: self.was, is: self.kept.seq, goes_on_at: next.event, fences_above: next.fence.0 }
+    }
+
+    fn event(&mut self, to: EventSeq, next: &Counters, now: Timestamp) -> Result<Event, StoreError> {
+        let last = load::event_time(&mut self.session, self.repo, self.kept.seq)?;
+        let details = serde_json::json!({
+            "kept_to": self.kept.seq, "was_at": self.was, "goes_on_at": to.next(), "fences_above": next.fence,
+            "timeline": self.place.timeline, "system": self.place.system,
+        });
+        Ok(Event {
+            seq: to.next(),
+            at: now.max(last),
+            actor: provost(),
+            kind: EventKind::Recorded {
+                what: LOSS_ACCEPTED.into(),
+                subject: "the database went back".into(),
+                details: Json::from_value(&details),
+            },
+            host: self.remembered.host,
+        })
+    }
+
+    fn write(
+        &mut self,
+        gap: &Gap,
+        (linked, event): (&[crate::StoredEvent], Event),
+        (head, next): (&JournalHead, &Counters),
+    ) -> Result<(), StoreError> {
+        let repo = self.repo;
+        let mut steps = self.settle_owed()?;
+        // A token that is good here may have been revoked in what is lost.
+        steps.push(Step::new("delete from provost.token where repo = $1").with(repo));
+        steps.push(gaps::step(repo, gap)?);
+        write::events(repo, linked, &[event], &mut steps)?;
+        steps.push(write::checkpoint(repo, &self.key.checkpoint(*head, self.pruned_to, next)?)?);
+        // The log goes on without an entry, so that who has one of those that are lost does not take a later one for it.
+        let n = self.row.n.saturating_add(1);
+        let mac = self.key.mac(b"provost-log-goes-on-v1", &[&self.row.mac, &nat(n)?.to_le_bytes()]);
+        let moves = "update provost.repo set n = $2, mac = $3, event = $4, event_mac = $5, counters = $6::text::jsonb, log_from = $7,
+                         system = $8, timeline = $9 where id = $1";
+        steps.push(
+            Step::new(moves)
+                .with(repo)
+                .with(n)
+                .with(mac.as_bytes().to_vec())
+                .with(int(head.seq.0)?)
+                .with(head.mac.as_bytes().to_vec())
+                .with(text(next)?)
+                .with(n.saturating_add(1))
+                .with(self.place.system.clone())
+                .with(int(self.place.timeline)?),
+        );
+        // Starts of daemons may be among what is lost, too.
+        steps.push(
+            Step::new("update provost.host set inc = inc + $2 where repo = $1")
+                .with(repo)
+                .with(int(NUMBERS_SKIPPED)?),
+        );
+        self.session.ask(&steps)?;
+        self.session.ask(&[Step::new("commit")]).map(drop)
+    }
+
+    /// Has nothing done that may have been done in what is lost.
+    fn settle_owed(&mut self) -> Result<Vec<Step>, StoreError> {
+        let rows = self
+            .session
+            .rows(Step::new("select id, body from provost.effect where repo = $1").with(self.repo))?;
+        let (mut begun, mut gone) = (Vec::new(), Vec::new());
+        for row in &rows {
+            let id: i64 = row.try_get(0).map_err(unreadable)?;
+            match settled(&parse::<Effect>(row.try_get(1).map_err(unreadable)?)?) {
+                Settled::Begun => begun.push(id),
+                Settled::Gone => gone.push(id),
+                Settled::Owed => {}
+            }
+        }
+        let of = |sql: &'static str, ids: Vec<i64>| Step::new(sql).with(self.repo).with(ids);
+        Ok(vec![
+            of("update provost.effect set started = true where repo = $1 and id = any($2::bigint[])", begun),
+            of("delete from provost.effect where repo = $1 and id = any($2::bigint[])", gone),
+        ])
+    }
+}
