@@ -53,7 +53,7 @@ pub(super) struct RunEnvironment {
     /// The git work trees of runs; `None` where no run is on record.
     pub(super) trees: Option<Arc<WorkTrees>>,
     /// Says within which span a run is.
-    pub(super) trace_parent: Option<TraceParent>,
+    pub(super) trace_parent: Option<super::TraceParent>,
     /// Writes the files of a commit.
     pub(super) commits: WriteTree,
     /// The homes of agents' sessions; `None` where no run is on record.

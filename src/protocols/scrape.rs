@@ -142,8 +142,8 @@ impl Scrape {
 
     async fn metrics(&self) -> Result<Arc<str>, &'static str> {
         let ask = async {
-            match timeout(Duration::from_millis(READY_ASK_MS_MAX), self.0.own.metrics()).await {
-                Ok(Ok(metrics)) => Ok(exposition(&metrics).into()),
+            match timeout(Duration::from_millis(READY_ASK_MS_MAX), self.0.own.told_metrics()).await {
+                Ok(Some(metrics)) => Ok(exposition(&metrics).into()),
                 _ => Err("the engine does not answer in time"),
             }
         };

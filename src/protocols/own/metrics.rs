@@ -48,7 +48,7 @@ impl Own {
     ///
     /// # Errors
     /// Where the engine does not answer.
-    pub(crate) async fn metrics(&self) -> Answered<wire::Metrics> {
+    pub(super) async fn metrics(&self) -> Answered<wire::Metrics> {
         let (engine, about) = (self.0.provost.engine(), (self.0.about)());
         // Before this request's own question waits there.
         let waiting = engine.measures().queued();

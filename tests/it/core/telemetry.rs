@@ -108,7 +108,7 @@ fn the_life_of_a_task_is_one_trace_and_its_worker_is_told_within_which_span_it_r
     assert_eq!(known(&spans["approve"])["provost.answer"], "granted");
     assert_eq!(known(&spans["judge"])["provost.decision"], "ask");
     assert_eq!(known(root)["provost.outcome"], "completed");
-    assert_eq!(known(root)["provost.worker"], "worker:shell");
+    assert_eq!(known(root)["provost.worker"], "shell");
     assert_eq!(root.status.as_ref().unwrap().code, 1);
     let parent = format!("00-{}-{}-01", hex(&root.trace_id), hex(&spans["run"].span_id));
     let said = result.to_string();

@@ -43,7 +43,7 @@ fn the_document_has_every_name_as_the_code_does() {
     let document = read(DOCUMENT);
     let printed = with_table(&document, &print_metrics());
     if std::env::var_os("UPDATE").is_some() {
-        fs::write(project_root().join(DOCUMENT), &printed).unwrap();
+        fs::write(project_root().join(DOCUMENT), printed.as_bytes()).unwrap();
     } else {
         assert!(document == printed, "{DOCUMENT} differs from the table; run this once with UPDATE=1");
     }
