@@ -63,7 +63,7 @@ fn a_service_manager_is_told_of_the_start_of_each_sign_of_life_and_of_the_end() 
         assert_eq!(manager.any(LONG).as_deref(), Some("WATCHDOG=1"));
     }
     // What the store keeps waiting, the engine keeps waiting, and its watchdog starves.
-    let database = world.state_dir_of_one().join("provost.db");
+    let database = world.state_dir().join("provost.db");
     let other = rusqlite::Connection::open(database).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     std::thread::scope(|scope| {

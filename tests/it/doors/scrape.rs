@@ -293,7 +293,7 @@ fn a_daemon_whose_store_takes_nothing_is_alive_and_not_ready() {
     let ready = http.get("/readyz");
     assert_eq!((ready.status, ready.json()), (200, json!({ "alive": true, "ready": true })));
     assert_eq!(http.get("/healthz").status, 200);
-    let database = world.state_dir_of_one().join("provost.db");
+    let database = world.state_dir().join("provost.db");
     std::fs::rename(&database, database.with_extension("away")).unwrap();
     eventually("it is seen that the store's file is gone", || http.get("/readyz").status == 503);
     let answer = http.get("/healthz");
