@@ -1,8 +1,7 @@
 //! Provost's own API as it travels: HTTP with JSON on a Unix socket, verb names as paths.
 //!
-//! The door `own` and the modules `client` and `mcp` use these types. A member without a value is `null` or
-//! left out. A reader ignores unknown members, so that an older client can talk to a newer daemon of the same
-//! API version. Times are text in the form of RFC 3339, in UTC.
+//! The door `own` and the modules `client` and `mcp` use these types. A member without a value is `null` or left out. A reader ignores
+//! unknown members, so that an older client can talk to a newer daemon of the same API version. Times are text of RFC 3339, in UTC.
 
 mod applies;
 mod coordinate;

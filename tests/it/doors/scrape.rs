@@ -87,8 +87,8 @@ fn what_happens_is_counted_where_it_is_answered_and_prometheus_reads_it() {
     assert!(named.is_subset(&known) && named.len() > 25, "{named:?}");
     // The command makes the same text of the same answer.
     let output = world.command(&["metrics"]).output().unwrap();
-    let printed = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    let printed = String::from_utf8(output.stdout).unwrap();
     let names = |text: &str| {
         text.lines().filter(|it| it.starts_with("# HELP")).map(str::to_owned).collect::<Vec<_>>()
     };
