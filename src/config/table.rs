@@ -528,7 +528,7 @@ settings! {
     ["telemetry"] telemetry: TelemetrySettings {
         /// Its address: `https://`, or `http://` with a loopback address. The daemon adds `/v1/traces` and `/v1/metrics`. Without it, nothing is sent.
         otlp: Option<String> = None, "address", Strict, Owner;
-        /// The name of the secret with the headers of requests, a line of `name: value` for each, which `provost secret add NAME --daemon` keeps.
+        /// The name of the secret with a header of requests, as `name: value`, which `provost secret add NAME --daemon` keeps.
         headers: Option<String> = None, "name", Strict, Owner;
         /// A file with the authority of its certificate, in PEM; without it, the public authorities.
         authority: Option<PathBuf> = None, "path", Strict, Owner;

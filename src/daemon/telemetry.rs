@@ -72,8 +72,8 @@ impl Collector {
                     matches!(found.delivery, Delivery::Daemon),
                     "the secret `{name}` is for workers; keep the collector's headers with: provost secret add NAME --daemon"
                 );
-                headers(&String::from_utf8_lossy(found.value.expose()))
-                    .with_context(|| format!("the secret `{name}` has lines of `name: value`"))?
+                let text = String::from_utf8_lossy(found.value.expose());
+                vec![header(&text).with_context(|| format!("the secret `{name}` is to be `name: value`"))?]
             }
         };
         let read = |path: &PathBuf| std::fs::read_to_string(path).with_context(|| path.display().to_string());
@@ -98,19 +98,13 @@ impl Collector {
     }
 }
 
-/// Lines of `name: value`.
-fn headers(text: &str) -> Result<Vec<(String, String)>> {
-    let line = |line: &str| {
-        let (name, value) = line.split_once(':').context("a line has no colon")?;
-        let (name, value) = (name.trim().to_ascii_lowercase(), value.trim().to_owned());
-        let is_token = |it: u8| it.is_ascii_alphanumeric() || it == b'-' || it == b'_';
-        ensure!(
-            !name.is_empty() && name.bytes().all(is_token),
-            "a line does not begin with the name of a header"
-        );
-        Ok((name, value))
-    };
-    text.lines().filter(|it| !it.trim().is_empty()).map(line).collect()
+/// A header, as `name: value`.
+fn header(text: &str) -> Result<(String, String)> {
+    let (name, value) = text.split_once(':').context("there is no colon")?;
+    let (name, value) = (name.trim().to_ascii_lowercase(), value.trim().to_owned());
+    let is_token = |it: u8| it.is_ascii_alphanumeric() || it == b'-' || it == b'_';
+    ensure!(!name.is_empty() && name.bytes().all(is_token), "it does not begin with the name of a header");
+    Ok((name, value))
 }
 
 fn now_ns() -> u64 {

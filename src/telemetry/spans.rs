@@ -109,10 +109,6 @@ impl Traces {
             EventKind::TaskAssigned { task, .. } | EventKind::TaskStarted { task } => {
                 self.heard(task, at).began.get_or_insert(at);
             }
-            EventKind::Denied { task: Some(task), .. } => {
-                self.heard(task, at);
-                return self.end(task, at, "denied", false);
-            }
             EventKind::TaskFinished { task, status, .. } => {
                 self.heard(task, at);
                 return self.end(task, at, status.as_str(), *status == Status::Completed);
