@@ -126,8 +126,7 @@ pub struct Delegate {
     pub context: Option<Value>,
     /// Files that are to be watched while it goes on.
     pub watch_patterns: Vec<String>,
-    /// The branch in whose work tree it works, and on which its changes are committed; empty for one that is named after the
-    /// worker and the task. Absent for work in the workspace or in a copy, as the worker's entry says.
+    /// The branch of its work tree, for its changes; empty for one named after worker and task. Absent for the workspace or a copy.
     pub worktree: Option<String>,
     /// The finished task with whose session the same worker goes on; only for agents that speak ACP and can.
     pub continues: Option<String>,
