@@ -16,6 +16,7 @@ mod logging;
 mod look;
 mod loopback_doors;
 mod memory;
+mod metrics;
 mod notice_addresses;
 mod notices;
 mod passkeys;
@@ -30,6 +31,10 @@ mod rules;
 mod seen_files;
 mod shutdown;
 mod spending;
+mod start;
+#[cfg_attr(not(target_os = "linux"), path = "daemon/supervisor_elsewhere.rs")]
+mod supervisor;
+mod telemetry;
 mod web_socket;
 mod wiring;
 #[cfg(unix)]
@@ -37,7 +42,6 @@ mod wit_sockets;
 #[cfg(unix)]
 mod worker_doors;
 
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -55,9 +59,9 @@ use provost_auth::keys::KeyRing;
 use provost_auth::names::Names;
 use provost_auth::role;
 use provost_base::limits::{CONNECTIONS_MAX, POLICY_LOOK_S};
-use provost_base::{AgentId, EffectId, Json, Secret, Timestamp};
+use provost_base::{AgentId, EffectId, Json, Timestamp};
 use provost_config::env::Environment;
-use provost_config::{Config, Loaded, Places, Severity, Sources, daemons, load, pin, sockets};
+use provost_config::{Config, Loaded, Severity, Sources, daemons, load, pin, sockets};
 use provost_domain::command::Record;
 use provost_domain::{Effect, Judge as _, Owed, Principal};
 use provost_effects::{
@@ -69,6 +73,7 @@ use provost_jail::{OutputBoard, Root};
 use provost_policy::RuleSet;
 use provost_protocols::devit::Devit;
 use provost_protocols::own::{DaemonCommand, InProcessApi, Ordered, Own};
+use provost_protocols::scrape::Phase;
 use provost_protocols::wit::Wit;
 use provost_service::Provost;
 use provost_system::folder_watch::FolderWatcher;
@@ -78,6 +83,8 @@ use provost_transport::listen::SocketFolder;
 use provost_vault::Vault;
 use ready::Ready;
 pub use rehearse::rehearse;
+pub use start::{DevitdForm, Start};
+use supervisor::Supervisor;
 
 /// What `daemon_version` means to us, in `provost status` and in ACKs beside the advertised one.
 const VERSION: &str = concat!("provost/", env!("CARGO_PKG_VERSION"));
@@ -85,44 +92,6 @@ const VERSION: &str = concat!("provost/", env!("CARGO_PKG_VERSION"));
 const GRACE: Duration = Duration::from_secs(2);
 /// How often the policy file and idleness are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(POLICY_LOOK_S);
-
-/// The form in which DevIt's clients start a daemon. DevIt 1.14.
-pub struct DevitdForm {
-    /// The path of its socket.
-    pub socket: PathBuf,
-    /// The secret of that door, for this run.
-    pub secret: Option<Secret>,
-}
-
-/// How a daemon is to be started.
-pub struct Start {
-    /// The folders and files of this daemon.
-    pub places: Places,
-    /// The configuration file named on the command line, if any.
-    pub config_file: Option<PathBuf>,
-    /// Whether log lines also go to standard error.
-    pub foreground: bool,
-    /// Set when started in DevIt's form.
-    pub devitd: Option<DevitdForm>,
-    /// Stop after so many seconds without work; overrides the configuration.
-    pub auto_shutdown_after: Option<u64>,
-    /// What to do about a port that is taken.
-    pub ports: TakenPorts,
-    /// Whether root may run it.
-    pub allow_root: bool,
-    /// Whether debug messages are logged.
-    pub debug: bool,
-    /// Told `ready`, or why not.
-    pub ready: Option<std::fs::File>,
-}
-
-impl Start {
-    /// After how many seconds without work it stops, if it does.
-    fn auto_shutdown_s(&self, config: &Config) -> Option<u64> {
-        let configured = || config.daemon.auto_shutdown_after.map(|it| it.as_seconds());
-        self.auto_shutdown_after.or_else(configured).filter(|it| *it > 0)
-    }
-}
 
 /// Runs the daemon until a signal, an order or idleness ends it.
 ///
@@ -230,6 +199,9 @@ struct Daemon {
     uid: u32,
     /// What there is to say for as long as the daemon runs, about ports, say.
     lasting_notes: Vec<String>,
+    /// How far it is, for those who look from outside, and who supervises it.
+    phase: watch::Sender<Phase>,
+    supervisor: Supervisor,
 }
 
 /// What `GET /about` tells, beside what the engine knows.
@@ -245,6 +217,8 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
     // Written before any door is open, so that a client that finds one door knows where the others are.
     let _sockets = sockets::Record::keep(&daemon.start.places)
         .context("it cannot be written into the state folder where the sockets are")?;
+    daemon.open_metrics(&prepared.loaded, &own).await?;
+    daemon.send_telemetry(&prepared.loaded, &own)?;
     // Who comes to a door is told how jobs and applies of an earlier daemon are by now.
     hands.owed_taken_up().await;
     let provost = daemon.provost.clone();
@@ -281,6 +255,7 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
     let _announced = daemons::Announced::keep(&daemon.start.places)
         .inspect_err(|err| tracing::warn!(%err, "this daemon is not listed among those of its user"));
     ready.say("ready");
+    daemon.say_open();
     let mut reply_to = None;
     loop {
         tokio::select! {
@@ -354,6 +329,7 @@ async fn assemble(
     let ground = (open_root()?, watcher.clone(), doors_of_workers(&start, prepared, &devit)?);
     let hands = start_hands(&start, prepared, &agents, ground, (hooks, seen, desktop, outgoing), work)?;
     let sender = sender.get_or_init(|| hands.notices().clone()).clone();
+    let supervisor = Supervisor::of(&start);
     let daemon = Daemon {
         auto_shutdown_s: start.auto_shutdown_s(config),
         start,
@@ -381,6 +357,8 @@ async fn assemble(
         root: look::Root::default(),
         uid: prepared.uid,
         lasting_notes: Vec::new(),
+        phase: watch::Sender::new(Phase::Starting),
+        supervisor,
     };
     let engine::Started { clean, thread, ended, .. } = started;
     Ok((daemon, own, Running { clean, thread, ended }, hands))
@@ -435,6 +413,7 @@ fn start_hands(
         commits: agents::commits(provost),
         judge: Some(agents::permission_judge(provost)),
         asker: Some(agents::question_asker(provost)),
+        trace_parent: telemetry::trace_parent(&prepared.loaded.config, places),
     };
     let parts = EffectParts {
         engine: provost.engine().clone(),

@@ -27,6 +27,7 @@ pub use provost_service as service;
 pub use provost_store as store;
 pub use provost_syntax as syntax;
 pub use provost_system as system;
+pub use provost_telemetry as telemetry;
 pub use provost_transport as transport;
 pub use provost_ui as ui;
 pub use provost_vault as vault;

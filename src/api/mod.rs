@@ -6,9 +6,12 @@
 #![forbid(unsafe_code)]
 
 mod endpoint;
+mod exposition;
+pub mod metric;
 mod print;
 mod table;
 pub mod wire;
 
 pub use endpoint::{ENDPOINTS, Endpoint, Reach, Reply, Request, Row, Which, endpoints};
+pub use exposition::{EXPOSITION, exposition};
 pub use print::print_markdown;

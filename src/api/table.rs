@@ -20,6 +20,9 @@ macro_rules! for_each_endpoint {
             /// Says in numbers how the daemon is at work, and what a person should look at.
             GET "/health" health Health() -> Health,
                 tools ("a person looks after the daemon"), commands ["daemon status"];
+            /// Counts what the daemon does, in the form from which Prometheus' text is made.
+            GET "/metrics" metrics Metrics() -> Metrics,
+                tools ("a person looks after the daemon"), commands ["daemon metrics"];
             /// Lists the rules in force, and says what they would say to a request that is only thought of.
             GET "/rules" rules Rules(RulesQuery) -> Rules,
                 tools ("a model asks for what it wants done, and is told what the rules say"),

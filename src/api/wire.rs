@@ -1,8 +1,7 @@
 //! Provost's own API as it travels: HTTP with JSON on a Unix socket, verb names as paths.
 //!
-//! The door `own` and the modules `client` and `mcp` use these types. A member without a value is `null` or
-//! left out. A reader ignores unknown members, so that an older client can talk to a newer daemon of the same
-//! API version. Times are text in the form of RFC 3339, in UTC.
+//! The door `own` and the modules `client` and `mcp` use these types. A member without a value is `null` or left out. A reader ignores
+//! unknown members, so that an older client can talk to a newer daemon of the same API version. Times are text of RFC 3339, in UTC.
 
 mod applies;
 mod coordinate;
@@ -19,6 +18,7 @@ mod jobs;
 mod journal_check;
 mod kept;
 mod merges;
+mod metrics;
 mod notices;
 mod passkeys;
 mod permissions;
@@ -54,6 +54,7 @@ pub use jobs::*;
 pub use journal_check::*;
 pub use kept::*;
 pub use merges::*;
+pub use metrics::*;
 pub use notices::*;
 pub use passkeys::*;
 pub use permissions::*;
@@ -127,8 +128,7 @@ pub struct Delegate {
     pub context: Option<Value>,
     /// Files that are to be watched while it goes on.
     pub watch_patterns: Vec<String>,
-    /// The branch in whose work tree it works, and on which its changes are committed; empty for one that is named after the
-    /// worker and the task. Absent for work in the workspace or in a copy, as the worker's entry says.
+    /// The branch of its work tree, for its changes; empty for one named after worker and task. Absent for the workspace or a copy.
     pub worktree: Option<String>,
     /// The finished task with whose session the same worker goes on; only for agents that speak ACP and can.
     pub continues: Option<String>,

@@ -306,6 +306,11 @@ pub(super) enum Daemon {
     /// Show the daemon: its doors, workers, rules and counts
     #[command(after_help = "Examples:\n  provost daemon status\n  provost daemon status --json | jq .doors")]
     Status,
+    /// Print what the daemon counts, as the text that Prometheus reads
+    #[command(
+        after_help = "Examples:\n  provost daemon metrics\n  provost daemon metrics --json\n\ndocs/metrics.md has every name."
+    )]
+    Metrics,
     /// Load the configuration, the policy and the keys again
     #[command(after_help = "Example:\n  provost daemon reload")]
     Reload,

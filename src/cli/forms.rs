@@ -58,6 +58,7 @@ pub const FORMS: &[Form] = &[
     Form::short("up", "daemon start"),
     Form::short("down", "daemon stop"),
     Form::short("status", "daemon status"),
+    Form::short("metrics", "daemon metrics"),
     Form::short("env", "daemon env"),
     Form::short("log", "journal show"),
     Form::short("search", "journal search"),

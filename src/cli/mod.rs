@@ -49,6 +49,7 @@ mod loss;
 mod manual;
 mod mcp;
 mod merge;
+mod metrics;
 mod moving;
 mod notify;
 mod out;
@@ -170,6 +171,7 @@ fn in_repository(here: &RepoContext, command: Command, run: &Run) -> Result<u8, 
             Daemon::Start(it) => up::up(here, it, run),
             Daemon::Stop => up::down(here),
             Daemon::Status => status::status(here),
+            Daemon::Metrics => metrics::metrics(here),
             Daemon::Reload => up::reload(here),
             Daemon::Env(it) => init::env(here, &it),
         },

@@ -56,7 +56,8 @@ pub use rounds::{Checks, Commands, Mode};
 pub use table::{
     A6sPhasePrompts, A6sPipeline, A6sPrompts, A6sSettings, AgentProtocolSettings, Approvals, BrokerSettings,
     Config, Coordination, Daemon, Desktop, Devit, GitSettings, HostHooks, Limits, LogSettings, McpSettings,
-    Notify, PolicySettings, PushSettings, Screenshot, StoreSettings, WebSettings, WitSettings, Workspace,
+    MetricsSettings, Notify, PolicySettings, PushSettings, Screenshot, StoreSettings, WebSettings,
+    WitSettings, Workspace,
 };
 pub use value::{
     AcrossDoors, ByteSize, Context, DesktopTasks, Durability, Enforce, Git, ImageFormat, ImportFound,

@@ -6,6 +6,7 @@
 // tidy: long because it is the one table of settings
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use super::agent::{AgentConfig, Role, Template, ours};
@@ -509,6 +510,32 @@ settings! {
         dir: Option<PathBuf> = None, "path", Owner;
         /// Log files kept, one a day.
         max_files: u32 = 14, "files" within 1..=1_000, Owner;
+    }
+
+    /// Numbers for Prometheus and the daemon's health, over HTTP: `/metrics`, `/livez`, `/readyz` and `/healthz`. Who asks proves nothing. Read at the start; docs/metrics.md.
+    ["metrics"] metrics: MetricsSettings {
+        /// Whether the daemon counts what it does, and answers at `listen`.
+        enabled: bool = false, "", Strict, Owner;
+        /// The address. 127.0.0.1 and ::1 are both listened at. If the default port is taken, the daemon chooses another one and reports it once; `provost status` shows it.
+        listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 4730)), "address", Strict, Owner;
+        /// Whether `listen` may be an address that other machines reach.
+        elsewhere: bool = false, "", Strict, Owner;
+        /// Names by which collectors ask, without a port, beside `localhost` and addresses.
+        names: Vec<String> = Vec::new(), "host", Strict, Owner;
+    }
+
+    /// Traces of tasks and metrics, sent to a collector of OpenTelemetry over OTLP. Read at the start; docs/metrics.md.
+    ["telemetry"] telemetry: TelemetrySettings {
+        /// Its address: `https://`, or `http://` with a loopback address. The daemon adds `/v1/traces` and `/v1/metrics`. Without it, nothing is sent.
+        otlp: Option<String> = None, "address", Strict, Owner;
+        /// The name of the secret with a header of requests, as `name: value`, which `provost secret add NAME --daemon` keeps.
+        headers: Option<String> = None, "name", Strict, Owner;
+        /// A file with the authority of its certificate, in PEM; without it, the public authorities.
+        authority: Option<PathBuf> = None, "path", Strict, Owner;
+        /// How often what has come together is sent.
+        every: Ttl = Ttl::seconds_clamped(15), "duration" within Ttl::seconds_clamped(1)..=Ttl::minutes(10), Strict, Owner;
+        /// One of so many commands is a span of its own; with 0, none.
+        commands: u32 = 100, "commands" within 0..=1_000_000, Strict, Owner;
     }
 
     /// Agents that work side by side: the index of the code that they edit, and the effect of their locks.

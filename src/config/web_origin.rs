@@ -1,5 +1,6 @@
-//! Origins and names of pages, as settings.
+//! Addresses, origins and names of pages, as settings.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use toml::de::DeValue;
@@ -244,6 +245,18 @@ impl Value for ProxySocket {
     }
     fn print(&self) -> Option<String> {
         Some(quoted(&self.0.to_string_lossy()))
+    }
+}
+
+impl Value for SocketAddr {
+    const NAME: &'static str = "address";
+    fn read(value: &DeValue<'_>, _: &Context) -> Result<Self, String> {
+        let text = text(value)?;
+        text.parse()
+            .map_err(|_| format!("{text:?} is not an address with a port, such as \"127.0.0.1:4730\""))
+    }
+    fn print(&self) -> Option<String> {
+        Some(quoted(&self.to_string()))
     }
 }
 

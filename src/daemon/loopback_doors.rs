@@ -37,12 +37,13 @@ pub enum TakenPorts {
 }
 
 /// A port as it was asked for.
-struct Wanted {
-    /// The section of its setting.
-    section: &'static str,
-    port: u16,
+pub(super) struct Wanted {
+    /// The section of its setting, and the setting.
+    pub(super) section: &'static str,
+    pub(super) key: &'static str,
+    pub(super) port: u16,
     /// Whether a configuration or a variable names the port.
-    written: bool,
+    pub(super) written: bool,
     /// The one that this repository had last.
     last: Option<u16>,
     /// The proof that a request needs.
@@ -210,16 +211,7 @@ impl Daemon {
         if door == Door::Web && with.config.web.names.is_empty() {
             bail!("{name}: `names` is empty, so that no browser could ask for the page; leave it out");
         }
-        let Got { bound, note, moved } = self.bind(wanted).await?;
-        match note.map(|note| format!("{name}: {note}")) {
-            Some(note) if moved => {
-                tracing::warn!("{note}");
-                self.shared().0.moved.push(note);
-            }
-            Some(note) => self.say_until_the_end(note),
-            None => {}
-        }
-        let Some(bound) = bound else { return Ok(None) };
+        let Some(bound) = self.bound(wanted).await? else { return Ok(None) };
         let port = bound.port();
         let usual = door.loopback().map_or("127.0.0.1", |at| at.host);
         let page = with.config.web.names.first().filter(|_| door == Door::Web);
@@ -231,6 +223,23 @@ impl Daemon {
         let serve = move |accepted, guard| shell.clone().serve(accepted, guard);
         self.doors.spawn(accept_loop(bound, self.capacity.clone(), self.stop.clone(), GRACE, serve));
         Ok(Some(port))
+    }
+
+    /// The port that was asked for, or the one in its place; `None` where there is to be none, which was told.
+    ///
+    /// # Errors
+    /// A sentence, where the port is taken and nothing says that another will do.
+    pub(super) async fn bound(&mut self, wanted: &Wanted) -> Result<Option<Loopback>> {
+        let Got { bound, note, moved } = self.bind(wanted).await?;
+        match note.map(|note| format!("{}: {note}", wanted.section)) {
+            Some(note) if moved => {
+                tracing::warn!("{note}");
+                self.shared().0.moved.push(note);
+            }
+            Some(note) => self.say_until_the_end(note),
+            None => {}
+        }
+        Ok(bound)
     }
 
     pub(super) fn gate(&self, port: u16, demands_token: bool) -> Gate {
@@ -255,7 +264,7 @@ impl Daemon {
             Ok(bound) => return Ok(Got { bound: Some(bound), note: None, moved: false }),
             Err(err) => err,
         };
-        let Wanted { section, port, written, .. } = wanted;
+        let Wanted { section, key, port, written, .. } = wanted;
         let who = match err.kind() {
             ErrorKind::AddrInUse => self.holder(*port).await,
             _ => format!("cannot be had: {err}"),
@@ -270,7 +279,7 @@ impl Daemon {
             return Ok(Got { bound: Some(bound), note: Some(note), moved: true });
         }
         let help = format!(
-            "use `provost up --auto-ports` for any free one, or name another: `port` in `[{section}]`; \
+            "use `provost up --auto-ports` for any free one, or name another: `{key}` in `[{section}]`; \
              `enabled = false` there shuts the door"
         );
         if self.start.ports == TakenPorts::Avoid {
@@ -307,7 +316,13 @@ impl Wanted {
     fn new(door: Door, settings: &DoorSettings, last: Option<u16>, loaded: &Loaded) -> Self {
         let section = door.name();
         let written = loaded.origins.contains_key(&format!("{section}.port"));
-        Self { section, port: settings.port, written, last, auth: settings.auth }
+        Self { section, key: "port", port: settings.port, written, last, auth: settings.auth }
+    }
+
+    /// A port of no door, whose setting has this name.
+    pub(super) fn of_setting(section: &'static str, key: &'static str, port: u16, loaded: &Loaded) -> Self {
+        let written = loaded.origins.contains_key(&format!("{section}.{key}"));
+        Self { section, key, port, written, last: None, auth: LoopbackAuth::Peer }
     }
 
     /// The port that was asked for; where that is any, the one of the last time before others.

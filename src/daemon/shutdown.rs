@@ -12,7 +12,6 @@ use provost_engine as engine;
 impl Daemon {
     /// Ends the doors first, then the effects, then the engine, so that everything that was begun can still
     /// be recorded. The last line of the log says why, where the engine has ended by itself.
-    /// log says why, where the engine has ended by itself.
     pub(super) async fn shut_down(
         self,
         hands: EffectRunner,
@@ -20,6 +19,7 @@ impl Daemon {
         reply: Option<oneshot::Sender<Result<String, String>>>,
     ) -> Result<()> {
         tracing::info!("stopping");
+        self.say_draining();
         if let Some(reply) = reply {
             // The asker may have gone.
             let _ = reply.send(Ok("stopping".into()));

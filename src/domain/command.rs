@@ -43,7 +43,7 @@ pub use push::*;
 pub use record::*;
 pub use spend::*;
 pub use switch::*;
-pub use table::{Command, Durability, JudgedVerb, Reply, Verb};
+pub use table::{Command, Durability, JudgedVerb, Reply, Verb, VerbName};
 pub use talk::*;
 pub use token::*;
 

@@ -80,7 +80,9 @@ pub use budget::{Budget, BudgetPer, Counted, Limit, Price, SpendingSettings};
 pub use changes::{ChangesState, Taking, TaskChanges};
 pub use claim::{Claim, Claims, Content, Hold};
 use command::Delegated;
-pub use command::{Command, Delegate, Durability, JobContext, JudgedVerb, Reply, Status, Tool, Verb};
+pub use command::{
+    Command, Delegate, Durability, JobContext, JudgedVerb, Reply, Status, Tool, Verb, VerbName,
+};
 pub use conflict::{Meeting, Overlap, Part, Reservation, ReservationKind, Reservations, Title};
 pub use contract::{Contract, ContractStatus, Contracts};
 pub use counters::Counters;

@@ -40,6 +40,11 @@ impl Owing {
         self.effects.contains_key(deed)
     }
 
+    /// All deeds that go on.
+    pub fn deeds(&self) -> impl Iterator<Item = &Deed> {
+        self.effects.keys()
+    }
+
     /// The applies that go on.
     pub fn applies(&self) -> impl Iterator<Item = ApplyId> {
         self.effects.keys().filter_map(|deed| match deed {
@@ -55,6 +60,11 @@ impl Owing {
             Deed::Apply(apply) => Some(*apply),
             Deed::Job(_) => None,
         }
+    }
+
+    /// The task whose changes an apply writes at the moment.
+    pub fn task_of(&self, apply: ApplyId) -> Option<&TaskId> {
+        self.tasks.get(self.effects.get(&Deed::Apply(apply))?)
     }
 
     pub(super) fn put(&mut self, effect: EffectId, deed: Deed, of: Option<TaskId>) {

@@ -4,6 +4,7 @@ mod apply;
 mod at_work;
 mod crew;
 mod foreign;
+mod gauges;
 mod job;
 mod mail;
 mod merge;
@@ -23,13 +24,14 @@ use super::{
 };
 use provost_base::{AgentId, ApprovalId, Digest, HostId, RepoPath, TaskId, Timestamp};
 
-pub use apply::{AppliesUnderWay, InTheWay};
+pub use apply::{AppliesUnderWay, InTheWay, TaskOfApply};
 pub use at_work::{AtWork, AtWorkOut, FirstOf};
 pub use crew::{
     ClaimsOf, ClaimsOn, Collisions, ConflictAhead, CrewCounts, CrewCountsOut, CrewSnapshot, HeldFiles,
     OneAssignment, OneClaim, OneFile, OneHandoff, OneMember, SomeHandoffs, WholeCrew,
 };
 pub use foreign::{Foreign, ForeignAgent, OneForeign, ShowsForeign};
+pub use gauges::{Crowd, Gauges, GaugesOut};
 pub use job::{JobsOf, OneJob, SameJob, StepsOf, UnfinishedJobs};
 pub use mail::MailOf;
 pub use merge::AllMerges;

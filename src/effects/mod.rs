@@ -89,4 +89,4 @@ pub use router::{EffectParts, EffectRunner};
 pub use run_outside::runs_outside;
 pub use shell::shell_profile;
 pub use work_tree_run::Withhold;
-pub use worker::{Profiles, RoomNow, WorkerParts};
+pub use worker::{Profiles, RoomNow, TraceParent, WorkerParts};

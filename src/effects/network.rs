@@ -1,10 +1,11 @@
 //! Makes the network access of a task from its grant: ports, and the proxy for hosts.
 
+use super::engine_handle::EngineHandle;
 use provost_base::Json;
 use provost_base::{Destination, TaskId};
 use provost_domain::command::Record;
 use provost_domain::{Network, Task, Tier};
-use provost_egress::{Grants, Outlets, Used, is_our_door, system_resolver};
+use provost_egress::{Grants, Outlets, Reached, Used, is_our_door, system_resolver};
 use provost_jail as jail;
 use provost_vault::Credential;
 
@@ -82,8 +83,21 @@ pub fn not_ours(port: u16) -> Result<(), String> {
     }
 }
 
+/// Counts what a run has used of the network, and puts it on record.
+pub(super) async fn put_on_record(handle: &EngineHandle, task: &TaskId, used: &Used) {
+    if let Some(observed) = handle.engine.measures().observed()
+        && let Ok(Some((it, _))) = handle.look(task).await
+    {
+        let sum = |bytes: fn(&Reached) -> u64| used.reached.iter().map(bytes).fold(0, u64::saturating_add);
+        observed.network(&it.order.worker, sum(|it| it.sent), sum(|it| it.received), used.refused);
+    }
+    if let Err(refusal) = handle.tell(record_of(task, used)).await {
+        tracing::error!(%refusal, ?used, "what a run has used of the network is not on record");
+    }
+}
+
 /// What goes on record when a run is over: one entry, however many connections there were.
-pub(super) fn used(task: &TaskId, used: &Used) -> Record {
+fn record_of(task: &TaskId, used: &Used) -> Record {
     let reached: Vec<_> = used
         .reached
         .iter()

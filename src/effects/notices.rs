@@ -403,6 +403,7 @@ impl Notices {
             NoticeService::Discord => chat::discord(&told),
             NoticeService::Mattermost => chat::mattermost(&told),
         };
+        let headers = headers.into_iter().map(|(name, value)| (name.into(), value)).collect();
         let outward = Outward { to, at: address.at, authority: address.authority.clone(), headers, body };
         post(outward, system_resolver()).await
     }

@@ -52,6 +52,8 @@ pub(super) struct RunEnvironment {
     pub(super) program: Option<PathBuf>,
     /// The git work trees of runs; `None` where no run is on record.
     pub(super) trees: Option<Arc<WorkTrees>>,
+    /// Says within which span a run is.
+    pub(super) trace_parent: Option<super::TraceParent>,
     /// Writes the files of a commit.
     pub(super) commits: WriteTree,
     /// The homes of agents' sessions; `None` where no run is on record.
@@ -238,6 +240,9 @@ fn give(
     draft.home_files = given.files;
     for (name, value) in &given.variables {
         draft.environment.set(name, value).map_err(jail_refused)?;
+    }
+    if let Some(parent) = &place.trace_parent {
+        draft.environment.set("TRACEPARENT", &parent(task.id())).map_err(jail_refused)?;
     }
     let outlets = network::way_of(task, tier, given.keyed).map_err(jail_refused)?.map(|way| {
         draft.network = way.network;

@@ -105,6 +105,7 @@ fn planned(asked: Rehearsal) -> Result<Rehearsed, Failure> {
         doors: None,
         program: None,
         trees: None,
+        trace_parent: None,
         commits,
         sessions: None,
         trying,

@@ -441,10 +441,7 @@ impl Once {
     /// Closes the way out and puts on record what went through it.
     async fn close(&self, way: Option<Open>) {
         let Some(way) = way else { return };
-        let used = way.close().await;
-        if let Err(refusal) = self.workers.handle.tell(network::used(&self.task, &used)).await {
-            tracing::error!(%refusal, ?used, "what a run has used of the network is not on record");
-        }
+        network::put_on_record(&self.workers.handle, &self.task, &way.close().await).await;
     }
 
     /// Waits for the end and brings it about when it is wanted. Nothing of the worker is left afterwards.

@@ -80,7 +80,12 @@ pub struct WorkerParts {
     pub judge: Option<Judge>,
     /// Has the questions of such agents answered; without it they are declined.
     pub asker: Option<Asker>,
+    /// Says within which span a task's run is, for workers that trace; without it they are told nothing.
+    pub trace_parent: Option<TraceParent>,
 }
+
+/// The header `traceparent` of a task's run.
+pub type TraceParent = Arc<dyn Fn(&TaskId) -> String + Send + Sync>;
 
 /// Says how much of a run's changes is kept.
 pub type RoomNow = Arc<dyn Fn() -> ChangesRoom + Send + Sync>;
@@ -128,6 +133,7 @@ impl Workers {
             doors,
             program,
             trees: Some(parts.trees.clone()),
+            trace_parent: parts.trace_parent.clone(),
             commits: parts.commits.clone(),
             sessions: Some(KeptSessions::beside(&parts_copies)),
             trying: PlanPurpose::InEarnest,

@@ -3,6 +3,7 @@
 //! A name leads to public addresses only, unless the configuration names its address, and never to a door of this daemon. The host
 //! proves itself before the first byte. No redirect is followed; the time, the head and the body of the answer are bounded.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -34,7 +35,7 @@ pub struct Outward {
     /// The authority that the host's certificate is from, as PEM, when it is not a public one.
     pub authority: Option<String>,
     /// Headers, by name in lower case.
-    pub headers: Vec<(&'static str, String)>,
+    pub headers: Vec<(Cow<'static, str>, String)>,
     /// The body.
     pub body: Vec<u8>,
 }
@@ -69,7 +70,7 @@ async fn exchange(order: Outward, resolver: Resolver) -> Result<OutwardAnswer, S
         .header(USER_AGENT, concat!("provost/", env!("CARGO_PKG_VERSION")))
         .header(CONNECTION, "close");
     for (name, value) in headers {
-        request = request.header(name, value);
+        request = request.header(name.as_ref(), value);
     }
     let request = request.body(Full::new(Bytes::from(body)));
     let request = request.map_err(|_| "a header has characters that no header may have".to_owned())?;

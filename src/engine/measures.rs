@@ -1,8 +1,11 @@
 //! How long things take, since the start: counted in steps of time, so that nothing grows and no thread waits to count.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+
+use super::observed::{Observed, Watch};
+use provost_domain::{Door, VerbName};
 
 /// Steps within a doubling of time: a figure is too large by a quarter at the most.
 const STEPS: u32 = 4;
@@ -11,12 +14,27 @@ const STEPS: u32 = 4;
 const DOUBLINGS: u32 = 38;
 
 /// Durations, counted by steps.
-pub struct Durations([AtomicU64; (STEPS * DOUBLINGS) as usize]);
+pub struct Durations {
+    steps: [AtomicU64; (STEPS * DOUBLINGS) as usize],
+    /// All of them together, in microseconds.
+    sum_us: AtomicU64,
+}
 
 impl Default for Durations {
     fn default() -> Self {
-        Self(std::array::from_fn(|_| AtomicU64::new(0)))
+        Self { steps: std::array::from_fn(|_| AtomicU64::new(0)), sum_us: AtomicU64::new(0) }
     }
+}
+
+/// How many durations there were, by doublings of a microsecond.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Histogram {
+    /// For each exponent that was asked for: how many took less than two to its power, in microseconds.
+    pub below: Vec<(u32, u64)>,
+    /// How many there were.
+    pub count: u64,
+    /// All of them together, in microseconds.
+    pub sum_us: u64,
 }
 
 /// What is known of durations.
@@ -33,12 +51,32 @@ pub struct Spread {
 impl Durations {
     /// Counts one.
     pub fn note(&self, took: Duration) {
-        self.0[step(took)].fetch_add(1, Ordering::Relaxed);
+        self.note_us(u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
+    }
+
+    /// Counts one, which may also be a number of something else than microseconds.
+    pub fn note_us(&self, us: u64) {
+        self.steps[step(us)].fetch_add(1, Ordering::Relaxed);
+        self.sum_us.fetch_add(us, Ordering::Relaxed);
+    }
+
+    /// How many took less than each of these powers of two. The bounds lie between steps, so the counts are exact.
+    pub fn histogram(&self, exponents: impl Iterator<Item = u32>) -> Histogram {
+        let counts: Vec<u64> = self.steps.iter().map(|it| it.load(Ordering::Relaxed)).collect();
+        let below = |exponent: u32| {
+            let steps = (exponent * STEPS) as usize;
+            (exponent, counts.iter().take(steps).sum())
+        };
+        Histogram {
+            below: exponents.map(below).collect(),
+            count: counts.iter().sum(),
+            sum_us: self.sum_us.load(Ordering::Relaxed),
+        }
     }
 
     /// What is known; `None` where there was none.
     pub fn spread(&self) -> Option<Spread> {
-        let counts: Vec<u64> = self.0.iter().map(|it| it.load(Ordering::Relaxed)).collect();
+        let counts: Vec<u64> = self.steps.iter().map(|it| it.load(Ordering::Relaxed)).collect();
         let count: u64 = counts.iter().sum();
         let within = |hundredths: u64| {
             let wanted = (count * hundredths).div_ceil(100).max(1);
@@ -53,9 +91,9 @@ impl Durations {
     }
 }
 
-/// The step that a duration is in.
-fn step(took: Duration) -> usize {
-    let us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX).max(1);
+/// The step that a duration of so many microseconds is in.
+fn step(us: u64) -> usize {
+    let us = us.max(1);
     let doubling = us.ilog2();
     // What is beyond the doubling, in steps of it.
     let part = (u128::from(us - (1 << doubling)) * u128::from(STEPS)) >> doubling;
@@ -78,6 +116,8 @@ pub struct Measures {
     pub lock_waits: Arc<Durations>,
     /// Commands that wait for the engine.
     queued: Arc<AtomicI64>,
+    /// What is counted besides, once that is asked for.
+    observed: Arc<OnceLock<Observed>>,
 }
 
 impl Measures {
@@ -88,6 +128,21 @@ impl Measures {
     pub(crate) fn went(&self) {
         // It may go before its sender has counted it.
         self.queued.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Has more counted from now on: commands, batches, tasks, calls and the store. Until then, it costs a look at one pointer.
+    pub fn observe(&self) {
+        self.observed.get_or_init(Observed::default);
+    }
+
+    /// What is counted since [`Measures::observe`]; `None` before that.
+    pub fn observed(&self) -> Option<&Observed> {
+        self.observed.get()
+    }
+
+    /// Watches a command on its way, where commands are counted.
+    pub(crate) fn watch(&self, door: Door, verb: VerbName) -> Watch<'_> {
+        Watch::of(self.observed(), door, verb)
     }
 
     /// How many commands wait for the engine at this moment.

@@ -14,6 +14,7 @@ mod inbox_index;
 mod live;
 mod measures;
 mod message_queue;
+mod observed;
 mod readers;
 mod repeats;
 mod standing;
@@ -40,8 +41,9 @@ pub use follower::{Follower, Numbered};
 pub use inbox_index::{InboxIndex, InboxMark};
 pub use live::Listener;
 use live::Live;
-pub use measures::{Durations, Measures, Spread};
+pub use measures::{Durations, Histogram, Measures, Spread};
 use message_queue::{Closing, Message, MessageQueue};
+pub use observed::{Found, HOST_STATES, Observed, Outcome, Sample, Signal, TaskEnd, WorkerUse};
 
 use provost_base::limits::ENGINE_QUEUE_MAX;
 use provost_base::{AgentId, Digest, EffectId, EventSeq, Fence, MailSeq, SymbolPath, Timestamp};
@@ -50,8 +52,9 @@ use provost_domain::post::{Owner, Post};
 use provost_domain::view::View;
 use provost_domain::{
     Answer, Command, Core, Effect, Facts, Judge, JudgedVerb, Owed, Principal, Proof, Refusal, Reply,
-    Settings, State, Verb,
+    Settings, State, Verb, VerbName,
 };
+pub use provost_store::ENTRY_FORMAT;
 /// What a store promises of what is acknowledged, for doors.
 pub use provost_store::Protection;
 use provost_store::{JournalHead, Reader, Retention, Store, StoreError};
@@ -282,8 +285,15 @@ impl Engine {
         })
     }
 
-    /// Hands a command to the thread and waits until its outcome is committed.
+    /// Hands a command to the thread and waits until its outcome is committed. Each command of a door comes by here.
     async fn decided(&self, who: &Principal, command: Command, facts: Facts) -> Answered {
+        let watch = self.measures.watch(who.door(), command.verb());
+        let answer = self.asked(who, command, facts).await;
+        watch.answered(&answer);
+        answer
+    }
+
+    async fn asked(&self, who: &Principal, command: Command, facts: Facts) -> Answered {
         let (reply, answer) = oneshot::channel();
         let (command, facts) = (Box::new(command), Box::new(facts));
         self.hand_over(Envelope::Command { who: who.clone(), command, facts, reply })?;
@@ -298,6 +308,13 @@ impl Engine {
     /// # Errors
     /// A [`Refusal`]; then nothing has changed.
     pub async fn publish(&self, who: Principal, post: Post) -> Result<(), Refusal> {
+        let watch = self.measures.watch(who.door(), VerbName::Publish);
+        let told = self.published(who, post).await;
+        watch.told(&told);
+        told
+    }
+
+    async fn published(&self, who: Principal, post: Post) -> Result<(), Refusal> {
         let (reply, answer) = oneshot::channel();
         // Where the thread's queue is full, it takes messages before it takes what is in there.
         self.messages.put(Message { who, post, reply })?;
@@ -333,6 +350,7 @@ impl Engine {
             Taken::First => drop(self.hand_over(Envelope::Repeated)),
             Taken::Many => self.wake(),
         }
+        self.measures.observed().inspect(|it| it.repeated(who.door()));
         true
     }
 
@@ -408,6 +426,11 @@ impl Engine {
     /// The time that everything is measured in, and that the log has. It goes forward only.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
+    }
+
+    /// Whether the thread has ended, so that nothing is answered any more.
+    pub fn is_over(&self) -> bool {
+        self.over.is_cancelled()
     }
 
     /// Why the store takes nothing at present, for a person; none while it does.

@@ -7,6 +7,7 @@
 //! a reason. The process ends only when memory cannot be rebuilt.
 
 pub(super) mod beside;
+mod counting;
 mod hosts;
 mod indexing;
 pub(super) mod receiving;
@@ -100,6 +101,8 @@ pub(super) struct Worker {
     receiving: Receiving,
     /// Statuses of this batch, which may be said again.
     said: Vec<Said>,
+    /// How many commands this batch has.
+    applied: u32,
     tokens: Arc<TokenBoard>,
     out: Outbox,
     /// An empty one, with room.
@@ -155,6 +158,7 @@ impl Worker {
             taken: Vec::new(),
             receiving: Receiving::new(received),
             said: Vec::new(),
+            applied: 0,
             tokens,
             out: Outbox::default(),
             spare: Outbox::default(),
@@ -264,6 +268,7 @@ impl Worker {
             _ => None,
         };
         let said = said_by(who, &command);
+        self.applied = self.applied.saturating_add(1);
         let call = Call { now: self.now, wall: self.clock.wall(), who, facts, past };
         let before = self.out.changes.len();
         let answer = self.core.apply(call, command, &mut self.out);
@@ -348,11 +353,11 @@ impl Worker {
         if self.has_to_commit(&batch.out) {
             let began = Instant::now();
             match self.store.commit(&batch.out) {
-                Ok(head) => self.others.head = head,
+                Ok(head) => self.has_log_to(head),
                 Err(CommitError::Failed(err)) => return self.roll_back(batch, &err, waiting),
                 Err(CommitError::Unknown(err)) => return self.keep_unsure(batch, &err, waiting),
             }
-            self.measures.commits.note(began.elapsed());
+            self.committed(began.elapsed(), &batch);
             self.keep_after(head);
             self.receiving.done();
         } else {
@@ -378,13 +383,15 @@ impl Worker {
     fn take_batch(&mut self) -> Batch {
         let out = std::mem::replace(&mut self.out, std::mem::take(&mut self.spare));
         let (said, repeated) = (std::mem::take(&mut self.said), std::mem::take(&mut self.repeated));
-        Batch { out, said, repeated, shown: self.receiving.begin() }
+        let (shown, commands) = (self.receiving.begin(), std::mem::take(&mut self.applied));
+        Batch { out, said, repeated, shown, commands }
     }
 
     /// A batch is on record: what shows it beside the thread follows, and all who wait for it learn of it.
     fn follow(&mut self, mut batch: Batch) {
         self.tell_note();
         self.show_rest(&batch.out, batch.shown);
+        self.count(&batch.out.changes);
         self.follow_changes(&batch.out.changes);
         if !batch.out.events.is_empty() {
             self.indexing.wait_for_more();
@@ -477,6 +484,8 @@ impl Worker {
         self.repeats.open(false);
         self.repeats.put_back(std::mem::take(&mut self.repeated));
         self.said.clear();
+        self.applied = 0;
+        self.measures.observed().inspect(|it| it.store_failed());
         self.tell_trouble(Some(err.to_string().into()));
         (self.broken, self.probed) = (Some(why), Instant::now());
     }
@@ -527,6 +536,7 @@ impl Worker {
             self.probed = Instant::now();
             if self.store.probe().is_ok() {
                 tracing::warn!("the store answers again; writes go on");
+                self.store_answers();
                 self.broken = None;
                 self.repeats.open(!self.store.waits_for_disk());
                 self.repeats_due = Some(Instant::now());
@@ -535,9 +545,12 @@ impl Worker {
             }
         } else if self.broken.is_none() && self.probed.elapsed() >= PROBE_EVERY {
             self.probed = Instant::now();
-            if let Err(err) = self.store.look() {
-                let why = self.report("the store is not what it was", &err);
-                self.break_off(why, &err);
+            match self.store.look() {
+                Ok(()) => self.store_answers(),
+                Err(err) => {
+                    let why = self.report("the store is not what it was", &err);
+                    self.break_off(why, &err);
+                }
             }
         }
         if self.broken.is_none() && (self.prune_on || Instant::now() >= self.prune_at) {

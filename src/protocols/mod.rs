@@ -1,7 +1,8 @@
 //! Doors. Each translates one protocol into verbs and back, and decides nothing.
 //!
 //! In every folder `mod.rs` serves connections, `wire.rs` has the messages as they travel, and `map.rs` is the
-//! dictionary between the protocol's words and ours, refusals included. `loopback` is what doors over TCP share.
+//! dictionary between the protocol's words and ours, refusals included. `loopback` is what doors over TCP share; `scrape` is no door: it tells
+//! collectors and probes numbers.
 #![forbid(unsafe_code)]
 
 pub mod a6s;
@@ -12,6 +13,7 @@ pub mod event_streams;
 pub mod loopback;
 pub mod own;
 mod proven;
+pub mod scrape;
 pub mod wit;
 
 use std::future::Future;

@@ -17,6 +17,7 @@ pub mod pipe;
 pub mod sse;
 #[cfg(unix)]
 mod stream;
+pub mod tcp;
 pub mod websocket;
 pub mod write_timeout;
 

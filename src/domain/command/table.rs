@@ -58,7 +58,26 @@ macro_rules! verbs {
             $reply($reply),
         )* }
 
+        /// A verb without its members, for tables that count verbs.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum VerbName { $($(#[$doc])* $verb,)* }
+
+        impl VerbName {
+            /// All verbs, in the order of the table.
+            pub const ALL: &'static [VerbName] = &[$(VerbName::$verb,)*];
+
+            /// As rules and the log write it.
+            pub fn as_str(self) -> &'static str {
+                match self { $(VerbName::$verb => stringify!($verb),)* }
+            }
+        }
+
         impl Command {
+            /// The verb, without its members.
+            pub fn verb(&self) -> VerbName {
+                match self { $(Command::$verb(_) => VerbName::$verb,)* }
+            }
+
             /// The right a caller must hold, whatever policy says.
             pub fn scope(&self) -> Scope {
                 match self { $(Command::$verb(_) => Scope::$scope,)* }
@@ -66,7 +85,7 @@ macro_rules! verbs {
 
             /// The verb's name, as rules and the log write it.
             pub fn name(&self) -> &'static str {
-                match self { $(Command::$verb(_) => stringify!($verb),)* }
+                self.verb().as_str()
             }
 
             /// The durability that the answer must wait for.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::View;
 use crate::{Reservation, State};
-use provost_base::{AgentId, ApplyId, RepoPath, Timestamp};
+use provost_base::{AgentId, ApplyId, RepoPath, TaskId, Timestamp};
 
 /// The reservation that keeps an agent from writing to a file; one answer for each file.
 #[derive(Clone, Debug)]
@@ -20,6 +20,18 @@ impl View for InTheWay {
 
     fn look(self, now: Timestamp, state: &State) -> Self::Out {
         self.files.iter().map(|file| state.keeper_of(now, &self.who, file)).collect()
+    }
+}
+
+/// The task whose changes an apply writes; none where it is over, or writes no task's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TaskOfApply(pub ApplyId);
+
+impl View for TaskOfApply {
+    type Out = Option<TaskId>;
+
+    fn look(self, _now: Timestamp, state: &State) -> Self::Out {
+        state.owing.task_of(self.0).cloned()
     }
 }
 

@@ -8,6 +8,7 @@ mod message;
 mod seal;
 mod vapid;
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 
 use super::super::engine_handle::now as wall;
@@ -124,7 +125,7 @@ pub(super) async fn send(
     let message = message::of(notice, &to.origin, waiting, now);
     let body = seal(&recipient, message.text.as_bytes()).map_err(Unsent::Later)?;
     let authorization = key.authorization(&service.to.origin(), &subject, wall()).map_err(Unsent::Later)?;
-    let headers = vec![
+    let headers = [
         ("content-type", "application/octet-stream".to_owned()),
         ("content-encoding", "aes128gcm".to_owned()),
         ("ttl", message.ttl_s.to_string()),
@@ -132,6 +133,7 @@ pub(super) async fn send(
         ("topic", message.topic),
         ("authorization", authorization),
     ];
+    let headers = headers.map(|(name, value)| (Cow::Borrowed(name), value)).to_vec();
     let Service { to, at, authority } = service;
     post(Outward { to, at, authority, headers, body }, system_resolver()).await.map_err(Unsent::Later)
 }

@@ -31,6 +31,8 @@ pub(super) struct Batch {
     pub(super) repeated: Vec<Arc<Said>>,
     /// How many of its changes and events are shown beside the thread already.
     pub(super) shown: (usize, usize),
+    /// How many commands it has.
+    pub(super) commands: u32,
 }
 
 /// The engine's store, while it is here.
@@ -157,7 +159,7 @@ impl Worker {
         self.store = Home::of(store);
         match done {
             Ok(()) => {
-                self.measures.commits.note(took);
+                self.committed(took, &batch);
                 self.receiving.sent_is_done(!self.out.is_empty());
                 self.follow(batch);
                 true

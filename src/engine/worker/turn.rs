@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::super::clock::StoreClock;
-use super::super::{Given, StateQuery};
+use super::super::{Found, Given, StateQuery};
 use super::beside::Batch;
 use super::hosts::HostWatch;
 use super::receiving::Publisher;
@@ -160,11 +160,13 @@ impl Worker {
         if self.others.must_load {
             self.load_again()?;
         }
+        let began = Instant::now();
         let begun = self.store.begin(self.others.head)?;
         if let Some(clock) = &self.others.clock {
             begun.now.iter().for_each(|now| clock.tell(*now));
             self.others.looked = Instant::now();
             self.trouble.tell_turn(self.store.server());
+            self.measures.observed().inspect(|it| it.took_turn(began.elapsed(), &begun.hosts));
         }
         let is_known = self.fold(begun.behind)?;
         if is_known && self.lost.is_none() && self.others.are_there() {
@@ -207,7 +209,7 @@ impl Worker {
     fn fold(&mut self, behind: Behind) -> Result<bool, StoreError> {
         let entries = match behind {
             Behind::TooFar => {
-                self.end_unsure(NOT_KNOWN);
+                self.end_unsure((Found::Never, NOT_KNOWN));
                 return Ok(false);
             }
             Behind::Nothing => Vec::new(),
@@ -219,7 +221,7 @@ impl Worker {
                 Some(first) if first.by == self.others.daemon => self.is_on_record(unsure),
                 _ => {
                     self.others.unsure = Some(unsure);
-                    self.end_unsure(NOT_DONE);
+                    self.end_unsure((Found::NotStored, NOT_DONE));
                     return Ok(false);
                 }
             }
@@ -231,7 +233,7 @@ impl Worker {
                     what: "an entry before it is missing".into(),
                 });
             }
-            self.others.head = Head { n: entry.n, mac: entry.mac };
+            self.has_log_to(Head { n: entry.n, mac: entry.mac });
             if entry.changes.contains(&Change::HostDown(self.others.daemon)) {
                 // Nothing that is asked in this step is decided any more.
                 (self.lost, self.broken) = (Some(Lost(IS_DOWN.into())), Some(IS_DOWN.into()));
@@ -270,7 +272,8 @@ impl Worker {
 
     /// Goes on from what was loaded.
     pub(super) fn take_over(&mut self, loaded: Loaded) {
-        (self.others.head, self.others.daemon) = (loaded.head, loaded.daemon);
+        self.others.daemon = loaded.daemon;
+        self.has_log_to(loaded.head);
         if self.others.are_there() {
             self.core.take_over(loaded.state);
             self.core.decides_at(loaded.daemon);
@@ -314,6 +317,7 @@ impl Worker {
     fn is_on_record(&mut self, unsure: Unsure) {
         self.trouble.tell_unsure(false);
         let Unsure { batch, mut waiting, asked } = unsure;
+        self.found_out(Found::Stored);
         self.receiving.done();
         self.follow(batch);
         self.receiving.tell(asked);
@@ -322,8 +326,9 @@ impl Worker {
     }
 
     /// It was not, or that cannot be found out any more: its callers learn it, and memory is loaded again.
-    fn end_unsure(&mut self, why: &str) {
+    fn end_unsure(&mut self, (found, why): (Found, &str)) {
         if let Some(mut unsure) = self.others.unsure.take() {
+            self.found_out(found);
             self.others.must_load = true;
             self.trouble.tell_unsure(false);
             self.refuse_unsure(&mut unsure, why);

@@ -41,7 +41,7 @@ impl Reply {
     }
 
     /// The same, and what keeps its connection open meanwhile.
-    pub(super) fn keeping(self, busy: Option<Busy>) -> Self {
+    pub(crate) fn keeping(self, busy: Option<Busy>) -> Self {
         Self { _busy: busy, ..self }
     }
 }
@@ -92,7 +92,7 @@ pub fn closing(mut answer: Answer) -> Answer {
 
 /// Forbids browsers and caches to store an answer, to guess its content type, and to
 /// show it inside of a page.
-pub(super) fn dressed(mut answer: Answer) -> Answer {
+pub(crate) fn dressed(mut answer: Answer) -> Answer {
     let headers = answer.headers_mut();
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));

@@ -160,7 +160,7 @@ impl Spellings {
 }
 
 /// The one Host of a request.
-fn only_host(headers: &HeaderMap) -> Result<&str, &'static str> {
+pub(crate) fn only_host(headers: &HeaderMap) -> Result<&str, &'static str> {
     let mut hosts = headers.get_all(HOST).iter();
     match (hosts.next().map(HeaderValue::to_str), hosts.next()) {
         (Some(Ok(host)), None) => Ok(host),

@@ -43,8 +43,10 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{OnceCell, Semaphore};
 
+pub(crate) use answer::dressed;
+use answer::led_on;
 pub use answer::{Answer, Reply, closing, empty, foreign, stream, whole};
-use answer::{dressed, led_on};
+pub(crate) use checks::only_host;
 pub use checks::{Manners, PagesAt, origin};
 use checks::{Meant, Spellings};
 use process_limit::ProcessLimit;

@@ -24,6 +24,7 @@ mod journal;
 mod list_sync;
 mod map;
 mod merges;
+mod metrics;
 mod operate;
 mod outcome;
 mod passkeys;
@@ -32,6 +33,7 @@ mod permissions;
 mod posts;
 mod push;
 mod read;
+mod readiness;
 mod rules;
 mod search;
 mod serve;
@@ -82,6 +84,7 @@ use provost_transport::Stream;
 use provost_transport::accept::Guard;
 use provost_transport::http::{BusyBody, converse};
 pub use push::{PushTold, TellPush};
+pub(crate) use readiness::NotReady;
 pub use sign_in::{Fault, OpenedSession, Reading};
 
 /// How long a request's head may take; also how long a connection may be silent.
@@ -156,6 +159,8 @@ struct OwnInner {
     sessions_there: std::sync::OnceLock<SessionsThere>,
     /// The addresses of the page elsewhere, while it is there.
     public: Mutex<Vec<String>>,
+    /// How many workers may run at a time.
+    places: std::sync::OnceLock<usize>,
 }
 
 impl Own {
@@ -201,6 +206,7 @@ impl Own {
             sessions,
             sessions_there: std::sync::OnceLock::new(),
             public: Mutex::default(),
+            places: std::sync::OnceLock::new(),
         }))
     }
 

@@ -21,7 +21,7 @@ const NOT_RUNNING: i32 = 3;
 const REFUSED: i32 = 4;
 
 /// Every command, with enough to ask for its help.
-const COMMANDS: [&str; 173] = [
+const COMMANDS: [&str; 174] = [
     "acp",
     "worktree",
     "worktree list",
@@ -30,6 +30,7 @@ const COMMANDS: [&str; 173] = [
     "daemon start",
     "daemon stop",
     "daemon status",
+    "daemon metrics",
     "daemon env",
     "daemon reload",
     "config",

@@ -70,8 +70,12 @@ mod store_move;
 #[cfg(target_os = "linux")]
 mod store_postgres;
 mod store_sqlite;
+#[cfg(target_os = "linux")]
+mod supervised;
 mod talk;
 mod tasks;
+#[cfg(unix)]
+mod telemetry;
 mod transcripts;
 mod view;
 mod view_beside;

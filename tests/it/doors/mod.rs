@@ -25,6 +25,8 @@ mod paths_behind_links;
 mod peers;
 #[cfg(unix)]
 mod proof_ended;
+#[cfg(unix)]
+mod scrape;
 #[cfg(target_os = "linux")]
 mod shares_at_doors;
 #[cfg(target_os = "linux")]

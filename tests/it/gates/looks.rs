@@ -124,6 +124,8 @@ const TIMES: &[(&str, usize, &str)] = &[
     ),
     ("src/daemon/identities.rs", 1, "the rest of a second, at the start"),
     ("src/daemon/passkeys.rs", 3, "how long the daemon has run is noted, while a reset of passkeys waits"),
+    ("src/daemon/supervisor.rs", 1, "a sign of life for a service manager"),
+    ("src/daemon/telemetry.rs", 1, "what has come together is sent to a collector"),
     ("src/domain/mod.rs", 3, "what is over is forgotten, by the time that the rules are given"),
     ("src/effects/hook.rs", 1, "the limit of a hook"),
     ("src/effects/run.rs", 1, "output is kept for a while after a run"),

@@ -5,6 +5,7 @@ mod docs;
 mod endpoints;
 mod layers;
 mod looks;
+mod metrics;
 mod named_commands;
 mod page;
 mod pictures;

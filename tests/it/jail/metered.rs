@@ -487,3 +487,35 @@ fn what_an_agent_reports_is_shown_beside_what_was_counted() {
     let both = row(&all, "py");
     assert_eq!((&both["used"]["tokens_output"], &both["counted"]["tokens_output"]), (&json!(2), &json!(25)));
 }
+
+#[test]
+fn what_the_runs_of_a_worker_use_is_among_the_metrics() {
+    let stub = ModelStub::start();
+    let settings = "\n[[price]]\nmodel = \"m*\"\ninput = 3.0\noutput = 15\n[metrics]\nenabled = true\nlisten = \"127.0.0.1:0\"\n";
+    let (world, daemon) = world(&stub, settings);
+    let client = world.client(&daemon, "orch:a");
+    run(&client, "py", "print(call()[0], call('unpriced')[0])");
+    let metrics = || String::from_utf8(world.command(&["metrics"]).output().unwrap().stdout).unwrap();
+    let has = |line: &str| metrics().lines().any(|it| it == line);
+    eventually("the calls are counted", || has("provost_model_calls_total{worker=\"py\"} 2"));
+    for line in [
+        "provost_model_tokens_total{kind=\"input\",worker=\"py\"} 200",
+        "provost_model_tokens_total{kind=\"output\",worker=\"py\"} 50",
+        "provost_model_unpriced_calls_total{worker=\"py\"} 1",
+        "provost_egress_refused_total{worker=\"py\"} 0",
+    ] {
+        assert!(has(line), "{line}: {}", metrics());
+    }
+    // What went over the network is told when the run is over: headers and bodies of two calls.
+    let value = |name: &str| {
+        let text = metrics();
+        let line = text.lines().find_map(|it| it.strip_prefix(name)?.strip_prefix(' '));
+        line.map_or(0.0, |it| it.parse::<f64>().unwrap())
+    };
+    let received = "provost_egress_bytes_total{direction=\"received\",worker=\"py\"}";
+    eventually("its bytes are counted", || value(received) > 200.0);
+    assert!(value("provost_egress_bytes_total{direction=\"sent\",worker=\"py\"}") > 200.0);
+    let cost = value("provost_model_cost_usd_total{worker=\"py\"}");
+    assert!((0.0003..0.01).contains(&cost), "{cost}");
+    assert!(!metrics().contains("worker=\"other\""));
+}

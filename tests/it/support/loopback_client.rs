@@ -46,6 +46,11 @@ impl Http {
         Self::of(world, "web")
     }
 
+    /// Of the listener for metrics and health, which a world has to open by its configuration.
+    pub(crate) fn metrics(world: &World) -> Self {
+        Self::of(world, "metrics")
+    }
+
     /// What is at a path of the page's door, by the name that it goes by.
     pub(crate) fn look(self, path: &str) -> Answer {
         self.bare(&format!("GET {path}"), &[("Host", "provost.localhost:PORT")], b"")

@@ -35,6 +35,7 @@ pub(crate) mod pgbouncer;
 #[cfg(target_os = "linux")]
 pub(crate) mod postgres;
 pub(crate) mod processes;
+pub(crate) mod promtool;
 #[cfg(target_os = "linux")]
 pub(crate) mod proxied;
 pub(crate) mod push_browser;

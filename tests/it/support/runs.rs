@@ -129,6 +129,7 @@ impl World {
         let workers = WorkerParts {
             judge: None,
             asker: None,
+            trace_parent: None,
             commits: Arc::new(|_, _| Err("there is no repository".into())),
             profiles: Arc::new(move |id| (*id == profile.id).then(|| profile.clone())),
             root: Root::open(&self.path("repo")).unwrap(),

@@ -1,0 +1,63 @@
+//! The service manager that has started the daemon, where it wants to be told how the daemon is: systemd's `sd_notify`.
+//!
+//! A daemon in the background tells nothing: it may have been started by a command that runs within another service, whose socket it
+//! would find in its environment.
+
+use std::time::Duration;
+
+use sd_notify::NotifyState;
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::Start;
+use provost_domain::view::TaskCounts;
+use provost_engine::Engine;
+
+/// Who is told.
+#[derive(Clone, Copy)]
+pub(super) struct Supervisor {
+    is_told: bool,
+}
+
+impl Supervisor {
+    pub(super) fn of(start: &Start) -> Self {
+        Self { is_told: start.foreground && std::env::var_os("NOTIFY_SOCKET").is_some() }
+    }
+
+    /// The daemon takes requests.
+    pub(super) fn is_ready(self) {
+        self.tell(NotifyState::Ready);
+    }
+
+    /// It ends.
+    pub(super) fn is_stopping(self) {
+        self.tell(NotifyState::Stopping);
+    }
+
+    /// How often the watchdog is to be fed, if there is one: twice in its time.
+    pub(super) fn wants_word_every(self) -> Option<Duration> {
+        if self.is_told { sd_notify::watchdog_enabled().map(|limit| limit / 2) } else { None }
+    }
+
+    /// Feeds it each time that the engine has answered. An engine that stands still starves it, and the manager ends the daemon.
+    pub(super) async fn feed(self, engine: Engine, every: Duration) {
+        let mut due = interval(every.max(Duration::from_millis(1)));
+        due.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            due.tick().await;
+            match engine.view(TaskCounts).await {
+                Ok(_) => self.tell(NotifyState::Watchdog),
+                Err(refusal) => {
+                    tracing::warn!(%refusal, "the watchdog is not fed: the engine does not answer")
+                }
+            }
+        }
+    }
+
+    fn tell(self, state: NotifyState<'_>) {
+        if self.is_told
+            && let Err(err) = sd_notify::notify(&[state])
+        {
+            tracing::warn!(%err, "the service manager is not told how the daemon is");
+        }
+    }
+}

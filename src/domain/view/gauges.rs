@@ -1,0 +1,114 @@
+//! How many there are of everything that is watched from outside, and since when the oldest of it waits.
+
+use super::View;
+use crate::{Deed, State, TaskState, WorkerKind};
+use provost_base::{EventSeq, Timestamp};
+
+/// Counts what is there at this moment. It looks at what is live, and so costs nothing for what is past.
+#[derive(Clone, Copy, Debug)]
+pub struct Gauges;
+
+/// So many, and the oldest of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Crowd {
+    /// How many there are.
+    pub count: usize,
+    /// Since when the oldest is there; `None` where there is none.
+    pub since: Option<Timestamp>,
+}
+
+impl Crowd {
+    fn add(&mut self, since: Timestamp) {
+        self.count += 1;
+        self.since = Some(self.since.map_or(since, |it| it.min(since)));
+    }
+
+    fn of(all: impl Iterator<Item = Timestamp>) -> Self {
+        let mut crowd = Self::default();
+        all.for_each(|since| crowd.add(since));
+        crowd
+    }
+}
+
+/// Answer to [`Gauges`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct GaugesOut {
+    /// The moment at which it was so.
+    pub now: Timestamp,
+    /// Locks in force.
+    pub locks_held: usize,
+    /// Locks whose time is up.
+    pub locks_lapsed: usize,
+    /// Agents that wait for a lock or a resource.
+    pub lock_waiters: Crowd,
+    /// Commands that wait for approval.
+    pub approvals: Crowd,
+    /// Tasks whose delegation waits for approval.
+    pub awaiting: usize,
+    /// Tasks that are allowed and not yet with their workers.
+    pub queued: Crowd,
+    /// Tasks that polling workers have collected and said nothing of.
+    pub assigned: usize,
+    /// Tasks whose workers are at work.
+    pub running: usize,
+    /// Those of them whose workers the daemon has started.
+    pub started: usize,
+    /// Notification hooks that are owed.
+    pub hooks: usize,
+    /// Notices to addresses elsewhere that are owed.
+    pub notices: usize,
+    /// Jobs that go on.
+    pub jobs: usize,
+    /// Applies that go on.
+    pub applies: usize,
+    /// Messages in the queues of agents.
+    pub mail: usize,
+    /// Tasks that ended completed or cancelled, since the beginning.
+    pub completed: u64,
+    /// Tasks that failed, since the beginning.
+    pub failed: u64,
+    /// The newest event of the journal.
+    pub event: EventSeq,
+}
+
+impl View for Gauges {
+    type Out = GaugesOut;
+
+    fn look(self, now: Timestamp, state: &State) -> GaugesOut {
+        let counters = state.counters;
+        let mut it = GaugesOut {
+            now,
+            lock_waiters: Crowd::of(state.locks.waiters().map(|it| it.since)),
+            approvals: Crowd::of(state.approvals.iter().map(|it| it.asked_at)),
+            hooks: state.hooks.len(),
+            notices: state.outgoing.len(),
+            mail: state.mail.iter().count(),
+            completed: counters.completed,
+            failed: counters.failed,
+            event: counters.event,
+            ..GaugesOut::default()
+        };
+        for lock in state.locks.iter() {
+            *(if lock.lapsed { &mut it.locks_lapsed } else { &mut it.locks_held }) += 1;
+        }
+        for task in state.tasks.iter() {
+            match task.state {
+                TaskState::Awaiting { .. } => it.awaiting += 1,
+                TaskState::Queued { .. } => it.queued.add(task.updated_at),
+                TaskState::Assigned { .. } => it.assigned += 1,
+                TaskState::Running { .. } => {
+                    it.running += 1;
+                    it.started += usize::from(task.kind == WorkerKind::Cli);
+                }
+                TaskState::Finished { .. } => {}
+            }
+        }
+        for deed in state.owing.deeds() {
+            match deed {
+                Deed::Job(_) => it.jobs += 1,
+                Deed::Apply(_) => it.applies += 1,
+            }
+        }
+        it
+    }
+}

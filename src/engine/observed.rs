@@ -1,0 +1,506 @@
+//! What is counted for those who look at the daemon from outside, once that is asked for: commands by door, verb and outcome, batches,
+//! ends of tasks, calls to models and the answers of the store.
+//!
+//! Counting is an addition to a number in memory, on the thread that has the outcome. Until it is asked for, nothing of this exists.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::measures::Durations;
+use provost_base::AgentId;
+use provost_base::limits::{OBSERVED_WORKERS_MAX, TELEMETRY_SAMPLES_MAX};
+use provost_domain::{
+    Answer, Change, Counted, Door, Refusal, RefusalKind, SpendChange, SpendingSettings, Status, TaskState,
+    VerbName,
+};
+use provost_store::{HostBeat, HostState};
+
+/// What has become of a command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// It was carried out.
+    Done,
+    /// It waits for approval.
+    Parked,
+    /// A rule or the configuration forbids it.
+    Denied,
+    /// It was refused for what it asks.
+    Refused,
+    /// There was no room for it, in the queue or in its caller's share.
+    Full,
+    /// The store or the system could not serve it.
+    Unavailable,
+    /// Its caller went away before the answer.
+    Left,
+}
+
+impl Outcome {
+    /// All of them.
+    pub const ALL: [Self; 7] =
+        [Self::Done, Self::Parked, Self::Denied, Self::Refused, Self::Full, Self::Unavailable, Self::Left];
+
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Parked => "parked",
+            Self::Denied => "denied",
+            Self::Refused => "refused",
+            Self::Full => "full",
+            Self::Unavailable => "unavailable",
+            Self::Left => "left",
+        }
+    }
+
+    /// Whether what was asked for was done; `None` where that is open.
+    pub fn is_done(self) -> Option<bool> {
+        match self {
+            Self::Done => Some(true),
+            Self::Parked | Self::Left => None,
+            Self::Denied | Self::Refused | Self::Full | Self::Unavailable => Some(false),
+        }
+    }
+
+    fn of<R>(answer: &Result<Answer<R>, Refusal>) -> Self {
+        match answer {
+            Ok(Answer::Done(_)) => Self::Done,
+            Ok(Answer::Parked(_)) => Self::Parked,
+            Ok(Answer::Denied(_)) => Self::Denied,
+            Err(refusal) => Self::of_refusal(refusal),
+        }
+    }
+
+    fn of_refusal(refusal: &Refusal) -> Self {
+        match refusal.kind() {
+            RefusalKind::Forbidden => Self::Denied,
+            RefusalKind::Full => Self::Full,
+            RefusalKind::Unready => Self::Unavailable,
+            RefusalKind::Rights
+            | RefusalKind::Name
+            | RefusalKind::Size
+            | RefusalKind::Exists
+            | RefusalKind::HeldElsewhere
+            | RefusalKind::Delegation
+            | RefusalKind::Coordination
+            | RefusalKind::Crew
+            | RefusalKind::Token => Self::Refused,
+        }
+    }
+}
+
+/// How a task has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TaskEnd {
+    /// Its work is done.
+    Completed,
+    /// It failed.
+    Failed,
+    /// It was cancelled.
+    Cancelled,
+}
+
+impl TaskEnd {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Completed, Self::Failed, Self::Cancelled];
+
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// What was found out of a commit whose answer was lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Found {
+    /// It is stored.
+    Stored,
+    /// It is not.
+    NotStored,
+    /// That cannot be known any more.
+    Never,
+}
+
+impl Found {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Stored, Self::NotStored, Self::Never];
+
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Stored => "stored",
+            Self::NotStored => "not_stored",
+            Self::Never => "never",
+        }
+    }
+}
+
+/// The states of hosts, with their words.
+pub const HOST_STATES: [(HostState, &str); 5] = [
+    (HostState::Waiting, "waiting"),
+    (HostState::Live, "live"),
+    (HostState::Draining, "draining"),
+    (HostState::Down, "down"),
+    (HostState::Removed, "removed"),
+];
+
+/// What a worker's runs have used since the start.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct WorkerUse {
+    /// Calls to models and their tokens, as the proxy has counted them.
+    pub counted: Counted,
+    /// What those cost that have a price, in millionths of a US dollar.
+    pub microusd: u64,
+    /// Calls of models without a price.
+    pub unpriced_calls: u64,
+    /// Bytes from the worker to the hosts that it may reach.
+    pub sent: u64,
+    /// Bytes that came back.
+    pub received: u64,
+    /// Connections that were refused.
+    pub refused: u64,
+}
+
+/// All that is counted.
+pub struct Observed {
+    /// By verb, then by door, then by outcome.
+    commands: Box<[AtomicU64]>,
+    /// From the call to the answer, by door.
+    command_times: Box<[Durations]>,
+    /// How many commands a commit had.
+    pub batches: Durations,
+    /// How long the turn at a shared store was waited for.
+    pub turns: Durations,
+    /// From a task's acceptance to its end, by that end.
+    tasks: [Durations; TaskEnd::ALL.len()],
+    /// How often the store has refused or failed.
+    store_errors: AtomicU64,
+    unknown: [AtomicU64; Found::ALL.len()],
+    hosts: [AtomicU64; HOST_STATES.len()],
+    used: Mutex<BTreeMap<Box<str>, WorkerUse>>,
+    began: Instant,
+    /// When the store answered last, in milliseconds since `began`.
+    answered: AtomicU64,
+    /// Whether other daemons write to the store, too.
+    shared: AtomicBool,
+    log_head: AtomicU64,
+    /// Requests to a collector: by signal, those that it has taken and the others.
+    exported: [[AtomicU64; 2]; Signal::ALL.len()],
+    spans_dropped: AtomicU64,
+    /// One of so many commands is sampled; none where it is zero.
+    sampled: AtomicU64,
+    commands_seen: AtomicU64,
+    samples: Mutex<Vec<Sample>>,
+}
+
+/// What is sent to a collector.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Signal {
+    /// Spans.
+    Traces,
+    /// Metrics.
+    Metrics,
+}
+
+impl Signal {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Traces, Self::Metrics];
+
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Traces => "traces",
+            Self::Metrics => "metrics",
+        }
+    }
+}
+
+/// A command of which a sample was taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sample {
+    /// The verb.
+    pub verb: VerbName,
+    /// The door by which it came.
+    pub door: Door,
+    /// What has become of it.
+    pub outcome: Outcome,
+    /// How long ago it was answered, when it is taken out.
+    pub answered: Instant,
+    /// From the call to the answer.
+    pub took: Duration,
+}
+
+impl Default for Observed {
+    fn default() -> Self {
+        let cells = VerbName::ALL.len() * Door::ALL.len() * Outcome::ALL.len();
+        let alone = HOST_STATES.map(|(state, _)| AtomicU64::new(u64::from(state == HostState::Live)));
+        Self {
+            commands: (0..cells).map(|_| AtomicU64::new(0)).collect(),
+            command_times: Door::ALL.iter().map(|_| Durations::default()).collect(),
+            batches: Durations::default(),
+            turns: Durations::default(),
+            tasks: std::array::from_fn(|_| Durations::default()),
+            store_errors: AtomicU64::new(0),
+            unknown: Default::default(),
+            hosts: alone,
+            used: Mutex::default(),
+            began: Instant::now(),
+            answered: AtomicU64::new(0),
+            shared: AtomicBool::new(false),
+            log_head: AtomicU64::new(0),
+            exported: Default::default(),
+            spans_dropped: AtomicU64::new(0),
+            sampled: AtomicU64::new(0),
+            commands_seen: AtomicU64::new(0),
+            samples: Mutex::default(),
+        }
+    }
+}
+
+/// The place of a count of commands.
+fn cell(verb: VerbName, door: Door, outcome: Outcome) -> usize {
+    (verb as usize * Door::ALL.len() + door as usize) * Outcome::ALL.len() + outcome as usize
+}
+
+/// The name under which workers are counted that are too many.
+const OTHERS: &str = "(others)";
+
+impl Observed {
+    /// Commands that were counted: verb, door, outcome and how many, without those of which there was none.
+    pub fn commands(&self) -> Vec<(VerbName, Door, Outcome, u64)> {
+        let mut found = Vec::new();
+        for verb in VerbName::ALL {
+            for door in Door::ALL {
+                for outcome in Outcome::ALL {
+                    let count = self.commands[cell(*verb, *door, outcome)].load(Ordering::Relaxed);
+                    if count > 0 {
+                        found.push((*verb, *door, outcome, count));
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    /// How long commands of a door took, from the call to the answer.
+    pub fn command_times(&self, door: Door) -> &Durations {
+        &self.command_times[door as usize]
+    }
+
+    /// How long tasks took that have ended so.
+    pub fn tasks(&self, end: TaskEnd) -> &Durations {
+        &self.tasks[end as usize]
+    }
+
+    /// How often the store has refused or failed.
+    pub fn store_errors(&self) -> u64 {
+        self.store_errors.load(Ordering::Relaxed)
+    }
+
+    /// Commits whose answer was lost, and of which this was found out.
+    pub fn unknown(&self, found: Found) -> u64 {
+        self.unknown[found as usize].load(Ordering::Relaxed)
+    }
+
+    /// How many hosts the store knows, by the place of their state in [`HOST_STATES`].
+    pub fn hosts(&self) -> [u64; HOST_STATES.len()] {
+        std::array::from_fn(|at| self.hosts[at].load(Ordering::Relaxed))
+    }
+
+    /// What the runs of each worker have used. There is a bound on how many are told apart.
+    pub fn used(&self) -> Vec<(Box<str>, WorkerUse)> {
+        self.uses().iter().map(|(worker, it)| (worker.clone(), it.clone())).collect()
+    }
+
+    /// How long ago the store answered last.
+    pub fn store_silent_for(&self) -> Duration {
+        let answered = Duration::from_millis(self.answered.load(Ordering::Relaxed));
+        self.began.elapsed().saturating_sub(answered)
+    }
+
+    /// The last entry that this daemon has of a log that it shares; `None` where it shares none.
+    pub fn log_head(&self) -> Option<u64> {
+        self.shared.load(Ordering::Relaxed).then(|| self.log_head.load(Ordering::Relaxed))
+    }
+
+    /// Counts what went over the network of a worker's run.
+    pub fn network(&self, worker: &AgentId, sent: u64, received: u64, refused: u64) {
+        self.used_by(worker, |it| {
+            it.sent = it.sent.saturating_add(sent);
+            it.received = it.received.saturating_add(received);
+            it.refused = it.refused.saturating_add(refused);
+        });
+    }
+
+    /// Takes a sample of one in so many commands from now on; zero takes none.
+    pub fn sample(&self, one_in: u32) {
+        self.sampled.store(u64::from(one_in), Ordering::Relaxed);
+    }
+
+    /// The samples since they were taken last.
+    pub fn take_samples(&self) -> Vec<Sample> {
+        std::mem::take(&mut *self.samples.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// A request to a collector has ended so.
+    pub fn exported(&self, signal: Signal, taken: bool) {
+        self.exported[signal as usize][usize::from(!taken)].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Requests to a collector: how many it has taken, and how many it has not.
+    pub fn exports(&self, signal: Signal) -> (u64, u64) {
+        let [taken, others] = &self.exported[signal as usize];
+        (taken.load(Ordering::Relaxed), others.load(Ordering::Relaxed))
+    }
+
+    /// So many spans are sent nowhere.
+    pub fn dropped(&self, spans: u64) {
+        self.spans_dropped.fetch_add(spans, Ordering::Relaxed);
+    }
+
+    /// Spans that were sent nowhere.
+    pub fn spans_dropped(&self) -> u64 {
+        self.spans_dropped.load(Ordering::Relaxed)
+    }
+
+    /// A command of these was answered just now.
+    fn seen(&self, verb: VerbName, door: Door, outcome: Outcome, took: Duration) {
+        let one_in = self.sampled.load(Ordering::Relaxed);
+        if one_in == 0 || !self.commands_seen.fetch_add(1, Ordering::Relaxed).is_multiple_of(one_in) {
+            return;
+        }
+        let mut samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
+        if samples.len() < TELEMETRY_SAMPLES_MAX {
+            samples.push(Sample { verb, door, outcome, answered: Instant::now(), took });
+        }
+    }
+
+    /// A status was said again at a door, and taken in.
+    pub(crate) fn repeated(&self, door: Door) {
+        self.count(VerbName::Republish, door, Outcome::Done);
+    }
+
+    /// A batch of so many commands is stored.
+    pub(crate) fn committed(&self, commands: u32) {
+        self.batches.note_us(u64::from(commands));
+        self.store_answers();
+    }
+
+    /// The store has answered just now.
+    pub(crate) fn store_answers(&self) {
+        let now = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.answered.store(now, Ordering::Relaxed);
+    }
+
+    /// The store has refused or failed.
+    pub(crate) fn store_failed(&self) {
+        self.store_errors.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A commit without an answer was decided.
+    pub(crate) fn found(&self, found: Found) {
+        self.unknown[found as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The turn at a store that others write, too, was taken; the store knows these hosts.
+    pub(crate) fn took_turn(&self, took: Duration, hosts: &[HostBeat]) {
+        self.shared.store(true, Ordering::Relaxed);
+        self.turns.note(took);
+        self.store_answers();
+        for (at, (state, _)) in HOST_STATES.iter().enumerate() {
+            let count = hosts.iter().filter(|it| it.state == *state).count() as u64;
+            self.hosts[at].store(count, Ordering::Relaxed);
+        }
+    }
+
+    /// This daemon has the shared log up to this entry.
+    pub(crate) fn has_log_to(&self, entry: u64) {
+        self.log_head.store(entry, Ordering::Relaxed);
+    }
+
+    /// Counts what this daemon has committed.
+    pub(crate) fn follow(&self, changes: &[Change], prices: &SpendingSettings) {
+        for change in changes {
+            match change {
+                Change::FinishTask(task) => {
+                    let TaskState::Finished { status, at } = task.state else { continue };
+                    let end = match status {
+                        Status::Completed => TaskEnd::Completed,
+                        Status::Cancelled => TaskEnd::Cancelled,
+                        Status::Failed | Status::Pending | Status::InProgress => TaskEnd::Failed,
+                    };
+                    self.tasks(end).note(Duration::from_millis(at.since_ms(task.created_at)));
+                }
+                Change::Spend(SpendChange::Calls { worker, model, counted, .. }) => {
+                    let cost = prices.cost(model, counted);
+                    self.used_by(worker, |it| {
+                        it.counted.add(counted);
+                        it.microusd = it.microusd.saturating_add(cost.unwrap_or(0));
+                        it.unpriced_calls += if cost.is_none() { counted.calls } else { 0 };
+                    });
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn count(&self, verb: VerbName, door: Door, outcome: Outcome) {
+        self.commands[cell(verb, door, outcome)].fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn uses(&self) -> MutexGuard<'_, BTreeMap<Box<str>, WorkerUse>> {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn used_by(&self, worker: &AgentId, add: impl FnOnce(&mut WorkerUse)) {
+        let mut uses = self.uses();
+        let has_room = uses.len() < OBSERVED_WORKERS_MAX || uses.contains_key(worker.as_str());
+        add(uses.entry(if has_room { worker.as_str() } else { OTHERS }.into()).or_default());
+    }
+}
+
+/// A command on its way, which is counted when it is answered, or when its caller goes.
+pub(crate) struct Watch<'a>(Option<Watched<'a>>);
+
+struct Watched<'a> {
+    observed: &'a Observed,
+    door: Door,
+    verb: VerbName,
+    began: Instant,
+}
+
+impl<'a> Watch<'a> {
+    pub(crate) fn of(observed: Option<&'a Observed>, door: Door, verb: VerbName) -> Self {
+        Self(observed.map(|observed| Watched { observed, door, verb, began: Instant::now() }))
+    }
+
+    /// It was answered.
+    pub(crate) fn answered<R>(mut self, answer: &Result<Answer<R>, Refusal>) {
+        self.end(Outcome::of(answer));
+    }
+
+    /// The same for a command whose reply its caller does not need.
+    pub(crate) fn told(mut self, answer: &Result<(), Refusal>) {
+        self.end(answer.as_ref().err().map_or(Outcome::Done, Outcome::of_refusal));
+    }
+
+    fn end(&mut self, outcome: Outcome) {
+        if let Some(it) = self.0.take() {
+            let took = it.began.elapsed();
+            it.observed.count(it.verb, it.door, outcome);
+            it.observed.command_times(it.door).note(took);
+            it.observed.seen(it.verb, it.door, outcome, took);
+        }
+    }
+}
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        self.end(Outcome::Left);
+    }
+}

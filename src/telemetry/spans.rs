@@ -1,0 +1,244 @@
+//! The life of a task as spans, made of the events that tell of it.
+//!
+//! ```text
+//!   task     |-------------------------------------------------|
+//!   ask      |------------|                                      from the question to the acceptance
+//!   judge    |                                                   what the rules said, at once
+//!   approve  |------------|                                      where a person was asked
+//!   queue                 |------|                               until its worker began
+//!   run                          |-----------------------------|
+//!   apply                                                             |---|   each writing of its changes
+//! ```
+//! They are told when the task ends, those of applies when these do. A daemon that starts again knows nothing of what was before: of
+//! a task that went on over a start, the spans begin where it is first heard of.
+
+use std::collections::BTreeMap;
+
+use prost::Message as _;
+
+use crate::ids::Traced;
+use crate::messages::{
+    DONE, FAILED, INTERNAL, KeyValue, ResourceSpans, ScopeSpans, SpanMessage, SpanStatus, TraceRequest,
+    resource, scope, text, whole,
+};
+use provost_base::{ApplyId, ApprovalId, Digest, TaskId, Timestamp};
+use provost_domain::command::Status;
+use provost_domain::{ApplyEvent, Event, EventKind, Verdict};
+
+/// Tasks that are followed at a time; of further ones the oldest is forgotten.
+const FOLLOWED_MAX: usize = 20_000;
+
+/// Something that is known of a span, in words and numbers of ours.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Attribute {
+    /// A word.
+    Word(&'static str, String),
+    /// A number.
+    Number(&'static str, i64),
+}
+
+/// A span that is over.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Span {
+    /// What it is of.
+    pub name: &'static str,
+    /// The trace, the span, and the span that it is within, if any.
+    pub ids: ([u8; 16], [u8; 8], Option<[u8; 8]>),
+    /// When it began and ended.
+    pub times: (Timestamp, Timestamp),
+    /// Whether its work was done; `None` where nobody says so.
+    pub done: Option<bool>,
+    /// What is known of it.
+    pub attributes: Vec<Attribute>,
+}
+
+/// What was heard of a task.
+#[derive(Default)]
+struct Heard {
+    first: Timestamp,
+    asked: Option<(ApprovalId, Timestamp)>,
+    answered: Option<(Timestamp, &'static str)>,
+    accepted: Option<Timestamp>,
+    began: Option<Timestamp>,
+    worker: Option<String>,
+}
+
+/// The tasks that are under way, as their events tell.
+pub struct Traces {
+    repository: Digest,
+    tasks: BTreeMap<TaskId, Heard>,
+    approvals: BTreeMap<ApprovalId, TaskId>,
+    applies: BTreeMap<ApplyId, (Timestamp, Option<TaskId>)>,
+}
+
+impl Traces {
+    /// Of the tasks of the repository of this digest.
+    pub fn of(repository: Digest) -> Self {
+        Self { repository, tasks: BTreeMap::new(), approvals: BTreeMap::new(), applies: BTreeMap::new() }
+    }
+
+    /// An apply has begun, of this task's changes if that is known.
+    pub fn begin_apply(&mut self, apply: ApplyId, at: Timestamp, task: Option<TaskId>) {
+        if self.applies.len() < FOLLOWED_MAX {
+            self.applies.insert(apply, (at, task));
+        }
+    }
+
+    /// Takes an event in; answers with the spans that are over with it.
+    pub fn follow(&mut self, event: &Event) -> Vec<Span> {
+        let at = event.at;
+        match &event.kind {
+            EventKind::ApprovalAsked { approval, task: Some(task), .. } => {
+                self.approvals.insert(*approval, task.clone());
+                let heard = self.heard(task, at);
+                heard.asked.get_or_insert((*approval, at));
+            }
+            EventKind::ApprovalAnswered { approval, verdict, .. } => {
+                let word = match verdict {
+                    Verdict::Granted => "granted",
+                    Verdict::Denied => "denied",
+                };
+                self.answer(*approval, at, word);
+            }
+            EventKind::ApprovalExpired { approval } => self.answer(*approval, at, "expired"),
+            EventKind::TaskDelegated { task, worker, .. } => {
+                let heard = self.heard(task, at);
+                heard.accepted.get_or_insert(at);
+                heard.worker = Some(worker.to_string());
+            }
+            EventKind::TaskAssigned { task, .. } | EventKind::TaskStarted { task } => {
+                self.heard(task, at).began.get_or_insert(at);
+            }
+            EventKind::TaskFinished { task, status, .. } => {
+                self.heard(task, at);
+                return self.end(task, at, status.as_str(), *status == Status::Completed);
+            }
+            EventKind::Apply(ApplyEvent::ApplyEnded { apply, applied, errors, broken_off, .. }) => {
+                let counts = (i64::from(*applied), i64::from(*errors));
+                return self.end_apply(*apply, at, counts, *broken_off).into_iter().collect();
+            }
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    fn heard(&mut self, task: &TaskId, at: Timestamp) -> &mut Heard {
+        if self.tasks.len() >= FOLLOWED_MAX && !self.tasks.contains_key(task) {
+            let oldest = self.tasks.iter().min_by_key(|(_, it)| it.first).map(|(id, _)| id.clone());
+            oldest.iter().for_each(|id| drop(self.tasks.remove(id)));
+        }
+        self.tasks.entry(task.clone()).or_insert_with(|| Heard { first: at, ..Heard::default() })
+    }
+
+    fn answer(&mut self, approval: ApprovalId, at: Timestamp, word: &'static str) {
+        if let Some(heard) = self.approvals.remove(&approval).and_then(|task| self.tasks.get_mut(&task)) {
+            heard.answered.get_or_insert((at, word));
+        }
+    }
+
+    fn end(&mut self, task: &TaskId, at: Timestamp, outcome: &str, done: bool) -> Vec<Span> {
+        let Some(heard) = self.tasks.remove(task) else { return Vec::new() };
+        self.approvals.retain(|_, of| of != task);
+        let ids = Traced::of(self.repository, task);
+        let word = |key, value: &str| Attribute::Word(key, value.to_owned());
+        let mut known = vec![word("provost.task.id", task.as_str()), word("provost.outcome", outcome)];
+        known.extend(heard.worker.as_deref().map(|it| word("provost.worker", it)));
+        let root = ids.span_id("task");
+        let span = |name: &'static str, from, to, done, attributes| {
+            let parent = (name != "task").then_some(root);
+            Span {
+                name,
+                ids: (ids.trace_id(), ids.span_id(name), parent),
+                times: (from, to),
+                done,
+                attributes,
+            }
+        };
+        let decided = heard.accepted.or(heard.answered.map(|(at, _)| at)).unwrap_or(at);
+        let said = match (heard.asked, heard.accepted) {
+            (Some(_), _) => "ask",
+            (None, Some(_)) => "allow",
+            (None, None) => "deny",
+        };
+        let mut spans = vec![
+            span("task", heard.first, at, Some(done), known),
+            span("ask", heard.first, decided, None, Vec::new()),
+            span("judge", heard.first, heard.first, None, vec![word("provost.decision", said)]),
+        ];
+        if let Some((approval, asked)) = heard.asked {
+            let number = Attribute::Number("provost.approval", i64::try_from(approval.0).unwrap_or(i64::MAX));
+            let (until, answer) = heard.answered.unwrap_or((at, "none"));
+            let known = vec![number, word("provost.answer", answer)];
+            spans.push(span("approve", asked, until, Some(answer == "granted"), known));
+        }
+        if let Some(accepted) = heard.accepted {
+            spans.push(span("queue", accepted, heard.began.unwrap_or(at), None, Vec::new()));
+        }
+        if let Some(began) = heard.began {
+            spans.push(span("run", began, at, Some(done), vec![word("provost.outcome", outcome)]));
+        }
+        spans
+    }
+
+    fn end_apply(
+        &mut self,
+        apply: ApplyId,
+        at: Timestamp,
+        (applied, errors): (i64, i64),
+        broken_off: bool,
+    ) -> Option<Span> {
+        let (began, task) = self.applies.remove(&apply)?;
+        // Without its task, it is a trace of its own.
+        let name = format!("apply-{apply}");
+        let alone = || TaskId::parse(&name).ok();
+        let ids = Traced::of(self.repository, &task.clone().or_else(alone)?);
+        let parent = task.is_some().then(|| ids.span_id("task"));
+        let mut attributes = vec![
+            Attribute::Number("provost.apply", i64::try_from(apply.0).unwrap_or(i64::MAX)),
+            Attribute::Number("provost.files.applied", applied),
+            Attribute::Number("provost.files.failed", errors),
+        ];
+        attributes.extend(task.map(|it| Attribute::Word("provost.task.id", it.to_string())));
+        let ids = (ids.trace_id(), ids.span_id(&name), parent);
+        Some(Span {
+            name: "apply",
+            ids,
+            times: (began, at),
+            done: Some(errors == 0 && !broken_off),
+            attributes,
+        })
+    }
+}
+
+/// The body of a request to `/v1/traces`.
+pub fn traces_request(spans: &[Span], (version, instance): (&str, &str)) -> Vec<u8> {
+    let spans = spans.iter().map(message).collect();
+    let scope_spans = vec![ScopeSpans { scope: scope(version), spans }];
+    let resource_spans = vec![ResourceSpans { resource: resource(version, instance), scope_spans }];
+    TraceRequest { resource_spans }.encode_to_vec()
+}
+
+fn message(span: &Span) -> SpanMessage {
+    let (trace, id, parent) = span.ids;
+    let attribute = |it: &Attribute| -> KeyValue {
+        match it {
+            Attribute::Word(key, value) => text(key, value),
+            Attribute::Number(key, value) => whole(key, *value),
+        }
+    };
+    SpanMessage {
+        trace_id: trace.into(),
+        span_id: id.into(),
+        parent_span_id: parent.map(Vec::from).unwrap_or_default(),
+        name: span.name.into(),
+        kind: INTERNAL,
+        start_time_unix_nano: nanos(span.times.0),
+        end_time_unix_nano: nanos(span.times.1),
+        attributes: span.attributes.iter().map(attribute).collect(),
+        status: span.done.map(|done| SpanStatus { code: if done { DONE } else { FAILED } }),
+    }
+}
+
+fn nanos(at: Timestamp) -> u64 {
+    u64::try_from(at.0).unwrap_or(0).saturating_mul(1_000_000)
+}

@@ -1,0 +1,48 @@
+//! TCP at one address, which other machines may reach. Only what answers strangers listens here; `loopback` is for doors.
+
+use std::io;
+use std::net::SocketAddr;
+
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+
+use super::accept::Listening;
+
+/// How many connections may wait to be accepted.
+const WAITING_MAX: u32 = 64;
+
+/// An address that listens.
+#[derive(Debug)]
+pub struct Tcp {
+    listener: TcpListener,
+    at: SocketAddr,
+}
+
+/// Listens at an address; port 0 means any that is free. Must be called within the runtime.
+///
+/// # Errors
+/// What the system says.
+pub fn bind(at: SocketAddr) -> io::Result<Tcp> {
+    let socket = if at.is_ipv6() { TcpSocket::new_v6()? } else { TcpSocket::new_v4()? };
+    // A port is had again at once after a restart. Elsewhere this would share it with others.
+    if cfg!(unix) {
+        socket.set_reuseaddr(true)?;
+    }
+    socket.bind(at)?;
+    let listener = socket.listen(WAITING_MAX)?;
+    let at = listener.local_addr()?;
+    Ok(Tcp { listener, at })
+}
+
+impl Listening for Tcp {
+    type Stream = TcpStream;
+
+    async fn accept(&mut self) -> io::Result<TcpStream> {
+        let (stream, _) = self.listener.accept().await?;
+        stream.set_nodelay(true)?;
+        Ok(stream)
+    }
+
+    fn address(&self) -> String {
+        format!("http://{}", self.at)
+    }
+}
