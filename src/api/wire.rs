@@ -23,6 +23,7 @@ mod passkeys;
 mod permissions;
 mod posts;
 mod push;
+mod queue;
 mod rules;
 mod scans;
 mod search;
@@ -130,6 +131,18 @@ pub struct Delegate {
     pub worktree: Option<String>,
     /// The finished task with whose session the same worker goes on; only for agents that speak ACP and can.
     pub continues: Option<String>,
+    /// The tasks that have to succeed before it begins; when one does not, it ends without having begun.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<String>,
+    /// `low`, `normal` or `high`; `normal` when absent. Only the operator, and agents that the configuration names, give `high`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<String>,
+    /// The pool whose worker does it; then `worker` may be empty, and the worker that has the least to do is taken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pool: Option<String>,
+    /// The label that its host has to have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on: Option<String>,
 }
 
 /// Answer to [`Delegate`].
@@ -137,7 +150,7 @@ pub struct Delegate {
 pub struct Delegated {
     /// The id of the task, also where the caller chose none.
     pub task: String,
-    /// `queued`, `awaiting`, `denied`, or where a repeated request's task stands.
+    /// `queued`, `waiting` for other tasks, `awaiting`, `denied`, or where a repeated request's task stands.
     pub state: String,
     /// The approval it waits for.
     pub approval: Option<u64>,
@@ -306,13 +319,34 @@ pub struct Task {
     pub capture: bool,
     /// The agent that delegated it; it gets mail about the end.
     pub asked_by: String,
-    /// Where it stands: `awaiting`, `queued`, `assigned`, `running`, `completed`, `failed`, `cancelled`.
+    /// Where it stands: `awaiting`, `waiting`, `retrying`, `queued`, `assigned`, `running`, `completed`, `failed`, `cancelled`.
     pub state: String,
     /// The approval it waits for.
     pub approval: Option<u64>,
     /// What its worker needs, while it waits for that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits_for: Vec<AwaitedNeed>,
+    /// The tasks that have to succeed before it begins, and have not ended yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits_for_tasks: Vec<String>,
+    /// `low` or `high`; absent for the usual one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<String>,
+    /// The pool that it was asked for by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<String>,
+    /// The label that its host has to have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on: Option<String>,
+    /// Its place among the tasks that wait for its worker, or for the pool of that; the first is 1. It is the place of this moment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<usize>,
+    /// The number of the attempt that runs, or was the last; absent for the first one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u32>,
+    /// When the next attempt begins, while the task waits for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub again_at: Option<String>,
     /// The rule that allowed or denied it.
     pub rule: String,
     /// Relative to the workspace; `.` is the workspace itself.

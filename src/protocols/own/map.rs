@@ -3,7 +3,10 @@
 pub(super) mod coordinate;
 pub(super) mod crew;
 pub(super) mod inbox;
+mod queue;
 pub(super) mod talk;
+
+pub(super) use queue::state_word;
 
 use std::collections::BTreeSet;
 
@@ -108,6 +111,7 @@ fn word(refusal: &Refusal) -> (StatusCode, &'static str) {
         Refusal::ChangesInUse { .. } => (StatusCode::CONFLICT, "apply_not_over"),
         Refusal::WorkerBroken { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "worker_broken"),
         Refusal::NoWorkTree { .. } => (StatusCode::CONFLICT, "no_work_tree"),
+        Refusal::NotPlaced { .. } => (StatusCode::CONFLICT, "not_placed"),
         Refusal::WorkTreeCannot { .. } => (StatusCode::CONFLICT, "work_tree_cannot"),
         Refusal::SessionCannot { .. } => (StatusCode::CONFLICT, "session_cannot"),
         Refusal::NotYoursToSwitch { .. } => (StatusCode::FORBIDDEN, "held_back"),
@@ -195,6 +199,7 @@ pub(super) fn delegate(it: wire::Delegate) -> Result<Delegate, OwnError> {
     if !it.watch_patterns.is_empty() {
         order["watch_patterns"] = json!(it.watch_patterns);
     }
+    let placement = queue::placement(&it)?;
     let return_to = text(it.return_to);
     let mut payload = json!({ "task": order });
     if let Some(return_to) = &return_to {
@@ -216,6 +221,7 @@ pub(super) fn delegate(it: wire::Delegate) -> Result<Delegate, OwnError> {
         errand: None,
         work_tree: it.worktree.map(|branch| branch.trim().into()),
         continues: talk::continued(it.continues.as_deref())?,
+        placement,
     })
 }
 
@@ -301,24 +307,12 @@ pub(super) fn answer(it: wire::Answer) -> Result<AnswerApproval, OwnError> {
     })
 }
 
-pub(super) fn state_word(state: &TaskState) -> &'static str {
-    match state {
-        TaskState::Awaiting { .. } => "awaiting",
-        TaskState::Queued { .. } => "queued",
-        TaskState::Assigned { .. } => "assigned",
-        TaskState::Running { .. } => "running",
-        TaskState::Finished { status: Status::Completed, .. } => "completed",
-        TaskState::Finished { status: Status::Cancelled, .. } => "cancelled",
-        TaskState::Finished { .. } => "failed",
-    }
-}
-
 /// A task; `there` says whether what it has changed is on the disk.
 pub(super) fn task(task: &Task, there: bool) -> wire::Task {
     let order = &task.order;
     let metadata = task.notes.last().and_then(|note| note.report.metadata.as_ref()).map(Json::value);
     let exit_code = metadata.as_ref().and_then(|it| it.get("exit_code")).and_then(Value::as_i64);
-    wire::Task {
+    let told = wire::Task {
         id: order.task.to_string(),
         goal: order.goal.to_string(),
         worker: order.worker.to_string(),
@@ -331,6 +325,13 @@ pub(super) fn task(task: &Task, there: bool) -> wire::Task {
             _ => None,
         },
         waits_for: Vec::new(),
+        waits_for_tasks: task.waits.iter().map(ToString::to_string).collect(),
+        priority: None,
+        pool: None,
+        on: None,
+        place: None,
+        attempt: None,
+        again_at: None,
         rule: task.rule.to_string(),
         working_dir: task.directory.as_ref().map(|it| it.relative.to_string()),
         created_at: task.created_at.rfc3339(),
@@ -352,7 +353,8 @@ pub(super) fn task(task: &Task, there: bool) -> wire::Task {
         failure: task.failure.as_ref().and_then(|it| serde_json::to_value(it).ok()),
         exit_code,
         notes: task.notes.iter().map(note).collect(),
-    }
+    };
+    queue::with_placement(task, told)
 }
 
 /// What a run has used, as it travels.

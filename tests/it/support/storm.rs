@@ -83,6 +83,7 @@ pub(crate) fn settings() -> Settings {
         speaks: true,
         needs: Vec::new(),
         needs_wait: Ttl::minutes(30),
+        retries: provost::domain::Retries::default(),
         broken: None,
     };
     settings.workers.insert(agent("cli"), worker);
@@ -189,7 +190,7 @@ impl Storm {
             _ => everybody(who, Door::Devit, Proof::OwnKey),
         };
         let past = command.names_task().and_then(|id| self.finished.iter().find(|it| it.id() == id)).cloned();
-        let call = Call { now: self.now, wall: self.now, who: &who, facts: Facts::default(), past };
+        let call = Call { now: self.now, wall: self.now, who: &who, facts: Facts::default(), past, earlier: Vec::new() };
         let answer = self.core.apply(call, command, &mut self.out).ok();
         self.note();
         answer
@@ -332,6 +333,7 @@ pub(crate) fn order(number: u64, goal: &str, worker: &str, payload: Json) -> Del
         errand: None,
         work_tree: None,
         continues: None,
+        placement: None,
     }
 }
 

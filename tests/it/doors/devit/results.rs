@@ -38,6 +38,7 @@ fn case(parse: ParseMode, stdout: &str) -> Case {
         errand: None,
         work_tree: None,
         continues: None,
+        placement: None,
     };
     let task = Task {
         request: order.digest(),
