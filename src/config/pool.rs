@@ -38,7 +38,9 @@ impl Value for HostLabel {
         let plain = |it: u8| it.is_ascii_alphanumeric() || b"._-".contains(&it);
         match (1..=LABEL_LEN_MAX).contains(&text.len()) && text.bytes().all(plain) {
             true => Ok(Self(text.to_owned())),
-            false => Err(format!("{text:?} is no label: use at most {LABEL_LEN_MAX} letters, digits, `-`, `_` and `.`")),
+            false => Err(format!(
+                "{text:?} is no label: use at most {LABEL_LEN_MAX} letters, digits, `-`, `_` and `.`"
+            )),
         }
     }
     fn print(&self) -> Option<String> {
@@ -68,11 +70,13 @@ impl Loading {
                 self.note(file, at, &full, message.into(), Severity::Warning);
                 continue;
             }
-            let is_full = self.done.config.pools.len() >= POOLS_MAX && !self.done.config.pools.contains_key(&name);
+            let is_full =
+                self.done.config.pools.len() >= POOLS_MAX && !self.done.config.pools.contains_key(&name);
             let read = match entry.get_ref() {
                 _ if is_full => Err(format!("there may be at most {POOLS_MAX} pools")),
                 _ if !super::notify::is_name(&name) => {
-                    Err("the name has other characters than letters, digits, `-` and `_`, or more than 64".into())
+                    Err("the name has other characters than letters, digits, `-` and `_`, or more than 64"
+                        .into())
                 }
                 DeValue::Table(table) => pool(file, table),
                 other => Err(format!("expected a table, found {}", other.type_str())),
@@ -100,19 +104,31 @@ impl Loading {
         for (name, pool) in &config.pools {
             for worker in &pool.workers {
                 if let Some(other) = of.insert(worker, name) {
-                    wrong = Some((name, format!("{worker} is in the pool {other} already; a worker is in one pool at the most")));
+                    wrong = Some((
+                        name,
+                        format!(
+                            "{worker} is in the pool {other} already; a worker is in one pool at the most"
+                        ),
+                    ));
                 }
                 let kind = config.workers.get(worker).map(|it| it.kind);
                 if kind == Some(WorkerKind::Polling) {
-                    let why = format!("{worker} is of type `polling` and begins by itself, so that no pool can hold it back; take it out");
+                    let why = format!(
+                        "{worker} is of type `polling` and begins by itself, so that no pool can hold it back; take it out"
+                    );
                     wrong = Some((name, why));
                 }
                 if kind.is_none() && !config.refused_workers.contains_key(worker.as_str()) {
-                    absent.push((name.clone(), format!("names {worker}, which is no worker and no agent of the configuration")));
+                    absent.push((
+                        name.clone(),
+                        format!("names {worker}, which is no worker and no agent of the configuration"),
+                    ));
                 }
             }
         }
-        let named = |name: &String| (self.done.origins.get(&join("pool", name)).cloned().unwrap_or_default(), join("pool", name));
+        let named = |name: &String| {
+            (self.done.origins.get(&join("pool", name)).cloned().unwrap_or_default(), join("pool", name))
+        };
         if let Some((name, message)) = wrong {
             let (file, key) = named(name);
             return Err(self.broken_of(&file, &key, message));

@@ -14,7 +14,9 @@ use std::sync::Arc;
 
 use super::command::EndRun;
 use super::progress::clip;
-use super::{Change, EventKind, Failure, Outbox, QueueEvent, State, Task, TaskNote, TaskState, Usage, WorkerKind};
+use super::{
+    Change, EventKind, Failure, Outbox, QueueEvent, State, Task, TaskNote, TaskState, Usage, WorkerKind,
+};
 use provost_base::limits::RETRY_DELAY_MS_MAX;
 use provost_base::{Json, Timestamp, Ttl};
 
@@ -69,7 +71,13 @@ fn numbered(task: &Task, metadata: Option<Json>) -> Option<Json> {
 
 impl State {
     /// When a failed run begins again; `None` where it does not.
-    fn begins_again(&self, now: Timestamp, task: &Task, ended: &EndRun, out: &mut Outbox) -> Option<Timestamp> {
+    fn begins_again(
+        &self,
+        now: Timestamp,
+        task: &Task,
+        ended: &EndRun,
+        out: &mut Outbox,
+    ) -> Option<Timestamp> {
         let retries = self.settings.workers.get(&task.order.worker)?.retries;
         let is_meant = match ended.failure.as_ref()? {
             Failure::WorkerFailed { .. } => exit_code(ended).is_some_and(|code| code > 0),
@@ -88,7 +96,13 @@ impl State {
     }
 
     /// Puts an attempt on record that has failed, where another one follows. `false` where none does.
-    pub(super) fn tries_again(&self, now: Timestamp, task: &Arc<Task>, ended: &EndRun, out: &mut Outbox) -> bool {
+    pub(super) fn tries_again(
+        &self,
+        now: Timestamp,
+        task: &Arc<Task>,
+        ended: &EndRun,
+        out: &mut Outbox,
+    ) -> bool {
         if task.kind != WorkerKind::Cli {
             return false;
         }

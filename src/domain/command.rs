@@ -24,8 +24,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Change, Continued, Failure, Mail, Outbox, Placement, Report, ScanReport, SignedWord, TaskChanges, TaskState,
-    Verdict, Watched,
+    Change, Continued, Failure, Mail, Outbox, Placement, Report, ScanReport, SignedWord, TaskChanges,
+    TaskState, Verdict, Watched,
 };
 use provost_base::{AgentId, ApprovalId, Digest, EffectId, JobId, Json, MailSeq, TaskId, Timestamp, Ttl};
 

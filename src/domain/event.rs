@@ -6,7 +6,8 @@ use super::command::SayWord;
 use super::post::Post;
 use super::{
     ApplyEvent, ContractStatus, CrewEvent, Failure, Finding, IntentStatus, JobEvent, MergeEvent, Passkey,
-    PermissionEvent, Proof, QueueEvent, ReservationKind, Scopes, SignedWord, Status, Switch, TalkEvent, Usage, Verdict,
+    PermissionEvent, Proof, QueueEvent, ReservationKind, Scopes, SignedWord, Status, Switch, TalkEvent,
+    Usage, Verdict,
 };
 use provost_base::{
     AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, Fence, HostId, IntentId, Json, MailSeq,

@@ -92,7 +92,10 @@ impl State {
         let placement = verb.placement.as_deref();
         if let Some(name) = placement.and_then(|it| it.pool.as_ref()) {
             let Some(pool) = self.settings.pools.get(name) else {
-                return Err(refused(format!("there is no pool {name}; {}", known("pools", self.settings.pools.keys()))));
+                return Err(refused(format!(
+                    "there is no pool {name}; {}",
+                    known("pools", self.settings.pools.keys())
+                )));
             };
             if !pool.workers.contains(&verb.worker) {
                 return Err(refused(format!(
@@ -124,7 +127,10 @@ impl State {
         let labels: BTreeSet<&Box<str>> = candidates.iter().flat_map(|it| &it.labels).collect();
         Err(refused(match why {
             NoHost::Label => {
-                format!("no host has the label {label}; {}: `labels` in `[host]` says them", known("labels", labels.into_iter()))
+                format!(
+                    "no host has the label {label}; {}: `labels` in `[host]` says them",
+                    known("labels", labels.into_iter())
+                )
             }
             NoHost::Worker => format!("no host has the worker {}", verb.worker),
             NoHost::Both => format!("no host with the label {label} has the worker {}", verb.worker),
@@ -133,7 +139,8 @@ impl State {
 
     /// The hosts that tasks could go to: this one.
     pub fn candidates(&self) -> Vec<Candidate> {
-        let usable = self.settings.workers.iter().filter(|(_, it)| it.kind == WorkerKind::Cli && it.broken.is_none());
+        let usable =
+            self.settings.workers.iter().filter(|(_, it)| it.kind == WorkerKind::Cli && it.broken.is_none());
         vec![Candidate {
             daemon: self.here,
             labels: self.settings.labels.clone(),
@@ -152,7 +159,9 @@ impl State {
         if running < pool.concurrent {
             return Ok(());
         }
-        Err(refused(format!("{running} tasks run in the pool {name}, which is as many as may; wait for one to end")))
+        Err(refused(format!(
+            "{running} tasks run in the pool {name}, which is as many as may; wait for one to end"
+        )))
     }
 
     fn waiting_in(&self, pool: &PoolSetting) -> u32 {
@@ -168,7 +177,11 @@ impl State {
 /// What there is, for a sentence.
 fn known<'a, T: ToString + 'a>(what: &str, all: impl Iterator<Item = &'a T>) -> String {
     let all: Vec<String> = all.take(20).map(ToString::to_string).collect();
-    if all.is_empty() { format!("there are no {what}") } else { format!("{what} that there are: {}", all.join(", ")) }
+    if all.is_empty() {
+        format!("there are no {what}")
+    } else {
+        format!("{what} that there are: {}", all.join(", "))
+    }
 }
 
 /// Whether a worker's pool has a place for one more task.

@@ -18,8 +18,8 @@ use serde::{Deserialize, Serialize};
 use super::command::{Delegate, Delegated, Status};
 use super::progress::Ending;
 use super::{
-    Call, Change, Core, EventKind, Failure, MailKind, Outbox, Principal, Proof, Refusal, State, Task, TaskState,
-    Tasks, Usage, WorkerKind,
+    Call, Change, Core, EventKind, Failure, MailKind, Outbox, Principal, Proof, Refusal, State, Task,
+    TaskState, Tasks, Usage, WorkerKind,
 };
 use provost_base::limits::{AFTER_MAX, CIRCLE_LOOKED_AT_MAX};
 use provost_base::{Digest, TaskId, Timestamp};
@@ -226,7 +226,8 @@ impl State {
         if above.is_empty() {
             return Ok(());
         }
-        let (mut open, mut seen): (Vec<&TaskId>, BTreeSet<&TaskId>) = (after.iter().collect(), BTreeSet::new());
+        let (mut open, mut seen): (Vec<&TaskId>, BTreeSet<&TaskId>) =
+            (after.iter().collect(), BTreeSet::new());
         while let Some(id) = open.pop() {
             if above.contains(id) {
                 return Err(refused(format!(

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Delegate, Facts, Git, Network, NoticeTarget, PoolSetting, PostSettings, PushSetting, Rate, Refusal, Retries, SecretUse,
-    SpendingSettings, Tier, WorkerKind,
+    Delegate, Facts, Git, Network, NoticeTarget, PoolSetting, PostSettings, PushSetting, Rate, Refusal,
+    Retries, SecretUse, SpendingSettings, Tier, WorkerKind,
 };
 use provost_base::{AgentId, Resource, Ttl};
 

@@ -105,9 +105,7 @@ impl TaskState {
             | TaskState::Waiting
             | TaskState::Retrying { .. }
             | TaskState::Queued { .. }
-            | TaskState::Assigned { .. } => {
-                Status::Pending
-            }
+            | TaskState::Assigned { .. } => Status::Pending,
             TaskState::Running { .. } => Status::InProgress,
             TaskState::Finished { status, .. } => status,
         }

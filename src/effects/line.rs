@@ -38,7 +38,7 @@ impl Line {
                 inner.calls.insert(number, called);
             } else {
                 // Nobody calls: it has its place.
-                drop(called.send(()));
+                let _heard = called.send(());
             }
             Place { line: self.clone(), number }
         };
@@ -61,7 +61,7 @@ impl Drop for Place {
         while let Some(next) = inner.turns.next() {
             if let Some(call) = inner.calls.remove(&next) {
                 // One that went away gives its place back itself.
-                drop(call.send(()));
+                let _heard = call.send(());
             }
         }
     }

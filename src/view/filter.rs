@@ -81,7 +81,14 @@ impl Filter {
             |wanted: Field| self.fields.iter().find(|(it, _)| *it == wanted).map(|(_, value)| value.clone());
         let state = field(Field::State).map(|typed| {
             let known = [
-                "awaiting", "running", "assigned", "queued", "retrying", "waiting", "completed", "failed",
+                "awaiting",
+                "running",
+                "assigned",
+                "queued",
+                "retrying",
+                "waiting",
+                "completed",
+                "failed",
                 "cancelled",
             ];
             known.iter().find(|it| it.contains(typed.as_str())).map_or(typed, |it| (*it).to_owned())

@@ -143,7 +143,9 @@ fn facts(it: &Task) -> Vec<Fact> {
         Fact::text("waits for", &format!("{}{holder}", need.resource))
     }));
     let waits = it.waits_for_tasks.iter();
-    facts.extend(waits.map(|id| Fact::new("waits for", Cell::link(&format!("task {}", visible(id)), path(id)))));
+    facts.extend(
+        waits.map(|id| Fact::new("waits for", Cell::link(&format!("task {}", visible(id)), path(id)))),
+    );
     facts.extend(it.place.map(|place| Fact::text("place in line", &place.to_string())));
     facts.extend(it.attempt.map(|number| Fact::text("attempt", &number.to_string())));
     facts.extend(it.again_at.as_deref().map(|at| Fact::new("begins again", Cell::time(Some(at)))));

@@ -6,8 +6,8 @@ use super::View;
 use crate::lock::{LockWait, RefusedCircle};
 use crate::post::Question;
 use crate::{Contract, ContractStatus, Handoff, HandoffState, Parked, State, Task, TaskState};
-use provost_base::limits::WAITS_OF_A_KIND_MAX;
 use provost_base::Timestamp;
+use provost_base::limits::WAITS_OF_A_KIND_MAX;
 
 /// Everything that an agent waits for.
 #[derive(Clone, Copy, Debug)]

@@ -178,6 +178,7 @@ pub(super) fn task_id(id: &str) -> Result<TaskId, OwnError> {
 /// The payload is made as a DevIt client would have written it, since a polling worker gets it to the letter.
 pub(super) fn delegate(it: wire::Delegate) -> Result<Delegate, OwnError> {
     let id = it.task.clone().unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
+    let placement = queue::placement(&it)?;
     let goal = text(Some(it.goal)).ok_or_else(|| OwnError::invalid("goal is empty"))?;
     let seconds = it.timeout_s.unwrap_or(TIMEOUT_DEFAULT_S);
     if seconds == 0 {
@@ -199,7 +200,6 @@ pub(super) fn delegate(it: wire::Delegate) -> Result<Delegate, OwnError> {
     if !it.watch_patterns.is_empty() {
         order["watch_patterns"] = json!(it.watch_patterns);
     }
-    let placement = queue::placement(&it)?;
     let return_to = text(it.return_to);
     let mut payload = json!({ "task": order });
     if let Some(return_to) = &return_to {

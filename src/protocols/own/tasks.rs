@@ -84,7 +84,9 @@ impl Handles<endpoints::Task> for Own {
 impl Own {
     /// A delegation to a pool gets the worker of it that has the least to do; a repeated one, the worker that it has.
     async fn with_worker(&self, body: wire::Delegate) -> Answered<wire::Delegate> {
-        let Some(pool) = body.pool.as_deref().map(str::trim).filter(|it| !it.is_empty()) else { return Ok(body) };
+        let Some(pool) = body.pool.as_deref().map(str::trim).filter(|it| !it.is_empty()) else {
+            return Ok(body);
+        };
         if !body.worker.trim().is_empty() {
             return Ok(body);
         }

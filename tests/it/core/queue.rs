@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
+use provost::base::Slug;
 use provost::base::limits::{AFTER_MAX, TASKS_LIVE_MAX};
 use provost::base::{DaemonId, EffectId, Json, TaskId, Timestamp, Ttl};
 use provost::domain::command::{BeginRun, Delegate, EndRun, Status};
 use provost::domain::{
-    Candidate, Change, Door, Effect, EventKind, Failure, NoHost, Placement, PoolSetting, Priority, Principal, Proof,
-    QueueEvent, Refusal, Report, Retries, Scope, Settings, Share, State, TaskState, Turn, Turns, Verdict, Wanted,
-    choose_host,
+    Candidate, Change, Door, Effect, EventKind, Failure, NoHost, Placement, PoolSetting, Principal, Priority,
+    Proof, QueueEvent, Refusal, Report, Retries, Scope, Settings, Share, State, TaskState, Turn, Turns,
+    Verdict, Wanted, choose_host,
 };
-use provost::base::Slug;
 use provost_test_equipment::callers::caller;
 
 use crate::support::script::{Script, client, host, last_words, named, person, report};
@@ -117,7 +117,9 @@ fn a_task_whose_predecessor_does_not_succeed_ends_with_a_reason_that_names_it() 
         assert_eq!(s.state(&next).status(), Status::Failed, "{how}");
         assert!(why(&s, &next).contains(one.as_str()) && why(&s, &next).contains(how), "{}", why(&s, &next));
         assert!(matches!(&s.task(&next).failure, Some(Failure::NotBegun { task, .. }) if *task == one));
-        assert!(matches!(&s.task(&after_that).failure, Some(Failure::NotBegun { task, .. }) if *task == next));
+        assert!(
+            matches!(&s.task(&after_that).failure, Some(Failure::NotBegun { task, .. }) if *task == next)
+        );
         assert!(s.core.state().tasks.is_empty(), "{how}: something goes on");
         assert!(spawned(&s).is_empty(), "{how}: something began");
         let mail = last_words(&s.receive_all(&ada));
@@ -172,7 +174,8 @@ fn an_agent_in_a_jail_does_not_learn_of_the_tasks_of_others() {
     let one = s.delegate(&client("ada"), "do", "bob");
     let jailed = caller("cli", Door::Worker, &[Scope::Delegate], Proof::Jailed);
     let unknown = TaskId::parse("nowhere").unwrap();
-    let [seen, unseen] = [&one, &unknown].map(|it| refusal(&mut s, &jailed, after(&[it])).replace(it.as_str(), "T"));
+    let [seen, unseen] =
+        [&one, &unknown].map(|it| refusal(&mut s, &jailed, after(&[it])).replace(it.as_str(), "T"));
     assert_eq!(seen, unseen);
 }
 
@@ -476,7 +479,8 @@ fn a_task_goes_to_its_askers_host_or_to_the_one_with_most_free_places() {
 
 fn retrying(most: u32, lost: bool) -> Settings {
     let mut settings = settings();
-    settings.workers.get_mut(&named("cli")).unwrap().retries = Retries { most, delay: Ttl::seconds_clamped(10), lost };
+    settings.workers.get_mut(&named("cli")).unwrap().retries =
+        Retries { most, delay: Ttl::seconds_clamped(10), lost };
     settings
 }
 
@@ -523,11 +527,13 @@ fn an_attempt_that_succeeds_is_the_last_and_those_who_wait_begin() {
     let next = waits(&mut s, &ada, &[&task]);
     s.out.effects = first;
     attempt(&mut s, &task, 1);
-    let failed = |it: &&EventKind| matches!(it, EventKind::Queue(QueueEvent::AttemptFailed { attempt: 1, .. }));
+    let failed =
+        |it: &&EventKind| matches!(it, EventKind::Queue(QueueEvent::AttemptFailed { attempt: 1, .. }));
     assert!(s.events().iter().any(failed), "{:?}", s.events());
     assert_eq!(s.state(&next), TaskState::Waiting, "a failed attempt is no end");
     s.pass(Ttl::seconds_clamped(10));
-    let begins = |it: &&EventKind| matches!(it, EventKind::Queue(QueueEvent::AttemptBegins { attempt: 2, .. }));
+    let begins =
+        |it: &&EventKind| matches!(it, EventKind::Queue(QueueEvent::AttemptBegins { attempt: 2, .. }));
     assert!(s.events().iter().any(begins), "{:?}", s.events());
     attempt(&mut s, &task, 0);
     assert_eq!(s.state(&task).status(), Status::Completed);

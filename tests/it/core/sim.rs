@@ -410,7 +410,8 @@ impl Sim {
         let command: Command = command.into();
         let past = command.names_task().and_then(|id| self.model.finished.get(id)).cloned();
         self.out.clear();
-        let call = Call { now: self.now, wall: self.now, who, facts: Facts::default(), past, earlier: Vec::new() };
+        let call =
+            Call { now: self.now, wall: self.now, who, facts: Facts::default(), past, earlier: Vec::new() };
         let said = self.core.apply(call, command.clone(), &mut self.out);
         self.model.trace = Digest::of(format!("{} {said:?}", self.model.trace).as_bytes());
         self.said.count(match &said {

@@ -190,7 +190,14 @@ impl Storm {
             _ => everybody(who, Door::Devit, Proof::OwnKey),
         };
         let past = command.names_task().and_then(|id| self.finished.iter().find(|it| it.id() == id)).cloned();
-        let call = Call { now: self.now, wall: self.now, who: &who, facts: Facts::default(), past, earlier: Vec::new() };
+        let call = Call {
+            now: self.now,
+            wall: self.now,
+            who: &who,
+            facts: Facts::default(),
+            past,
+            earlier: Vec::new(),
+        };
         let answer = self.core.apply(call, command, &mut self.out).ok();
         self.note();
         answer

@@ -12,7 +12,8 @@ impl Hosts {
         let command: Command = command.into();
         let past = command.names_task().and_then(|id| self.daemons[by].store.past_task(id).unwrap());
         let past = past.filter(|it| self.daemons[by].core.state().tasks.get(it.id()).is_none());
-        let call = Call { now: self.now, wall: self.now, who, facts: Facts::default(), past, earlier: Vec::new() };
+        let call =
+            Call { now: self.now, wall: self.now, who, facts: Facts::default(), past, earlier: Vec::new() };
         let said = self.daemons[by].core.apply(call, command, &mut self.out).ok();
         self.count(if said.is_some() { "done" } else { "refused" });
         said
