@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 
-use super::cli_error::{DONE, FAILED};
+use super::cli_error::{DONE, FAILED, USAGE};
 use super::follow::{self, Follow};
 use super::identity::IdentityArgs;
 use super::repo_context::wait_for;
@@ -114,7 +114,7 @@ pub(super) fn delegate(here: &RepoContext, asked: Delegate) -> Result<u8, CliErr
             request.worker = asked.worker.as_ref().map_or(earlier.worker, ToString::to_string);
         }
         for earlier in &asked.after {
-            request.after.push(tasks::exactly_meant(&client, earlier).await?.id);
+            request.after.push(id_meant(&client, earlier).await?);
         }
         if asked.wait && !request.worker.is_empty() {
             // Nobody would come for the task, and the wait would never end.
@@ -164,6 +164,15 @@ async fn standing(client: &Client, done: &wire::Delegated) -> String {
         _ => None,
     };
     waits.map_or_else(|| done.state.clone(), |it| out::one_line(&it, 400))
+}
+
+/// The id of the task that is meant; where there is none, what was typed, so that the daemon says what is wrong with it.
+async fn id_meant(client: &Client, id: &TaskId) -> Result<String, CliError> {
+    match tasks::exactly_meant(client, id).await {
+        Ok(task) => Ok(task.id),
+        Err(unclear) if unclear.code() == USAGE => Err(unclear),
+        Err(_) => Ok(id.to_string()),
+    }
 }
 
 fn request(here: &RepoContext, asked: &Delegate) -> Result<wire::Delegate, CliError> {

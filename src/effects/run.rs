@@ -147,7 +147,6 @@ impl Once {
         let worker = &task.order.worker;
         loop {
             workers.handle.until_it_begins(worker).await;
-            workers.handle.until_its_pool_has_place(worker).await;
             match self.have_needs(&task).await {
                 Needed::Held => {}
                 Needed::Never(failure) => return Places { never: Some(failure), ..Places::default() },
@@ -164,6 +163,11 @@ impl Once {
             let place = workers.line.place(workers.turn(&task).await).await;
             let places = Places { copy, _tree: tree, _place: Some(place), ..Places::default() };
             // It may have been switched off while a place was waited for, and what it needs has a lease.
+            if !workers.handle.has_place_in_pool(worker).await {
+                drop(places);
+                workers.handle.until_its_pool_has_place(worker).await;
+                continue;
+            }
             if workers.handle.begins(worker).await && self.still_has_needs(&task).await {
                 return places;
             }

@@ -6,7 +6,7 @@ pub(super) mod inbox;
 mod queue;
 pub(super) mod talk;
 
-pub(super) use queue::state_word;
+pub(super) use queue::{delegated, denied, parked, state_word};
 
 use std::collections::BTreeSet;
 
@@ -19,9 +19,9 @@ use provost_base::{AgentId, ApprovalId, Digest, Json, SymbolPath, TaskId, Ttl, W
 use provost_domain::command::{AnswerApproval, CancelTask, Record, ReportTask, TakeScreenshot};
 use provost_domain::view::KnownAgent;
 use provost_domain::{
-    Approver, AwaitedNeed, ChangesState, Command, CrewRefusal, Delegate, Denial, Finding, Network, Parked,
-    Refusal, Report, ScanReport, Status, Task, TaskChanges, TaskNote, TaskState, Tool, Usage, Verdict,
-    Watched, WatchedFile, WorkerKind, approvers_now,
+    Approver, AwaitedNeed, ChangesState, Command, CrewRefusal, Delegate, Finding, Network, Parked, Refusal,
+    Report, ScanReport, Status, Task, TaskChanges, TaskNote, TaskState, Tool, Usage, Verdict, Watched,
+    WatchedFile, WorkerKind, approvers_now,
 };
 use provost_service::{Calls, GraphError, GraphState, Snapshot};
 
@@ -228,21 +228,6 @@ pub(super) fn delegate(it: wire::Delegate) -> Result<Delegate, OwnError> {
 pub(super) fn screenshot(it: wire::Screenshot) -> Result<TakeScreenshot, OwnError> {
     let id = it.task.unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
     Ok(TakeScreenshot { task: task_id(&id)? })
-}
-
-pub(super) fn delegated(task: &TaskId, state: &TaskState) -> wire::Delegated {
-    let (task, state) = (task.to_string(), state_word(state).into());
-    wire::Delegated { task, state, approval: None, rule: None, reason: None }
-}
-
-pub(super) fn parked(task: &TaskId, id: ApprovalId) -> wire::Delegated {
-    let (task, state, approval) = (task.to_string(), "awaiting".into(), Some(id.0));
-    wire::Delegated { task, state, approval, rule: None, reason: None }
-}
-
-pub(super) fn denied(task: &TaskId, denial: Denial) -> wire::Delegated {
-    let (rule, reason) = (Some(denial.rule.to_string()), Some(denial.reason.into()));
-    wire::Delegated { task: task.to_string(), state: "denied".into(), approval: None, rule, reason }
 }
 
 pub(super) fn cancel(it: wire::Cancel) -> Result<CancelTask, OwnError> {

@@ -2,8 +2,9 @@
 
 use super::{OwnError, task_id, text};
 use provost_api::wire;
+use provost_base::{ApprovalId, TaskId};
 use provost_domain::command::Status;
-use provost_domain::{Delegate, Placement, Priority, Task, TaskState};
+use provost_domain::{Delegate, Denial, Placement, Priority, Task, TaskState};
 
 /// The turn that a delegation asks for; `None` where that is nothing special.
 pub(super) fn placement(asked: &wire::Delegate) -> Result<Option<Box<Placement>>, OwnError> {
@@ -62,4 +63,19 @@ pub(in crate::own) fn state_word(state: &TaskState) -> &'static str {
         TaskState::Finished { status: Status::Cancelled, .. } => "cancelled",
         TaskState::Finished { .. } => "failed",
     }
+}
+
+pub(in crate::own) fn delegated(task: &TaskId, state: &TaskState) -> wire::Delegated {
+    let (task, state) = (task.to_string(), state_word(state).into());
+    wire::Delegated { task, state, approval: None, rule: None, reason: None }
+}
+
+pub(in crate::own) fn parked(task: &TaskId, id: ApprovalId) -> wire::Delegated {
+    let (task, state, approval) = (task.to_string(), "awaiting".into(), Some(id.0));
+    wire::Delegated { task, state, approval, rule: None, reason: None }
+}
+
+pub(in crate::own) fn denied(task: &TaskId, denial: Denial) -> wire::Delegated {
+    let (rule, reason) = (Some(denial.rule.to_string()), Some(denial.reason.into()));
+    wire::Delegated { task: task.to_string(), state: "denied".into(), approval: None, rule, reason }
 }
