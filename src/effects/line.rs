@@ -27,17 +27,17 @@ impl Line {
         Self(Arc::new(Mutex::new(Inner { turns: Turns::new(places), calls: HashMap::new() })))
     }
 
-    /// Waits for a place. Who stops waiting leaves the line.
+    /// Waits for a place. A run that stops waiting leaves the line.
     pub(super) async fn place(&self, turn: Turn) -> Place {
         let (called, call) = oneshot::channel();
         let place = {
             let mut inner = self.inner();
             let number = inner.turns.join(turn);
-            // Those before it could not begin a moment ago, and cannot now.
+            // The runs that wait already could not begin a moment ago, and cannot now.
             if !inner.turns.begin(number) {
                 inner.calls.insert(number, called);
             } else {
-                // Nobody calls: it has its place.
+                // The run has its place already.
                 let _heard = called.send(());
             }
             Place { line: self.clone(), number }
@@ -60,7 +60,7 @@ impl Drop for Place {
         inner.turns.leave(self.number);
         while let Some(next) = inner.turns.next() {
             if let Some(call) = inner.calls.remove(&next) {
-                // One that went away gives its place back itself.
+                // A run that has stopped waiting gives its place back itself.
                 let _heard = call.send(());
             }
         }

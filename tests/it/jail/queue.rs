@@ -173,7 +173,8 @@ fn a_failed_run_is_tried_again_with_a_note_of_each_attempt() {
     let journal = world.command(&["log", "--json"]).output().unwrap();
     let journal = String::from_utf8_lossy(&journal.stdout).into_owned();
     for kind in ["attempt_failed", "attempt_begins"] {
-        assert_eq!(journal.matches(&format!("\"{kind}\"")).count(), 1, "{kind}: {journal}");
+        let lines = journal.lines().filter(|it| it.contains(kind)).count();
+        assert_eq!(lines, 1, "{kind}: {journal}");
     }
 }
 

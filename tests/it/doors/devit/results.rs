@@ -56,6 +56,8 @@ fn case(parse: ParseMode, stdout: &str) -> Case {
         directory: None,
         program: Some(Digest::of(b"")),
         network: Network::None,
+        tried: 0,
+        waits: Vec::new(),
         depth: 0,
         above: None,
         approval: None,
