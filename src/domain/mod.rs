@@ -518,10 +518,15 @@ impl Core {
     pub fn tick(&mut self, now: Timestamp, out: &mut Outbox) {
         self.state.awake_since.get_or_insert(now);
         self.lapse(now, out);
+        // What is due may be over by its turn: the end of one task ends those that wait for it.
         for parked in self.state.approvals.due(now) {
+            if self.state.approvals.get(parked.id).is_none() {
+                continue;
+            }
             self.by_itself(now, out, |state, out| state.time_over(now, &parked, out));
         }
         for task in self.state.tasks.due(now) {
+            let Some(task) = self.state.tasks.get(task.id()).cloned() else { continue };
             self.by_itself(now, out, |state, out| state.overdue(now, &task, out));
         }
         if self.state.broker.next_deadline(self.state.settings.posts.window).is_some_and(|at| at <= now) {

@@ -19,7 +19,7 @@ pub struct Turn {
     pub task: TaskId,
     /// Its priority.
     pub priority: Priority,
-    /// The asker that it counts for, under whatever name.
+    /// The asker that it counts for; names of one share are one asker.
     pub asker: Share,
     /// When it was accepted.
     pub since: Timestamp,

@@ -223,6 +223,27 @@ fn a_task_that_waits_for_approval_too_begins_when_it_has_both() {
 }
 
 #[test]
+fn questions_that_expire_together_are_settled_once_each() {
+    let mut s = Script::new();
+    let ada = client("ada");
+    let ask = |s: &mut Script, placement| {
+        let order = Delegate { placement, ..s.order("ask-human", "cli") };
+        let id = order.task.clone();
+        s.say(&ada, order).unwrap();
+        id
+    };
+    let one = ask(&mut s, None);
+    let two = ask(&mut s, after(&[&one]));
+    s.pass(Ttl::minutes(24 * 60));
+    let count = |is_meant: &dyn Fn(&Change) -> bool| s.out.changes.iter().filter(|it| is_meant(it)).count();
+    assert_eq!(count(&|it| matches!(it, Change::DropApproval(_))), 2);
+    for task in [one, two] {
+        let ends = count(&|it| matches!(it, Change::FinishTask(it) if *it.id() == task));
+        assert_eq!(ends, 1, "{task}");
+    }
+}
+
+#[test]
 fn waiting_survives_a_start_and_memory_is_what_was_stored() {
     let mut s = Script::new();
     let (ada, bob) = (client("ada"), client("bob"));
