@@ -30,7 +30,7 @@ pub(super) fn tools() -> Vec<Entry> {
 struct Delegate {
     /// What is to be done; for the worker `shell`, a command.
     goal: String,
-    /// Who does it; workers_list names them. May be left out with `pool`.
+    /// Who does it; workers_list names them. Not needed with `pool`.
     #[serde(default)]
     worker: String,
     /// Folder to work in; the root when absent.
@@ -48,14 +48,14 @@ struct Delegate {
     /// A finished task of yours with whose session the same worker goes on; only for agents that speak ACP.
     #[serde(rename = "continue")]
     continues: Option<String>,
-    /// Tasks that have to succeed before this one begins, by their ids. If one of them fails, this one ends without having begun.
+    /// Ids of tasks that have to succeed first; if one fails, this one never begins.
     #[serde(default)]
     after: Vec<String>,
-    /// `low`, `normal` or `high`: which of several waiting tasks begins first. Only agents that the configuration names may ask for `high`.
+    /// `low`, `normal` or `high`; few agents may ask for `high`.
     priority: Option<String>,
-    /// A pool of workers, by its name in the configuration: the one that has the least to do does it.
+    /// A pool; one of its workers does it.
     pool: Option<String>,
-    /// A label, such as `gpu`: the work runs on a host that has it.
+    /// A label that its host has, such as `gpu`.
     on: Option<String>,
     /// Globs, such as `src/**/*.ts`: which of these files have changed is told at the end.
     #[serde(default)]
