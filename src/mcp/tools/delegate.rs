@@ -43,12 +43,12 @@ struct Delegate {
     task_id: Option<String>,
     /// Data for the worker.
     context: Option<Value>,
-    /// A git branch for the work: the worker works in a work tree of its own, and its changes are committed there. Empty for a branch that is named after the task.
+    /// A git branch, in whose work tree it works and commits; empty for one named after the task.
     worktree: Option<String>,
-    /// A finished task of yours with whose session the same worker goes on; only for agents that speak ACP.
+    /// Your finished task with whose session the worker goes on; only for agents that speak ACP.
     #[serde(rename = "continue")]
     continues: Option<String>,
-    /// Ids of tasks that have to succeed first; if one fails, this one never begins.
+    /// Ids of tasks that have to succeed first.
     #[serde(default)]
     after: Vec<String>,
     /// `low`, `normal` or `high`; few agents may ask for `high`.
