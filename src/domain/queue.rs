@@ -304,7 +304,7 @@ impl Tasks {
 
     /// Lets a task wait for others that have not ended.
     pub(super) fn let_wait(&self, now: Timestamp, mut task: Task, out: &mut Outbox) -> Delegated {
-        (task.state, task.updated_at) = (TaskState::Waiting, now);
+        (task.state, task.updated_at, task.daemon) = (TaskState::Waiting, now, out.owner());
         let (id, after) = (task.id().clone(), task.waits.clone());
         out.append_event(EventKind::Queue(QueueEvent::TaskWaits { task: id.clone(), after }));
         let done = Delegated { task: id, state: task.state };

@@ -448,8 +448,11 @@ impl Tasks {
         task.updated_at = now;
         match task.kind {
             WorkerKind::Cli => {
-                task.daemon = out.owner();
-                out.owe(Effect::SpawnWorker { task: task.id().clone() });
+                // A task that has waited goes to the host that has accepted it.
+                if task.daemon.is_alone() {
+                    task.daemon = out.owner();
+                }
+                out.owe_at(task.daemon, Effect::SpawnWorker { task: task.id().clone() });
             }
             WorkerKind::Polling => {
                 let work = MailKind::Work { task: task.id().clone(), payload: task.order.payload.clone() };
