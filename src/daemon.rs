@@ -23,6 +23,7 @@ mod passkeys;
 mod pictures;
 mod policy_file;
 mod published;
+mod queue;
 mod ready;
 mod rehearse;
 #[cfg_attr(windows, path = "daemon/root_user_windows.rs")]

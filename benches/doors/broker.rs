@@ -169,7 +169,8 @@ fn fill(world: &World, more: usize) -> Result<()> {
     let begun = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?;
     let now = Timestamp(i64::try_from(begun.as_millis())?);
     let mut publish = |post, out: &mut Outbox| {
-        let call = Call { now, wall: now, who: &who, facts: Facts::default(), past: None };
+        let call =
+            Call { now, wall: now, who: &who, facts: Facts::default(), past: None, earlier: Vec::new() };
         let done = core.apply(call, Publish { post, source: Source::Client }.into(), out);
         done.map(drop).map_err(|err| anyhow::anyhow!("a message was refused: {err}"))
     };

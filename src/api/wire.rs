@@ -8,6 +8,7 @@ mod coordinate;
 mod cost;
 mod counted;
 mod crew;
+mod delegating;
 mod events;
 mod graph;
 mod health;
@@ -24,6 +25,7 @@ mod passkeys;
 mod permissions;
 mod posts;
 mod push;
+mod queue;
 mod rules;
 mod scans;
 mod search;
@@ -44,6 +46,7 @@ pub use coordinate::*;
 pub use cost::*;
 pub use counted::*;
 pub use crew::*;
+pub use delegating::*;
 pub use events::*;
 pub use graph::*;
 pub use health::*;
@@ -100,53 +103,6 @@ pub struct ErrorBody {
     /// What a program may also want to know; for a refused lock, its holder and until when the lock is held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
-}
-
-/// `POST /delegate`.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Delegate {
-    /// Chosen by the caller; made here when absent.
-    pub task: Option<String>,
-    /// The task in the asker's words; must not be empty.
-    pub goal: String,
-    /// The worker that is to do it.
-    pub worker: String,
-    /// Relative to the workspace.
-    pub working_dir: Option<String>,
-    /// How long the worker may run, in seconds; half an hour when absent. Zero is refused.
-    pub timeout_s: Option<u64>,
-    /// The model that the worker is to use; the worker's own default when absent.
-    pub model: Option<String>,
-    /// `default` or `compact`.
-    pub format: Option<String>,
-    /// The tool policy is asked about; `devit_delegate` when absent.
-    pub tool: Option<String>,
-    /// An agent that gets mail about the progress and the end of the task.
-    pub return_to: Option<String>,
-    /// Free data for the worker.
-    pub context: Option<Value>,
-    /// Files that are to be watched while it goes on.
-    pub watch_patterns: Vec<String>,
-    /// The branch of its work tree, for its changes; empty for one named after worker and task. Absent for the workspace or a copy.
-    pub worktree: Option<String>,
-    /// The finished task with whose session the same worker goes on; only for agents that speak ACP and can.
-    pub continues: Option<String>,
-}
-
-/// Answer to [`Delegate`].
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Delegated {
-    /// The id of the task, also where the caller chose none.
-    pub task: String,
-    /// `queued`, `awaiting`, `denied`, or where a repeated request's task stands.
-    pub state: String,
-    /// The approval it waits for.
-    pub approval: Option<u64>,
-    /// The rule that denied it.
-    pub rule: Option<String>,
-    /// The reason that the denying rule gives; absent unless the state is `denied`.
-    pub reason: Option<String>,
 }
 
 /// `POST /screenshot`; answered as a delegation is.
@@ -308,13 +264,34 @@ pub struct Task {
     pub capture: bool,
     /// The agent that delegated it; it gets mail about the end.
     pub asked_by: String,
-    /// Where it stands: `awaiting`, `queued`, `assigned`, `running`, `completed`, `failed`, `cancelled`.
+    /// Where it stands: `awaiting`, `waiting`, `retrying`, `queued`, `assigned`, `running`, `completed`, `failed`, `cancelled`.
     pub state: String,
     /// The approval it waits for.
     pub approval: Option<u64>,
     /// What its worker needs, while it waits for that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits_for: Vec<AwaitedNeed>,
+    /// The tasks that have to succeed before it begins, and have not ended yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits_for_tasks: Vec<String>,
+    /// `low` or `high`; absent for the usual one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<String>,
+    /// The pool that it was asked for by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<String>,
+    /// The label that its host has to have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on: Option<String>,
+    /// Its place among the tasks that wait for its worker, or for the pool of that; the first is 1. It is the place of this moment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<usize>,
+    /// The number of the attempt that runs, or was the last; absent for the first one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u32>,
+    /// When the next attempt begins, while the task waits for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub again_at: Option<String>,
     /// The rule that allowed or denied it.
     pub rule: String,
     /// Relative to the workspace; `.` is the workspace itself.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 
-use super::cli_error::{DONE, FAILED};
+use super::cli_error::{DONE, FAILED, USAGE};
 use super::follow::{self, Follow};
 use super::identity::IdentityArgs;
 use super::repo_context::wait_for;
@@ -43,6 +43,18 @@ pub(super) struct Delegate {
     /// Go on with the session of this finished task; its worker is an agent that speaks ACP
     #[arg(long = "continue", value_name = "TASK", conflicts_with_all = ["worktree", "dir"])]
     continues: Option<TaskId>,
+    /// Begin when this task has succeeded; may be given several times. If one of them fails, this task ends without having begun
+    #[arg(long, value_name = "TASK")]
+    after: Vec<TaskId>,
+    /// Which of several waiting tasks begins first; only you, and agents that `[queue]` names, give `high`
+    #[arg(long, value_enum)]
+    priority: Option<Urgency>,
+    /// Give the task to a worker of this pool; without --worker, to the one that has the least to do
+    #[arg(long, value_name = "POOL")]
+    pool: Option<String>,
+    /// Run on a host with this label
+    #[arg(long, value_name = "LABEL")]
+    on: Option<String>,
     /// The task's id; repeated commands with the same id start one task
     #[arg(long, value_name = "ID")]
     task: Option<TaskId>,
@@ -59,6 +71,27 @@ pub(super) struct Delegate {
     /// Fail if no daemon runs, instead of starting one
     #[arg(long)]
     no_start: bool,
+}
+
+/// Which of several waiting tasks begins first.
+#[derive(ValueEnum, Clone, Copy, Debug)]
+enum Urgency {
+    /// After all others
+    Low,
+    /// As usual
+    Normal,
+    /// Before all others
+    High,
+}
+
+impl Urgency {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Normal => "normal",
+            Self::High => "high",
+        }
+    }
 }
 
 /// DevIt's two forms of a result.
@@ -80,7 +113,10 @@ pub(super) fn delegate(here: &RepoContext, asked: Delegate) -> Result<u8, CliErr
             request.continues = Some(earlier.id);
             request.worker = asked.worker.as_ref().map_or(earlier.worker, ToString::to_string);
         }
-        if asked.wait {
+        for earlier in &asked.after {
+            request.after.push(id_meant(&client, earlier).await?);
+        }
+        if asked.wait && !request.worker.is_empty() {
             // Nobody would come for the task, and the wait would never end.
             if let Some(it) = stranger(here, &client, &request.worker).await? {
                 return Err(CliError::of(it.what).because(it.why).next(it.next));
@@ -91,6 +127,7 @@ pub(super) fn delegate(here: &RepoContext, asked: Delegate) -> Result<u8, CliErr
             return denied(here, &done);
         }
         if done.state == "queued"
+            && !request.worker.is_empty()
             && let Some(it) = stranger(here, &client, &request.worker).await?
         {
             out::note(format!("{}; the task waits until one comes for it ({})", it.what, it.why));
@@ -110,12 +147,32 @@ pub(super) fn delegate(here: &RepoContext, asked: Delegate) -> Result<u8, CliErr
                 Some(approval) => out::note(follow::waiting_for(&client, approval).await),
                 None => {
                     let typed = task_command("task show", &done.task, "--wait");
-                    out::note(format!("{}; watch it: {typed}", done.state))
+                    let stands = standing(&client, &done).await;
+                    out::note(format!("{stands}; watch it: {typed}"))
                 }
             }
         }
         Ok(DONE)
     })
+}
+
+/// Where an accepted task stands, and what it waits for.
+async fn standing(client: &Client, done: &wire::Delegated) -> String {
+    let query = wire::TaskQuery { id: done.task.clone(), ..wire::TaskQuery::default() };
+    let waits = match done.state.as_str() {
+        "waiting" => client.task(&query).await.ok().and_then(|it| it.waits_in_words()),
+        _ => None,
+    };
+    waits.map_or_else(|| done.state.clone(), |it| out::one_line(&it, 400))
+}
+
+/// The id of the task that is meant; where there is none, what was typed, so that the daemon says what is wrong with it.
+async fn id_meant(client: &Client, id: &TaskId) -> Result<String, CliError> {
+    match tasks::exactly_meant(client, id).await {
+        Ok(task) => Ok(task.id),
+        Err(unclear) if unclear.code() == USAGE => Err(unclear),
+        Err(_) => Ok(id.to_string()),
+    }
 }
 
 fn request(here: &RepoContext, asked: &Delegate) -> Result<wire::Delegate, CliError> {
@@ -127,7 +184,12 @@ fn request(here: &RepoContext, asked: &Delegate) -> Result<wire::Delegate, CliEr
     Ok(wire::Delegate {
         task: asked.task.as_ref().map(ToString::to_string),
         goal,
-        worker: asked.worker.as_ref().map_or_else(|| "shell".into(), ToString::to_string),
+        worker: match (&asked.worker, &asked.pool) {
+            (Some(worker), _) => worker.to_string(),
+            // The daemon takes the one that has the least to do.
+            (None, Some(_)) => String::new(),
+            (None, None) => "shell".into(),
+        },
         // That of the earlier task.
         working_dir: match asked.continues {
             Some(_) => None,
@@ -140,6 +202,9 @@ fn request(here: &RepoContext, asked: &Delegate) -> Result<wire::Delegate, CliEr
             Format::Default => "default".into(),
             Format::Compact => "compact".into(),
         }),
+        priority: asked.priority.map(|it| it.word().into()),
+        pool: asked.pool.clone(),
+        on: asked.on.clone(),
         ..wire::Delegate::default()
     })
 }

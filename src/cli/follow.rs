@@ -1,9 +1,9 @@
 //! Watching a task to its end: what its worker says, where it stands, and its exit code.
 //!
 //! ```text
-//!   awaiting, queued, assigned --> wait for a change of the task
-//!   running                    --> wait for output
-//!   finished                   --> the output that is left, and the end
+//!   awaiting, waiting, queued, assigned --> wait for a change of the task
+//!   running                             --> wait for output
+//!   finished                            --> the output that is left, and the end
 //! ```
 
 use std::io::{IsTerminal as _, Write as _};
@@ -54,6 +54,8 @@ struct Seen {
     pause_ms: u64,
     /// The end of the standard error of a worker that writes messages, which is shown only if its run fails.
     errors: String,
+    /// The attempt whose output is shown; that of the next one has places of its own.
+    attempt: u32,
     /// Whether what was shown last has not ended its line, on the terminal where we say something next.
     within_line: bool,
 }
@@ -100,6 +102,7 @@ impl Follow {
             output: 0,
             pause_ms: *PAUSE_MS.start(),
             errors: String::new(),
+            attempt: 1,
             within_line: false,
         };
         if let Some(approval) = approval {
@@ -109,6 +112,11 @@ impl Follow {
         let mut task = self.ask(&seen, 0).await?;
         let mut messages = self.messages_of(&task.worker).await;
         loop {
+            if seen.attempt != task.attempt.unwrap_or(1) {
+                // What the attempt before has written is read to its end, as far as it is there.
+                while !self.output(&mut seen, &mut messages, 0).await?.chunks.is_empty() {}
+                (seen.attempt, seen.output) = (task.attempt.unwrap_or(1), 0);
+            }
             self.status(&mut seen, &task).await;
             match task.state.as_str() {
                 "completed" | "failed" | "cancelled" => break,
@@ -231,6 +239,16 @@ impl Follow {
         match (task.state.as_str(), task.approval) {
             ("awaiting", Some(approval)) => out::note(waiting_for(&self.client, approval).await),
             ("queued", _) if !up::is_watched() => {}
+            ("retrying", _) => {
+                let again = task.again_at.as_deref().map(tasks::short_time).unwrap_or_default();
+                let attempt = seen.attempt;
+                let text = format!("task {}: attempt {attempt} begins at {again}", seen.task);
+                out::note(out::one_line(&text, 400));
+            }
+            ("waiting", _) => {
+                let waits = task.waits_in_words().unwrap_or_else(|| "waits for other tasks".into());
+                out::note(out::one_line(&format!("task {}: {waits}", seen.task), 400));
+            }
             (state, _) if task.failure.is_some() => {
                 let failure = tasks::failure_in_words(task).unwrap_or_default();
                 out::note(format!("task {}: {state}. {failure}", out::one_line(&seen.task, 400)));

@@ -110,6 +110,10 @@ enum State {
     Assigned,
     /// It waits for its worker
     Queued,
+    /// Its next attempt waits for its time
+    Retrying,
+    /// It waits for other tasks
+    Waiting,
     /// It has succeeded
     Completed,
     /// It has failed
@@ -125,6 +129,8 @@ impl State {
             State::Running => "running",
             State::Assigned => "assigned",
             State::Queued => "queued",
+            State::Retrying => "retrying",
+            State::Waiting => "waiting",
             State::Completed => "completed",
             State::Failed => "failed",
             State::Cancelled => "cancelled",
@@ -325,6 +331,9 @@ fn plain_state(task: &wire::Task) -> String {
     if let Some(need) = task.waits_for.first() {
         return out::one_line(&format!("waits for {}", need.resource), 40);
     }
+    if let Some(waits) = task.waits_in_words() {
+        return out::one_line(&waits, 60);
+    }
     // A worker that ends with zero and has failed has said so otherwise.
     match (task.state.as_str(), task.approval, exit_code(task).filter(|code| *code != 0)) {
         ("awaiting", Some(approval), _) => format!("awaiting {approval}"),
@@ -443,6 +452,13 @@ fn in_full(task: &wire::Task) -> String {
     let mut facts = vec![("task", task.id.clone()), ("state", state(task)), ("worker", task.worker.clone())];
     facts.extend([("asked by", task.asked_by.clone()), ("rule", task.rule.clone())]);
     facts.extend(task.waits_for.iter().map(|it| ("waits for", awaited(it))));
+    facts.extend(task.waits_for_tasks.iter().map(|id| ("waits for", format!("task {id}"))));
+    facts.extend(task.place.map(|place| ("place in line", place.to_string())));
+    facts.extend(task.attempt.map(|number| ("attempt", number.to_string())));
+    facts.extend(task.again_at.as_deref().map(|at| ("begins again", short_time(at))));
+    facts.extend(task.priority.clone().map(|priority| ("priority", priority)));
+    facts.extend(task.pool.clone().map(|pool| ("pool", pool)));
+    facts.extend(task.on.clone().map(|label| ("on a host with", label)));
     facts.extend(task.worktree.clone().map(|branch| ("branch", branch)));
     facts.extend(task.working_dir.clone().map(|dir| ("directory", dir)));
     facts.extend(task.model_used.clone().or_else(|| task.model.clone()).map(|model| ("model", model)));

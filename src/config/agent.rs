@@ -121,7 +121,7 @@ section! {
 }
 
 /// Keys of a worker that an agent has too.
-const SHARED: [&str; 23] = [
+const SHARED: [&str; 26] = [
     "tier",
     "network",
     "ports",
@@ -130,6 +130,9 @@ const SHARED: [&str; 23] = [
     "protect",
     "needs",
     "needs_wait",
+    "retries",
+    "retry_delay",
+    "retry_lost",
     "env",
     "secrets",
     "memory",

@@ -182,6 +182,7 @@ pub fn load(sources: &Sources, environment: &Environment) -> Result<Loaded, Brok
     loading.join_reviewers();
     loading.join_roles();
     loading.note_capped_agents();
+    loading.check_pools()?;
     Ok(loading.done)
 }
 
@@ -366,6 +367,7 @@ impl Loading {
                 DeValue::Array(list) if full == "agent" => self.agents(file, list),
                 DeValue::Table(inner) if full == "notify" => self.notify(file, inner),
                 DeValue::Table(inner) if full == "role" => self.roles(file, inner),
+                DeValue::Table(inner) if full == "pool" => self.pools(file, inner)?,
                 DeValue::Array(list) if full == "workflow" => self.workflows(file, list),
                 DeValue::Array(list) if full == "price" => self.prices(file, list),
                 DeValue::Array(list) if full == "budget" => self.budgets(file, list)?,
@@ -374,7 +376,7 @@ impl Loading {
                     return Err(self.broken_at(file, key.span().start, &full, message));
                 }
                 DeValue::Table(inner) if section => self.table(file, &full, inner)?,
-                _ if section || ["workers", "role", "notify"].contains(&full.as_str()) => {
+                _ if section || ["workers", "role", "notify", "pool"].contains(&full.as_str()) => {
                     return Err(self.broken_at(
                         file,
                         key.span().start,
@@ -450,7 +452,7 @@ impl Loading {
             &full,
             all.iter()
                 .map(|(known, ..)| *known)
-                .chain(["workers", "agent", "role", "workflow", "notify", "price", "budget"]),
+                .chain(["workers", "agent", "role", "workflow", "notify", "pool", "price", "budget"]),
         );
         let (message, enforces) = match (meant, elsewhere, section) {
             (Some(meant), ..) => {
@@ -513,6 +515,11 @@ impl Loading {
     pub(super) fn note_of(&mut self, name: &str, key: &str, message: String, severity: Severity) {
         let (file, key) = (name.into(), key.into());
         self.done.notes.push(Note { file, line: None, key, message, severity });
+    }
+
+    pub(super) fn broken_of(&self, name: &str, key: &str, message: String) -> Broken {
+        let (file, key) = (name.into(), key.into());
+        Broken { note: Note { file, line: None, key, message, severity: Severity::Error } }
     }
 
     pub(super) fn broken_at(&self, file: &File<'_>, at: usize, key: &str, message: String) -> Broken {

@@ -23,6 +23,7 @@ mod mcp_tools;
 mod notify;
 pub mod pin;
 pub mod places;
+mod pool;
 pub mod ports;
 mod print;
 mod push;
@@ -46,6 +47,7 @@ pub use load::{Broken, Dialect, Loaded, Note, RefusedWorker, Severity, Sources, 
 pub use mcp_tools::McpTools;
 pub use notify::{NotifyDetail, NotifyKind, NotifyTarget, NotifyTargets, NotifyType};
 pub use places::{Places, WorkTree};
+pub use pool::{HostLabel, Pool, PoolEntry};
 pub use ports::Ports;
 pub use print::{print_markdown, print_toml};
 pub use push::{PushHost, PushSubject};

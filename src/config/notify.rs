@@ -202,7 +202,7 @@ impl Loading {
     }
 }
 
-fn is_name(name: &str) -> bool {
+pub(super) fn is_name(name: &str) -> bool {
     let plain = |it: u8| it.is_ascii_alphanumeric() || it == b'-' || it == b'_';
     (1..=64).contains(&name.len()) && name.bytes().all(plain)
 }

@@ -4,6 +4,7 @@ use super::agent::{AgentConfig, Role};
 use super::budget::{BudgetEntry, PriceEntry};
 use super::env;
 use super::notify::NotifyTarget;
+use super::pool::PoolEntry;
 use super::table::sections;
 use super::value::{Mark, Row};
 use super::worker::Worker;
@@ -34,6 +35,8 @@ pub fn print_toml() -> String {
     Role::rows().iter().for_each(|row| out += &sample(row, "# ", ""));
     out += &format!("\n{}#[notify.example]\n", wrapped(NotifyTarget::ABOUT.trim_ascii()));
     NotifyTarget::rows().iter().for_each(|row| out += &sample(row, "# ", ""));
+    out += &format!("\n{}#[pool.example]\n", wrapped(PoolEntry::ABOUT.trim_ascii()));
+    PoolEntry::rows().iter().for_each(|row| out += &sample(row, "# ", ""));
     out += &format!("\n{}#[[price]]\n", wrapped(PriceEntry::ABOUT.trim_ascii()));
     PriceEntry::rows().iter().for_each(|row| out += &sample(row, "# ", ""));
     out += &format!("\n{}#[[budget]]\n", wrapped(BudgetEntry::ABOUT.trim_ascii()));
@@ -107,6 +110,8 @@ pub fn print_markdown() -> String {
     out += &format!("\n## `[role.<id>]`\n\n{role}\n\n{}", table(&Role::rows()));
     let notify = NotifyTarget::ABOUT.trim_ascii();
     out += &format!("\n## `[notify.<name>]`\n\n{notify}\n\n{NOTIFY}\n{}", table(&NotifyTarget::rows()));
+    let pool = PoolEntry::ABOUT.trim_ascii();
+    out += &format!("\n## `[pool.<name>]`\n\n{pool}\n\n{}", table(&PoolEntry::rows()));
     let (price, budget) = (PriceEntry::ABOUT.trim_ascii(), BudgetEntry::ABOUT.trim_ascii());
     out += &format!("\n## `[[price]]`\n\n{price}\n\n{}", table(&PriceEntry::rows()));
     out += &format!("\n## `[[budget]]`\n\n{budget}\n\n{}", table(&BudgetEntry::rows()));

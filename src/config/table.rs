@@ -14,6 +14,7 @@ use super::doors::{self, Doors};
 use super::load::RefusedWorker;
 use super::mcp_tools::McpTools;
 use super::notify::{NotifyDetail, NotifyKind};
+use super::pool::HostLabel;
 use super::push::{PushHost, PushSubject};
 use super::rate::Rate;
 use super::resources::Counted;
@@ -125,6 +126,8 @@ macro_rules! settings {
             pub refused_workers: BTreeMap<String, RefusedWorker>,
             /// Addresses that get notices, from `[notify.<name>]`.
             pub notify_targets: super::notify::NotifyTargets,
+            /// Pools of workers, from `[pool.<name>]`.
+            pub pools: BTreeMap<String, super::pool::Pool>,
             /// Agents in the order of the files; each is also a worker of the same name.
             pub agents: Vec<AgentConfig>,
             /// Prices of models' tokens, from `[[price]]`; the first that fits counts.
@@ -147,6 +150,7 @@ macro_rules! settings {
                     workers: built_in_workers(),
                     refused_workers: BTreeMap::new(),
                     notify_targets: Default::default(),
+                    pools: BTreeMap::new(),
                     agents: Vec::new(),
                     prices: Vec::new(),
                     budgets: Vec::new(),
@@ -586,6 +590,18 @@ settings! {
         checks: Vec<String> = Vec::new(), "", Owner;
         /// How long each of these checks may take.
         check_timeout: Ttl = Ttl::minutes(30), "duration" within Ttl::seconds_clamped(1)..=Ttl::minutes(24 * 60), Owner;
+    }
+
+    /// In which order work begins.
+    ["queue"] queue: QueueSettings {
+        /// Agents that may give work the priority `high`, if they prove their names with a token or a key; a person always may.
+        high_priority: Vec<AgentId> = Vec::new(), "ident", Strict, Owner;
+    }
+
+    /// What this host is.
+    ["host"] host: HostSettings {
+        /// Words by which `provost delegate --on LABEL` asks for this host, such as `gpu` or `linux`.
+        labels: Vec<HostLabel> = Vec::new(), "label", Strict, Owner;
     }
 
     /// Limits of concurrent work.

@@ -233,7 +233,7 @@ impl Value for RepoPath {
 }
 
 pub(super) use lists;
-lists! { RepoPath => "list of paths in the workspace", String => "list of text", PathBuf => "list of paths", u16 => "list of numbers", u32 => "list of numbers", McpTools => "list of words", WebOrigin => "list of origins", PageName => "list of names", PublicOrigin => "list of origins" }
+lists! { AgentId => "list of idents", RepoPath => "list of paths in the workspace", String => "list of text", PathBuf => "list of paths", u16 => "list of numbers", u32 => "list of numbers", McpTools => "list of words", WebOrigin => "list of origins", PageName => "list of names", PublicOrigin => "list of origins" }
 
 impl Value for BTreeMap<String, String> {
     const NAME: &'static str = "table of text";

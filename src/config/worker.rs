@@ -12,7 +12,7 @@ use super::table::{key, section};
 use super::value::{
     ByteSize, Context, Git, Mark, Network, ParseMode, Row, Tier, Value, checked, quoted, words,
 };
-use provost_base::limits::{MODEL_NAME_BYTES_MAX, OUTLETS_MAX, SECRETS_PER_WORKER_MAX};
+use provost_base::limits::{MODEL_NAME_BYTES_MAX, OUTLETS_MAX, RETRIES_MAX, SECRETS_PER_WORKER_MAX};
 use provost_base::nearest;
 use provost_base::{AgentId, Destination, Json, RepoPath, Ttl};
 
@@ -111,6 +111,12 @@ section! {
         needs: Needs = Needs::default(), "", Strict;
         /// How long a task waits for them before it fails.
         needs_wait: Ttl = Ttl::minutes(30), "duration" within Ttl::seconds_clamped(1)..=Ttl::minutes(24 * 60);
+        /// How often a task begins again whose run has ended with an exit code other than zero; rates of rules and budgets count each attempt. Not for jobs of editors.
+        retries: u32 = 0, "attempts" within 0..=RETRIES_MAX, Strict;
+        /// How long the second attempt waits; each later one waits twice as long as the one before it, an hour at the most.
+        retry_delay: Ttl = Ttl::seconds_clamped(10), "duration" within Ttl::seconds_clamped(1)..=Ttl::minutes(60);
+        /// Whether a run that was lost since the daemon ended begins again, too. Only for work that may be done twice.
+        retry_lost: bool = false, "", Strict;
     }
 }
 
@@ -275,6 +281,9 @@ pub(super) fn fit_together(worker: Worker) -> Result<Worker, String> {
     }
     if worker.kind == WorkerKind::Polling && !worker.needs.0.is_empty() {
         return refuse("a `polling` worker begins by itself: remove `needs`, and have it lock what it needs");
+    }
+    if worker.kind == WorkerKind::Polling && worker.retries > 0 {
+        return refuse("a `polling` worker begins by itself: remove `retries`");
     }
     if worker.needs.0.iter().any(|it| it.kind() == "git") {
         return refuse("`needs`: what begins with `@git` is taken by git's commands themselves");

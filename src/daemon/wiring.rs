@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use tokio::sync::watch;
 
-use super::{Prepared, Start, agents, code_owners, notice_addresses, now, pictures, spending};
+use super::{Prepared, Start, agents, code_owners, notice_addresses, now, pictures, queue, spending};
 use provost_agents::{AgentSettings, Fleet, FleetAgent};
 use provost_auth::keys::{KeyRing, Role};
 use provost_auth::passkeys::{PASSKEYS_FILE, PasskeyFiles};
@@ -75,6 +75,7 @@ pub(super) fn workers_and_settings(config: &Config, vault: &Vault) -> (Settings,
     settings.spending = spending::settings(config);
     settings.approval_wait_max = config.approvals.expires;
     settings.tasks_per_agent = config.limits.tasks_per_agent;
+    queue::settings(config, &mut settings);
     settings.hooks = hook(config).is_some();
     settings.notices = notice_addresses::for_the_core(config);
     settings.push = notice_addresses::push_for_the_core(config);
@@ -328,6 +329,7 @@ fn setting(
         speaks: worker.kind == config::WorkerKind::Acp,
         needs: worker.needs.0.clone(),
         needs_wait: worker.needs_wait,
+        retries: domain::Retries { most: worker.retries, delay: worker.retry_delay, lost: worker.retry_lost },
         broken,
     }
 }

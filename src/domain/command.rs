@@ -24,8 +24,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Change, Continued, Failure, Mail, Outbox, Report, ScanReport, SignedWord, TaskChanges, TaskState,
-    Verdict, Watched,
+    Change, Continued, Failure, Mail, Outbox, Placement, Report, ScanReport, SignedWord, TaskChanges,
+    TaskState, Verdict, Watched,
 };
 use provost_base::{AgentId, ApprovalId, Digest, EffectId, JobId, Json, MailSeq, TaskId, Timestamp, Ttl};
 
@@ -149,6 +149,9 @@ pub struct Delegate {
     /// The session of an earlier task of the same worker with which it goes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continues: Option<Box<Continued>>,
+    /// When and where it begins; `None` where nothing special is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placement: Option<Box<Placement>>,
 }
 
 impl Delegate {
@@ -170,6 +173,7 @@ impl Delegate {
             errand: None,
             work_tree: None,
             continues: None,
+            placement: None,
         }
     }
 }
@@ -211,9 +215,11 @@ impl Delegate {
         self.errand.as_ref()?.command.as_deref()
     }
 
-    /// The details that an approver is shown beside the goal: the request as it came, the errand, the branch, and the earlier task.
+    /// The details that an approver is shown beside the goal: the request as it came, the errand, the branch, the earlier task, and
+    /// when it begins.
     pub fn shown(&self) -> Json {
-        if self.errand.is_none() && self.work_tree.is_none() && self.continues.is_none() {
+        let is_plain = self.errand.is_none() && self.work_tree.is_none() && self.continues.is_none();
+        if is_plain && self.placement.is_none() {
             return self.payload.clone();
         }
         let mut members = match self.payload.value() {
@@ -228,6 +234,9 @@ impl Delegate {
         }
         if let Some(continued) = &self.continues {
             members.insert("continues".into(), serde_json::Value::from(continued.task.as_str()));
+        }
+        if let Some(placement) = &self.placement {
+            members.insert("queue".into(), serde_json::to_value(placement).unwrap_or_default());
         }
         Json::from_value(&members.into())
     }

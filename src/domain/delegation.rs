@@ -32,6 +32,7 @@ impl Judged for Delegate {
         }
         state.takes_on(self)?;
         state.asker_has_no_need_of(call.who, &self.worker)?;
+        state.can_be_placed(call, self)?;
         if self.errand.as_ref().is_some_and(|it| state.jobs.has_ended(&it.job)) {
             return Err(Refusal::TaskFinished);
         }

@@ -6,7 +6,8 @@ use super::command::SayWord;
 use super::post::Post;
 use super::{
     ApplyEvent, ContractStatus, CrewEvent, Failure, Finding, IntentStatus, JobEvent, MergeEvent, Passkey,
-    PermissionEvent, Proof, ReservationKind, Scopes, SignedWord, Status, Switch, TalkEvent, Usage, Verdict,
+    PermissionEvent, Proof, QueueEvent, ReservationKind, Scopes, SignedWord, Status, Switch, TalkEvent,
+    Usage, Verdict,
 };
 use provost_base::{
     AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, Fence, HostId, IntentId, Json, MailSeq,
@@ -418,6 +419,8 @@ pub enum EventKind {
     Permission(PermissionEvent),
     /// A step of what is said to the agent of a task.
     Talk(TalkEvent),
+    /// A step of a task that waits its turn.
+    Queue(QueueEvent),
     /// A worker was switched off, held back, or switched on.
     WorkerSwitched {
         /// The worker that was switched.
@@ -538,6 +541,7 @@ impl EventKind {
             EventKind::Merge(event) => event.name(),
             EventKind::Permission(event) => event.name(),
             EventKind::Talk(event) => event.name(),
+            EventKind::Queue(event) => event.name(),
             EventKind::TokenMinted { .. } => "token_minted",
             EventKind::TokenEnded { .. } => "token_ended",
             EventKind::WorkerSwitched { .. } => "worker_switched",
@@ -572,6 +576,7 @@ impl EventKind {
             | EventKind::ApprovalAsked { task, .. }
             | EventKind::ApprovalAskedAgain { task, .. } => task.as_ref(),
             EventKind::Talk(event) => Some(event.task()),
+            EventKind::Queue(event) => Some(event.task()),
             _ => None,
         }
     }

@@ -5,10 +5,10 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use serde::forward_to_deserialize_any;
 
-use super::{ApplyEvent, CrewEvent, EventKind, JobEvent, MergeEvent, PermissionEvent, TalkEvent};
+use super::{ApplyEvent, CrewEvent, EventKind, JobEvent, MergeEvent, PermissionEvent, QueueEvent, TalkEvent};
 
 /// The variants of [`EventKind`] that hold a kind of their own, and go by its name.
-const GROUPS: [&str; 6] = ["crew", "job", "apply", "merge", "permission", "talk"];
+const GROUPS: [&str; 7] = ["crew", "job", "apply", "merge", "permission", "talk", "queue"];
 
 /// All names by which events can be asked for.
 pub fn event_kinds() -> impl Iterator<Item = &'static str> {
@@ -20,6 +20,7 @@ pub fn event_kinds() -> impl Iterator<Item = &'static str> {
         names_of::<MergeEvent>(),
         names_of::<PermissionEvent>(),
         names_of::<TalkEvent>(),
+        names_of::<QueueEvent>(),
     ];
     single.chain(grouped.into_iter().flatten()).copied()
 }

@@ -60,6 +60,8 @@ impl Core {
             out.put(Change::HostDown(daemon));
         });
         for task in lost {
+            // The end of one may have ended those that wait for it.
+            let Some(task) = self.state.tasks.get(task.id()).cloned() else { continue };
             self.by_itself(now, out, |state, out| state.lose(now, &task, out));
         }
         if gone == Gone::Removed {
@@ -158,7 +160,13 @@ impl State {
 impl Task {
     /// Whether such a daemon runs its worker or takes its picture, or was to.
     fn is_carried_out_by(&self, is_it: impl Fn(DaemonId) -> bool) -> bool {
-        let is_under_way = matches!(self.state, TaskState::Queued { .. } | TaskState::Running { .. });
+        let is_under_way = matches!(
+            self.state,
+            TaskState::Waiting
+                | TaskState::Retrying { .. }
+                | TaskState::Queued { .. }
+                | TaskState::Running { .. }
+        );
         is_under_way && (self.kind == WorkerKind::Cli || self.capture) && is_it(self.daemon)
     }
 }

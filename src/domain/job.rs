@@ -436,7 +436,15 @@ impl State {
         // A run that still waits, for approval for example, would have no use.
         let waits = |task: &&TaskId| {
             let task = self.tasks.get(task);
-            task.is_some_and(|it| matches!(it.state, TaskState::Awaiting { .. } | TaskState::Queued { .. }))
+            task.is_some_and(|it| {
+                matches!(
+                    it.state,
+                    TaskState::Awaiting { .. }
+                        | TaskState::Waiting
+                        | TaskState::Retrying { .. }
+                        | TaskState::Queued { .. }
+                )
+            })
         };
         for task in job.tasks.iter().filter(waits) {
             let cancel = CancelTask { task: task.clone(), reason: "its job is over".into() };

@@ -10,6 +10,7 @@ mod apply;
 mod approval;
 pub mod artifact;
 mod assignment;
+mod attempts;
 mod budget;
 mod changes;
 mod claim;
@@ -45,10 +46,12 @@ mod outgoing;
 mod owing;
 mod passkey;
 mod permission;
+mod pool;
 pub mod post;
 mod principal;
 mod progress;
 mod push;
+mod queue;
 mod quota;
 mod refusal;
 mod row;
@@ -64,6 +67,7 @@ mod task;
 mod timeline;
 mod token;
 mod tool_call;
+mod turns;
 mod usage;
 mod version;
 pub mod view;
@@ -76,6 +80,7 @@ pub use apply::{AppliedFile, ApplyChange, ApplyEvent, ApplyFile, Written};
 pub use approval::{Again, Approvals, Parked, Verdict, approvers_now, approvers_text};
 pub use artifact::{Artifact, Changeset, CollectedArtifact, StoredChangeset};
 pub use assignment::{Assignment, AssignmentState, Assignments};
+pub use attempts::Retries;
 pub use budget::{Budget, BudgetPer, Counted, Limit, Price, SpendingSettings};
 pub use changes::{ChangesState, Taking, TaskChanges};
 pub use claim::{Claim, Claims, Content, Hold};
@@ -121,10 +126,12 @@ pub use outgoing::{
 pub use owing::{Deed, Owing};
 pub use passkey::{KnownPasskey, Passkey, PasskeyChange, PasskeyStanding, Passkeys, SOURCE_ROOT, SignedWord};
 pub use permission::PermissionEvent;
+pub use pool::{Candidate, IdlestInPool, NoHost, PoolHasPlace, PoolOf, PoolSetting, Wanted, choose_host};
 pub use post::{BrokerState, Post, PostChange, PostSettings};
 pub use principal::{Principal, Proof, Share};
 pub use provost_base::{Door, Scope, Scopes};
 pub use push::{PushChange, PushSetting, PushSubscription, PushSubscriptions, push_address, push_id};
+pub use queue::{Placement, Priority, QueueEvent};
 pub use quota::{Quota, Uses};
 pub use refusal::{Failure, Refusal, RefusalKind};
 pub use row::{Change, ChangeClass};
@@ -144,6 +151,7 @@ pub use tool_call::{
     ToolCall, ToolCommand, ToolFacts, ToolPath, folders_of, is_machinery, is_of_processes, is_stream,
     runs_later, takes_patch,
 };
+pub use turns::{PlaceInLine, Turn, TurnNo, Turns};
 pub use usage::Usage;
 pub use version::{Ahead, Earlier, KeptVersion, Version};
 
@@ -395,6 +403,8 @@ pub struct Call<'a> {
     pub facts: Facts,
     /// The finished task of the id that the command names, if there is one; see [`Command::names_task`].
     pub past: Option<Arc<Task>>,
+    /// The finished ones among the tasks that a delegation waits for; see [`Command::waits_for`].
+    pub earlier: Vec<Arc<Task>>,
 }
 
 /// The rules over the state.
@@ -465,7 +475,7 @@ impl Core {
             let (agent, used) = (call.who.agent().clone(), used.clone());
             return Err(Refusal::OtherSpelling { agent, used });
         }
-        let here = self.state.here;
+        let (here, before) = (self.state.here, out.changes.len());
         out.begin(self.state.counters, (call.now, call.who.agent().clone()), here);
         let (agent, door) = (call.who.agent().clone(), call.who.door());
         let (now, gives_back) = (call.now, command.gives_back());
@@ -479,6 +489,7 @@ impl Core {
                 }
                 let durability = if out.wrote() { durability.max(Durability::Commit) } else { durability };
                 out.finish(durability).iter().for_each(|change| self.state.apply(change));
+                self.follow_ends(now, before, out);
                 Ok(answer)
             }
             Err(refusal) => {
@@ -509,10 +520,15 @@ impl Core {
     pub fn tick(&mut self, now: Timestamp, out: &mut Outbox) {
         self.state.awake_since.get_or_insert(now);
         self.lapse(now, out);
+        // What is due may be over by its turn: the end of one task ends those that wait for it.
         for parked in self.state.approvals.due(now) {
+            if self.state.approvals.get(parked.id).is_none() {
+                continue;
+            }
             self.by_itself(now, out, |state, out| state.time_over(now, &parked, out));
         }
         for task in self.state.tasks.due(now) {
+            let Some(task) = self.state.tasks.get(task.id()).cloned() else { continue };
             self.by_itself(now, out, |state, out| state.overdue(now, &task, out));
         }
         if self.state.broker.next_deadline(self.state.settings.posts.window).is_some_and(|at| at <= now) {
@@ -548,6 +564,12 @@ impl Core {
 
     /// One step of the daemon's own. Each sees what the one before has done, queues that have filled up included.
     fn by_itself(&mut self, now: Timestamp, out: &mut Outbox, step: impl FnOnce(&State, &mut Outbox)) {
+        let before = out.changes.len();
+        self.step(now, out, step);
+        self.follow_ends(now, before, out);
+    }
+
+    fn step(&mut self, now: Timestamp, out: &mut Outbox, step: impl FnOnce(&State, &mut Outbox)) {
         out.begin(self.state.counters, (now, provost()), self.state.here);
         step(&self.state, out);
         self.state.owe_notices(now, out);

@@ -63,7 +63,7 @@ impl State {
         let Ending { status, said, from, report, failure, message } = ending;
         let (task, mut report) = task.talked_out(report, out);
         let task = &task;
-        report.metadata = task.with_files(report.metadata);
+        report.metadata = task.with_attempt(task.with_files(report.metadata));
         out.append_event(EventKind::TaskFinished {
             task: task.id().clone(),
             status,
@@ -127,7 +127,9 @@ impl State {
         }
         match task.state {
             TaskState::Finished { .. } => return Err(Refusal::TaskFinished),
-            from @ TaskState::Awaiting { .. } => return Err(Refusal::TaskCannot { from }),
+            from @ (TaskState::Awaiting { .. } | TaskState::Waiting | TaskState::Retrying { .. }) => {
+                return Err(Refusal::TaskCannot { from });
+            }
             _ => {}
         }
         let said: Box<str> = verb.report.relay.as_ref().map_or_else(
@@ -268,6 +270,8 @@ impl State {
             state @ TaskState::Finished { status: Status::Cancelled, .. } => return Ok(Cancelled { state }),
             TaskState::Finished { .. } => return Err(Refusal::TaskFinished),
             TaskState::Awaiting { approval } => self.drop_approval(approval, out),
+            // Its worker has not heard of it.
+            TaskState::Waiting | TaskState::Retrying { .. } => {}
             TaskState::Running { .. } | TaskState::Queued { .. } if task.kind == WorkerKind::Cli => {
                 out.owe_at(
                     task.daemon,
@@ -324,6 +328,7 @@ impl State {
             return Err(Refusal::TaskCannot { from: task.state });
         };
         self.switches.begins(&task.order.worker)?;
+        self.has_place_in_pool(&task.order.worker)?;
         let mut task = (**task).clone();
         task.state = TaskState::Running { since: now, lease_until: verb.until.after(RUN_GRACE) };
         task.updated_at = now;
@@ -383,6 +388,9 @@ impl State {
     ) -> Ended {
         out.put(Change::DropEffect(verb.effect));
         if let Some(task) = self.tasks.get(&verb.task) {
+            if self.tries_again(now, task, verb, out) {
+                return Ended;
+            }
             let mut report = verb.report.clone();
             report.summary = clip(&report.summary);
             report.metadata = with_neighbours(report.metadata, &task.beside);
@@ -406,6 +414,9 @@ impl State {
     /// A task's deadline has come: hand it over again, extend its lease, or give it up.
     pub(super) fn overdue(&self, now: Timestamp, task: &Arc<Task>, out: &mut Outbox) {
         let (worker, id) = (&task.order.worker, task.id());
+        if let TaskState::Retrying { .. } = task.state {
+            return self.try_again(now, task, out);
+        }
         if let Some(renewed) = self.renewed(now, task) {
             let mut task = (**task).clone();
             task.state = renewed;

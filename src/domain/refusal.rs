@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::command::Rival;
 use super::{ContractStatus, CrewRefusal, IntentStatus, Nick, Reservation, Scope, TaskState};
-use provost_base::{AgentId, ApplyId, ApprovalId, Fence, RuleId};
+use provost_base::{AgentId, ApplyId, ApprovalId, Fence, RuleId, TaskId};
 
 /// The four kinds of "no" are told apart in `docs/style.md`; this is the third, "refused".
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -80,6 +80,12 @@ pub enum Refusal {
     #[error("there is no work tree for this task: {why}")]
     NoWorkTree {
         /// The reason and the next step, for the asker.
+        why: Box<str>,
+    },
+    /// A task cannot have the turn or the place that a delegation asks for.
+    #[error("{why}")]
+    NotPlaced {
+        /// What is not done, the reason and the next step, for the asker.
         why: Box<str>,
     },
     /// An agent takes no words or no answer of this caller's, or cannot go on with a session.
@@ -381,6 +387,7 @@ impl Refusal {
             | Refusal::MergeCannot { .. }
             | Refusal::WorkerBroken { .. }
             | Refusal::NoWorkTree { .. }
+            | Refusal::NotPlaced { .. }
             | Refusal::WorkTreeCannot { .. }
             | Refusal::SessionCannot { .. }
             | Refusal::NotYoursToSwitch { .. }
@@ -495,6 +502,13 @@ pub enum Failure {
         /// The layer that is missing, and what to do.
         why: Box<str>,
     },
+    /// The task has waited for another one, and its run never began.
+    NotBegun {
+        /// The task that it has waited for.
+        task: TaskId,
+        /// How that one has ended, or what else stood in the way, in words for people.
+        why: Box<str>,
+    },
     /// The worker process ended badly.
     WorkerFailed {
         /// How (`exit code 3`, `terminated by signal 9`).
@@ -503,9 +517,16 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Whether the worker was never started, since no yes has come for it.
+    /// Whether the worker was never started, since no yes has come for it, or no success of a task that it has waited
+    /// for.
     pub(crate) fn is_without_a_run(&self) -> bool {
-        matches!(self, Self::PolicyDenied { .. } | Self::ApprovalDenied { .. } | Self::ApprovalTimeout { .. })
+        matches!(
+            self,
+            Self::PolicyDenied { .. }
+                | Self::ApprovalDenied { .. }
+                | Self::ApprovalTimeout { .. }
+                | Self::NotBegun { .. }
+        )
     }
 }
 
@@ -522,6 +543,7 @@ impl Failure {
             | Failure::RunTimeout { .. }
             | Failure::Lost
             | Failure::JailRefused { .. }
+            | Failure::NotBegun { .. }
             | Failure::WorkerFailed { .. } => false,
         }
     }
@@ -538,6 +560,7 @@ impl Failure {
             Failure::RunTimeout { .. } => "timeout",
             Failure::Lost => "lost",
             Failure::JailRefused { .. } => "jail_refused",
+            Failure::NotBegun { .. } => "not_begun",
             Failure::WorkerFailed { .. } => "worker_failed",
         }
     }

@@ -1,10 +1,10 @@
 //! The configuration of the core. Set at the start, replaced as a whole on reload.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Delegate, Facts, Git, Network, NoticeTarget, PostSettings, PushSetting, Rate, Refusal, SecretUse,
-    SpendingSettings, Tier, WorkerKind,
+    Delegate, Facts, Git, Network, NoticeTarget, PoolSetting, PostSettings, PushSetting, Rate, Refusal,
+    Retries, SecretUse, SpendingSettings, Tier, WorkerKind,
 };
 use provost_base::{AgentId, Resource, Ttl};
 
@@ -29,6 +29,12 @@ pub struct Settings {
     pub approval_wait_max: Ttl,
     /// Unfinished tasks that one agent may have asked for.
     pub tasks_per_agent: u32,
+    /// Pools of workers, by name.
+    pub pools: BTreeMap<Box<str>, PoolSetting>,
+    /// What this host is, such as `gpu`.
+    pub labels: BTreeSet<Box<str>>,
+    /// Agents that may give work a high priority, if they prove their names.
+    pub high_priority: BTreeSet<AgentId>,
     /// Whether what another agent has through another door is refused, and not only told.
     pub deny_across_doors: bool,
     /// The leases that agents take by writing.
@@ -139,6 +145,8 @@ pub struct WorkerSetting {
     pub needs: Vec<Resource>,
     /// How long a task waits for them before it fails.
     pub needs_wait: Ttl,
+    /// How often its failed runs begin again.
+    pub retries: Retries,
     /// Why it cannot be used, if its entry is wrong: delegations to it are refused with this sentence.
     pub broken: Option<Box<str>>,
 }
@@ -155,6 +163,9 @@ impl Settings {
             mail_keep: Ttl::minutes(24 * 60),
             approval_wait_max: Ttl::minutes(24 * 60),
             tasks_per_agent: 1_000,
+            pools: BTreeMap::new(),
+            labels: BTreeSet::new(),
+            high_priority: BTreeSet::new(),
             deny_across_doors: false,
             auto: AutoSetting::default(),
             counted: BTreeMap::new(),

@@ -10,6 +10,7 @@
 //!      v                  v cancelled, kept too long v         v
 //!  [finished: completed | failed | cancelled] <----------------+
 //! ```
+//! A task that waits for others is *waiting* before it is queued; see [`super::queue`].
 //! A finished task leaves memory; the store keeps it. Only its worker moves a task, only its asker (or the operator)
 //! cancels it. DevIt 1.5, DELEGATE and NOTIFY.
 
@@ -35,6 +36,13 @@ pub enum TaskState {
     Awaiting {
         /// The approval that it waits for.
         approval: ApprovalId,
+    },
+    /// Allowed, and waits until other tasks have succeeded.
+    Waiting,
+    /// An attempt has failed, and the next one waits for its time.
+    Retrying {
+        /// When that begins.
+        at: Timestamp,
     },
     /// Allowed, and not yet with its worker.
     Queued {
@@ -81,6 +89,8 @@ impl TaskState {
     pub fn as_str(self) -> &'static str {
         match self {
             TaskState::Awaiting { .. } => "waiting for approval",
+            TaskState::Waiting => "waiting for other tasks",
+            TaskState::Retrying { .. } => "waiting for its next attempt",
             TaskState::Queued { .. } => "queued",
             TaskState::Assigned { .. } => "assigned",
             TaskState::Running { .. } => "running",
@@ -91,9 +101,11 @@ impl TaskState {
     /// The status of these states, as DevIt's clients see it.
     pub fn status(self) -> Status {
         match self {
-            TaskState::Awaiting { .. } | TaskState::Queued { .. } | TaskState::Assigned { .. } => {
-                Status::Pending
-            }
+            TaskState::Awaiting { .. }
+            | TaskState::Waiting
+            | TaskState::Retrying { .. }
+            | TaskState::Queued { .. }
+            | TaskState::Assigned { .. } => Status::Pending,
             TaskState::Running { .. } => Status::InProgress,
             TaskState::Finished { status, .. } => status,
         }
@@ -101,8 +113,9 @@ impl TaskState {
 
     pub(super) fn deadline(self) -> Option<Timestamp> {
         match self {
-            TaskState::Awaiting { .. } | TaskState::Finished { .. } => None,
+            TaskState::Awaiting { .. } | TaskState::Waiting | TaskState::Finished { .. } => None,
             TaskState::Queued { until } => Some(until),
+            TaskState::Retrying { at } => Some(at),
             TaskState::Assigned { since, lease_until, again: false } => {
                 Some(since.after(AGAIN_AFTER).min(lease_until))
             }
@@ -202,6 +215,12 @@ pub struct Task {
     pub network: Network,
     /// How many delegations lie above it.
     pub depth: u32,
+    /// How many attempts have failed that were followed by another one.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tried: u32,
+    /// The tasks that it still waits for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits: Vec<TaskId>,
     /// The tasks above it, for which what it uses counts too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub above: Option<Box<Above>>,
@@ -234,6 +253,10 @@ pub struct Task {
     pub failure: Option<Failure>,
     /// The reports about it: the first one and the newest ones.
     pub notes: Vec<TaskNote>,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 impl Task {
@@ -292,6 +315,8 @@ pub struct Tasks {
     by_asker: BTreeMap<AgentId, u32>,
     by_share: BTreeMap<Share, u32>,
     by_worker: BTreeMap<AgentId, BTreeSet<TaskId>>,
+    /// Which tasks wait for one.
+    waiting: BTreeMap<TaskId, BTreeSet<TaskId>>,
 }
 
 /// The effect of an earlier request with the same id on a new one.
@@ -344,6 +369,8 @@ impl Tasks {
             program: facts.program,
             network: facts.network.clone(),
             depth: facts.depth,
+            tried: 0,
+            waits: verb.after().iter().filter(|it| self.live.contains_key(*it)).cloned().collect(),
             above: self.above(who, verb.errand.as_ref().map(|it| &*it.job)),
             approval: None,
             model_used: None,
@@ -381,7 +408,7 @@ impl Tasks {
     pub(super) fn dispatch(
         &self,
         now: Timestamp,
-        mut task: Task,
+        task: Task,
         settings: &Settings,
         policy: Digest,
         mail: &Mailboxes,
@@ -391,15 +418,7 @@ impl Tasks {
         if !self.live.contains_key(task.id()) {
             self.room_for(&task.share(), settings)?;
         }
-        let work = MailKind::Work { task: task.id().clone(), payload: task.order.payload.clone() };
-        if mail.is_full() {
-            return Err(Refusal::busy("too much mail waits for agents that do not collect it"));
-        }
-        if task.kind == WorkerKind::Polling && !mail.has_room(&task.order.worker, &work) {
-            return Err(Refusal::busy("the worker's queue is full; wait until it has collected its mail"));
-        }
-        task.state = TaskState::Queued { until: now.after(settings.away_keep) };
-        task.updated_at = now;
+        self.has_room_at_worker(&task, mail)?;
         out.append_event(EventKind::TaskDelegated {
             task: task.id().clone(),
             worker: task.order.worker.clone(),
@@ -410,16 +429,44 @@ impl Tasks {
             working_dir: task.directory.as_ref().map(|dir| dir.relative.as_str().into()),
             approval: task.approval,
         });
+        if !task.waits.is_empty() {
+            return Ok(self.let_wait(now, task, out));
+        }
+        Ok(self.hand_over(now, task, settings, mail, out))
+    }
+
+    /// The task goes to its worker now.
+    pub(super) fn hand_over(
+        &self,
+        now: Timestamp,
+        mut task: Task,
+        settings: &Settings,
+        mail: &Mailboxes,
+        out: &mut Outbox,
+    ) -> Delegated {
+        task.state = TaskState::Queued { until: now.after(settings.away_keep) };
+        task.updated_at = now;
         match task.kind {
             WorkerKind::Cli => {
-                task.daemon = out.owner();
-                out.owe(Effect::SpawnWorker { task: task.id().clone() });
+                // A task that has waited goes to the host that has accepted it.
+                if task.daemon.is_alone() {
+                    task.daemon = out.owner();
+                }
+                out.owe_at(task.daemon, Effect::SpawnWorker { task: task.id().clone() });
             }
-            WorkerKind::Polling => mail.post(now, &task.order.worker, work, out),
+            WorkerKind::Polling => {
+                let work = MailKind::Work { task: task.id().clone(), payload: task.order.payload.clone() };
+                mail.post(now, &task.order.worker, work, out);
+            }
         }
         let done = Delegated { task: task.id().clone(), state: task.state };
         out.put(Change::PutTask(Arc::new(task)));
-        Ok(done)
+        done
+    }
+
+    /// The tasks that wait for this one.
+    pub(super) fn waiting_for(&self, task: &TaskId) -> Vec<TaskId> {
+        self.waiting.get(task).into_iter().flatten().cloned().collect()
     }
 
     /// Unfinished tasks an agent has asked for.
@@ -495,6 +542,9 @@ impl Tasks {
         *self.by_asker.entry(task.asked_by.clone()).or_default() += 1;
         *self.by_share.entry(task.share()).or_default() += 1;
         self.by_worker.entry(task.order.worker.clone()).or_default().insert(task.id().clone());
+        for earlier in &task.waits {
+            self.waiting.entry(earlier.clone()).or_default().insert(task.id().clone());
+        }
         self.live.insert(task.id().clone(), task);
     }
 
@@ -502,6 +552,14 @@ impl Tasks {
         let Some(task) = self.live.remove(id) else { return };
         if let Some(at) = task.state.deadline() {
             self.due.remove(&(at, id.clone()));
+        }
+        for earlier in &task.waits {
+            if let Some(tasks) = self.waiting.get_mut(earlier) {
+                tasks.remove(id);
+                if tasks.is_empty() {
+                    self.waiting.remove(earlier);
+                }
+            }
         }
         if let Some(count) = self.by_asker.get_mut(&task.asked_by) {
             *count -= 1;

@@ -10,7 +10,9 @@ use tokio_util::task::TaskTracker;
 use provost_base::{AgentId, EffectId, TaskId, Timestamp};
 use provost_domain::command::SettleEffect;
 use provost_domain::view::{OneSwitch, View};
-use provost_domain::{Event, EventKind, Principal, Refusal, State, Switch, Task, Tier, Verb};
+use provost_domain::{
+    Event, EventKind, PoolHasPlace, Principal, QueueEvent, Refusal, State, Switch, Task, Tier, Verb,
+};
 use provost_engine::{Clock, Engine, SystemClock};
 
 /// Longer than a daemon lives: a worker that is switched off waits for its switch alone.
@@ -66,6 +68,26 @@ impl EngineHandle {
         let begins = || async { Ok(self.begins(worker).await.then_some(())) };
         let switched_on = self.engine.wait_for(Instant::now() + FOR_EVER, switched, begins).await;
         if !matches!(switched_on, Ok(Some(()))) {
+            // The engine has stopped, and nothing begins any more.
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Whether the worker's pool has a place, of which tasks of other hosts may have them all.
+    pub(super) async fn has_place_in_pool(&self, worker: &AgentId) -> bool {
+        self.look_at(PoolHasPlace(worker.clone())).await.unwrap_or(true)
+    }
+
+    /// Waits until it has.
+    pub(super) async fn until_its_pool_has_place(&self, worker: &AgentId) {
+        let ended = |event: &Event| {
+            matches!(
+                &event.kind,
+                EventKind::TaskFinished { .. } | EventKind::Queue(QueueEvent::AttemptFailed { .. })
+            )
+        };
+        let has_place = || async { Ok(self.look_at(PoolHasPlace(worker.clone())).await?.then_some(())) };
+        if !matches!(self.engine.wait_for(Instant::now() + FOR_EVER, ended, has_place).await, Ok(Some(()))) {
             // The engine has stopped, and nothing begins any more.
             std::future::pending::<()>().await;
         }

@@ -35,6 +35,7 @@ mod interrupted_runs;
 #[cfg_attr(windows, path = "keeper_windows.rs")]
 mod keeper;
 mod kept_sessions;
+mod line;
 mod link_targets;
 mod mcp;
 mod mcp_result;

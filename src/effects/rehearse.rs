@@ -143,6 +143,8 @@ fn task(profile: &Profile, timeout: Option<Ttl>) -> Task {
         directory: None,
         program: None,
         network: Network::None,
+        tried: 0,
+        waits: Vec::new(),
         depth: 0,
         above: None,
         approval: None,

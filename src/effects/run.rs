@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use tokio::sync::{OwnedSemaphorePermit, SemaphorePermit};
 use tracing::Instrument;
 
 use super::acp::{self, Steering, Ways};
 use super::agent_run::{CollectionPlan, in_its_place, is_resumed};
 use super::conversation::{Conversation, RunConversation};
+use super::line::Place;
 use super::mcp;
 use super::needs::Needed;
 use super::network;
@@ -45,7 +45,7 @@ pub(super) struct Once {
 
 /// The places that a run holds while it runs.
 #[derive(Default)]
-struct Places<'a> {
+struct Places {
     /// Why it never gets what its worker needs.
     never: Option<Failure>,
     /// Whether nothing can be said of what it needs, so that it does not begin.
@@ -53,8 +53,7 @@ struct Places<'a> {
     /// Its job's copy, if it works in that.
     copy: Option<Result<CheckoutLease, Failure>>,
     _tree: Option<TreeTurn>,
-    _own: Option<OwnedSemaphorePermit>,
-    _free: Option<SemaphorePermit<'a>>,
+    _place: Option<Place>,
 }
 
 /// What became of a place to run.
@@ -62,7 +61,7 @@ struct Places<'a> {
 enum Turn {
     /// It was used, or is not wanted any more.
     Taken,
-    /// The worker was switched off at the last moment: it is waited for once more.
+    /// The worker was switched off, or its pool has become full, at the last moment: it is waited for once more.
     Again,
 }
 
@@ -139,8 +138,8 @@ impl Once {
     }
 
     /// Waits for the places that the run needs, the scarcest first, so that a run that waits for one keeps no
-    /// other run from starting: its job's copy, then a place of its worker's.
-    async fn places(&self) -> Places<'_> {
+    /// other run from starting: its job's copy, then a place in the line.
+    async fn places(&self) -> Places {
         let workers = &self.workers;
         let Ok(Some((task, _))) = workers.handle.look(&self.task).await else {
             return Places::default();
@@ -161,13 +160,14 @@ impl Once {
                 Ok(tree) => tree,
                 Err(failure) => return Places { never: Some(failure), ..Places::default() },
             };
-            let own = match workers.lane(worker) {
-                Some(lane) => lane.acquire_owned().await.ok(),
-                None => None,
-            };
-            let free = workers.free.acquire().await.ok();
-            let places = Places { copy, _tree: tree, _own: own, _free: free, ..Places::default() };
+            let place = workers.line.place(workers.turn(&task).await).await;
+            let places = Places { copy, _tree: tree, _place: Some(place), ..Places::default() };
             // It may have been switched off while a place was waited for, and what it needs has a lease.
+            if !workers.handle.has_place_in_pool(worker).await {
+                drop(places);
+                workers.handle.until_its_pool_has_place(worker).await;
+                continue;
+            }
             if workers.handle.begins(worker).await && self.still_has_needs(&task).await {
                 return places;
             }
@@ -219,7 +219,7 @@ impl Once {
         }
         let until = workers.handle.engine.now().after(prepared.limit);
         if let Err(refusal) = self.put_start_on_record(is_resumed(&task), until).await {
-            if matches!(refusal, Refusal::WorkerBroken { .. }) {
+            if matches!(refusal, Refusal::WorkerBroken { .. } | Refusal::NotPlaced { .. }) {
                 tokio::task::spawn_blocking(move || drop(prepared));
                 return Turn::Again;
             }

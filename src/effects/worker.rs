@@ -13,7 +13,6 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::acp::{Asker, Judge};
@@ -22,6 +21,7 @@ use super::door::OpenDoor;
 use super::engine_handle::EngineHandle;
 use super::interrupted_runs::{self, InterruptedRun};
 use super::kept_sessions::KeptSessions;
+use super::line::Line;
 use super::prepare::RunEnvironment;
 use super::read_only_paths::PlanPurpose;
 use super::resume::lost;
@@ -31,6 +31,7 @@ use super::tree_turns::TreeTurns;
 use super::watcher::Watchers;
 use super::work_tree_run::Withhold;
 use provost_base::{AgentId, EffectId, TaskId};
+use provost_domain::{PoolOf, Task, Turn};
 use provost_jail::{ForbiddenPaths, OutputBoard, Profile, Root, Supervisor};
 use provost_system::folder_watch::FolderWatcher;
 use provost_vault::Vault;
@@ -97,7 +98,7 @@ pub(super) struct Workers {
     pub(super) place: Arc<RunEnvironment>,
     pub(super) supervisor: Supervisor,
     pub(super) outputs: OutputBoard,
-    pub(super) free: Semaphore,
+    pub(super) line: Line,
     pub(super) watchers: Arc<Watchers>,
     pub(super) copies: Arc<SharedCheckouts>,
     pub(super) keep: Keep,
@@ -109,8 +110,6 @@ pub(super) struct Workers {
     known: Mutex<HashMap<TaskId, Arc<RunControl>>>,
     /// What runs have left whose end no daemon saw.
     unseen: Mutex<HashMap<TaskId, InterruptedRun>>,
-    /// How many of one agent's tasks may run, and the places for them.
-    lanes: Mutex<HashMap<AgentId, (u32, Arc<Semaphore>)>>,
 }
 
 /// The switch of one task's run.
@@ -147,7 +146,7 @@ impl Workers {
             place,
             supervisor: parts.supervisor,
             outputs: parts.outputs,
-            free: Semaphore::new(parts.concurrent.max(1)),
+            line: Line::new(parts.concurrent.max(1)),
             keep: parts.keep,
             room: parts.room,
             withhold: parts.withhold,
@@ -156,7 +155,6 @@ impl Workers {
             tree_turns: TreeTurns::default(),
             known: Mutex::default(),
             unseen: Mutex::default(),
-            lanes: Mutex::default(),
         })
     }
 
@@ -216,17 +214,12 @@ impl Workers {
         order.over.cancel();
     }
 
-    /// The places of an agent's tasks; `None` for a worker that has as many as there are. Where the configuration has
-    /// another number by now, those that run in the old places are not counted.
-    pub(super) fn lane(&self, worker: &AgentId) -> Option<Arc<Semaphore>> {
-        let parallel = (self.profiles)(worker)?.agent?.parallel;
-        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
-        let new = || (parallel, Arc::new(Semaphore::new(parallel as usize)));
-        let lane = lanes.entry(worker.clone()).or_insert_with(new);
-        if lane.0 != parallel {
-            *lane = new();
-        }
-        Some(lane.1.clone())
+    /// The turn of a task: how many places its worker has counts as the configuration has it now.
+    pub(super) async fn turn(&self, task: &Task) -> Turn {
+        let profile = (self.profiles)(&task.order.worker);
+        let places = profile.and_then(|it| Some(it.agent.as_ref()?.parallel));
+        let pool = self.handle.look_at(PoolOf(task.order.worker.clone())).await.ok().flatten();
+        Turn::of(task, places, pool)
     }
 
     fn unseen(&self) -> std::sync::MutexGuard<'_, HashMap<TaskId, InterruptedRun>> {

@@ -32,7 +32,7 @@ use receiving::Receiving;
 use turn::Others;
 
 use super::{Answered, Clock, EmptyQueues, Envelope, Given, InboxIndex, Lost, StateQuery, Trouble};
-use provost_base::limits::{BATCH_MAX, CLOCK_JUMP_MS_MIN, REPEATS_TOLD_MS_MAX};
+use provost_base::limits::{AFTER_MAX, BATCH_MAX, CLOCK_JUMP_MS_MIN, REPEATS_TOLD_MS_MAX};
 use provost_base::{EffectId, TaskId, Timestamp};
 use provost_domain::command::{Publish, ReleaseLock, Republish, SettleMail};
 use provost_domain::post::{Post, Source};
@@ -253,15 +253,13 @@ impl Worker {
             return Err(Refusal::Unavailable { why: why.clone() });
         }
         let past = match command.names_task() {
-            Some(id) if self.core.state().tasks.get(id).is_none() => match self.ended.get(id) {
-                Some(task) => Some(task.clone()),
-                None => self
-                    .store
-                    .past_task(id)
-                    .map_err(|err| Refusal::Unavailable { why: self.report("cannot read a task", &err) })?,
-            },
-            _ => None,
+            Some(id) => self.past_task(id)?,
+            None => None,
         };
+        let mut earlier = Vec::new();
+        for id in command.waits_for().iter().take(AFTER_MAX) {
+            earlier.extend(self.past_task(id)?);
+        }
         let collects = matches!(command, Command::CollectMail(_));
         let wanted = match &command {
             Command::AcquireLock(verb) if verb.wait.is_some() => Some(verb.at.clone()),
@@ -269,7 +267,7 @@ impl Worker {
         };
         let said = said_by(who, &command);
         self.applied = self.applied.saturating_add(1);
-        let call = Call { now: self.now, wall: self.clock.wall(), who, facts, past };
+        let call = Call { now: self.now, wall: self.clock.wall(), who, facts, past, earlier };
         let before = self.out.changes.len();
         let answer = self.core.apply(call, command, &mut self.out);
         if let (Err(refusal), Some(wanted)) = (&answer, &wanted) {
@@ -288,6 +286,18 @@ impl Worker {
             self.board.empty(who.agent(), self.now);
         }
         answer
+    }
+
+    /// The finished task of an id; `None` where it is not finished, or there is none.
+    fn past_task(&mut self, id: &TaskId) -> Result<Option<Arc<Task>>, Refusal> {
+        if self.core.state().tasks.get(id).is_some() {
+            return Ok(None);
+        }
+        if let Some(task) = self.ended.get(id) {
+            return Ok(Some(task.clone()));
+        }
+        let read = self.store.past_task(id);
+        read.map_err(|err| Refusal::Unavailable { why: self.report("cannot read a task", &err) })
     }
 
     /// Applies what agents have said again. Of one that did so several times the last has all that follows

@@ -15,8 +15,8 @@ use provost_store::{FinishedFilter, Reader, StoreError};
 const READ_AT_ONCE: usize = 200;
 
 /// The states of tasks, in the order of lists.
-pub const TASK_STATES: [&str; 7] =
-    ["awaiting", "running", "assigned", "queued", "completed", "failed", "cancelled"];
+pub const TASK_STATES: [&str; 9] =
+    ["awaiting", "running", "assigned", "queued", "retrying", "waiting", "completed", "failed", "cancelled"];
 
 /// Which tasks are wanted. A member that is `None` excludes none.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -40,6 +40,8 @@ pub fn task_state(task: &Task) -> &'static str {
         TaskState::Running { .. } => "running",
         TaskState::Assigned { .. } => "assigned",
         TaskState::Queued { .. } => "queued",
+        TaskState::Waiting => "waiting",
+        TaskState::Retrying { .. } => "retrying",
         TaskState::Finished { status: Status::Completed, .. } => "completed",
         TaskState::Finished { status: Status::Cancelled, .. } => "cancelled",
         TaskState::Finished { .. } => "failed",

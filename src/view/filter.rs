@@ -80,7 +80,17 @@ impl Filter {
         let field =
             |wanted: Field| self.fields.iter().find(|(it, _)| *it == wanted).map(|(_, value)| value.clone());
         let state = field(Field::State).map(|typed| {
-            let known = ["awaiting", "running", "assigned", "queued", "completed", "failed", "cancelled"];
+            let known = [
+                "awaiting",
+                "running",
+                "assigned",
+                "queued",
+                "retrying",
+                "waiting",
+                "completed",
+                "failed",
+                "cancelled",
+            ];
             known.iter().find(|it| it.contains(typed.as_str())).map_or(typed, |it| (*it).to_owned())
         });
         TaskPageQuery {

@@ -108,6 +108,7 @@ pub fn failure(it: &Task) -> Option<String> {
         "run_timeout" => format!("It ran longer than the {} s that it had.", number("timeout_s")),
         "lost" => "The daemon ended while it ran, so that its end is not known.".into(),
         "jail_refused" => format!("The jail could not be set up{}.", because("why")),
+        "not_begun" => format!("It did not begin{}.", because("why")),
         "worker_failed" => format!("The worker ended badly{}.", because("why")),
         // A kind of a later version.
         kind => format!("It failed: {}.", in_its_own_words(kind, about)),
@@ -141,6 +142,16 @@ fn facts(it: &Task) -> Vec<Fact> {
         let holder = need.holder.as_ref().map(|it| format!(", held by {it}")).unwrap_or_default();
         Fact::text("waits for", &format!("{}{holder}", need.resource))
     }));
+    let waits = it.waits_for_tasks.iter();
+    facts.extend(
+        waits.map(|id| Fact::new("waits for", Cell::link(&format!("task {}", visible(id)), path(id)))),
+    );
+    facts.extend(it.place.map(|place| Fact::text("place in line", &place.to_string())));
+    facts.extend(it.attempt.map(|number| Fact::text("attempt", &number.to_string())));
+    facts.extend(it.again_at.as_deref().map(|at| Fact::new("begins again", Cell::time(Some(at)))));
+    facts.extend(some("priority", it.priority.as_deref()));
+    facts.extend(some("pool", it.pool.as_deref()));
+    facts.extend(some("on a host with", it.on.as_deref()));
     facts.extend(some("directory", it.working_dir.as_deref()));
     facts.push(Fact::new("accepted", Cell::time(Some(&it.created_at))));
     facts.push(Fact::new("changed", Cell::time(Some(&it.updated_at))));

@@ -49,6 +49,8 @@ pub fn task_page(found: &TaskPage, filter: &Filter, typed: &str, older: bool) ->
         ("running", counts.running),
         ("assigned", counts.assigned),
         ("queued", counts.queued),
+        ("retrying", counts.retrying),
+        ("waiting", counts.waiting),
         ("completed", counts.completed),
         ("failed", counts.failed),
     ];

@@ -39,6 +39,8 @@ pub fn of_task(state: &str) -> Word {
     match state {
         "awaiting" => Word::new("waits for approval", Tone::Waiting),
         "queued" => Word::new("queued", Tone::Waiting),
+        "retrying" => Word::new("waits for its next attempt", Tone::Waiting),
+        "waiting" => Word::new("waits for other tasks", Tone::Waiting),
         "assigned" => Word::new("assigned", Tone::Moving),
         "running" => Word::new("running", Tone::Moving),
         "completed" => Word::new("completed", Tone::Good),
@@ -60,7 +62,9 @@ pub(crate) fn rank(state: &str) -> u8 {
         "running" => 1,
         "assigned" => 2,
         "queued" => 3,
-        _ => 4,
+        "retrying" => 4,
+        "waiting" => 5,
+        _ => 6,
     }
 }
 

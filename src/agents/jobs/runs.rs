@@ -85,7 +85,8 @@ impl Ran {
 
 /// Whether a task waits still, so that the next daemon runs it.
 fn has_not_run(task: &Task) -> bool {
-    awaits_approval(task) || matches!(task.state, TaskState::Queued { .. })
+    awaits_approval(task)
+        || matches!(task.state, TaskState::Waiting | TaskState::Retrying { .. } | TaskState::Queued { .. })
 }
 
 fn awaits_approval(task: &Task) -> bool {
@@ -95,7 +96,11 @@ fn awaits_approval(task: &Task) -> bool {
 /// Whether a task has ended before its worker began.
 pub(super) fn never_ran(task: &Task) -> bool {
     let refused = |failure: &Failure| {
-        failure.is_denial() || matches!(failure, Failure::JailRefused { .. } | Failure::WorkerAway { .. })
+        failure.is_denial()
+            || matches!(
+                failure,
+                Failure::JailRefused { .. } | Failure::WorkerAway { .. } | Failure::NotBegun { .. }
+            )
     };
     task.state.is_finished() && task.failure.as_ref().is_some_and(refused)
 }

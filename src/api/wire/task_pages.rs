@@ -8,7 +8,7 @@ use super::Task;
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TaskPageQuery {
-    /// `awaiting`, `running`, `assigned`, `queued`, `completed`, `failed` or `cancelled`.
+    /// `awaiting`, `running`, `assigned`, `queued`, `retrying`, `waiting`, `completed`, `failed` or `cancelled`.
     pub state: Option<String>,
     /// Only tasks of workers whose names have this in them.
     pub worker: Option<String>,
@@ -50,6 +50,10 @@ pub struct TaskCounts {
     pub assigned: u64,
     /// Those that are allowed and not yet with a worker.
     pub queued: u64,
+    /// Those whose next attempt waits for its time.
+    pub retrying: u64,
+    /// Those that wait for other tasks.
+    pub waiting: u64,
     /// Completed and cancelled since the beginning.
     pub completed: u64,
     /// Failed since the beginning.

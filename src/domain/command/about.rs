@@ -24,6 +24,14 @@ impl Command {
         }
     }
 
+    /// The tasks whose finished records the core needs as well: those that a delegation waits for.
+    pub fn waits_for(&self) -> &[TaskId] {
+        match self {
+            Command::Delegate(it) => it.after(),
+            _ => &[],
+        }
+    }
+
     /// Whether it ends something of the caller's and begins nothing.
     pub fn gives_back(&self) -> bool {
         matches!(

@@ -1,14 +1,13 @@
 //! Who waits, for what, behind whom and since when.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::View;
 use crate::lock::{LockWait, RefusedCircle};
 use crate::post::Question;
 use crate::{Contract, ContractStatus, Handoff, HandoffState, Parked, State, Task, TaskState};
+use provost_base::Timestamp;
 use provost_base::limits::WAITS_OF_A_KIND_MAX;
-use provost_base::{AgentId, Timestamp};
 
 /// Everything that an agent waits for.
 #[derive(Clone, Copy, Debug)]
@@ -53,15 +52,8 @@ impl View for AllWaits {
         let mut tasks: Vec<&Arc<Task>> =
             state.tasks.iter().filter(|it| !matches!(it.state, TaskState::Awaiting { .. })).collect();
         tasks.sort_by(|a, b| (a.created_at, a.id()).cmp(&(b.created_at, b.id())));
-        let mut queues: BTreeMap<&AgentId, usize> = BTreeMap::new();
-        let placed = tasks.into_iter().map(|task| {
-            let place = task.state.is_queued().then(|| {
-                let queue = queues.entry(&task.order.worker).or_default();
-                *queue += 1;
-                *queue
-            });
-            (task.clone(), place)
-        });
+        let places = state.places_in_line();
+        let placed = tasks.into_iter().map(|task| (task.clone(), places.get(task.id()).copied()));
         let pending = state.handoffs.iter().filter(|it| it.state == HandoffState::Pending);
         let proposed = state.contracts.iter().filter(|it| it.status == ContractStatus::Proposed);
         AllWaitsOut {

@@ -294,7 +294,8 @@ impl Worker {
 /// Carries out messages that were acknowledged and are not on record.
 fn carry_out(core: &mut Core, received: &[Received], out: &mut Outbox) {
     for Received { at, who, post } in received {
-        let call = Call { now: *at, wall: *at, who, facts: Facts::default(), past: None };
+        let call =
+            Call { now: *at, wall: *at, who, facts: Facts::default(), past: None, earlier: Vec::new() };
         let publish = Publish { post: post.clone(), source: Source::Client };
         if let Err(refusal) = core.apply(call, publish.into(), out) {
             // Only a change of settings between the two runs makes it impossible.

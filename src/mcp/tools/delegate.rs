@@ -30,7 +30,8 @@ pub(super) fn tools() -> Vec<Entry> {
 struct Delegate {
     /// What is to be done; for the worker `shell`, a command.
     goal: String,
-    /// Who does it; workers_list names them.
+    /// Who does it; workers_list names them. Not needed with `pool`.
+    #[serde(default)]
     worker: String,
     /// Folder to work in; the root when absent.
     working_dir: Option<String>,
@@ -42,11 +43,20 @@ struct Delegate {
     task_id: Option<String>,
     /// Data for the worker.
     context: Option<Value>,
-    /// A git branch for the work: the worker works in a work tree of its own, and its changes are committed there. Empty for a branch that is named after the task.
+    /// A git branch, in whose work tree it works and commits; empty for one named after the task.
     worktree: Option<String>,
-    /// A finished task of yours with whose session the same worker goes on; only for agents that speak ACP.
+    /// Your finished task with whose session the worker goes on; only for agents that speak ACP.
     #[serde(rename = "continue")]
     continues: Option<String>,
+    /// Ids of tasks that have to succeed first.
+    #[serde(default)]
+    after: Vec<String>,
+    /// `low`, `normal` or `high`; few agents may ask for `high`.
+    priority: Option<String>,
+    /// A pool; one of its workers does it.
+    pool: Option<String>,
+    /// A label that its host has, such as `gpu`.
+    on: Option<String>,
     /// Globs, such as `src/**/*.ts`: which of these files have changed is told at the end.
     #[serde(default)]
     watch_patterns: Vec<String>,
@@ -57,7 +67,7 @@ struct Delegate {
 struct Delegated {
     /// The id of the task, which task_wait takes.
     task_id: String,
-    /// `queued`, `awaiting` a person's word, or where the task of a repeated call stands.
+    /// `queued`, `waiting` for other tasks, `awaiting` a person's word, or where the task of a repeated call stands.
     state: String,
     /// The approval that it waits for.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,7 +89,9 @@ async fn delegate(call: Call, asked: Delegate) -> Result<CallToolResponse, ToolE
     if let Some(task) = dialog::answered(&call).await? {
         return Ok(stands(&call, &find(&call, task).await?).await.into());
     }
-    workers::has(&call, &asked.worker).await?;
+    if !asked.worker.is_empty() || asked.pool.is_none() {
+        workers::has(&call, &asked.worker).await?;
+    }
     // What becomes of it is in the caller's inbox, too.
     let me = call.client().who_am_i().await?.agent;
     let request = wire::Delegate {
@@ -94,6 +106,10 @@ async fn delegate(call: Call, asked: Delegate) -> Result<CallToolResponse, ToolE
         watch_patterns: asked.watch_patterns,
         worktree: asked.worktree,
         continues: asked.continues,
+        after: asked.after,
+        priority: asked.priority,
+        pool: asked.pool,
+        on: asked.on,
         tool: Some("delegate".into()),
         ..wire::Delegate::default()
     };

@@ -272,7 +272,7 @@ async fn status(call: Call, asked: Which) -> Result<CallToolResult, AliasError> 
 /// DevIt's words for where a task stands.
 fn devit_word(state: &str) -> &str {
     match state {
-        "awaiting" | "queued" => "pending",
+        "awaiting" | "waiting" | "retrying" | "queued" => "pending",
         "assigned" | "running" => "in_progress",
         over => over,
     }

@@ -66,7 +66,7 @@ struct Wait {
 struct Task {
     /// The id by which the tools name the task.
     task_id: String,
-    /// `awaiting`, `queued`, `assigned`, `running`, `completed`, `failed`, `cancelled`.
+    /// `awaiting`, `waiting` for other tasks, `retrying` after a failed attempt, `queued`, `assigned`, `running`, `completed`, `failed`, `cancelled`.
     state: String,
     /// Whether nothing more will happen.
     is_over: bool,
@@ -77,6 +77,9 @@ struct Task {
     /// The approval that it waits for.
     #[serde(skip_serializing_if = "Option::is_none")]
     approval_id: Option<u64>,
+    /// The tasks that it waits for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    waits_for: Vec<String>,
     /// The last word about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     summary: Option<String>,
@@ -114,6 +117,7 @@ fn row(it: wire::Task) -> Task {
         worker: it.worker,
         goal: short(&it.goal),
         approval_id: it.approval,
+        waits_for: it.waits_for_tasks,
         summary: it.notes.last().map(|note| short(&note.summary)),
         exit_code: it.exit_code,
         usage: None,
@@ -154,9 +158,10 @@ fn result(it: &wire::Task) -> Option<Value> {
 /// Where a task stands, in a sentence.
 pub(crate) fn in_words(it: &wire::Task) -> String {
     let said = it.notes.last().map(|note| format!(": {}", short(&note.summary))).unwrap_or_default();
-    match it.approval {
-        Some(approval) => format!("Task {} waits for approval {approval}.", it.id),
-        None => format!("Task {} is {}{said}", it.id, it.state),
+    match (it.approval, it.waits_in_words()) {
+        (Some(approval), _) => format!("Task {} waits for approval {approval}.", it.id),
+        (None, Some(waits)) => format!("Task {} {}.", it.id, words::one_line(&waits, SHOWN_CHARS)),
+        (None, None) => format!("Task {} is {}{said}", it.id, it.state),
     }
 }
 
@@ -318,10 +323,14 @@ async fn status(call: Call, asked: Status) -> Result<Said<Tasks>, ToolError> {
     };
     let lines = tasks.iter().map(|it| {
         let waits = it.approval_id.map(|it| format!(", waits for approval {it}")).unwrap_or_default();
+        let after = match it.waits_for.as_slice() {
+            [] => String::new(),
+            all => format!(", waits for {}", words::one_line(&all.join(", "), SHOWN_CHARS)),
+        };
         let code = it.exit_code.map(|it| format!(", exit code {it}")).unwrap_or_default();
         let said = it.summary.as_deref().map(fenced).unwrap_or_default();
         format!(
-            "task {} of {} is {}{waits}{code}; goal:{}{said}",
+            "task {} of {} is {}{waits}{after}{code}; goal:{}{said}",
             it.task_id,
             it.worker,
             it.state,

@@ -59,7 +59,10 @@ pub(super) fn task(it: &Task) -> wire::Task<'_> {
 
 fn status(state: TaskState) -> &'static str {
     match state {
-        TaskState::Awaiting { .. } | TaskState::Queued { .. } => "queued",
+        TaskState::Awaiting { .. }
+        | TaskState::Waiting
+        | TaskState::Retrying { .. }
+        | TaskState::Queued { .. } => "queued",
         TaskState::Assigned { .. } => "assigned",
         TaskState::Running { .. } => "in_progress",
         TaskState::Finished { status: Status::Completed, .. } => "done",

@@ -124,6 +124,7 @@ pub(super) fn order(
         errand: None,
         work_tree: None,
         continues: None,
+        placement: None,
         task,
     })
 }
@@ -418,6 +419,7 @@ fn failure(failure: &Failure, task: &TaskId, worker: &AgentId, goal: &str) -> (V
             both("kept_secs", json!(kept_s));
             both("worker", json!(worker.as_str()));
         }
+        Failure::NotBegun { why, .. } => both("explanation", json!(why)),
         Failure::RunTimeout { timeout_s } => both("timeout_secs", json!(timeout_s)),
         Failure::Lost => {}
     }
@@ -584,7 +586,7 @@ pub(super) fn fault(refusal: Refusal, advertised: &str) -> DevitError {
         Refusal::NoChanges | Refusal::ChangesGone | Refusal::ChangesInUse { .. } => Code::Invalid,
         Refusal::MergeCannot { .. } | Refusal::WorkerBroken { .. } => Code::Invalid,
         Refusal::NoWorkTree { .. } | Refusal::WorkTreeCannot { .. } => Code::Invalid,
-        Refusal::SessionCannot { .. } => Code::Invalid,
+        Refusal::SessionCannot { .. } | Refusal::NotPlaced { .. } => Code::Invalid,
         Refusal::ApprovalChanged | Refusal::MailNotFound | Refusal::PasskeyRefused { .. } => Code::Invalid,
         Refusal::TooLong { .. } | Refusal::Exists { .. } => Code::Invalid,
         Refusal::ApprovalNotFound(_) => Code::ApprovalNotFound,

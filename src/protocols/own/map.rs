@@ -3,8 +3,11 @@
 pub(super) mod coordinate;
 pub(super) mod crew;
 pub(super) mod inbox;
+mod queue;
 mod run;
 pub(super) mod talk;
+
+pub(super) use queue::{delegated, denied, parked, state_word};
 
 use std::collections::BTreeSet;
 
@@ -17,9 +20,9 @@ use provost_base::{AgentId, ApprovalId, Digest, Json, SymbolPath, TaskId, Ttl, W
 use provost_domain::command::{AnswerApproval, CancelTask, Record, ReportTask, TakeScreenshot};
 use provost_domain::view::KnownAgent;
 use provost_domain::{
-    Approver, AwaitedNeed, ChangesState, Command, CrewRefusal, Delegate, Denial, Finding, Network, Parked,
-    Refusal, Report, ScanReport, Status, Task, TaskChanges, TaskNote, TaskState, Tool, Usage, Verdict,
-    WorkerKind, approvers_now,
+    Approver, AwaitedNeed, ChangesState, Command, CrewRefusal, Delegate, Finding, Network, Parked, Refusal,
+    Report, ScanReport, Status, Task, TaskChanges, TaskNote, TaskState, Tool, Usage, Verdict, WorkerKind,
+    approvers_now,
 };
 use provost_service::{Calls, GraphError, GraphState, Snapshot};
 
@@ -109,6 +112,7 @@ fn word(refusal: &Refusal) -> (StatusCode, &'static str) {
         Refusal::ChangesInUse { .. } => (StatusCode::CONFLICT, "apply_not_over"),
         Refusal::WorkerBroken { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "worker_broken"),
         Refusal::NoWorkTree { .. } => (StatusCode::CONFLICT, "no_work_tree"),
+        Refusal::NotPlaced { .. } => (StatusCode::CONFLICT, "not_placed"),
         Refusal::WorkTreeCannot { .. } => (StatusCode::CONFLICT, "work_tree_cannot"),
         Refusal::SessionCannot { .. } => (StatusCode::CONFLICT, "session_cannot"),
         Refusal::NotYoursToSwitch { .. } => (StatusCode::FORBIDDEN, "held_back"),
@@ -175,6 +179,7 @@ pub(super) fn task_id(id: &str) -> Result<TaskId, OwnError> {
 /// The payload is made as a DevIt client would have written it, since a polling worker gets it to the letter.
 pub(super) fn delegate(it: wire::Delegate) -> Result<Delegate, OwnError> {
     let id = it.task.clone().unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
+    let placement = queue::placement(&it)?;
     let goal = text(Some(it.goal)).ok_or_else(|| OwnError::invalid("goal is empty"))?;
     let seconds = it.timeout_s.unwrap_or(TIMEOUT_DEFAULT_S);
     if seconds == 0 {
@@ -217,27 +222,13 @@ pub(super) fn delegate(it: wire::Delegate) -> Result<Delegate, OwnError> {
         errand: None,
         work_tree: it.worktree.map(|branch| branch.trim().into()),
         continues: talk::continued(it.continues.as_deref())?,
+        placement,
     })
 }
 
 pub(super) fn screenshot(it: wire::Screenshot) -> Result<TakeScreenshot, OwnError> {
     let id = it.task.unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
     Ok(TakeScreenshot { task: task_id(&id)? })
-}
-
-pub(super) fn delegated(task: &TaskId, state: &TaskState) -> wire::Delegated {
-    let (task, state) = (task.to_string(), state_word(state).into());
-    wire::Delegated { task, state, approval: None, rule: None, reason: None }
-}
-
-pub(super) fn parked(task: &TaskId, id: ApprovalId) -> wire::Delegated {
-    let (task, state, approval) = (task.to_string(), "awaiting".into(), Some(id.0));
-    wire::Delegated { task, state, approval, rule: None, reason: None }
-}
-
-pub(super) fn denied(task: &TaskId, denial: Denial) -> wire::Delegated {
-    let (rule, reason) = (Some(denial.rule.to_string()), Some(denial.reason.into()));
-    wire::Delegated { task: task.to_string(), state: "denied".into(), approval: None, rule, reason }
 }
 
 pub(super) fn cancel(it: wire::Cancel) -> Result<CancelTask, OwnError> {
@@ -302,24 +293,12 @@ pub(super) fn answer(it: wire::Answer) -> Result<AnswerApproval, OwnError> {
     })
 }
 
-pub(super) fn state_word(state: &TaskState) -> &'static str {
-    match state {
-        TaskState::Awaiting { .. } => "awaiting",
-        TaskState::Queued { .. } => "queued",
-        TaskState::Assigned { .. } => "assigned",
-        TaskState::Running { .. } => "running",
-        TaskState::Finished { status: Status::Completed, .. } => "completed",
-        TaskState::Finished { status: Status::Cancelled, .. } => "cancelled",
-        TaskState::Finished { .. } => "failed",
-    }
-}
-
 /// A task; `there` says whether what it has changed is on the disk.
 pub(super) fn task(task: &Task, there: bool) -> wire::Task {
     let order = &task.order;
     let metadata = task.notes.last().and_then(|note| note.report.metadata.as_ref()).map(Json::value);
     let exit_code = metadata.as_ref().and_then(|it| it.get("exit_code")).and_then(Value::as_i64);
-    wire::Task {
+    let told = wire::Task {
         id: order.task.to_string(),
         goal: order.goal.to_string(),
         worker: order.worker.to_string(),
@@ -332,6 +311,13 @@ pub(super) fn task(task: &Task, there: bool) -> wire::Task {
             _ => None,
         },
         waits_for: Vec::new(),
+        waits_for_tasks: task.waits.iter().map(ToString::to_string).collect(),
+        priority: None,
+        pool: None,
+        on: None,
+        place: None,
+        attempt: None,
+        again_at: None,
         rule: task.rule.to_string(),
         working_dir: task.directory.as_ref().map(|it| it.relative.to_string()),
         created_at: task.created_at.rfc3339(),
@@ -355,7 +341,8 @@ pub(super) fn task(task: &Task, there: bool) -> wire::Task {
         failure: task.failure.as_ref().and_then(|it| serde_json::to_value(it).ok()),
         exit_code,
         notes: task.notes.iter().map(note).collect(),
-    }
+    };
+    queue::with_placement(task, told)
 }
 
 /// What a run has used, as it travels.

@@ -8,11 +8,12 @@ use provost_base::Timestamp;
 use provost_base::limits::{SEARCH_LEN_MAX, TASK_PAGE_MAX};
 use provost_domain::command::AckTask;
 use provost_domain::view::WaitingOne;
-use provost_domain::{Answer, AwaitedNeeds, Task};
+use provost_domain::{Answer, AwaitedNeeds, IdlestInPool, PlaceInLine, Task};
 use provost_service::{Chunk, Stream, TASK_STATES, TaskChoice, TaskFilter, TaskPlace};
 
 impl Handles<endpoints::Delegate> for Own {
     async fn handle(&self, call: &Call, body: wire::Delegate) -> Answered<wire::Delegated> {
+        let body = self.with_worker(body).await?;
         let verb = map::delegate(body)?;
         let task = verb.task.clone();
         Ok(match self.0.provost.delegate(&call.who, verb).await.map_err(map::fault)? {
@@ -75,11 +76,35 @@ impl Handles<endpoints::Task> for Own {
             return Ok(self.told(&task).await);
         }
         let awaited = self.0.provost.view(AwaitedNeeds).await.map_err(map::fault)?;
-        Ok(map::with_needs(self.told(&task).await, &awaited))
+        let place = self.0.provost.view(PlaceInLine(task.id().clone())).await.map_err(map::fault)?;
+        Ok(wire::Task { place, ..map::with_needs(self.told(&task).await, &awaited) })
     }
 }
 
 impl Own {
+    /// A delegation to a pool gets the worker of it that has the least to do; a repeated one, the worker that it has.
+    async fn with_worker(&self, body: wire::Delegate) -> Answered<wire::Delegate> {
+        let Some(pool) = body.pool.as_deref().map(str::trim).filter(|it| !it.is_empty()) else {
+            return Ok(body);
+        };
+        if !body.worker.trim().is_empty() {
+            return Ok(body);
+        }
+        if let Some(id) = &body.task
+            && let Ok(known) = self.0.provost.task(&map::task_id(id)?).await
+        {
+            return Ok(wire::Delegate { worker: known.order.worker.to_string(), ..body });
+        }
+        let worker = self.0.provost.view(IdlestInPool(pool.into())).await.map_err(map::fault)?;
+        let worker = worker.ok_or_else(|| {
+            let pool: String = pool.chars().take(64).collect();
+            OwnError::invalid(format!(
+                "there is no pool '{pool}', or none of its workers can be used; `[pool.NAME]` in the settings names pools"
+            ))
+        })?;
+        Ok(wire::Delegate { worker: worker.to_string(), ..body })
+    }
+
     /// A task with what has become of its changes.
     pub(super) async fn told(&self, task: &Task) -> wire::Task {
         let changed = task.changes.iter().map(|_| task.id().clone()).collect();
@@ -165,6 +190,8 @@ impl Handles<endpoints::TaskPage> for Own {
                 running: count("running"),
                 assigned: count("assigned"),
                 queued: count("queued"),
+                waiting: count("waiting"),
+                retrying: count("retrying"),
                 completed: page.completed,
                 failed: page.failed,
             },

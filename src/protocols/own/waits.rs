@@ -89,15 +89,19 @@ fn of_lock(it: &LockWait) -> wire::Wait {
 fn of_task(task: &Task, place: Option<usize>) -> wire::Wait {
     let until = match task.state {
         TaskState::Queued { until } => Some(until),
+        TaskState::Retrying { at } => Some(at),
         TaskState::Assigned { lease_until, .. } | TaskState::Running { lease_until, .. } => Some(lease_until),
-        TaskState::Awaiting { .. } | TaskState::Finished { .. } => None,
+        TaskState::Awaiting { .. } | TaskState::Waiting | TaskState::Finished { .. } => None,
     };
     wire::Wait {
         kind: "task".into(),
         agent: task.asked_by.to_string(),
         wanted: task.id().to_string(),
         words: Some(task.order.goal.to_string()),
-        by: vec![task.order.worker.to_string()],
+        by: match task.waits.is_empty() {
+            true => vec![task.order.worker.to_string()],
+            false => task.waits.iter().map(|it| format!("task {it}")).collect(),
+        },
         place,
         since: task.created_at.rfc3339(),
         until: until.map(|it| it.rfc3339()),

@@ -131,6 +131,9 @@ export function delegateNode(block) {
   const minutes = /** @type {HTMLInputElement} */ (
     make('input', { id: 'minutes', type: 'number', min: '1', max: '1440', value: '30' })
   );
+  const after = /** @type {HTMLInputElement} */ (make('input', { id: 'after', autocomplete: 'off', spellcheck: 'false' }));
+  const priority = /** @type {HTMLSelectElement} */ (make('select', { id: 'priority' }));
+  priority.append(...['normal', 'high', 'low'].map((it) => make('option', { value: it }, it)));
   const line = make('p', { class: 'quiet', role: 'status' });
   const says = make('p', { class: 'notice quiet', hidden: '' });
   const send = make('p', { class: 'answers' });
@@ -138,7 +141,7 @@ export function delegateNode(block) {
     says.hidden = true;
     send.replaceChildren();
   };
-  for (const it of [goal, worker, folder, minutes]) it.oninput = forget;
+  for (const it of [goal, worker, folder, minutes, after, priority]) it.oninput = forget;
   const ask = async () => {
     const text = goal.value.trim().toWellFormed();
     if (!text) {
@@ -160,6 +163,8 @@ export function delegateNode(block) {
     const args = {
       task: crypto.randomUUID(), goal: text, worker: worker.value, timeout_s: Math.max(1, Math.round(Number(minutes.value) || 30)) * 60,
       ...(folder.value.trim() ? { working_dir: folder.value.trim() } : {}),
+      ...(after.value.trim() ? { after: after.value.trim().split(/[\s,]+/) } : {}),
+      ...(priority.value === 'normal' ? {} : { priority: priority.value }),
       rules: { digest: said.digest, decision: outcome.decision, rule: outcome.rule },
     };
     const work = async () => {
@@ -186,6 +191,8 @@ export function delegateNode(block) {
   const form = make('details', {}, make('summary', {}, 'Hand out work'),
     row('goal', 'What is to be done', goal), row('worker', 'Worker', worker),
     row('folder', 'Folder, from the top of the repository; empty for the top', folder),
-    row('minutes', 'Minutes that it may take', minutes), make('p', {}, asks), says, send, line);
+    row('minutes', 'Minutes that it may take', minutes),
+    row('after', 'Tasks that have to succeed before it begins, by their ids; empty for none', after),
+    row('priority', 'Priority among the tasks that wait', priority), make('p', {}, asks), says, send, line);
   return make('section', { class: 'block delegate' }, form);
 }

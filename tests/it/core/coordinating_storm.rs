@@ -232,7 +232,14 @@ impl Storm {
 
     fn say(&mut self, who: &Principal, command: impl Into<Command>) -> Result<Answer<Reply>, Refusal> {
         self.out.clear();
-        let call = Call { now: self.now, wall: self.now, who, facts: Facts::default(), past: None };
+        let call = Call {
+            now: self.now,
+            wall: self.now,
+            who,
+            facts: Facts::default(),
+            past: None,
+            earlier: Vec::new(),
+        };
         let said = self.core.apply(call, command.into(), &mut self.out);
         if said.is_err() {
             assert!(self.out.is_empty() && self.out.changes.is_empty(), "a refusal left something: {said:?}");

@@ -514,6 +514,7 @@ fn every_kind_of_event_can_be_asked_for_by_its_name() {
         ("MergeEvent", include_str!("../../../src/domain/merge.rs")),
         ("PermissionEvent", include_str!("../../../src/domain/permission.rs")),
         ("TalkEvent", include_str!("../../../src/domain/talk.rs")),
+        ("QueueEvent", include_str!("../../../src/domain/queue.rs")),
     ];
     let arms = |(of, source): (&str, &'static str)| -> Vec<&'static str> {
         let begins = format!("{of}::");

@@ -50,6 +50,7 @@ mod policy_random;
 mod posts;
 mod prompts;
 mod push;
+mod queue;
 mod replay;
 mod replies;
 mod resources;

@@ -425,6 +425,7 @@ fn delegate(request: &Request, facts: &mut Facts) -> Option<Delegate> {
         errand: None,
         work_tree: None,
         continues: None,
+        placement: None,
     })
 }
 

@@ -14,8 +14,8 @@ use provost::domain::command::{
 };
 use provost::domain::{
     Answer, Call, Change, Command, Core, Door, Effect, EventKind, Facts, Failure, FileChange, Mail, MailKind,
-    Outbox, Picture, Principal, Rate, Refusal, Reply, ScanReport, Scope, Settings, Share, State, Task,
-    TaskState, Verdict, Watched, WatchedFile, WorkerKind, WorkerSetting,
+    Outbox, Picture, Placement, Principal, Priority, Rate, Refusal, Reply, ScanReport, Scope, Settings,
+    Share, State, Task, TaskState, Verdict, Watched, WatchedFile, WorkerKind, WorkerSetting,
 };
 
 use crate::support::script::{
@@ -214,8 +214,18 @@ impl Sim {
             let name = self.pick(&NAMES);
             order.return_to = Some(agent(name));
         }
+        if self.dice.roll(4) == 0 {
+            let after = [self.some_task(), self.some_task()].into_iter().collect::<BTreeSet<_>>();
+            let priority = self.pick(&Priority::ALL);
+            let placement =
+                Placement { priority, after: after.into_iter().collect(), ..Placement::default() };
+            order.placement = placement.unless_usual();
+        }
         self.model.orders.push((who.clone(), order.clone()));
-        self.say(&who, order).ok();
+        if matches!(self.say(&who, order), Ok(Answer::Done(Reply::Delegated(it))) if it.state == TaskState::Waiting)
+        {
+            self.said.count("waits for others");
+        }
     }
 
     /// An id once more: by the same caller, with other content, or by somebody else.
@@ -409,8 +419,10 @@ impl Sim {
     fn say(&mut self, who: &Principal, command: impl Into<Command>) -> Said {
         let command: Command = command.into();
         let past = command.names_task().and_then(|id| self.model.finished.get(id)).cloned();
+        let find = |id: &TaskId| self.model.finished.get(id).cloned();
+        let earlier = command.waits_for().iter().filter_map(find).collect();
         self.out.clear();
-        let call = Call { now: self.now, wall: self.now, who, facts: Facts::default(), past };
+        let call = Call { now: self.now, wall: self.now, who, facts: Facts::default(), past, earlier };
         let said = self.core.apply(call, command.clone(), &mut self.out);
         self.model.trace = Digest::of(format!("{} {said:?}", self.model.trace).as_bytes());
         self.said.count(match &said {
@@ -468,6 +480,15 @@ impl Sim {
             assert!(task.depth <= DEPTH && task.notes.len() <= NOTES_MAX);
             *all.entry(&task.asked_from).or_default() += 1;
             *few.entry(&task.asked_from).or_default() += u32::from(task.rule == rule("few"));
+            let is_waiting = task.state == TaskState::Waiting;
+            assert!(!is_waiting || !task.waits.is_empty(), "{} waits for nothing", task.id());
+            for earlier in &task.waits {
+                assert!(
+                    state.tasks.get(earlier).is_some(),
+                    "{} waits for {earlier}, which is over",
+                    task.id()
+                );
+            }
             if let TaskState::Awaiting { approval } = task.state {
                 assert_eq!(state.approvals.get(approval).and_then(|it| it.task()), Some(task.id()));
             }
@@ -563,6 +584,7 @@ fn storms(seeds: std::ops::Range<u64>, steps: u32) {
         "jobs",
         "applies",
         "mail collected",
+        "waits for others",
         "effects carried out",
         "pictures",
     ] {

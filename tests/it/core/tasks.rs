@@ -69,7 +69,8 @@ fn a_directory_outside_fails_the_task_before_policy_is_asked() {
     let order = s.order("ask", "cli");
     let facts = Facts { directory_refused: Some("outside".into()), ..Facts::default() };
     let who = client("ada");
-    let call = provost::domain::Call { now: s.now, wall: s.now, who: &who, facts, past: None };
+    let call =
+        provost::domain::Call { now: s.now, wall: s.now, who: &who, facts, past: None, earlier: Vec::new() };
     let said = s.core.apply(call, order.into(), &mut s.out).unwrap();
     assert!(matches!(said, Answer::Denied(it) if it.rule == rule("sandbox")));
     assert!(s.core.state().approvals.iter().next().is_none());

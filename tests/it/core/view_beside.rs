@@ -89,6 +89,7 @@ fn each_failure_of_the_core_has_a_sentence_of_its_own() {
         Failure::RunTimeout { timeout_s: 1 },
         Failure::Lost,
         Failure::JailRefused { why: "x".into() },
+        Failure::NotBegun { task: provost::base::TaskId::parse("t").unwrap(), why: "x".into() },
         Failure::WorkerFailed { why: "x".into() },
     ];
     for failure in all {

@@ -27,6 +27,8 @@ mod output;
 mod pipes;
 mod plan;
 mod protected;
+#[cfg(target_os = "linux")]
+mod queue;
 mod refusals;
 mod repositories;
 mod root;

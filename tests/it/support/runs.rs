@@ -231,6 +231,7 @@ impl World {
             errand: None,
             work_tree: None,
             continues: None,
+            placement: None,
         };
         (order, facts)
     }
@@ -314,6 +315,7 @@ pub(crate) fn started(store: MemoryStore, terms: &Terms) -> Started {
         speaks: false,
         needs: Vec::new(),
         needs_wait: Ttl::minutes(30),
+        retries: provost::domain::Retries::default(),
         broken: None,
     };
     settings.workers = BTreeMap::from([(AgentId::parse("shell").unwrap(), setting(Tier::Ns))]);

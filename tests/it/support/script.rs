@@ -149,8 +149,10 @@ impl Script {
     pub(crate) fn say(&mut self, who: &Principal, command: impl Into<Command>) -> Said {
         let command = command.into();
         let past = command.names_task().and_then(|id| self.finished.iter().find(|it| it.id() == id)).cloned();
+        let find = |id: &TaskId| self.finished.iter().find(|it| it.id() == id).cloned();
+        let earlier = command.waits_for().iter().filter_map(find).collect();
         self.out.clear();
-        let call = Call { now: self.now, wall: self.now, who, facts: Facts::default(), past };
+        let call = Call { now: self.now, wall: self.now, who, facts: Facts::default(), past, earlier };
         let said = self.core.apply(call, command, &mut self.out);
         if said.is_err() {
             assert!(self.out.changes.is_empty() && self.out.is_empty(), "a refusal has changed something");

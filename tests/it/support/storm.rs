@@ -10,8 +10,8 @@ use provost::domain::command::{
 };
 use provost::domain::{
     Answer, Approver, Call, Change, Command, Core, Counters, Decision, Door, Effect, Facts, Hooks, Judge,
-    Outbox, Owed, Principal, Proof, Quota, Rate, Reply, Report, Scope, Settings, State, Task, Tasks, Terms,
-    Tier, Tool, Verdict, WorkerKind, WorkerSetting,
+    Outbox, Owed, Placement, Principal, Proof, Quota, Rate, Reply, Report, Scope, Settings, State, Task,
+    Tasks, Terms, Tier, Tool, Verdict, WorkerKind, WorkerSetting,
 };
 use provost::domain::{Approvals, Mail, Network, RegisteredAgent};
 use provost::store::Store;
@@ -83,6 +83,7 @@ pub(crate) fn settings() -> Settings {
         speaks: true,
         needs: Vec::new(),
         needs_wait: Ttl::minutes(30),
+        retries: provost::domain::Retries::default(),
         broken: None,
     };
     settings.workers.insert(agent("cli"), worker);
@@ -189,7 +190,14 @@ impl Storm {
             _ => everybody(who, Door::Devit, Proof::OwnKey),
         };
         let past = command.names_task().and_then(|id| self.finished.iter().find(|it| it.id() == id)).cloned();
-        let call = Call { now: self.now, wall: self.now, who: &who, facts: Facts::default(), past };
+        let call = Call {
+            now: self.now,
+            wall: self.now,
+            who: &who,
+            facts: Facts::default(),
+            past,
+            earlier: Vec::new(),
+        };
         let answer = self.core.apply(call, command, &mut self.out).ok();
         self.note();
         answer
@@ -243,7 +251,15 @@ impl Storm {
             ["do it", "do it", "ask first", "never"][usize::try_from(self.dice.roll(4)).expect("small")];
         let worker = if self.dice.roll(2) == 0 { "cli" } else { self.client() };
         let payload = Json::parse(&format!(r#"{{"n":{},"deep":[1,2.50,"\\"]}}"#, self.named)).expect("JSON");
-        self.say(who, order(self.named, goal, worker, payload));
+        let mut order = order(self.named, goal, worker, payload);
+        // Every sixth one waits for another task, without a throw of the dice.
+        if self.named.is_multiple_of(6)
+            && let Some(earlier) = self.core.state().tasks.iter().last()
+        {
+            let after = vec![earlier.id().clone()];
+            order.placement = Placement { after, ..Placement::default() }.unless_usual();
+        }
+        self.say(who, order);
     }
 
     fn collect(&mut self) {
@@ -332,6 +348,7 @@ pub(crate) fn order(number: u64, goal: &str, worker: &str, payload: Json) -> Del
         errand: None,
         work_tree: None,
         continues: None,
+        placement: None,
     }
 }
 

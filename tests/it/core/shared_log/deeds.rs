@@ -12,7 +12,8 @@ impl Hosts {
         let command: Command = command.into();
         let past = command.names_task().and_then(|id| self.daemons[by].store.past_task(id).unwrap());
         let past = past.filter(|it| self.daemons[by].core.state().tasks.get(it.id()).is_none());
-        let call = Call { now: self.now, wall: self.now, who, facts: Facts::default(), past };
+        let call =
+            Call { now: self.now, wall: self.now, who, facts: Facts::default(), past, earlier: Vec::new() };
         let said = self.daemons[by].core.apply(call, command, &mut self.out).ok();
         self.count(if said.is_some() { "done" } else { "refused" });
         said
@@ -55,7 +56,7 @@ impl Hosts {
             facts.worker_kind = Some(provost::domain::WorkerKind::Cli);
         }
         let verb = order(self.number, &format!("{goal} it"), worker, Json::null());
-        let call = Call { now: self.now, wall: self.now, who: &who, facts, past: None };
+        let call = Call { now: self.now, wall: self.now, who: &who, facts, past: None, earlier: Vec::new() };
         let said = self.daemons[by].core.apply(call, verb.into(), &mut self.out);
         self.count(if said.is_ok() { "done" } else { "refused" });
     }

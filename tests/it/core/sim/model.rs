@@ -35,8 +35,14 @@ impl Model {
             && out.events.iter().any(|event| {
                 matches!(event.kind, EventKind::ApprovalAnswered { verdict: Verdict::Granted, .. })
             });
+        let granted = granted || (self.is_released(task) && self.granted.contains(task));
         assert_eq!(asks, granted, "{task} was started without the word it needs");
         assert!(!what.starts_with("never"));
+    }
+
+    /// Whether a task has waited for others until now.
+    fn is_released(&self, task: &TaskId) -> bool {
+        self.folded.tasks.get(task).is_some_and(|it| it.state == TaskState::Waiting)
     }
 
     pub(super) fn answered(&mut self, who: &Principal, verb: &AnswerApproval, now: Timestamp) {
@@ -86,6 +92,16 @@ impl Model {
         let Some((who, command)) = by else {
             return assert!(old.is_some(), "time made a task");
         };
+        // One that it has waited for has ended in this step, and is over by now.
+        let is_over = |it: &TaskId| self.finished.contains_key(it);
+        if let Some(old) = old
+            && old.waits.iter().any(is_over)
+        {
+            let is_shorter =
+                task.waits.len() < old.waits.len() && task.waits.iter().all(|it| old.waits.contains(it));
+            let never = matches!(task.failure, Some(Failure::NotBegun { .. }));
+            return assert!(if last { never } else { is_shorter }, "{old:?} to {task:?}");
+        }
         let is_worker = *who.agent() == task.order.worker && task.kind == WorkerKind::Polling;
         let is_asker = *who.agent() == task.asked_by;
         let right = match command {

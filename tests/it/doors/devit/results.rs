@@ -38,6 +38,7 @@ fn case(parse: ParseMode, stdout: &str) -> Case {
         errand: None,
         work_tree: None,
         continues: None,
+        placement: None,
     };
     let task = Task {
         request: order.digest(),
@@ -55,6 +56,8 @@ fn case(parse: ParseMode, stdout: &str) -> Case {
         directory: None,
         program: Some(Digest::of(b"")),
         network: Network::None,
+        tried: 0,
+        waits: Vec::new(),
         depth: 0,
         above: None,
         approval: None,

@@ -471,7 +471,7 @@ fn an_answer_that_somebody_has_written_into_the_store_is_found() {
         signed: Some(Box::new(signed)),
     };
     let now = Timestamp(i64::try_from(now_s()).unwrap() * 1_000);
-    let call = Call { now, wall: now, who: &who, facts: Facts::default(), past: None };
+    let call = Call { now, wall: now, who: &who, facts: Facts::default(), past: None, earlier: Vec::new() };
     let mut out = Outbox::default();
     core.apply(call, verb.into(), &mut out).unwrap();
     store.commit(&out).unwrap();

@@ -1,0 +1,152 @@
+//! Attempts: a run that has failed begins again, as often as its worker's entry says.
+//!
+//! ```text
+//!   [queued] --> [running] --exit code, or lost--> [retrying] --its time has come--> [queued]
+//!                    \                                  \
+//!                     +-- anything else                  +-- cancelled
+//!                     v                                  v
+//!                 [finished]                         [finished]
+//! ```
+//! Each attempt is on record with its number, and what it has said and used is a note of the task. Rates of rules count each attempt
+//! as a use of the rule.
+
+use std::sync::Arc;
+
+use super::command::EndRun;
+use super::progress::clip;
+use super::{
+    Change, EventKind, Failure, Outbox, QueueEvent, State, Task, TaskNote, TaskState, Usage, WorkerKind,
+};
+use provost_base::limits::RETRY_DELAY_MS_MAX;
+use provost_base::{Json, Timestamp, Ttl};
+
+/// How often a worker's failed runs begin again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Retries {
+    /// How many attempts follow the first one at the most.
+    pub most: u32,
+    /// How long the second attempt waits; each later one waits twice as long as the one before it.
+    pub delay: Ttl,
+    /// Whether a run that was lost with its daemon begins again, too.
+    pub lost: bool,
+}
+
+impl Default for Retries {
+    fn default() -> Self {
+        Self { most: 0, delay: Ttl::seconds_clamped(10), lost: false }
+    }
+}
+
+impl Retries {
+    /// How long the attempt waits that follows so many failed ones.
+    pub fn delay_after(&self, failed: u32) -> Ttl {
+        let doublings = failed.saturating_sub(1).min(16);
+        let ms = u64::from(self.delay.as_millis()) << doublings;
+        Ttl::from_millis(ms.min(RETRY_DELAY_MS_MAX)).unwrap_or(self.delay)
+    }
+}
+
+impl Task {
+    /// The number of the attempt that runs, or was the last; the first is 1.
+    pub fn attempt(&self) -> u32 {
+        self.tried.saturating_add(1)
+    }
+
+    /// Adds to what is known of a run which attempt it was, where it was not the only one.
+    pub(super) fn with_attempt(&self, metadata: Option<Json>) -> Option<Json> {
+        if self.tried == 0 {
+            return metadata;
+        }
+        numbered(self, metadata)
+    }
+}
+
+fn numbered(task: &Task, metadata: Option<Json>) -> Option<Json> {
+    let mut block = metadata.map_or_else(|| serde_json::json!({}), |it| it.value());
+    if let Some(members) = block.as_object_mut() {
+        members.insert("attempt".into(), task.attempt().into());
+    }
+    Some(Json::from_value(&block))
+}
+
+impl State {
+    /// When a failed run begins again; `None` where it does not.
+    fn begins_again(
+        &self,
+        now: Timestamp,
+        task: &Task,
+        ended: &EndRun,
+        out: &mut Outbox,
+    ) -> Option<Timestamp> {
+        let retries = self.settings.workers.get(&task.order.worker)?.retries;
+        let is_meant = match ended.failure.as_ref()? {
+            Failure::WorkerFailed { .. } => exit_code(ended).is_some_and(|code| code > 0),
+            Failure::Lost => retries.lost,
+            _ => false,
+        };
+        // An editor's job has its own ways, and what was said to an agent is said once.
+        let has_words = task.talk.as_ref().is_some_and(|it| !it.sayings.is_empty());
+        if !is_meant || task.tried >= retries.most || task.order.errand.is_some() || has_words {
+            return None;
+        }
+        if let Some(rate) = task.terms.rate {
+            self.quota.spend(now, &task.rule, &task.share(), rate, out).ok()?;
+        }
+        Some(now.after(retries.delay_after(task.attempt())))
+    }
+
+    /// Puts an attempt on record that has failed, where another one follows. `false` where none does.
+    pub(super) fn tries_again(
+        &self,
+        now: Timestamp,
+        task: &Arc<Task>,
+        ended: &EndRun,
+        out: &mut Outbox,
+    ) -> bool {
+        if task.kind != WorkerKind::Cli {
+            return false;
+        }
+        let Some(at) = self.begins_again(now, task, ended, out) else { return false };
+        let mut report = ended.report.clone();
+        report.summary = clip(&report.summary);
+        report.metadata = numbered(task, task.with_files(report.metadata));
+        out.append_event(EventKind::Queue(QueueEvent::AttemptFailed {
+            task: task.id().clone(),
+            attempt: task.attempt(),
+            failure: ended.failure.clone(),
+            report: report.digest(),
+            usage: Usage::of_metadata(report.metadata.as_ref()).map(Box::new),
+            again_at: at,
+        }));
+        self.free_locks_of(task, out);
+        self.drop_questions_of(task.id(), out);
+        let note = TaskNote {
+            at: now,
+            from: task.order.worker.clone(),
+            said: "failed".into(),
+            report,
+            failure: ended.failure.clone(),
+            message: None,
+        };
+        let mut task = Task::clone(task).with_note(note);
+        task.tried += 1;
+        task.state = TaskState::Retrying { at };
+        // The next attempt begins as the first one has begun; what has tainted the workspace stays on record.
+        (task.talk, task.watched, task.model_used) = (None, None, None);
+        task.beside.clear();
+        out.put(Change::PutTask(Arc::new(task)));
+        true
+    }
+
+    /// The time of the next attempt has come.
+    pub(super) fn try_again(&self, now: Timestamp, task: &Task, out: &mut Outbox) {
+        let (task_id, attempt) = (task.id().clone(), task.attempt());
+        out.append_event(EventKind::Queue(QueueEvent::AttemptBegins { task: task_id, attempt }));
+        self.tasks.hand_over(now, task.clone(), &self.settings, &self.mail, out);
+    }
+}
+
+/// The exit code of a run's process, where it has one.
+fn exit_code(ended: &EndRun) -> Option<i64> {
+    ended.report.metadata.as_ref()?.value().get("exit_code")?.as_i64()
+}

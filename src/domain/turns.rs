@@ -1,0 +1,201 @@
+//! Whose turn it is: the places in which workers run, and the tasks that wait for one.
+//!
+//! The order is: the priority, then the askers in turn, then the age. An asker that joins goes to the end of the round, so that one
+//! with five hundred waiting tasks and one with a single task begin one each. A task that cannot begin now, since its worker or its
+//! pool is full, keeps no other task from a free place. Nothing here is stored: after a start, the tasks join again.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::view::View;
+use super::{Priority, Share, State, Task, WorkerKind};
+use provost_base::{AgentId, TaskId, Timestamp};
+
+/// What a task's turn depends on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Turn {
+    /// The task.
+    pub task: TaskId,
+    /// Its priority.
+    pub priority: Priority,
+    /// The asker that it counts for; names of one share are one asker.
+    pub asker: Share,
+    /// When it was accepted.
+    pub since: Timestamp,
+    /// Its worker, and how many tasks that one may have at once.
+    pub worker: (AgentId, Option<u32>),
+    /// The pool of that worker, and how many tasks may run in it at once.
+    pub pool: Option<(Box<str>, u32)>,
+}
+
+impl Turn {
+    /// The turn of a task whose worker has so many places, in this pool.
+    pub fn of(task: &Task, places: Option<u32>, pool: Option<(Box<str>, u32)>) -> Self {
+        Self {
+            task: task.id().clone(),
+            priority: task.order.priority(),
+            asker: task.share(),
+            since: task.created_at,
+            worker: (task.order.worker.clone(), places),
+            pool,
+        }
+    }
+}
+
+/// The number by which a task waits, or has a place.
+pub type TurnNo = u64;
+
+/// The places, those who have one, and those who wait.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Turns {
+    places: usize,
+    taken: BTreeMap<TurnNo, Turn>,
+    waiting: BTreeMap<TurnNo, Turn>,
+    /// Of each asker that waits: how many waiting tasks it has, and when its last turn was.
+    round: BTreeMap<Share, (usize, u64)>,
+    at_workers: BTreeMap<AgentId, u32>,
+    in_pools: BTreeMap<Box<str>, u32>,
+    turns: u64,
+    last: TurnNo,
+}
+
+impl Turns {
+    /// So many places, all of them free.
+    pub fn new(places: usize) -> Self {
+        Self { places, ..Self::default() }
+    }
+
+    /// A task waits from now on. It may have a place at once; see [`Turns::next`].
+    pub fn join(&mut self, turn: Turn) -> TurnNo {
+        self.last += 1;
+        self.round.entry(turn.asker.clone()).or_insert((0, self.turns)).0 += 1;
+        self.waiting.insert(self.last, turn);
+        self.last
+    }
+
+    /// Whether one that waits could begin now.
+    pub fn fits(&self, number: TurnNo) -> bool {
+        self.waiting.get(&number).is_some_and(|turn| self.has_place(turn))
+    }
+
+    /// The task whose turn it is; it has its place now. `None` when none of those that wait can begin.
+    pub fn next(&mut self) -> Option<TurnNo> {
+        if self.taken.len() >= self.places {
+            return None;
+        }
+        let fitting = self.waiting.iter().filter(|(_, turn)| self.has_place(turn));
+        let order = |(number, turn): &(&TurnNo, &Turn)| {
+            let last_turn = self.round.get(&turn.asker).map_or(0, |it| it.1);
+            (Reverse(turn.priority), last_turn, turn.since, **number)
+        };
+        let number = *fitting.min_by_key(order)?.0;
+        self.begin(number);
+        Some(number)
+    }
+
+    /// Gives one that waits its place, where it can begin now.
+    pub fn begin(&mut self, number: TurnNo) -> bool {
+        if !self.fits(number) {
+            return false;
+        }
+        let Some(turn) = self.stand_up(number) else { return false };
+        self.turns += 1;
+        if let Some((_, last_turn)) = self.round.get_mut(&turn.asker) {
+            *last_turn = self.turns;
+        }
+        *self.at_workers.entry(turn.worker.0.clone()).or_default() += 1;
+        if let Some((pool, _)) = &turn.pool {
+            *self.in_pools.entry(pool.clone()).or_default() += 1;
+        }
+        self.taken.insert(number, turn);
+        true
+    }
+
+    /// One waits no longer, or gives its place back.
+    pub fn leave(&mut self, number: TurnNo) {
+        self.stand_up(number);
+        let Some(turn) = self.taken.remove(&number) else { return };
+        one_less(&mut self.at_workers, &turn.worker.0);
+        if let Some((pool, _)) = &turn.pool {
+            one_less(&mut self.in_pools, pool);
+        }
+    }
+
+    /// How many wait.
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    fn stand_up(&mut self, number: TurnNo) -> Option<Turn> {
+        let turn = self.waiting.remove(&number)?;
+        if let Some((count, _)) = self.round.get_mut(&turn.asker) {
+            *count -= 1;
+            if *count == 0 {
+                self.round.remove(&turn.asker);
+            }
+        }
+        Some(turn)
+    }
+
+    fn has_place(&self, turn: &Turn) -> bool {
+        let below = |taken: Option<&u32>, most: u32| taken.copied().unwrap_or(0) < most;
+        self.taken.len() < self.places
+            && turn.worker.1.is_none_or(|most| below(self.at_workers.get(&turn.worker.0), most))
+            && turn.pool.as_ref().is_none_or(|(pool, most)| below(self.in_pools.get(pool), *most))
+    }
+}
+
+fn one_less<K: Ord>(counts: &mut BTreeMap<K, u32>, of: &K) {
+    if let Some(count) = counts.get_mut(of) {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(of);
+        }
+    }
+}
+
+impl State {
+    /// The place of each queued task among those that wait for its worker, or for the pool of that; the first is 1. Those of polling
+    /// workers are by age, since such a worker collects them so.
+    pub(super) fn places_in_line(&self) -> BTreeMap<TaskId, usize> {
+        let mut queued: Vec<&Arc<Task>> = self.tasks.iter().filter(|it| it.state.is_queued()).collect();
+        queued.sort_by(|a, b| (a.created_at, a.id()).cmp(&(b.created_at, b.id())));
+        let mut of_askers: BTreeMap<(Share, Priority), usize> = BTreeMap::new();
+        let in_round = queued.into_iter().map(|task| {
+            if task.kind == WorkerKind::Polling {
+                return ((Reverse(Priority::Normal), 0), task);
+            }
+            let priority = task.order.priority();
+            let nth = of_askers.entry((task.share(), priority)).or_default();
+            *nth += 1;
+            ((Reverse(priority), *nth), task)
+        });
+        let mut in_order: Vec<_> = in_round.collect();
+        in_order.sort_by_key(|(order, _)| *order);
+        let mut lines: BTreeMap<(bool, &str), usize> = BTreeMap::new();
+        let mut places = BTreeMap::new();
+        for (_, task) in in_order {
+            let worker = &task.order.worker;
+            let pool = self.settings.pool_of(worker).filter(|_| task.kind == WorkerKind::Cli);
+            let line = pool.map_or((false, worker.as_str()), |(pool, _)| (true, &**pool));
+            let ahead = lines.entry(line).or_default();
+            *ahead += 1;
+            places.insert(task.id().clone(), *ahead);
+        }
+        places
+    }
+}
+
+/// The place of a queued task in its line; `None` for one that is not queued.
+#[derive(Clone, Debug)]
+pub struct PlaceInLine(pub TaskId);
+
+impl View for PlaceInLine {
+    type Out = Option<usize>;
+
+    fn look(self, _now: Timestamp, state: &State) -> Option<usize> {
+        state.tasks.get(&self.0).filter(|it| it.state.is_queued())?;
+        state.places_in_line().remove(&self.0)
+    }
+}
