@@ -114,7 +114,7 @@ metrics! {
     APPROVALS_WAITING "provost_approvals_waiting" Gauge [];
     /// How long the oldest of them has waited.
     APPROVAL_AGE_MAX "provost_approval_age_seconds_max" Gauge [];
-    /// Tasks that are not finished, by state: awaiting, queued, assigned, running.
+    /// Tasks that are not finished, by state: awaiting, waiting, retrying, queued, assigned, running.
     TASKS "provost_tasks" Gauge ["state"];
     /// How long the task has been queued that has waited longest for its worker.
     QUEUE_AGE_MAX "provost_queue_age_seconds_max" Gauge [];

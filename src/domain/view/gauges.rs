@@ -45,6 +45,10 @@ pub struct GaugesOut {
     pub approvals: Crowd,
     /// Tasks whose delegation waits for approval.
     pub awaiting: usize,
+    /// Tasks that wait until others have succeeded.
+    pub waiting: usize,
+    /// Tasks whose next attempt waits for its time.
+    pub retrying: usize,
     /// Tasks that are allowed and not yet with their workers.
     pub queued: Crowd,
     /// Tasks that polling workers have collected and said nothing of.
@@ -94,6 +98,8 @@ impl View for Gauges {
         for task in state.tasks.iter() {
             match task.state {
                 TaskState::Awaiting { .. } => it.awaiting += 1,
+                TaskState::Waiting => it.waiting += 1,
+                TaskState::Retrying { .. } => it.retrying += 1,
                 TaskState::Queued { .. } => it.queued.add(task.updated_at),
                 TaskState::Assigned { .. } => it.assigned += 1,
                 TaskState::Running { .. } => {

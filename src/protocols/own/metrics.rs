@@ -131,6 +131,8 @@ impl Families {
         self.value(APPROVAL_AGE_MAX, &[], age(it.now, it.approvals));
         let tasks = [
             ("awaiting", it.awaiting),
+            ("waiting", it.waiting),
+            ("retrying", it.retrying),
             ("queued", it.queued.count),
             ("assigned", it.assigned),
             ("running", it.running),
