@@ -142,7 +142,7 @@ impl Agents {
             pid: agent.pid,
         });
         out.put(Change::PutAgent(Arc::new(agent)));
-        out.put(Change::Beat(who.agent().clone(), now));
+        self.is_seen(now, who.agent(), out);
         Ok(Registered { expected: settings.expected_versions.clone() })
     }
 
@@ -209,6 +209,11 @@ impl Agents {
         if self.known.contains_key(agent) && !self.is_alive(agent, now) {
             out.append_event(EventKind::AgentRevived);
         }
+        self.is_seen(now, agent, out);
+    }
+
+    /// Notes a sign of life, and tells the other hosts now and then.
+    fn is_seen(&self, now: Timestamp, agent: &AgentId, out: &mut Outbox) {
         out.put(Change::Beat(agent.clone(), now));
         let (daemon, told) = (out.here(), self.at.get(agent));
         let is_told = told.is_some_and(|it| it.daemon == daemon && now < it.at.after(SEEN_TOLD));

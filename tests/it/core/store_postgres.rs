@@ -58,7 +58,7 @@ fn a_database_without_tables_or_with_later_ones_is_refused_with_the_next_step() 
     assert!(matches!(migrate(&database, false), Err(StoreError::Newer { found: 99, known: 2 })));
     server.sql(
         &name_of(&database),
-        "update provost.schema set version = 1; update provost.repo set format = 7",
+        "update provost.schema set version = 2; update provost.repo set format = 7",
     );
     assert!(sentence(started_or(dir.path(), &database)).contains("format 7"));
 }
