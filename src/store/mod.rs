@@ -46,8 +46,8 @@ use provost_domain::{Event, JobResult, Outbox, Owed, Settings, State, Status, Ta
 
 pub use artifacts::{Artifacts, Keeping};
 pub use database::{
-    Database, Loss, Migrated, Moved, Protection, ROLES, RootCommits, Roots, Site, accept_loss, hosts, join, loss,
-    migrate, move_into_database, move_into_folder, protection, take_out,
+    Database, Loss, Migrated, Moved, Protection, ROLES, RootCommits, Roots, Site, accept_loss, hosts, join,
+    loss, migrate, move_into_database, move_into_folder, protection, take_out,
 };
 use database::{Ending, IN_DATABASE, in_database};
 pub use error::StoreError;
@@ -59,7 +59,9 @@ pub use key_file::{SealedKey, seal_key};
 pub use letters::{Letters, StoredPost};
 pub use log::{ENTRY_FORMAT, ENTRY_FORMAT_OLDEST, SealedEntry};
 pub use search::{Found, Hit, HitKind, SearchError, SearchQuery, SearchWords};
-pub use shared::{Begun, Behind, CommitError, Head, HostBeat, HostRow, HostState, Joined, ServerAt, TakenOut};
+pub use shared::{
+    Begun, Behind, CommitError, Head, HostBeat, HostRow, HostState, Joined, ServerAt, TakenOut,
+};
 pub use sqlite::{ForeignEvent, Restore, Restored, SqliteStore, backup, foreign_events, restore};
 pub use sums::{CountedRow, UsageBy, UsageQuery, UsageRow};
 

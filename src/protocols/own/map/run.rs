@@ -13,7 +13,11 @@ pub(super) fn started_at(task: &Task, metadata: Option<&Value>) -> Option<String
     match task.state {
         TaskState::Running { since, .. } => Some(since.rfc3339()),
         TaskState::Finished { .. } => reported().or_else(|| progress().map(|it| it.at.rfc3339())),
-        TaskState::Awaiting { .. } | TaskState::Queued { .. } | TaskState::Assigned { .. } => None,
+        TaskState::Awaiting { .. }
+        | TaskState::Waiting
+        | TaskState::Retrying { .. }
+        | TaskState::Queued { .. }
+        | TaskState::Assigned { .. } => None,
     }
 }
 
@@ -22,6 +26,8 @@ pub(super) fn ended_at(task: &Task) -> Option<String> {
     match task.state {
         TaskState::Finished { at, .. } => Some(at.rfc3339()),
         TaskState::Awaiting { .. }
+        | TaskState::Waiting
+        | TaskState::Retrying { .. }
         | TaskState::Queued { .. }
         | TaskState::Assigned { .. }
         | TaskState::Running { .. } => None,
