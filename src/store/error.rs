@@ -211,6 +211,7 @@ impl StoreError {
     }
 
     /// The reason alone, for a list of what was tried.
+    #[cfg(feature = "postgres")]
     pub(crate) fn short(&self) -> String {
         match self {
             StoreError::Away(why) | StoreError::Database(why) => why.to_string(),
