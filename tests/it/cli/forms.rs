@@ -186,7 +186,7 @@ fn every_form_stands_for_a_command_and_none_for_another_form() {
         assert!(is_whole_noun || !find(form.typed), "`{}` is a command", form.typed);
         assert_eq!(as_read(form.meant).1, None, "`{}` is a form itself", form.meant);
     }
-    assert!(FORMS.iter().filter(|it| it.kind == Kind::Short).count() <= 26, "short forms stay few");
+    assert!(FORMS.iter().filter(|it| it.kind == Kind::Short).count() <= 27, "short forms stay few");
 }
 
 /// Words in an order that no table has: what is read has no form any more, and loses and invents nothing.
