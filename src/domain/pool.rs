@@ -78,8 +78,9 @@ pub fn choose_host<'a>(wanted: Wanted<'_>, candidates: &'a [Candidate]) -> Resul
 
 impl Settings {
     /// The pool that a worker is in, with its name.
-    pub fn pool_of(&self, worker: &AgentId) -> Option<(&Box<str>, &PoolSetting)> {
-        self.pools.iter().find(|(_, pool)| pool.workers.contains(worker))
+    pub fn pool_of(&self, worker: &AgentId) -> Option<(&str, &PoolSetting)> {
+        let mut pools = self.pools.iter().map(|(name, pool)| (&**name, pool));
+        pools.find(|(_, pool)| pool.workers.contains(worker))
     }
 }
 
@@ -223,6 +224,6 @@ impl View for PoolOf {
     type Out = Option<(Box<str>, u32)>;
 
     fn look(self, _now: Timestamp, state: &State) -> Self::Out {
-        state.settings.pool_of(&self.0).map(|(name, pool)| (name.clone(), pool.concurrent))
+        state.settings.pool_of(&self.0).map(|(name, pool)| (name.into(), pool.concurrent))
     }
 }

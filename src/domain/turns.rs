@@ -80,7 +80,7 @@ impl Turns {
     }
 
     /// The task whose turn it is; it has its place now. `None` when none of those that wait can begin.
-    pub fn next(&mut self) -> Option<TurnNo> {
+    pub fn take_next(&mut self) -> Option<TurnNo> {
         if self.taken.len() >= self.places {
             return None;
         }
@@ -178,7 +178,7 @@ impl State {
         for (_, task) in in_order {
             let worker = &task.order.worker;
             let pool = self.settings.pool_of(worker).filter(|_| task.kind == WorkerKind::Cli);
-            let line = pool.map_or((false, worker.as_str()), |(pool, _)| (true, &**pool));
+            let line = pool.map_or((false, worker.as_str()), |(pool, _)| (true, pool));
             let ahead = lines.entry(line).or_default();
             *ahead += 1;
             places.insert(task.id().clone(), *ahead);

@@ -58,7 +58,7 @@ impl Drop for Place {
         let mut inner = self.line.inner();
         inner.calls.remove(&self.number);
         inner.turns.leave(self.number);
-        while let Some(next) = inner.turns.next() {
+        while let Some(next) = inner.turns.take_next() {
             if let Some(call) = inner.calls.remove(&next) {
                 // A run that has stopped waiting gives its place back itself.
                 let _heard = call.send(());

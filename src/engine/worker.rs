@@ -11,6 +11,7 @@ mod counting;
 mod hosts;
 mod indexing;
 pub(super) mod receiving;
+mod repeated;
 pub(super) mod steps;
 pub(super) mod turn;
 
@@ -24,7 +25,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::live::Teller;
 use super::measures::Measures;
 use super::message_queue::{Message, MessageQueue};
-use super::repeats::{Repeats, Said, last_ones};
+use super::repeats::{Repeats, Said};
 use super::token_board::TokenBoard;
 use beside::{Batch, Beside, Home};
 use indexing::Indexing;
@@ -34,7 +35,7 @@ use turn::Others;
 use super::{Answered, Clock, EmptyQueues, Envelope, Given, InboxIndex, Lost, StateQuery, Trouble};
 use provost_base::limits::{AFTER_MAX, BATCH_MAX, CLOCK_JUMP_MS_MIN, REPEATS_TOLD_MS_MAX};
 use provost_base::{EffectId, TaskId, Timestamp};
-use provost_domain::command::{Publish, ReleaseLock, Republish, SettleMail};
+use provost_domain::command::{Publish, ReleaseLock, SettleMail};
 use provost_domain::post::{Post, Source};
 use provost_domain::{
     Answer, Call, Change, Command, Core, Effect, Facts, Outbox, PostChange, Principal, Refusal, Reply, Task,
@@ -298,31 +299,6 @@ impl Worker {
         }
         let read = self.store.past_task(id);
         read.map_err(|err| Refusal::Unavailable { why: self.report("cannot read a task", &err) })
-    }
-
-    /// Applies what agents have said again. Of one that did so several times the last has all that follows
-    /// from it.
-    fn put_on_record(&mut self) {
-        if self.broken.is_some() || !self.repeats.any() {
-            return;
-        }
-        self.repeats_due = None;
-        self.of_messages(Self::put_repeats_on_record);
-    }
-
-    fn put_repeats_on_record(&mut self) {
-        let taken = self.repeats.drain();
-        for (it, is_last) in taken.iter().zip(last_ones(&taken)) {
-            let post = it.post.clone();
-            let command: Command = match is_last {
-                true => Publish { post, source: Source::Client }.into(),
-                false => Republish { post }.into(),
-            };
-            if let Err(refusal) = self.apply(&it.who, command, Facts::default()) {
-                tracing::debug!(agent = %it.who, %refusal, "a repeated status is not recorded");
-            }
-        }
-        self.repeated.extend(taken);
     }
 
     /// Handles answers whose callers have gone: the message waits for the next collection, and

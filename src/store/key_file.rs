@@ -127,7 +127,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 fn bytes(hex: &str) -> Option<Vec<u8>> {
-    let is_hex = hex.len() % 2 == 0 && hex.bytes().all(|it| it.is_ascii_hexdigit());
+    let is_hex = hex.len().is_multiple_of(2) && hex.bytes().all(|it| it.is_ascii_hexdigit());
     is_hex.then(|| {
         (0..hex.len()).step_by(2).filter_map(|at| u8::from_str_radix(&hex[at..at + 2], 16).ok()).collect()
     })

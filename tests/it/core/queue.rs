@@ -337,7 +337,7 @@ fn turn(asker: &str, number: u32, priority: Priority) -> Turn {
 /// The tasks in the order in which one place is given to them.
 fn order_of(turns: &mut Turns, names: &mut std::collections::BTreeMap<u64, String>) -> Vec<String> {
     let mut order = Vec::new();
-    while let Some(number) = turns.next() {
+    while let Some(number) = turns.take_next() {
         order.push(names.remove(&number).unwrap());
         turns.leave(number);
     }
@@ -373,7 +373,7 @@ fn an_agent_with_five_hundred_waiting_tasks_starves_no_other_one() {
     let mut others = turns.join(turn("bob", 600, Priority::Normal));
     let mut got = [0, 0];
     for _ in 0..200 {
-        let number = turns.next().unwrap();
+        let number = turns.take_next().unwrap();
         turns.leave(number);
         if number == others {
             got[1] += 1;
@@ -397,11 +397,11 @@ fn a_full_worker_or_pool_keeps_no_other_task_from_a_free_place() {
     let two = turns.join(of(2, "slow", Some("p")));
     let three = turns.join(of(3, "other", Some("p")));
     let four = turns.join(of(4, "free", None));
-    assert_eq!((turns.next(), turns.next(), turns.next()), (Some(one), Some(four), None));
+    assert_eq!((turns.take_next(), turns.take_next(), turns.take_next()), (Some(one), Some(four), None));
     turns.leave(one);
-    assert_eq!((turns.next(), turns.next()), (Some(two), None));
+    assert_eq!((turns.take_next(), turns.take_next()), (Some(two), None));
     turns.leave(two);
-    assert_eq!(turns.next(), Some(three));
+    assert_eq!(turns.take_next(), Some(three));
     assert_eq!(turns.waiting(), 0);
 }
 
