@@ -8,6 +8,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::command::EndJob;
 use super::progress::Ending;
 use super::{
@@ -57,7 +59,7 @@ impl Core {
             state.end_connections_of(is_its, out);
             state.free_bound_locks_of(is_its, out);
             owed.iter().for_each(|it| it.when_its_host_is(gone, out));
-            out.put(Change::HostDown(daemon));
+            out.put(Change::HostDown(daemon, gone));
         });
         for task in lost {
             // The end of one may have ended those that wait for it.
@@ -172,7 +174,8 @@ impl Task {
 }
 
 /// How a daemon has gone.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Gone {
     /// It was silent for too long. Its host may come back.
     Silent,

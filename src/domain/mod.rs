@@ -352,7 +352,7 @@ impl State {
                 self.owing.remove(*id);
             }
             // The store's, and the daemon's that is named.
-            Change::StartEffect(_) | Change::HostDown(_) => {}
+            Change::StartEffect(_) | Change::HostDown(..) => {}
             Change::Count(counters) => self.counters = *counters,
         }
     }

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::post::PostChange;
 use super::{
-    ApplyChange, Contract, Counters, CrewChange, Deed, Door, GrantChange, Intent, JobChange, Lock, Mail,
-    MergeEntry, Notice, OutgoingNotice, Parked, PasskeyChange, PushChange, RefusedCircle, RegisteredAgent,
-    SeenAt, SpendChange, Switched, Task, Token, Uses, Waiter,
+    ApplyChange, Contract, Counters, CrewChange, Deed, Door, Gone, GrantChange, Intent, JobChange, Lock,
+    Mail, MergeEntry, Notice, OutgoingNotice, Parked, PasskeyChange, PushChange, RefusedCircle,
+    RegisteredAgent, SeenAt, SpendChange, Switched, Task, Token, Uses, Waiter,
 };
 use provost_base::{
     AgentId, ApprovalId, ContractId, DaemonId, Digest, EffectId, Fence, IntentId, MailSeq, SymbolPath,
@@ -98,8 +98,8 @@ pub enum Change {
     /// A job or an apply is owed, by its effect of that number; an apply of a task's changes with the task. Memory only; the
     /// effect itself is stored.
     OweDeed(EffectId, Deed, Option<TaskId>),
-    /// A daemon is down, and what it held is free. Memory only.
-    HostDown(DaemonId),
+    /// A daemon has gone, and what it held is free. Memory only.
+    HostDown(DaemonId, Gone),
     /// An effect is being carried out; after a crash it is not tried again.
     StartEffect(EffectId),
     /// An effect needs nothing more.
@@ -162,7 +162,7 @@ impl Change {
             | Change::OweHook(..)
             | Change::OweNotice(..)
             | Change::OweDeed(..)
-            | Change::HostDown(_) => ChangeClass::Shared,
+            | Change::HostDown(..) => ChangeClass::Shared,
             Change::Post(_) => ChangeClass::Row,
             Change::Beat(..) | Change::CameBy(..) | Change::Apply(_) | Change::RefuseCircle(_) => {
                 ChangeClass::Own

@@ -293,7 +293,7 @@ impl Rows {
             | Change::CameBy(..)
             | Change::At(..)
             | Change::CarryMail(..)
-            | Change::HostDown(_)
+            | Change::HostDown(..)
             | Change::Grant(..)
             | Change::Apply(..)
             | Change::OweHook(..)

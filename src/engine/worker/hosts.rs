@@ -6,8 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::turn::{IS_DOWN, IS_REMOVED};
-use super::{Lost, Worker};
+use super::Worker;
 use provost_base::limits::HOST_TTL_MS;
 use provost_base::{DaemonId, Timestamp};
 use provost_domain::Gone;
@@ -56,13 +55,13 @@ impl Worker {
     pub(super) fn look_at_hosts(&mut self, hosts: &[HostBeat]) -> Result<(), StoreError> {
         let here = self.others.daemon();
         let mine = hosts.iter().find(|it| it.daemon.host == here.host).map(|it| it.state);
-        if let Some(why) = match mine {
-            Some(HostState::Down) => Some(IS_DOWN),
-            Some(HostState::Removing | HostState::Removed) => Some(IS_REMOVED),
+        let gone = match mine {
+            Some(HostState::Down) => Some(Gone::Silent),
+            Some(HostState::Removing | HostState::Removed) => Some(Gone::Removed),
             _ => None,
-        } {
-            // Nothing that is asked in this step is decided any more.
-            (self.lost, self.broken) = (Some(Lost(why.into())), Some(why.into()));
+        };
+        if let Some(gone) = gone {
+            self.takes_part_no_more(gone);
             return Ok(());
         }
         let drains = mine == Some(HostState::Draining);

@@ -23,7 +23,7 @@ use super::receiving::Publisher;
 use super::{Lost, Waiting, Worker};
 use provost_base::DaemonId;
 use provost_base::limits::{HOST_BEAT_MS, NUMBERS_SKIPPED, UNKNOWN_KEPT_MS};
-use provost_domain::{Change, LogEntry, Principal, Refusal};
+use provost_domain::{Change, Gone, LogEntry, Principal, Refusal};
 use provost_store::{Behind, Head, Loaded, StoreError};
 
 /// How often in a row the turn is taken, each time after memory was loaded again.
@@ -39,11 +39,11 @@ const NOT_KNOWN: &str = "it is not known whether this was done, since the shared
 const NOT_DONE: &str = "the shared store did not answer, and nothing of this was done; ask again";
 
 /// Why a daemon ends that the others have taken for dead: what it held is free, so it begins again as another one.
-pub(super) const IS_DOWN: &str = "another host has taken this one for dead, and what it held is free; start the daemon again, and it \
+const IS_DOWN: &str = "another host has taken this one for dead, and what it held is free; start the daemon again, and it \
                        goes on from what the others have";
 
 /// The same of one that a person has removed.
-pub(super) const IS_REMOVED: &str = "this host was removed from the repository, and what it held is free; its state folder takes part no \
+const IS_REMOVED: &str = "this host was removed from the repository, and what it held is free; its state folder takes part no \
                                      more";
 
 /// What the engine knows of the others.
@@ -234,9 +234,8 @@ impl Worker {
                 });
             }
             self.has_log_to(Head { n: entry.n, mac: entry.mac });
-            if entry.changes.contains(&Change::HostDown(self.others.daemon)) {
-                // Nothing that is asked in this step is decided any more.
-                (self.lost, self.broken) = (Some(Lost(IS_DOWN.into())), Some(IS_DOWN.into()));
+            if let Some(gone) = self.has_gone(&entry) {
+                self.takes_part_no_more(gone);
                 return Ok(true);
             }
             // What this daemon has decided is in memory already.
@@ -245,6 +244,23 @@ impl Worker {
             }
         }
         Ok(true)
+    }
+
+    /// How this daemon has gone, if another one has committed that it has.
+    fn has_gone(&self, entry: &LogEntry) -> Option<Gone> {
+        entry.changes.iter().find_map(|it| match it {
+            Change::HostDown(daemon, gone) if *daemon == self.others.daemon => Some(*gone),
+            _ => None,
+        })
+    }
+
+    /// Nothing that is asked in this step is decided any more, and the daemon ends.
+    pub(super) fn takes_part_no_more(&mut self, gone: Gone) {
+        let why = match gone {
+            Gone::Silent => IS_DOWN,
+            Gone::Removed => IS_REMOVED,
+        };
+        (self.lost, self.broken) = (Some(Lost(why.into())), Some(why.into()));
     }
 
     /// Another daemon has committed this: what shows memory beside the thread follows, as after a commit of this one.

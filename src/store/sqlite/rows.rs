@@ -89,7 +89,7 @@ pub(super) fn apply(db: &Connection, changes: &[Change], finished: &mut i64) -> 
             | Change::CameBy(..)
             | Change::At(..)
             | Change::CarryMail(..)
-            | Change::HostDown(_)
+            | Change::HostDown(..)
             | Change::Grant(..)
             | Change::Apply(..)
             | Change::OweHook(..)

@@ -249,7 +249,7 @@ impl LogStore {
         for change in &batch.changes {
             rows.apply(change);
             log.rows.apply(change);
-            if let Change::HostDown(down) = change
+            if let Change::HostDown(down, _) = change
                 && let Some(it) = log.hosts.get_mut(&down.host).filter(|it| it.daemon == *down)
             {
                 it.state = HostState::Down;

@@ -18,6 +18,9 @@ use crate::support::{UP, World};
 /// adds.
 const REFUSED_WITHIN: Duration = Duration::from_secs(10);
 
+/// How many locks one agent takes before the next one does, since each agent may have so many and no more.
+const LOCKS_OF_AN_AGENT: usize = 100;
+
 fn world(url: &str) -> World {
     let world = World::new();
     world.configure(&format!("store.url = {url:?}\nstore.name = \"shop\"\n"));
@@ -62,10 +65,11 @@ impl<'a> Clients<'a> {
 
     /// Takes one lock; whether it was granted.
     fn take(&self) -> bool {
-        let symbol = format!("@work:n{}", self.next.fetch_add(1, Ordering::Relaxed));
-        let body = json!({ "symbol": symbol, "ttl_ms": 3_600_000 });
+        let n = self.next.fetch_add(1, Ordering::Relaxed);
+        let (symbol, agent) = (format!("@work:n{n}"), format!("ada-{}", n / LOCKS_OF_AN_AGENT));
+        let body = json!({ "symbol": symbol, "ttl_ms": 3_600_000, "reason": "room ".repeat(50) });
         let asked = Instant::now();
-        let (status, answer) = own(self.world, ("POST", "/lock"), &[("x-provost-agent", "ada")], &body);
+        let (status, answer) = own(self.world, ("POST", "/lock"), &[("x-provost-agent", &agent)], &body);
         let answered = Instant::now();
         if status == 200 {
             let fence = answer["lock"]["fence"].as_u64().expect("a fence");
@@ -249,8 +253,7 @@ fn with_an_asynchronous_standby_a_loss_is_noticed_told_and_gone_on_with_by_a_per
     });
     assert!(told.contains("provost store accept-loss"), "{told}");
     reads_go_on(&world);
-    // The checker finds what is lost.
-    daemon.stop();
+    assert_eq!(daemon.asked_to_stop().code(), Some(1), "its stop is not on record");
     let (code, text) = says(&world, UP);
     assert!(code == 8 && text.contains("went back") && text.contains("accept-loss"), "{code}: {text}");
     let (code, text) = says(&world, &["store", "accept-loss"]);
@@ -313,9 +316,20 @@ fn a_full_disk_of_the_server_refuses_writes_until_there_is_room() {
     assert!(clients.take());
     server.fill(&name);
     until_some("writes are refused", || (!clients.take()).then_some(()));
+    let why = clients.refused.lock().unwrap().last().expect("a refusal").1.clone();
+    assert!(why.contains("space") || why.contains("full"), "{why}");
     reads_go_on(&world);
     server.make_room(&name);
-    until_some("writes go on", || clients.take().then_some(()));
+    let last = std::cell::RefCell::new(String::new());
+    let goes_on = || {
+        *last.borrow_mut() =
+            says(&world, &["lock", "acquire", "there.py", "--json"]).1 + &says(&world, &["status"]).1;
+        clients.take().then_some(())
+    };
+    let until = Instant::now() + Duration::from_secs(20);
+    while goes_on().is_none() {
+        assert!(Instant::now() < until, "writes do not go on: {}", last.borrow());
+    }
     clients.refusals();
     clients.check().unwrap();
     ends_in_order(&world, daemon);

@@ -6,7 +6,7 @@ use provost::base::{Json, Timestamp};
 use provost::domain::command::{Locked, Record};
 use provost::domain::post::Post;
 use provost::domain::view::{LiveLocks, LiveTasks, LockWaiters};
-use provost::domain::{Change, EventKind, Facts, Outbox, Refusal};
+use provost::domain::{Change, EventKind, Facts, Gone, Outbox, Refusal};
 use provost::engine::{Engine, Started, SystemClock, start};
 use provost::store::{Retention, Store};
 use provost_test_equipment::{LogStore, Lost, SharedLog};
@@ -312,7 +312,7 @@ fn bury(log: &SharedLog, by: u128, host: u128) {
     let mut out = Outbox::default();
     let owed = store.owed_by(dead).unwrap();
     core.bury(NOW, (dead, provost::domain::Gone::Silent), &owed, &mut out);
-    assert!(out.changes.contains(&Change::HostDown(dead)));
+    assert!(out.changes.contains(&Change::HostDown(dead, Gone::Silent)));
     store.commit(&out).unwrap();
 }
 

@@ -125,7 +125,11 @@ impl Daemon {
                     entry.changes.retain(Change::is_stored);
                 }
                 self.head = Head { n: entry.n, mac: entry.mac };
-                if entry.changes.contains(&Change::HostDown(self.id())) {
+                if entry
+                    .changes
+                    .iter()
+                    .any(|it| matches!(it, Change::HostDown(daemon, _) if *daemon == self.id()))
+                {
                     self.store.let_go().unwrap();
                     return false;
                 }

@@ -124,6 +124,7 @@ fn a_restart_finds_exactly_what_memory_held() {
             let backend = backend.again();
             let (mut store, loaded) = backend.start();
             let mut storm = Storm::new(seed, loaded.state);
+            storm.core.decides_at(loaded.daemon);
             rage(&mut *store, &mut storm, 600);
             let (head, state) = (store.journal_head(), storm.core.state());
             assert!(
@@ -154,8 +155,9 @@ fn a_restart_finds_exactly_what_memory_held() {
 #[test]
 fn a_failed_commit_leaves_nothing() {
     each_backend(|backend| {
-        let (mut store, _) = backend.start();
+        let (mut store, loaded) = backend.start();
         let mut storm = new_storm(1);
+        storm.core.decides_at(loaded.daemon);
         rage(&mut *store, &mut storm, 200);
         let (before, owed, head) = (Rest::of(storm.core.state()), storm.owed.clone(), store.journal_head());
         let finished = all_finished(&*store);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use provost::base::{AgentId, DaemonId, Digest, EffectId, Json, RuleId, TaskId, Timestamp, Ttl};
+use provost::base::{AgentId, Digest, EffectId, Json, RuleId, TaskId, Timestamp, Ttl};
 use provost::domain::command::{
     AnswerApproval, BeginRun, CancelTask, CollectMail, Collected, Delegate, EndRun, Record, Register,
     ReportTask, SettleEffect, SettleMail, Status,
@@ -207,7 +207,7 @@ impl Storm {
         for (id, effect) in &self.out.effects[self.seen.0..] {
             self.owed.insert(
                 *id,
-                Owed { id: *id, effect: effect.clone(), started: false, by: DaemonId::default() },
+                Owed { id: *id, effect: effect.clone(), started: false, by: self.core.state().here },
             );
         }
         for change in &self.out.changes[self.seen.1..] {

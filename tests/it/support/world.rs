@@ -115,8 +115,10 @@ impl World {
         let mut daemon = Daemon { child, socket: PathBuf::new() };
         let until = Instant::now() + Duration::from_secs(20);
         loop {
-            if let Some(socket) = self.find_socket("devit.sock")
-                && Connection::to(&socket).is_ok()
+            // The one door may still be held by a child of a daemon that was killed.
+            let is_open = |name| Some(self.find_socket(name)?).filter(|it| Connection::to(it).is_ok());
+            if let Some(socket) = is_open("devit.sock")
+                && is_open("own.sock").is_some()
             {
                 daemon.socket = socket;
                 return daemon;
@@ -207,10 +209,15 @@ impl Daemon {
     }
 
     /// Asks it to stop and waits.
-    pub(crate) fn stop(mut self) {
-        host::terminate(&self.child);
-        let status = self.child.wait().unwrap();
+    pub(crate) fn stop(self) {
+        let status = self.asked_to_stop();
         assert!(status.success(), "the daemon ended with {status}");
+    }
+
+    /// The same of one that may have a reason not to end in order.
+    pub(crate) fn asked_to_stop(mut self) -> std::process::ExitStatus {
+        host::terminate(&self.child);
+        self.child.wait().unwrap()
     }
 }
 
