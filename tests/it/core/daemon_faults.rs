@@ -306,36 +306,6 @@ fn a_server_that_is_read_only_or_has_no_connections_left_refuses_and_comes_back(
 }
 
 #[test]
-fn a_full_disk_of_the_server_refuses_writes_until_there_is_room() {
-    let server = Server::start_on_a_small_disk();
-    let database = server.database();
-    let name = name_of(&database);
-    let world = world(&database.url);
-    let daemon = world.start();
-    let clients = Clients::of(&world);
-    assert!(clients.take());
-    server.fill(&name);
-    until_some("writes are refused", || (!clients.take()).then_some(()));
-    let why = clients.refused.lock().unwrap().last().expect("a refusal").1.clone();
-    assert!(why.contains("space") || why.contains("full"), "{why}");
-    reads_go_on(&world);
-    server.make_room(&name);
-    let last = std::cell::RefCell::new(String::new());
-    let goes_on = || {
-        *last.borrow_mut() =
-            says(&world, &["lock", "acquire", "there.py", "--json"]).1 + &says(&world, &["status"]).1;
-        clients.take().then_some(())
-    };
-    let until = Instant::now() + Duration::from_secs(20);
-    while goes_on().is_none() {
-        assert!(Instant::now() < until, "writes do not go on: {}", last.borrow());
-    }
-    clients.refusals();
-    clients.check().unwrap();
-    ends_in_order(&world, daemon);
-}
-
-#[test]
 fn a_pooler_with_sessions_is_as_good_as_none_and_one_without_is_refused() {
     let server = Server::start();
     let database = server.database();

@@ -38,8 +38,6 @@ pub(crate) struct Server {
     child: Option<Child>,
     port: u16,
     databases: AtomicU32,
-    /// The size of a disk of its own.
-    disk: Option<&'static str>,
 }
 
 impl Server {
@@ -95,7 +93,7 @@ impl Server {
         let copied =
             Command::new("cp").arg("--archive").arg(template()).arg(dir.path().join("data")).status();
         assert!(copied.expect("cp").success(), "the cluster is copied");
-        let server = Self { dir, child: None, port, databases: AtomicU32::new(0), disk: None };
+        let server = Self { dir, child: None, port, databases: AtomicU32::new(0) };
         let data = server.dir.path().join("data");
         let lines = format!(
             "listen_addresses = ''\nunix_socket_directories = '{}'\nport = {port}\nmax_connections = \
@@ -113,14 +111,7 @@ impl Server {
     pub(crate) fn resume(&mut self) {
         assert!(self.child.is_none(), "it runs");
         let log = File::options().create(true).append(true).open(self.dir.path().join("log")).expect("a log");
-        let mut command = Command::new(if self.disk.is_some() { "unshare" } else { "setpriv" });
-        if let Some(size) = self.disk {
-            let mounts = format!(
-                "mount -t tmpfs -o size={size},mode=0700 tmpfs \"$1\" && cp --archive \"$2\"/. \"$1\" && shift 2 && exec setpriv \"$@\""
-            );
-            command.args(["--map-current-user", "--keep-caps", "--mount", "--", "sh", "-c", &mounts, "sh"]);
-            command.arg(self.data()).arg(self.dir.path().join("made"));
-        }
+        let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "QUIT", "--"]).arg(program("postgres")).arg("-D").arg(self.data());
         command.stdin(Stdio::null()).stdout(log.try_clone().expect("the log")).stderr(log).process_group(0);
         self.child = Some(command.spawn().expect("setpriv, of util-linux"));
@@ -150,32 +141,8 @@ impl Server {
         child.wait().expect("it has ended");
     }
 
-    /// One whose data are on a disk of its own without much room: in memory, in a user namespace.
-    pub(crate) fn start_on_a_small_disk() -> Self {
-        let mut server = Self::prepared(5432, |_| String::new());
-        std::fs::rename(server.data(), server.dir.path().join("made")).expect("it is copied from there");
-        std::fs::create_dir(server.data()).expect("a place for the disk");
-        server.disk = Some("100m");
-        server.resume();
-        server
-    }
-
     fn data(&self) -> PathBuf {
         self.dir.path().join("data")
-    }
-
-    /// Fills its disk up.
-    pub(crate) fn fill(&self, database: &str) {
-        let rows = "select repeat('x', 8000) from generate_series(1, 100000)";
-        let text = format!("copy ({rows}) to '{}'", self.data().join("filler").display());
-        let out = self.psql(database, &text);
-        let says = String::from_utf8_lossy(&out.stderr).into_owned();
-        assert!(!out.status.success() && says.contains("No space left"), "{says}");
-    }
-
-    /// Takes away what has filled it.
-    pub(crate) fn make_room(&self, database: &str) {
-        self.sql(database, &format!("copy (select 1) to '{}'", self.data().join("filler").display()));
     }
 
     /// So many connections that say nothing; they end when dropped.
@@ -223,8 +190,7 @@ impl Server {
         let mut settings =
             File::options().append(true).open(data.join("postgresql.auto.conf")).expect("the settings");
         settings.write_all(lines.as_bytes()).expect("they are written");
-        let mut standby =
-            Self { dir, child: None, port: self.port, databases: AtomicU32::new(0), disk: None };
+        let mut standby = Self { dir, child: None, port: self.port, databases: AtomicU32::new(0) };
         standby.resume();
         until_some("the standby follows", || {
             let sql = format!("select state from pg_stat_replication where application_name = '{name}'");

@@ -430,8 +430,7 @@ fn what_a_person_does_on_the_page_is_signed_and_on_record() {
         tab.until(state, &off);
     }
     // An agent's tokens end.
-    let minted = world.command(&["token", "mint", "agent-a"]).output().unwrap();
-    assert!(minted.status.success(), "{minted:?}");
+    crate::support::tokens::mint(&world, "agent-a");
     let tokens =
         || String::from_utf8(world.command(&["token", "list", "--json"]).output().unwrap().stdout).unwrap();
     assert!(tokens().contains("agent-a"));
