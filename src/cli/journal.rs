@@ -166,8 +166,8 @@ fn verify(here: &RepoContext, anchor: Option<Anchor>) -> Result<u8, CliError> {
 fn restored(leap: &Leap) -> String {
     let with = leap.with.as_deref().map(|it| format!(" ({it})")).unwrap_or_default();
     let at = leap.at.map(|it| format!(" at {}", short_time(&it.rfc3339()))).unwrap_or_default();
-    let command = if leap.was_loss { "accept-loss" } else { "restore" };
-    format!("`provost store {command}`{with} has skipped them{at}, as event {} says", leap.mark())
+    let command = if leap.was_loss { "`provost store accept-loss`" } else { "`provost store restore`" };
+    format!("{command}{with} has skipped them{at}, as event {} says", leap.mark())
 }
 
 fn leap_in_json(leap: &Leap) -> Value {

@@ -4,6 +4,8 @@
 //! all numbers go on beyond every one that is known to have been given, and the journal seals the gap, as after a restore of a store in
 //! the state folder. Other hosts find that the log has gone on without an entry, and load everything again.
 
+use std::path::Path;
+
 use super::gaps::{self, gaps};
 use super::load::{self, HEAD, Head};
 use super::moving::session;
@@ -59,33 +61,24 @@ struct Held {
     _lease: Lease,
 }
 
-fn held(what: Site<'_>) -> Result<Held, StoreError> {
-    let dir = files::existing_dir(what.dir)?;
-    let lease = Lease::take(&dir)?;
-    must_have_no_other(&dir)?;
-    let remembered = Remembered::of(&dir, &what.database.name)?;
-    let Some(secret) = files::journal_key(&dir)? else {
-        return Err(StoreError::Key(
-            format!(
-                "{} is missing, and the journal cannot be continued without it: bring it back",
-                dir.join(crate::JOURNAL_KEY).display()
-            )
-            .into(),
-        ));
-    };
-    let key = Key::new(&secret);
-    let places = marks::places(&dir, what.outside);
-    let known = marks::read(&places, &key);
-    // An older copy may also be on an older timeline.
-    let (mut session, place) = session(what.database, &Place::default())?;
-    session.ask(&[Step::new("begin")])?;
-    let find = "select id, key_print from provost.repo where name = $1 for update";
-    let rows = session.rows(Step::new(find).with(what.database.name.clone()))?;
-    let none = || {
+fn journal_key(dir: &Path) -> Result<Key, StoreError> {
+    let missing = || {
         let why = format!(
-            "it has no repository {:?}: the database is another one; bring the right one back",
-            what.database.name
+            "{} is missing, and the journal cannot be continued without it: bring it back",
+            dir.join(crate::JOURNAL_KEY).display()
         );
+        StoreError::Key(why.into())
+    };
+    Ok(Key::new(&files::journal_key(dir)?.ok_or_else(missing)?))
+}
+
+/// Takes the row of the repository of this name, whose journal has this key.
+fn repository(session: &mut Session, name: &str, key: &Key) -> Result<i32, StoreError> {
+    let find = "select id, key_print from provost.repo where name = $1 for update";
+    let rows = session.rows(Step::new(find).with(name.to_owned()))?;
+    let none = || {
+        let why =
+            format!("it has no repository {name:?}: the database is another one; bring the right one back");
         StoreError::Database(why.into())
     };
     let found = rows.first().ok_or_else(none)?;
@@ -96,6 +89,21 @@ fn held(what: Site<'_>) -> Result<Held, StoreError> {
             "the repository of this name in the database has another journal".into(),
         ));
     }
+    Ok(repo)
+}
+
+fn held(what: Site<'_>) -> Result<Held, StoreError> {
+    let dir = files::existing_dir(what.dir)?;
+    let lease = Lease::take(&dir)?;
+    must_have_no_other(&dir)?;
+    let remembered = Remembered::of(&dir, &what.database.name)?;
+    let key = journal_key(&dir)?;
+    let places = marks::places(&dir, what.outside);
+    let known = marks::read(&places, &key);
+    // An older copy may also be on an older timeline.
+    let (mut session, place) = session(what.database, &Place::default())?;
+    session.ask(&[Step::new("begin")])?;
+    let repo = repository(&mut session, &what.database.name, &key)?;
     let rows = session.rows(Step::new(HEAD).with(repo))?;
     let row = Head::read(rows.first().ok_or_else(|| StoreError::damaged("the repository's row is gone"))?)?;
     must_be_readable(&row)?;
