@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::Start;
 use provost_engine::Engine;
 
-/// Who is told: nobody.
+/// No program is told.
 #[derive(Clone, Copy)]
 pub(super) struct Supervisor;
 

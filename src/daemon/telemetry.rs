@@ -43,7 +43,7 @@ struct Collector {
     began_ns: u64,
 }
 
-/// The repository, as ids of traces have it: a digest, which tells nobody where it is.
+/// The repository, as ids of traces have it: a digest, which does not tell where it is.
 pub(super) fn repository(places: &Places) -> Digest {
     Digest::of_fields([b"provost/repository".as_slice(), places.state.as_os_str().as_encoded_bytes()])
 }
@@ -119,7 +119,7 @@ struct Sending {
     repository: Digest,
     traces: Traces,
     spans: Vec<Span>,
-    /// How many commands were spans so far, each of which is a trace of its own.
+    /// How many commands were spans so far; each is a trace of its own.
     commands: u64,
     /// The request that is under way.
     under_way: Option<JoinHandle<()>>,
@@ -198,7 +198,7 @@ impl Sending {
         self.engine.measures().observed().inspect(|it| it.dropped(spans));
     }
 
-    /// Commands of which a sample was taken.
+    /// Commands in the sample.
     fn take_samples(&mut self) {
         let samples = self.engine.measures().observed().map(|it| it.take_samples()).unwrap_or_default();
         for it in samples {

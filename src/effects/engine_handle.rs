@@ -73,7 +73,7 @@ impl EngineHandle {
         }
     }
 
-    /// Whether the worker's pool has a place, of which tasks of other hosts may have them all.
+    /// Whether the worker's pool has a place; tasks of other hosts may have all of them.
     pub(super) async fn has_place_in_pool(&self, worker: &AgentId) -> bool {
         self.look_at(PoolHasPlace(worker.clone())).await.unwrap_or(true)
     }

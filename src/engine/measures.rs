@@ -116,7 +116,7 @@ pub struct Measures {
     pub lock_waits: Arc<Durations>,
     /// Commands that wait for the engine.
     queued: Arc<AtomicI64>,
-    /// What is counted besides, once that is asked for.
+    /// What else is counted, once that is asked for.
     observed: Arc<OnceLock<Observed>>,
 }
 

@@ -220,7 +220,7 @@ impl Signal {
     }
 }
 
-/// A command of which a sample was taken.
+/// A command in the sample.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sample {
     /// The verb.
@@ -271,7 +271,7 @@ fn cell(verb: VerbName, door: Door, outcome: Outcome) -> usize {
 const OTHERS: &str = "(others)";
 
 impl Observed {
-    /// Commands that were counted: verb, door, outcome and how many, without those of which there was none.
+    /// Commands that were counted: verb, door, outcome and how many, without those that did not come.
     pub fn commands(&self) -> Vec<(VerbName, Door, Outcome, u64)> {
         let mut found = Vec::new();
         for verb in VerbName::ALL {
@@ -302,7 +302,7 @@ impl Observed {
         self.store_errors.load(Ordering::Relaxed)
     }
 
-    /// Commits whose answer was lost, and of which this was found out.
+    /// Commits whose answer was lost, by what was found out later.
     pub fn unknown(&self, found: Found) -> u64 {
         self.unknown[found as usize].load(Ordering::Relaxed)
     }

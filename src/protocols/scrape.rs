@@ -159,7 +159,7 @@ impl Scrape {
         }
     }
 
-    /// Whether a request was meant for this, and no page has sent it. A name can be led here by whoever has the name; an address cannot.
+    /// Whether a request was meant for this, and no page has sent it. The owner of a name can lead that here; an address has no owner.
     ///
     /// # Errors
     /// The cause, for the log.

@@ -46,7 +46,7 @@ pub struct Span {
     pub ids: ([u8; 16], [u8; 8], Option<[u8; 8]>),
     /// When it began and ended.
     pub times: (Timestamp, Timestamp),
-    /// Whether its work was done; `None` where nobody says so.
+    /// Whether its work was done; `None` where that is not said.
     pub done: Option<bool>,
     /// What is known of it.
     pub attributes: Vec<Attribute>,

@@ -67,7 +67,7 @@ function concerns(change) {
   if (repository && change.repository !== repository) return false;
   // What was found in all repositories would be looked for in each of them again.
   if (overAll && !repository && view === 'search') return false;
-  // What has happened stays as it is; and what two have changed is looked for in their work trees, of which no event tells.
+  // What has happened stays as it is; and what two have changed is looked for in their work trees, and no event tells of those.
   if (view === 'event' || view === 'both') return false;
   const id = view === 'approval' || view === 'task' ? about() : '';
   if (view === 'approval') return change.approval === null ? change.task !== null : String(change.approval) === id;

@@ -100,7 +100,7 @@ const TRIES: &[(&str, usize, &str)] = &[
     ("src/engine/wait.rs", 1, "an engine that is busy, with a pause that grows"),
     ("src/service/mail.rs", 1, "an engine that is busy, with a pause that grows"),
     ("src/store/files.rs", 1, "a lock on a file, with an end"),
-    ("src/store/postgres/waker.rs", 1, "words to other hosts, of which several are told as one"),
+    ("src/store/postgres/waker.rs", 1, "words to other hosts: several are told as one"),
     ("src/store/sqlite/epoch.rs", 1, "a store that another process has locked, with an end"),
     ("src/transport/accept.rs", 1, "a listener that is out of descriptors, with a pause that grows"),
     ("src/transport/listen.rs", 1, "a lock on a folder, which any user may hold"),
