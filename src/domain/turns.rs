@@ -66,7 +66,7 @@ impl Turns {
         Self { places, ..Self::default() }
     }
 
-    /// A task waits from now on. It may have a place at once; see [`Turns::next`].
+    /// A task waits from now on. It may have a place at once; see [`Turns::take_next`].
     pub fn join(&mut self, turn: Turn) -> TurnNo {
         self.last += 1;
         self.round.entry(turn.asker.clone()).or_insert((0, self.turns)).0 += 1;
