@@ -54,9 +54,9 @@ fn counted(set: &Set, task: &Value, heard: &[Value]) {
     let tokens = json!([found["tokens_input"], found["tokens_cache_read"], found["tokens_output"]]);
     let expected = json!([(read - cached) * calls, cached * calls, written * calls]);
     assert_eq!(tokens, expected, "{found:#}\n{heard:#?}");
-    // A call without the service's word is guessed and no other: Codex makes one that names no model.
-    let all_claimed = found["calls"].as_u64() == Some(calls);
-    assert!(calls > 1 && found["tokens_guessed"].is_null() == all_claimed, "{found:#}");
+    // What is guessed is a call whose tokens the service has not told: Codex makes one that names no model.
+    let is_more = found["calls"].as_u64() > Some(calls);
+    assert!(calls > 1 && (is_more || found["tokens_guessed"].is_null()), "{found:#}");
 }
 
 /// A run that waits for its model is cancelled, and nothing of it is left.
