@@ -493,7 +493,7 @@ fn a_task_goes_to_its_askers_host_or_to_the_one_with_most_free_places() {
     assert_eq!(choose("cli", Some("gpu"), 1), Ok(daemon(3)));
     assert_eq!(choose("model", None, 1), Ok(daemon(2)));
     assert_eq!(choose("cli", Some("tpu"), 1), Err(NoHost::Label));
-    assert_eq!(choose("nobody", Some("gpu"), 1), Err(NoHost::Worker));
+    assert_eq!(choose("a-stranger", Some("gpu"), 1), Err(NoHost::Worker));
     assert_eq!(choose("model", Some("mac"), 1), Err(NoHost::Both));
     let polling = Wanted { worker: None, label: Some("mac"), asked_at: daemon(1) };
     assert_eq!(choose_host(polling, &all).map(|it| it.daemon), Ok(daemon(4)));
