@@ -8,7 +8,6 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
-use std::os::unix::fs::MetadataExt as _;
 use std::sync::OnceLock;
 
 use rustix::io::Errno;
@@ -18,7 +17,7 @@ use super::line::Line;
 use super::{Rejected, unless_busy};
 use provost_base::limits::ANCESTORS_MAX;
 use provost_domain::ProcessMark;
-use provost_system::{process_began, user_number};
+use provost_system::{process_of, user_number};
 
 /// The process that connected.
 #[derive(Debug)]
@@ -151,11 +150,8 @@ impl PeerId {
 
 /// A running process of our user, to be known again: its number may mean another one some time.
 pub fn process_of_ours(pid: u32) -> Option<ProcessMark> {
-    let started = process_began(pid).ok()??;
-    let owner = std::fs::metadata(format!("/proc/{pid}")).ok()?.uid();
-    // Asked again: if it still is the same one, it has been all along.
-    let same = process_began(pid).is_ok_and(|it| it == Some(started));
-    (owner == user_number() && same).then_some(ProcessMark { pid, started })
+    let (started, owner) = process_of(pid).ok()??;
+    (owner == user_number()).then_some(ProcessMark { pid, started })
 }
 
 /// A process and those above it; nothing where it has ended, or has more above it than can be looked at. A

@@ -10,6 +10,8 @@ use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, geteuid, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -117,7 +119,7 @@ pub fn real_path(path: &Path) -> io::Result<PathBuf> {
 pub fn shared_real_path(path: &Path) -> io::Result<PathBuf> {
     #[cfg(target_os = "linux")]
     {
-        use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+        use rustix::fs::{CWD, ResolveFlags, openat2};
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_MAGICLINKS)?;
     }
@@ -219,7 +221,6 @@ pub fn number_of(meta: &cap_std::fs::Metadata) -> u64 {
 /// What the system says.
 #[cfg(target_os = "linux")]
 pub fn exchange(folder: &cap_std::fs::Dir, one: &str, other: &str) -> io::Result<bool> {
-    use rustix::io::Errno;
     match rustix::fs::renameat_with(folder, one, folder, other, rustix::fs::RenameFlags::EXCHANGE) {
         Ok(()) => Ok(true),
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Ok(false),
@@ -309,7 +310,6 @@ pub fn descriptors_max() -> u64 {
 /// Whether something failed because this process or the system has no more of what it takes: descriptors, or memory.
 /// It says nothing about what was looked at, and may work the next moment.
 pub fn is_out_of_something(error: &std::io::Error) -> bool {
-    use rustix::io::Errno;
     let out = [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::NOBUFS];
     Errno::from_io_error(error).is_some_and(|it| out.contains(&it))
 }
@@ -355,12 +355,35 @@ pub fn is_executable(meta: &cap_std::fs::Metadata) -> bool {
 /// # Errors
 /// It cannot be found out, which does not say that it has ended.
 pub fn process_began(pid: u32) -> io::Result<Option<u64>> {
-    let stat = match std::fs::read(format!("/proc/{pid}/stat")) {
-        Ok(stat) => stat,
-        Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(err) if err.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => return Ok(None),
-        Err(err) => return Err(err),
+    Ok(process_of(pid)?.map(|(began, _)| began))
+}
+
+/// When a process began, as [`process_began`] says it, and its user. Both are of the same process, also where its number comes to
+/// mean another one in between.
+///
+/// # Errors
+/// It cannot be found out, which does not say that it has ended.
+pub fn process_of(pid: u32) -> io::Result<Option<(u64, u32)>> {
+    const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+    // The open folder stands for its process alone; below it nothing is found once that has ended.
+    let look = || {
+        let process = rustix::fs::open(format!("/proc/{pid}"), FOLDER, Mode::empty())?;
+        let stat = rustix::fs::openat(&process, "stat", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+        // The kernel writes all of it at once: some fifty numbers, and a name of 64 bytes at the most.
+        let mut bytes = [0; 2048];
+        let read = rustix::io::read(&stat, &mut bytes)?;
+        Ok((began_in(&bytes[..read]), rustix::fs::fstat(&process)?.st_uid))
     };
+    match look() {
+        Ok((Ok(began), user)) => Ok(began.map(|began| (began, user))),
+        Ok((Err(error), _)) => Err(error),
+        Err(Errno::NOENT | Errno::SRCH) => Ok(None),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// The time in what `/proc/PID/stat` says; `None` of a process that has ended.
+fn began_in(stat: &[u8]) -> io::Result<Option<u64>> {
     // The name is in parentheses and may contain anything, parentheses included; the state follows it, and the time
     // is the twentieth word from there.
     let after = stat.iter().rposition(|byte| *byte == b')').map_or(&[][..], |at| &stat[at + 1..]);
