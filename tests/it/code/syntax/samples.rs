@@ -207,7 +207,7 @@ pub(super) const SAMPLES: &[Sample] = &[
         tail: "}\n",
         path: "Store.find",
         comment: "// ",
-        nested: ("class A { ", "}"),
+        nested: ("class A {\n", "}\n"),
         types: Some(["    val x: ", "A<", "B", ">", "? = null\n"]),
         condition: None,
         cycle: Cycle {
