@@ -34,7 +34,9 @@ def place(root: str, cursor: Cursor):
 
 
 def lines_of(root: str, unit):
-    for cursor in unit.cursor.walk_preorder():
+    # What a library's headers say at their top is passed over whole.
+    own = (it for it in unit.cursor.get_children() if place(root, it))
+    for cursor in (inner for it in own for inner in it.walk_preorder()):
         try:
             kind = cursor.kind
         except ValueError:
