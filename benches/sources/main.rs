@@ -158,9 +158,12 @@ impl Edits {
         match () {
             () if has(&around[0]) => self.same += 1,
             () if around[1..].iter().any(has) => self.further_out += 1,
-            () if *found == ["".into()] && !(source.reading.is_whole() && after.is_whole()) => self.whole_file += 1,
+            () if *found == ["".into()] && !(source.reading.is_whole() && after.is_whole()) => {
+                self.whole_file += 1
+            }
             () => {
-                let place = format!("{}:{}: {around:?} and {found:?}: {}\n", source.path, at + 1, lines[at].trim());
+                let place =
+                    format!("{}:{}: {around:?} and {found:?}: {}\n", source.path, at + 1, lines[at].trim());
                 self.other.push(place);
             }
         }

@@ -58,8 +58,8 @@ fn indent(line: &str) -> usize {
 /// Whether a line is one whose definition can be told by looking at it.
 fn is_plain(line: &str) -> bool {
     const STARTS: &[&str] = &[
-        "//", "/*", "*", "#", ")", "]", "}", "{", "|", "@", ":", "->", ".", "where", "use ", "import", "end", "case ", "default:",
-        "else", "\"", "'",
+        "//", "/*", "*", "#", ")", "]", "}", "{", "|", "@", ":", "->", ".", "where", "use ", "import", "end",
+        "case ", "default:", "else", "\"", "'",
     ];
     let text = line.trim();
     text.len() > 3 && !STARTS.iter().any(|it| text.starts_with(it)) && !text.ends_with([',', '\\', '/'])
@@ -135,11 +135,40 @@ fn behind(text: &str, keyword: &str) -> Option<String> {
 /// The name before the first bracket, where a type or words of a declaration stand before it.
 fn method(text: &str, without_type: bool) -> Option<String> {
     const NONE: &[&str] = &[
-        "if", "for", "while", "switch", "catch", "return", "else", "new", "throw", "do", "try", "using", "lock", "foreach", "sizeof",
-        "await", "yield", "case", "fixed", "when", "synchronized", "assert", "delete", "typeof", "in", "of", "function", "class",
+        "if",
+        "for",
+        "while",
+        "switch",
+        "catch",
+        "return",
+        "else",
+        "new",
+        "throw",
+        "do",
+        "try",
+        "using",
+        "lock",
+        "foreach",
+        "sizeof",
+        "await",
+        "yield",
+        "case",
+        "fixed",
+        "when",
+        "synchronized",
+        "assert",
+        "delete",
+        "typeof",
+        "in",
+        "of",
+        "function",
+        "class",
     ];
     let (head, behind) = text.split_once('(')?;
-    if text.ends_with(';') || head.contains(['=', '"', '\'', '.', '?', '!', '|', '/', '+', '{', '}', ')']) || head.ends_with(' ') {
+    if text.ends_with(';')
+        || head.contains(['=', '"', '\'', '.', '?', '!', '|', '/', '+', '{', '}', ')'])
+        || head.ends_with(' ')
+    {
         return None;
     }
     // What is made with a type behind it, or a call with a block.
@@ -151,7 +180,11 @@ fn method(text: &str, without_type: bool) -> Option<String> {
     let name = words.last()?.rsplit("::").next()?;
     let is_named = name.chars().all(|it| it.is_alphanumeric() || "_#$~".contains(it)) && !name.is_empty();
     let is_of_macros = name.chars().all(|it| it.is_uppercase() || it.is_numeric() || it == '_');
-    if !is_named || is_of_macros || words.iter().any(|it| NONE.contains(it)) || (words.len() < 2 && !without_type) {
+    if !is_named
+        || is_of_macros
+        || words.iter().any(|it| NONE.contains(it))
+        || (words.len() < 2 && !without_type)
+    {
         return None;
     }
     Some(name.to_owned())

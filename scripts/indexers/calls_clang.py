@@ -9,7 +9,7 @@ and what only a template's instance would tell are left out. It needs the packag
 import os
 import sys
 
-from clang.cindex import Cursor, CursorKind, Index, conf
+from clang.cindex import Cursor, CursorKind, Index, TranslationUnitLoadError, conf
 
 FUNCTIONS = {
     CursorKind.FUNCTION_DECL,
@@ -63,7 +63,10 @@ def main():
     for folder, _, names in os.walk(root):
         for name in names:
             if name.endswith(SOURCES):
-                unit = index.parse(os.path.join(folder, name), arguments)
+                try:
+                    unit = index.parse(os.path.join(folder, name), arguments)
+                except TranslationUnitLoadError:
+                    continue
                 seen.update(lines_of(root, unit))
     print("\n".join(sorted(seen)))
 

@@ -95,6 +95,9 @@ fn export<'g>(
         let value = resolver.offered(file, outline, whole.what, depth)?;
         return if name == DEFAULT { Some(value) } else { resolver.member(value, name, depth) };
     }
-    if matches!(name, DEFAULT | WHOLE) { None } else { through_any_star(resolver, file, outline, name, depth) }
+    if matches!(name, DEFAULT | WHOLE) {
+        None
+    } else {
+        through_any_star(resolver, file, outline, name, depth)
+    }
 }
-

@@ -5,11 +5,11 @@ use tree_sitter::Node;
 use super::super::Kind as Sort;
 use super::super::locals::Seen;
 use super::super::walk::{Found, Walk};
-use super::children::child_of;
 use super::c::{is_hidden, record, start_of, whole};
 use super::c_declarators::{self as declarators, names_of};
 use super::c_grammar::{Field, Kind};
 use super::c_types as types;
+use super::children::child_of;
 
 /// A class with its members. One that is only named defines nothing.
 pub(super) fn class(walk: &mut Walk<'_>, node: Node<'_>, kind: Kind) {

@@ -5,9 +5,9 @@ use tree_sitter::Node;
 use super::super::Signature;
 use super::super::canon::Scribe;
 use super::super::walk::{Broken, Walk};
-use super::children::child_of;
 use super::c_grammar::{Field, Kind};
 use super::c_types as types;
+use super::children::child_of;
 
 /// Declarators within each other that are followed.
 const NESTED_MAX: usize = 32;

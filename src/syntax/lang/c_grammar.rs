@@ -146,4 +146,3 @@ fn role(kind: &str) -> Role {
         _ => Role::Plain,
     }
 }
-

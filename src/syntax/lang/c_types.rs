@@ -8,10 +8,10 @@ use super::super::Receiver;
 use super::super::locals::Seen;
 use super::super::reading::offset;
 use super::super::walk::Walk;
-use super::children::child_of;
 use super::c::range;
 use super::c_declarators::{self as declarators, Declared, value_of};
 use super::c_grammar::{Field, Kind};
+use super::children::child_of;
 
 /// Values and types within each other that are followed.
 const NESTED_MAX: usize = 16;

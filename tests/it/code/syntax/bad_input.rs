@@ -45,7 +45,12 @@ fn fifty_megabytes_on_one_line_are_refused_and_a_long_line_ends() {
         let begin = sample.head.replace('\n', " ");
         let large = format!("{begin}{}", line.repeat(LONG_LINE / line.len() + 1));
         let reading = read(sample.language, large.as_bytes(), &ParseDeadline::endless());
-        assert_eq!(reading.trouble, [Trouble::TooLarge { bytes: large.len() as u64 }], "{:?}", sample.language);
+        assert_eq!(
+            reading.trouble,
+            [Trouble::TooLarge { bytes: large.len() as u64 }],
+            "{:?}",
+            sample.language
+        );
         assert!(reading.symbols.is_empty() && reading.contract(sample.path) == Err(NoSignature::Missing));
         // What is short enough to be read is read to its end, or the answer says why not.
         let long = &large[..large.floor_char_boundary(200_000)];
@@ -100,7 +105,9 @@ fn bytes_of_another_encoding_move_nothing_and_a_file_of_it_is_no_file_of_ours() 
         let (text, language) = (sample.text(), sample.language);
         let whole = reading_of(language, &text);
         let at = sample.head.len();
-        let bytes = [text[..at].as_bytes(), sample.comment.as_bytes(), b"caf\xe9 \xff\n", text[at..].as_bytes()].concat();
+        let bytes =
+            [text[..at].as_bytes(), sample.comment.as_bytes(), b"caf\xe9 \xff\n", text[at..].as_bytes()]
+                .concat();
         let mixed = read(language, &bytes, &ParseDeadline::endless());
         let first = u32::try_from(at + sample.comment.len() + 3).unwrap();
         assert_eq!(mixed.trouble, [Trouble::NotUtf8 { first }], "{language:?}");
@@ -110,7 +117,8 @@ fn bytes_of_another_encoding_move_nothing_and_a_file_of_it_is_no_file_of_ours() 
         };
         let body = |it: String| it.split_once("caf").map_or(it.clone(), |(_, rest)| rest[8..].to_owned());
         assert_eq!(body(of(&mixed, &bytes)).trim(), of(&whole, text.as_bytes()).trim(), "{language:?}");
-        let wide: Vec<u8> = "\u{feff}".chars().chain(text.chars()).flat_map(|it| (it as u16).to_le_bytes()).collect();
+        let wide: Vec<u8> =
+            "\u{feff}".chars().chain(text.chars()).flat_map(|it| (it as u16).to_le_bytes()).collect();
         let wide = read(language, &wide, &ParseDeadline::endless());
         assert!(!wide.is_whole() && wide.contract(sample.path).is_err(), "{language:?}");
     }
@@ -152,7 +160,10 @@ fn two_definitions_of_one_name_are_held_together() {
         assert!(reading.is_whole(), "{language:?}: {:?}", reading.trouble);
         assert_eq!(reading.ranges(sample.path).len(), 2, "{language:?}");
         assert!(function.contains("40"), "{language:?} has nothing to edit");
-        for edited in [twice.replacen("40", "41", 1), format!("{}{function}{}{}", sample.head, function.replace("40", "41"), sample.tail)] {
+        for edited in [
+            twice.replacen("40", "41", 1),
+            format!("{}{function}{}{}", sample.head, function.replace("40", "41"), sample.tail),
+        ] {
             assert_eq!(touches(language, &twice, &edited), [sample.path], "{language:?}");
         }
     }
@@ -211,7 +222,8 @@ fn what_takes_too_long_in_any_language_is_given_up_and_said() {
         let text = format!("{}{}{}", sample.head, sample.function.repeat(many), sample.tail);
         let begun = Instant::now();
         let until = begun + Duration::from_millis(3);
-        let reading = read(sample.language, text.as_bytes(), &ParseDeadline { until: Some(until), cancelled: None });
+        let reading =
+            read(sample.language, text.as_bytes(), &ParseDeadline { until: Some(until), cancelled: None });
         let took = begun.elapsed();
         assert_eq!(reading.trouble, [Trouble::TooSlow], "{:?}", sample.language);
         assert!(!reading.is_whole() && took < Duration::from_secs(5), "{:?} took {took:?}", sample.language);
@@ -222,6 +234,10 @@ fn what_takes_too_long_in_any_language_is_given_up_and_said() {
         let edited = text.replacen("40", "41", 1);
         let old = Version { reading: &reading, bytes: text.as_bytes() };
         let found = touched(old, Version { reading: &reading, bytes: edited.as_bytes() });
-        assert!(found.iter().all(|it| it.is_empty() || **it == *sample.path), "{:?}: {found:?}", sample.language);
+        assert!(
+            found.iter().all(|it| it.is_empty() || **it == *sample.path),
+            "{:?}: {found:?}",
+            sample.language
+        );
     }
 }

@@ -59,7 +59,10 @@ pub(super) const SAMPLES: &[Sample] = &[
         condition: Some(("if (A) {\n", "} else {\n", "}\n")),
         cycle: Cycle {
             files: &[
-                ("a.ts", "import { g } from './b';\nimport { f as me } from './a';\nexport function f() { g(); me(); }\n"),
+                (
+                    "a.ts",
+                    "import { g } from './b';\nimport { f as me } from './a';\nexport function f() { g(); me(); }\n",
+                ),
                 ("b.ts", "import { f } from './a';\nexport function g() { f(); }\n"),
             ],
             edges: ["a.ts:f", "b.ts:g"],
@@ -78,7 +81,10 @@ pub(super) const SAMPLES: &[Sample] = &[
         condition: Some(("if (A) {\n", "} else {\n", "}\n")),
         cycle: Cycle {
             files: &[
-                ("a.tsx", "import { g } from './b';\nimport { f as me } from './a';\nexport function f() { g(); me(); }\n"),
+                (
+                    "a.tsx",
+                    "import { g } from './b';\nimport { f as me } from './a';\nexport function f() { g(); me(); }\n",
+                ),
                 ("b.tsx", "import { f } from './a';\nexport function g() { f(); }\n"),
             ],
             edges: ["a.tsx:f", "b.tsx:g"],
@@ -97,7 +103,10 @@ pub(super) const SAMPLES: &[Sample] = &[
         condition: Some(("if (A) {\n", "} else {\n", "}\n")),
         cycle: Cycle {
             files: &[
-                ("a.js", "import { g } from './b';\nimport { f as me } from './a';\nexport function f() { g(); me(); }\n"),
+                (
+                    "a.js",
+                    "import { g } from './b';\nimport { f as me } from './a';\nexport function f() { g(); me(); }\n",
+                ),
                 ("b.js", "import { f } from './a';\nexport function g() { f(); }\n"),
             ],
             edges: ["a.js:f", "b.js:g"],
@@ -174,7 +183,10 @@ pub(super) const SAMPLES: &[Sample] = &[
         condition: None,
         cycle: Cycle {
             files: &[
-                ("p/A.java", "package p; import p.A; import q.B; public class A { public static void f() { B.g(); } }"),
+                (
+                    "p/A.java",
+                    "package p; import p.A; import q.B; public class A { public static void f() { B.g(); } }",
+                ),
                 ("q/B.java", "package q; import p.A; public class B { public static void g() { A.f(); } }"),
             ],
             edges: ["p/A.java:A.f", "q/B.java:B.g"],
@@ -193,7 +205,10 @@ pub(super) const SAMPLES: &[Sample] = &[
         condition: Some(("#if A\n", "#else\n", "#endif\n")),
         cycle: Cycle {
             files: &[
-                ("A.cs", "using P; using Q; namespace P { public class A { public static void F() { B.G(); } } }"),
+                (
+                    "A.cs",
+                    "using P; using Q; namespace P { public class A { public static void F() { B.G(); } } }",
+                ),
                 ("B.cs", "using P; namespace Q { public class B { public static void G() { A.F(); } } }"),
             ],
             edges: ["A.cs:A.F", "B.cs:B.G"],
