@@ -1,8 +1,9 @@
 //! How many of a project's calls the graph has right, held against what an indexer says: `scripts/measure-calls` runs it.
 //!
-//! Arguments: the folder of the project, its index, and the beginning of the paths of callers that count. It prints a row of
-//! `docs/languages.md`. The indexer tells of each name what it stands for; a call is one if the reading says so. A constructor is
-//! its class here, since indexers name the one or the other.
+//! Arguments: the folder of the project, its index, the beginning of the paths of callers that count, and a file for the mistakes.
+//! It prints a row of `docs/languages.md`. The indexer tells of each name what it stands for; a call is one if the reading says so.
+//! A constructor is its class here, since indexers name the one or the other. An answer is judged where the indexer tells of its name
+//! within the caller, be it of something outside of the project: some indexers leave names out that they do not understand.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -20,6 +21,8 @@ type Pair = (String, String);
 struct Indexed<'a> {
     path: RepoPath,
     bytes: Vec<u8>,
+    /// Where its lines begin.
+    lines: Vec<usize>,
     reading: Reading,
     document: &'a Document<'a>,
 }
@@ -40,14 +43,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .flat_map(|file| told(file, &defined))
         .filter(|(caller, _)| caller.starts_with(from))
         .collect();
-    let answered = answered(folder, &files, &defined, from)?;
+    let spoken: BTreeSet<Pair> = files.iter().flat_map(spoken).collect();
+    let mut answered = answered(folder, &files, &defined, from)?;
+    let told_of = |pair: &Pair| truth.contains(pair) || called_by(pair).iter().any(|it| spoken.contains(it));
+    let unjudged = answered.keys().filter(|pair| !told_of(pair)).count();
+    answered.retain(|pair, _| told_of(pair));
     let right = |all: &[&Pair]| all.iter().filter(|it| truth.contains(**it)).count();
     let all: Vec<&Pair> = answered.keys().collect();
     let sure: Vec<&Pair> =
         answered.iter().filter(|(_, by)| **by != FoundBy::Guess).map(|(pair, _)| pair).collect();
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     let row = format!(
-        "| {name} | {} | {} | {} | {:.2} | {:.2} | {:.2} |\n",
+        "| {name} | {} | {} | {} | {unjudged} | {:.2} | {:.2} | {:.2} |\n",
         index.tool,
         truth.len(),
         all.len(),
@@ -55,7 +62,33 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         share(right(&all), truth.len()),
         share(right(&sure), sure.len())
     );
+    if let Some(file) = rest.get(1) {
+        let wrong = answered.iter().filter(|(pair, _)| !truth.contains(*pair));
+        let wrong = wrong.map(|((caller, callee), by)| format!("wrong {by:?} {caller} -> {callee}\n"));
+        let missing = truth.iter().filter(|pair| !answered.contains_key(*pair));
+        let missing = missing.map(|(caller, callee)| format!("missing {caller} -> {callee}\n"));
+        std::fs::write(file, wrong.chain(missing).collect::<String>())?;
+    }
     Ok(std::io::Write::write_all(&mut std::io::stdout(), row.as_bytes())?)
+}
+
+/// Under which words a caller may call something: its name, or the one of languages that make things by a method.
+fn called_by((caller, callee): &Pair) -> Vec<Pair> {
+    let path = callee.rsplit_once(':').map_or("", |(_, path)| path);
+    let name = path.rsplit_once('.').map_or(path, |(_, name)| name);
+    [name, "new"].map(|word| (caller.clone(), word.to_owned())).into()
+}
+
+/// The names of which an index says something, each with the symbols that it stands in.
+fn spoken(file: &Indexed<'_>) -> Vec<Pair> {
+    let mut found = Vec::new();
+    for it in file.document.occurrences.iter().filter(|it| !it.defines) {
+        let Some((at, name)) = text(file, it) else { continue };
+        for caller in file.reading.symbols.iter().filter(|it| it.range.contains(&at)) {
+            found.push((format!("{}:{}", file.path.as_str(), caller.path), name.clone()));
+        }
+    }
+    found
 }
 
 #[expect(clippy::cast_precision_loss, reason = "there are few calls")]
@@ -79,17 +112,16 @@ fn indexed<'a>(folder: &Path, index: &'a ScipIndex<'a>) -> Vec<Indexed<'a>> {
         let (path, language) = (RepoPath::parse(document.path).ok()?, language_of(document.path)?);
         let bytes = std::fs::read(folder.join(document.path)).ok()?;
         let reading = read(language, &bytes, &ParseDeadline::endless());
-        Some(Indexed { path, bytes, reading, document })
+        let ends = bytes.iter().enumerate().filter(|(_, it)| **it == b'\n').map(|(at, _)| at + 1);
+        let lines = std::iter::once(0).chain(ends).collect();
+        Some(Indexed { path, bytes, lines, reading, document })
     };
     index.documents.iter().filter_map(one).collect()
 }
 
 /// The byte and the text of a name.
 fn text(file: &Indexed<'_>, it: &Occurrence<'_>) -> Option<(u32, String)> {
-    let mut start = 0;
-    for _ in 0..it.line {
-        start += file.bytes[start..].iter().position(|it| *it == b'\n')? + 1;
-    }
+    let start = *file.lines.get(it.line as usize)?;
     let line = std::str::from_utf8(file.bytes[start..].split(|it| *it == b'\n').next()?).ok()?;
     let (from, to) =
         (column(line, it.start, file.document.unit)?, column(line, it.end?, file.document.unit)?);
@@ -114,7 +146,7 @@ fn column(line: &str, column: u32, unit: Unit) -> Option<usize> {
 }
 
 fn without_constructor(path: &str) -> String {
-    let ends = [".constructor", ".__init__"];
+    let ends = [".constructor", ".__init__", ".__construct", ".initialize", ".init"];
     ends.iter().find_map(|end| path.strip_suffix(end)).unwrap_or(path).to_owned()
 }
 

@@ -18,6 +18,7 @@ mod history;
 mod hooks;
 mod http;
 mod jailed;
+mod languages;
 mod load;
 mod loopback;
 mod machine;
@@ -40,7 +41,7 @@ use table::Table;
 type Section = fn(&mut Table) -> Result<()>;
 
 /// The parts of the table, by the words that choose them.
-const SECTIONS: [(&str, Section); 15] = [
+const SECTIONS: [(&str, Section); 16] = [
     ("heartbeats", heartbeats::measure),
     ("delegations", delegations::measure),
     ("jailed", jailed::measure),
@@ -49,6 +50,7 @@ const SECTIONS: [(&str, Section); 15] = [
     ("hooks", hooks::measure),
     ("writes", writes::measure),
     ("wit", wit::measure),
+    ("languages", languages::measure),
     ("loopback", loopback::measure),
     ("agent_protocol", agent_protocol::measure),
     ("broker", broker::measure),

@@ -27,6 +27,8 @@ const COLD_PAIRS: usize = 30;
 const MANY: usize = 100_000;
 /// Files of the repository that is indexed.
 const INDEXED: usize = 5_000;
+/// How long an index may take.
+const INDEX_MAX: Duration = Duration::from_secs(600);
 
 pub(crate) fn measure(table: &mut Table) -> Result<()> {
     let world = World::new()?;
@@ -65,10 +67,10 @@ fn module(functions: usize, salt: usize) -> String {
 }
 
 /// One keep-alive connection.
-struct Line(UnixStream, String);
+pub(crate) struct Line(UnixStream, String);
 
 impl Line {
-    fn to(socket: &Path, session: usize) -> Result<Self> {
+    pub(crate) fn to(socket: &Path, session: usize) -> Result<Self> {
         Ok(Self(UnixStream::connect(socket)?, format!("bench-{session}")))
     }
 
@@ -104,7 +106,8 @@ impl Line {
         }
     }
 
-    fn pair(&mut self, symbol: &str) -> Result<()> {
+    /// Acquires and releases a lock.
+    pub(crate) fn pair(&mut self, symbol: &str) -> Result<()> {
         let params = json!({"symbolPath": symbol, "sessionId": self.1});
         self.call("lock.acquire", &params)?;
         self.call("lock.release", &params).map(drop)
@@ -333,6 +336,23 @@ fn index(table: &mut Table) -> Result<()> {
     }
     let begun = Instant::now();
     let (daemon, ready) = world.start()?;
+    wait_for_index(&world, INDEXED)?;
+    let took = begun.elapsed();
+    let used = processor_ns(daemon.pid())? as f64 / 1e9;
+    let after = resident_kib(daemon.pid())?;
+    table.note(&format!(
+        "\nIndex of {INDEXED} files ({lines} lines): complete {:.1} s after the start, {used:.1} s of processor time; the \
+         first answer came after {:.0} ms. Resident memory {} KiB, against {before} KiB in an empty repository.",
+        took.as_secs_f64(),
+        ready.as_secs_f64() * 1e3,
+        after
+    ))?;
+    daemon.stop()
+}
+
+/// Returns once a daemon has an index of so many files.
+pub(crate) fn wait_for_index(world: &World, files: usize) -> Result<()> {
+    let begun = Instant::now();
     loop {
         let out = Command::new(provost())
             .args(["graph", "status", "--json"])
@@ -345,21 +365,10 @@ fn index(table: &mut Table) -> Result<()> {
             .output()?;
         let status: Value = serde_json::from_slice(&out.stdout)
             .with_context(|| String::from_utf8_lossy(&out.stderr).into_owned())?;
-        if status["complete"] == json!(true) && status["files"].as_u64() >= Some(INDEXED as u64) {
-            break;
+        if status["complete"] == json!(true) && status["files"].as_u64() >= Some(files as u64) {
+            return Ok(());
         }
-        ensure!(begun.elapsed() < Duration::from_secs(300), "the index does not end: {status}");
+        ensure!(begun.elapsed() < INDEX_MAX, "the index does not end: {status}");
         std::thread::sleep(Duration::from_millis(20));
     }
-    let took = begun.elapsed();
-    let used = processor_ns(daemon.pid())? as f64 / 1e9;
-    let after = resident_kib(daemon.pid())?;
-    table.note(&format!(
-        "\nIndex of {INDEXED} files ({lines} lines): complete {:.1} s after the start, {used:.1} s of processor time; the \
-         first answer came after {:.0} ms. Resident memory {} KiB, against {before} KiB in an empty repository.",
-        took.as_secs_f64(),
-        ready.as_secs_f64() * 1e3,
-        after
-    ))?;
-    daemon.stop()
 }

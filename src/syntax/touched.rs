@@ -145,8 +145,14 @@ fn places(version: Version<'_>) -> (Vec<Range<usize>>, Vec<Vec<usize>>) {
     let symbols = &version.reading.symbols;
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); symbols.len() + 1];
     for (at, symbol) in symbols.iter().enumerate() {
-        let parent = symbol.parent.map_or(symbols.len(), |it| it as usize);
-        children[parent].push(at);
+        // What is put into another symbol from outside, as with `S.a = function …`, has its name and stands elsewhere.
+        let mut parent = symbol.parent;
+        while let Some(around) = parent.map(|it| &symbols[it as usize])
+            && (symbol.range.start < around.range.start || around.range.end < symbol.range.end)
+        {
+            parent = around.parent;
+        }
+        children[parent.map_or(symbols.len(), |it| it as usize)].push(at);
     }
     let plain = |at: usize| symbols[at].range.start as usize..symbols[at].range.end as usize;
     let mut ranges: Vec<Range<usize>> = (0..symbols.len()).map(plain).collect();

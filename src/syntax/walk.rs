@@ -264,6 +264,15 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// What is known of a value by the path of its type, which stands at a node. A parameter of types stands for its bound.
+    pub(super) fn of_path(&self, path: String, at: Node<'_>) -> Seen {
+        match self.facts.locals.seen(&path, offset(at.start_byte())) {
+            Some(Seen::Of(bound)) => Seen::Of(bound.clone()),
+            Some(_) => Seen::Unknown,
+            None => Seen::Of(path.into()),
+        }
+    }
+
     /// Records that a function assigns to a name from outside of it.
     pub(super) fn outside(&mut self, name: &str, scope: Range<u32>) {
         if self.spend(name.len()) {

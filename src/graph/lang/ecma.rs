@@ -1,9 +1,7 @@
 //! Modules of TypeScript and JavaScript: relative paths, extensions, index files, settings, CommonJS and
 //! `export *`.
 
-use std::collections::BTreeSet;
-
-use super::{PLAIN, Rules, Settings, ecma_settings, rules_at};
+use super::{PLAIN, Rules, Settings, ecma_settings, rules_at, through_any_star};
 use crate::Files;
 use crate::modules::{Tries, folder_of, joined};
 use crate::outline::Outline;
@@ -17,7 +15,7 @@ pub(super) const RULES: Rules = Rules {
     package_of: |_, _| None,
     or_module: |_, _| None,
     export,
-    through_stars,
+    through_stars: through_any_star,
     is_in_star: |_, _| true,
     stars_bind: false,
     folder_is_module: false,
@@ -97,28 +95,9 @@ fn export<'g>(
         let value = resolver.offered(file, outline, whole.what, depth)?;
         return if name == DEFAULT { Some(value) } else { resolver.member(value, name, depth) };
     }
-    if matches!(name, DEFAULT | WHOLE) { None } else { through_stars(resolver, file, outline, name, depth) }
-}
-
-/// As the language has it: in circles, and where ways meet again, a module is asked once.
-fn through_stars<'g>(
-    resolver: &mut Resolver<'g>,
-    file: u32,
-    outline: &'g Outline,
-    name: &str,
-    depth: u32,
-) -> Option<Value> {
-    let is_first = resolver.open.is_empty();
-    if !resolver.open.insert((file, name.to_owned())) {
-        return None;
+    if matches!(name, DEFAULT | WHOLE) {
+        None
+    } else {
+        through_any_star(resolver, file, outline, name, depth)
     }
-    let mut found: BTreeSet<Value> = BTreeSet::new();
-    for spec in outline.stars.iter().map(|(spec, _)| *spec).collect::<BTreeSet<u32>>() {
-        found.extend(resolver.through_star(file, spec, name, depth));
-    }
-    if is_first {
-        resolver.open.clear();
-    }
-    // What two of them have under one name is passed on by none.
-    if found.len() == 1 { found.pop_first() } else { None }
 }

@@ -137,6 +137,29 @@ pub(super) const PLAIN: Rules = Rules {
     follows: None,
 };
 
+/// What the stars of a file offer under a name: in circles, and where ways meet again, a module is asked once; what two of them have
+/// under one name is offered by none.
+pub(super) fn through_any_star<'g>(
+    resolver: &mut Resolver<'g>,
+    file: u32,
+    outline: &'g Outline,
+    name: &str,
+    depth: u32,
+) -> Option<Value> {
+    let is_first = resolver.open.is_empty();
+    if !resolver.open.insert((file, name.to_owned())) {
+        return None;
+    }
+    let mut found: BTreeSet<Value> = BTreeSet::new();
+    for spec in outline.stars.iter().map(|(spec, _)| *spec).collect::<BTreeSet<u32>>() {
+        found.extend(resolver.through_star(file, spec, name, depth));
+    }
+    if is_first {
+        resolver.open.clear();
+    }
+    if found.len() == 1 { found.pop_first() } else { None }
+}
+
 /// The rules of a language. Exhaustive, so that a language without rules does not compile.
 pub(super) fn rules(language: Language) -> &'static Rules {
     match language {

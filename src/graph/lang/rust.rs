@@ -1,8 +1,6 @@
 //! Modules of Rust: crates begin with a file, `mod` leads from file to file, and paths from module to module.
 
-use std::collections::BTreeSet;
-
-use super::{PLAIN, Rules, Settings, rust_settings};
+use super::{PLAIN, Rules, Settings, rust_settings, through_any_star};
 use crate::Files;
 use crate::modules::{Tries, folder_of, joined};
 use crate::outline::Outline;
@@ -17,7 +15,7 @@ pub(super) const RULES: Rules = Rules {
     package_of: |key, files| parents(&format!("{key}{END}")).iter().find_map(|path| files.at(path)),
     or_module: |_, _| None,
     export,
-    through_stars,
+    through_stars: through_any_star,
     is_in_star: |_, _| true,
     stars_bind: true,
     folder_is_module: false,
@@ -231,7 +229,7 @@ fn item<'g>(
     if outline.knows(name) {
         return resolver.at_top(file, outline, name, depth);
     }
-    through_stars(resolver, file, outline, name, depth)
+    through_any_star(resolver, file, outline, name, depth)
 }
 
 /// What a module within a file takes in, it has as well.
@@ -250,28 +248,6 @@ fn below(files: &Files, file: u32, name: &str) -> Option<Value> {
     let folder = inner_folder(files.path(file)?);
     let at = beside(&folder, name);
     [format!("{at}{END}"), beside(&at, "mod.rs")].iter().find_map(|path| files.at(path)).map(Value::Module)
-}
-
-/// As the language has it: what several globs have under one name is ambiguous.
-fn through_stars<'g>(
-    resolver: &mut Resolver<'g>,
-    file: u32,
-    outline: &'g Outline,
-    name: &str,
-    depth: u32,
-) -> Option<Value> {
-    let is_first = resolver.open.is_empty();
-    if !resolver.open.insert((file, name.to_owned())) {
-        return None;
-    }
-    let mut found: BTreeSet<Value> = BTreeSet::new();
-    for spec in outline.stars.iter().map(|(spec, _)| *spec).collect::<BTreeSet<u32>>() {
-        found.extend(resolver.through_star(file, spec, name, depth));
-    }
-    if is_first {
-        resolver.open.clear();
-    }
-    if found.len() == 1 { found.pop_first() } else { None }
 }
 
 /// Files that add to types of one name and are looked at; there are thousands of types called `Error`.

@@ -7,8 +7,9 @@ use super::super::locals::Seen;
 use super::super::walk::{Found, Walk};
 use super::c::{is_hidden, record, start_of, whole};
 use super::c_declarators::{self as declarators, names_of};
-use super::c_grammar::{Field, Kind, child_of};
+use super::c_grammar::{Field, Kind};
 use super::c_types as types;
+use super::children::child_of;
 
 /// A class with its members. One that is only named defines nothing.
 pub(super) fn class(walk: &mut Walk<'_>, node: Node<'_>, kind: Kind) {
@@ -36,7 +37,7 @@ fn define(walk: &mut Walk<'_>, node: Node<'_>, name: Node<'_>, kind: Kind, range
         Kind::Union => "union",
         _ => "struct",
     };
-    let (template, clause) = (types::template_of(walk, node), child_of(walk, node, Kind::BaseClause));
+    let (template, clause) = (types::template_of(walk, node), child_of(walk, node, &[Kind::BaseClause]));
     // Where all can be seen, those who use it rely on the fields and their order. What a class shows has contracts of its own.
     let fields = if kind == Kind::Class { Vec::new() } else { fields_of(walk, node) };
     let length = clause.map_or(0, |it| it.byte_range().len())

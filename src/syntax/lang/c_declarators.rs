@@ -5,8 +5,9 @@ use tree_sitter::Node;
 use super::super::Signature;
 use super::super::canon::Scribe;
 use super::super::walk::{Broken, Walk};
-use super::c_grammar::{Field, Kind, child_of};
+use super::c_grammar::{Field, Kind};
 use super::c_types as types;
+use super::children::child_of;
 
 /// Declarators within each other that are followed.
 const NESTED_MAX: usize = 32;
@@ -201,7 +202,7 @@ pub(super) fn signature(
         parts.iter().map(|it| (*it, walk.field(*it, Field::Body as u8))).collect();
     let kinds = around(walk, declared);
     let old_style = old_style_parameters(walk, node);
-    let deleted = child_of(walk, node, Kind::DeleteClause).is_some();
+    let deleted = child_of(walk, node, &[Kind::DeleteClause]).is_some();
     let length =
         declared.top.end_byte().saturating_sub(node.start_byte()).min(
             parts.iter().map(|it| it.byte_range().len()).sum::<usize>() + declared.top.byte_range().len(),

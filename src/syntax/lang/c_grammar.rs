@@ -146,9 +146,3 @@ fn role(kind: &str) -> Role {
         _ => Role::Plain,
     }
 }
-
-/// The child of a kind, directly within a node.
-pub(super) fn child_of<'t>(walk: &Walk<'_>, node: Node<'t>, kind: Kind) -> Option<Node<'t>> {
-    let mut cursor = node.walk();
-    node.named_children(&mut cursor).find(|child| Kind::at(walk, *child) == Some(kind))
-}

@@ -10,7 +10,8 @@ use super::super::reading::offset;
 use super::super::walk::Walk;
 use super::c::range;
 use super::c_declarators::{self as declarators, Declared, value_of};
-use super::c_grammar::{Field, Kind, child_of};
+use super::c_grammar::{Field, Kind};
+use super::children::child_of;
 
 /// Values and types within each other that are followed.
 const NESTED_MAX: usize = 16;
@@ -150,7 +151,7 @@ pub(super) fn of_type(walk: &Walk<'_>, typed: Node<'_>) -> Seen {
 
 /// What a function gives back, also where that stands behind it.
 pub(super) fn of_result(walk: &Walk<'_>, node: Node<'_>, declared: &Declared<'_>) -> Seen {
-    let behind = declared.function.and_then(|it| child_of(walk, it, Kind::TrailingReturn));
+    let behind = declared.function.and_then(|it| child_of(walk, it, &[Kind::TrailingReturn]));
     if let Some(typed) = behind.and_then(|it| it.named_child(0)) {
         return of_type(walk, typed);
     }

@@ -10,6 +10,7 @@ use super::super::locals::Seen;
 use super::super::reading::offset;
 use super::super::walk::{Broken, Found, Walk};
 use super::super::{Form, Kind as Sort, Receiver, Signature};
+use super::children::{child_of, children_of};
 use super::csharp_names as namespaces;
 use super::csharp_types as types;
 use super::{Dialect, kinds, names};
@@ -213,19 +214,6 @@ fn enter(walk: &mut Walk<'_>, node: Node<'_>, kind: u8) -> bool {
         _ => {}
     }
     true
-}
-
-/// The first child of some kinds, directly within a node.
-pub(super) fn child_of<'t>(walk: &Walk<'_>, node: Node<'t>, kinds: &[Kind]) -> Option<Node<'t>> {
-    let mut cursor = node.walk();
-    node.named_children(&mut cursor)
-        .find(|child| Kind::at(walk, *child).is_some_and(|it| kinds.contains(&it)))
-}
-
-/// The children of a kind, directly within a node.
-pub(super) fn children_of<'t>(walk: &Walk<'_>, node: Node<'t>, kind: Kind) -> Vec<Node<'t>> {
-    let mut cursor = node.walk();
-    node.named_children(&mut cursor).filter(|child| Kind::at(walk, *child) == Some(kind)).collect()
 }
 
 fn name_of(walk: &Walk<'_>, node: Node<'_>) -> Option<String> {

@@ -5,7 +5,8 @@ use tree_sitter::Node;
 use super::super::reading::offset;
 use super::super::walk::Walk;
 use super::super::{Import, ImportForm, Imported, ImportedName, Kind as Sort};
-use super::csharp::{Field, Kind, child_of, children_of, start};
+use super::children::{child_of, children_of};
+use super::csharp::{Field, Kind, start};
 use super::csharp_types as types;
 
 /// Namespaces within each other that are followed.

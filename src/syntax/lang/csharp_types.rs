@@ -8,7 +8,8 @@ use super::super::locals::Seen;
 use super::super::reading::offset;
 use super::super::walk::Walk;
 use super::super::{Form, Receiver};
-use super::csharp::{Field, Kind, child_of, children_of};
+use super::children::{child_of, children_of};
+use super::csharp::{Field, Kind};
 
 /// Values and types within each other that are followed.
 const NESTED_MAX: usize = 16;
@@ -72,11 +73,7 @@ pub(super) fn in_list(walk: &Walk<'_>, list: Node<'_>) -> Vec<Box<str>> {
 pub(super) fn of_type(walk: &Walk<'_>, typed: Node<'_>) -> Seen {
     match path_of(walk, typed) {
         Some(path) if path == "void" => Seen::Unknown,
-        Some(path) => match walk.facts.locals.seen(&path, offset(typed.start_byte())) {
-            Some(Seen::Of(bound)) => Seen::Of(bound.clone()),
-            Some(_) => Seen::Unknown,
-            None => Seen::Of(path.into()),
-        },
+        Some(path) => walk.of_path(path, typed),
         None => match Kind::at(walk, typed) {
             Some(Kind::ArrayType | Kind::PointerType | Kind::TupleType) => Seen::BuiltIn,
             _ => Seen::Unknown,

@@ -10,6 +10,7 @@ use super::super::locals::Seen;
 use super::super::reading::offset;
 use super::super::walk::{Broken, Found, Walk};
 use super::super::{Form, Import, ImportForm, Imported, ImportedName, Kind as Sort, Receiver, Signature};
+use super::children::child_of;
 use super::java_types as types;
 use super::{Dialect, kinds, names};
 
@@ -179,13 +180,6 @@ fn enter(walk: &mut Walk<'_>, node: Node<'_>, kind: u8) -> bool {
         _ => {}
     }
     true
-}
-
-/// The children of some kinds, directly within a node.
-pub(super) fn child_of<'t>(walk: &Walk<'_>, node: Node<'t>, kinds: &[Kind]) -> Option<Node<'t>> {
-    let mut cursor = node.walk();
-    node.named_children(&mut cursor)
-        .find(|child| Kind::at(walk, *child).is_some_and(|it| kinds.contains(&it)))
 }
 
 /// Whether the class body that many levels up is that of a class without a name.

@@ -8,7 +8,8 @@ use super::super::Receiver;
 use super::super::locals::Seen;
 use super::super::reading::offset;
 use super::super::walk::Walk;
-use super::java::{Field, Kind, child_of, is_nameless};
+use super::children::child_of;
+use super::java::{Field, Kind, is_nameless};
 
 /// Values and types within each other that are followed.
 const NESTED_MAX: usize = 16;
@@ -71,11 +72,7 @@ pub(super) fn in_list(walk: &Walk<'_>, part: Node<'_>) -> Vec<String> {
 /// What is known of a value by its type. A parameter of types stands for its bound.
 pub(super) fn of_type(walk: &Walk<'_>, typed: Node<'_>) -> Seen {
     match path_of(walk, typed) {
-        Some(path) => match walk.facts.locals.seen(&path, offset(typed.start_byte())) {
-            Some(Seen::Of(bound)) => Seen::Of(bound.clone()),
-            Some(_) => Seen::Unknown,
-            None => Seen::Of(path.into()),
-        },
+        Some(path) => walk.of_path(path, typed),
         None => match Kind::at(walk, typed) {
             Some(Kind::ArrayType | Kind::IntegralType | Kind::FloatingType | Kind::BooleanType) => {
                 Seen::BuiltIn

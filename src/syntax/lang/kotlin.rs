@@ -10,6 +10,7 @@ use super::super::locals::Seen;
 use super::super::reading::offset;
 use super::super::walk::{Broken, Found, Walk};
 use super::super::{Form, Import, ImportForm, Imported, ImportedName, Kind as Sort, Receiver, Signature};
+use super::children::{child_of, children_of};
 use super::kotlin_types as types;
 use super::{Dialect, kinds, names};
 
@@ -161,19 +162,6 @@ fn enter(walk: &mut Walk<'_>, node: Node<'_>, kind: u8) -> bool {
         _ => {}
     }
     true
-}
-
-/// The first child of some kinds, directly within a node.
-pub(super) fn child_of<'t>(walk: &Walk<'_>, node: Node<'t>, kinds: &[Kind]) -> Option<Node<'t>> {
-    let mut cursor = node.walk();
-    node.named_children(&mut cursor)
-        .find(|child| Kind::at(walk, *child).is_some_and(|it| kinds.contains(&it)))
-}
-
-/// The children of a kind, directly within a node.
-pub(super) fn children_of<'t>(walk: &Walk<'_>, node: Node<'t>, kind: Kind) -> Vec<Node<'t>> {
-    let mut cursor = node.walk();
-    node.named_children(&mut cursor).filter(|child| Kind::at(walk, *child) == Some(kind)).collect()
 }
 
 fn has_token(walk: &Walk<'_>, node: Node<'_>, words: &[&str]) -> bool {

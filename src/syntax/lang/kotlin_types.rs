@@ -8,7 +8,8 @@ use super::super::locals::Seen;
 use super::super::reading::offset;
 use super::super::walk::{Found, Walk};
 use super::super::{Kind as Sort, Receiver};
-use super::kotlin::{Field, Kind, child_of, children_of};
+use super::children::{child_of, children_of};
+use super::kotlin::{Field, Kind};
 
 /// Values and types within each other that are followed.
 const NESTED_MAX: usize = 16;
@@ -83,14 +84,7 @@ pub(super) fn in_list(walk: &Walk<'_>, list: Node<'_>) -> Vec<Box<str>> {
 
 /// What is known of a value by its type. A parameter of types stands for its bound.
 pub(super) fn of_type(walk: &Walk<'_>, typed: Node<'_>) -> Seen {
-    match path_of(walk, typed) {
-        Some(path) => match walk.facts.locals.seen(&path, offset(typed.start_byte())) {
-            Some(Seen::Of(bound)) => Seen::Of(bound.clone()),
-            Some(_) => Seen::Unknown,
-            None => Seen::Of(path.into()),
-        },
-        None => Seen::Unknown,
-    }
+    path_of(walk, typed).map_or(Seen::Unknown, |path| walk.of_path(path, typed))
 }
 
 /// An expression without brackets and `!!` around it.

@@ -14,6 +14,7 @@ mod c_mask_words;
 mod c_tokens;
 mod c_types;
 mod c_words;
+mod children;
 mod comments;
 pub(super) mod csharp;
 mod csharp_names;
@@ -103,6 +104,12 @@ macro_rules! kinds {
 
             pub(super) fn at(walk: &Walk<'_>, node: Node<'_>) -> Option<Self> {
                 Self::of(walk.kind_of(node))
+            }
+        }
+
+        impl $crate::lang::children::Numbered for $name {
+            fn numbered(number: u8) -> Option<Self> {
+                Self::of(number)
             }
         }
     };

@@ -9,6 +9,7 @@ use super::super::canon::Role;
 use super::super::locals::Seen;
 use super::super::walk::{Broken, Found, Walk};
 use super::super::{Export, Exported, Kind as Sort, Signature};
+use super::children::{child_of, children_of};
 use super::php_calls as calls;
 use super::php_types as types;
 use super::{Dialect, comments, kinds, names, php_names};
@@ -166,16 +167,6 @@ fn enter(walk: &mut Walk<'_>, node: Node<'_>, kind: u8) -> bool {
     true
 }
 
-pub(super) fn child_of<'t>(walk: &Walk<'_>, node: Node<'t>, kind: Kind) -> Option<Node<'t>> {
-    let mut cursor = node.walk();
-    node.named_children(&mut cursor).find(|child| Kind::at(walk, *child) == Some(kind))
-}
-
-pub(super) fn children_of<'t>(walk: &Walk<'_>, node: Node<'t>, kind: Kind) -> Vec<Node<'t>> {
-    let mut cursor = node.walk();
-    node.named_children(&mut cursor).filter(|child| Kind::at(walk, *child) == Some(kind)).collect()
-}
-
 fn name_of(walk: &Walk<'_>, node: Node<'_>) -> Option<String> {
     let name = walk.field(node, Field::Name as u8)?;
     Some(walk.text(name).trim_start_matches('$').to_owned()).filter(|name| !name.is_empty())
@@ -251,15 +242,15 @@ fn extends(walk: &mut Walk<'_>, node: Node<'_>, at: Option<u32>) {
         let mut cursor = clause.walk();
         clause.named_children(&mut cursor).filter_map(|it| php_names::class_of(walk, it)).collect()
     };
-    let above = named(walk, child_of(walk, node, Kind::BaseClause));
+    let above = named(walk, child_of(walk, node, &[Kind::BaseClause]));
     if let (Some(at), Some(first)) = (at, above.first()) {
         walk.notes.stands_for.insert(at, first.as_str().into());
     }
-    let body = walk.field(node, Field::Body as u8).or_else(|| child_of(walk, node, Kind::BaseClause));
+    let body = walk.field(node, Field::Body as u8).or_else(|| child_of(walk, node, &[Kind::BaseClause]));
     let traits = body.map_or(Vec::new(), |body| children_of(walk, body, Kind::UseTraits));
     let mut all: Vec<String> = traits.into_iter().flat_map(|it| named(walk, Some(it))).collect();
     all.extend(above);
-    all.extend(named(walk, child_of(walk, node, Kind::InterfaceClause)));
+    all.extend(named(walk, child_of(walk, node, &[Kind::InterfaceClause])));
     walk.bases(at, all.into_iter().map(Into::into).collect());
 }
 
@@ -330,7 +321,7 @@ fn properties(walk: &mut Walk<'_>, node: Node<'_>) {
     }
     let all = children_of(walk, node, Kind::PropertyElement);
     let typed = walk.field(node, Field::Type as u8);
-    let has_code = child_of(walk, node, Kind::Hooks).is_some();
+    let has_code = child_of(walk, node, &[Kind::Hooks]).is_some();
     comments::end_at(walk, node.start_byte(), 0);
     let mut last = None;
     for (nth, element) in all.iter().enumerate() {
@@ -409,7 +400,7 @@ fn promoted(walk: &mut Walk<'_>, node: Node<'_>) {
 fn signature_of(walk: &mut Walk<'_>, node: Node<'_>) -> Option<Result<Signature, Broken>> {
     let [parameters, result] =
         [Field::Parameters, Field::ReturnType].map(|field| walk.field(node, field as u8));
-    let of_class = child_of(walk, node, Kind::Static).is_some();
+    let of_class = child_of(walk, node, &[Kind::Static]).is_some();
     let length = [parameters, result].iter().flatten().map(|it| it.byte_range().len()).sum();
     walk.sign(length, |scribe| {
         if of_class {

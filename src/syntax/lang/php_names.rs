@@ -6,7 +6,8 @@ use tree_sitter::Node;
 use super::super::reading::offset;
 use super::super::walk::{Found, Walk};
 use super::super::{Import, ImportForm, Imported, ImportedName, Kind as Sort};
-use super::php::{Field, Kind, child_of, children_of};
+use super::children::{child_of, children_of};
+use super::php::{Field, Kind};
 
 /// `namespace A\B;`, whose names are those of the rest of the file, or `namespace A\B { … }`.
 pub(super) fn namespace(walk: &mut Walk<'_>, node: Node<'_>) {
@@ -40,7 +41,7 @@ fn add(walk: &mut Walk<'_>, node: Node<'_>, from: &str, names: Vec<ImportedName>
 /// `use A\B, C as D;`, `use A\{B, C};`, `use function A\f;`.
 pub(super) fn import(walk: &mut Walk<'_>, node: Node<'_>) {
     let group = walk.field(node, Field::Body as u8).filter(|it| Kind::at(walk, *it) == Some(Kind::UseGroup));
-    let before = child_of(walk, node, Kind::NamespaceName).map(|it| plain(&walk.text(it)));
+    let before = child_of(walk, node, &[Kind::NamespaceName]).map(|it| plain(&walk.text(it)));
     let of_all = walk.field(node, Field::Type as u8).map(|it| walk.text(it).into_owned());
     for clause in children_of(walk, group.unwrap_or(node), Kind::UseClause) {
         let mut cursor = clause.walk();

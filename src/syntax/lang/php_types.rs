@@ -8,7 +8,8 @@ use super::super::locals::Seen;
 use super::super::reading::offset;
 use super::super::walk::Walk;
 use super::super::{Kind as Sort, Receiver};
-use super::php::{Field, Kind, child_of, children_of};
+use super::children::{child_of, children_of};
+use super::php::{Field, Kind};
 use super::php_names as names;
 
 /// Values and types within each other that are followed.
@@ -264,7 +265,7 @@ pub(super) fn parameters(walk: &mut Walk<'_>, function: Node<'_>) {
             walk.local(&name, scope.clone(), seen, typed.is_some());
         }
     }
-    if let Some(taken) = child_of(walk, function, Kind::UseVariables) {
+    if let Some(taken) = child_of(walk, function, &[Kind::UseVariables]) {
         for name in children_of(walk, taken, Kind::Variable) {
             let seen = of_value(walk, name);
             let name = walk.text(name);

@@ -10,6 +10,7 @@ use super::super::locals::Seen;
 use super::super::notes::Implementation;
 use super::super::walk::{Broken, Found, Walk};
 use super::super::{Form, Kind as Sort, Receiver, Signature};
+use super::children::child_of;
 use super::rust_macros as macros;
 use super::rust_modules as modules;
 use super::rust_types as types;
@@ -190,12 +191,6 @@ fn enter(walk: &mut Walk<'_>, node: Node<'_>, kind: u8) -> bool {
     true
 }
 
-/// The child of a kind, directly within a node.
-pub(super) fn child_of<'t>(walk: &Walk<'_>, node: Node<'t>, kind: Kind) -> Option<Node<'t>> {
-    let mut cursor = node.walk();
-    node.named_children(&mut cursor).find(|child| Kind::at(walk, *child) == Some(kind))
-}
-
 /// The name of an item, without the mark of a raw one.
 pub(super) fn name_of(walk: &Walk<'_>, node: Node<'_>) -> Option<String> {
     let name = walk.field(node, Field::Name as u8)?;
@@ -223,8 +218,8 @@ fn function(walk: &mut Walk<'_>, node: Node<'_>, kind: Kind) {
 }
 
 fn function_signature(walk: &mut Walk<'_>, node: Node<'_>) -> Option<Result<Signature, Broken>> {
-    let modifiers = child_of(walk, node, Kind::Modifiers);
-    let clause = child_of(walk, node, Kind::Where);
+    let modifiers = child_of(walk, node, &[Kind::Modifiers]);
+    let clause = child_of(walk, node, &[Kind::Where]);
     let [generic, parameters, result] = [Field::TypeParameters, Field::Parameters, Field::ReturnType]
         .map(|field| walk.field(node, field as u8));
     let parts = [modifiers, generic, parameters, result, clause];
@@ -290,7 +285,7 @@ fn data(walk: &mut Walk<'_>, node: Node<'_>, kind: Kind) {
     };
     types::type_parameters(walk, node);
     let generic = walk.field(node, Field::TypeParameters as u8);
-    let (body, clause) = (walk.field(node, Field::Body as u8), child_of(walk, node, Kind::Where));
+    let (body, clause) = (walk.field(node, Field::Body as u8), child_of(walk, node, &[Kind::Where]));
     // What only its own module can see is none of its callers' business.
     let shown = body.map(|body| shown_fields(walk, body));
     let clauses = clauses(clause);
@@ -326,7 +321,7 @@ fn shown_fields<'t>(walk: &Walk<'_>, body: Node<'t>) -> Option<(Vec<Node<'t>>, b
     }
     let all = fields.len();
     let shown: Vec<Node<'t>> =
-        fields.into_iter().filter(|it| child_of(walk, *it, Kind::Visibility).is_some()).collect();
+        fields.into_iter().filter(|it| child_of(walk, *it, &[Kind::Visibility]).is_some()).collect();
     let is_all = shown.len() == all;
     Some((shown, is_all))
 }
@@ -358,7 +353,7 @@ fn of_trait(walk: &mut Walk<'_>, node: Node<'_>) {
     types::type_parameters(walk, node);
     let [generic, bounds, body] =
         [Field::TypeParameters, Field::Bounds, Field::Body].map(|field| walk.field(node, field as u8));
-    let clause = child_of(walk, node, Kind::Where);
+    let clause = child_of(walk, node, &[Kind::Where]);
     let is_part = |it: &Node<'_>| {
         matches!(
             Kind::at(walk, *it),

@@ -9,6 +9,7 @@ use super::super::canon::Role;
 use super::super::notes::ELSEWHERE;
 use super::super::walk::Walk;
 use super::super::{Form, Receiver};
+use super::children::child_of;
 use super::swift_locals as locals;
 use super::swift_members as members;
 use super::swift_types as types;
@@ -202,19 +203,6 @@ fn enter(walk: &mut Walk<'_>, node: Node<'_>, kind: u8) -> bool {
         _ => {}
     }
     true
-}
-
-/// The first child of some kinds, directly within a node.
-pub(super) fn child_of<'t>(walk: &Walk<'_>, node: Node<'t>, kinds: &[Kind]) -> Option<Node<'t>> {
-    let mut cursor = node.walk();
-    node.named_children(&mut cursor)
-        .find(|child| Kind::at(walk, *child).is_some_and(|it| kinds.contains(&it)))
-}
-
-/// The children of a kind, directly within a node.
-pub(super) fn children_of<'t>(walk: &Walk<'_>, node: Node<'t>, kind: Kind) -> Vec<Node<'t>> {
-    let mut cursor = node.walk();
-    node.named_children(&mut cursor).filter(|child| Kind::at(walk, *child) == Some(kind)).collect()
 }
 
 /// All children of a node, punctuation included.

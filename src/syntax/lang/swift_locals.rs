@@ -7,7 +7,8 @@ use tree_sitter::Node;
 use super::super::locals::Seen;
 use super::super::reading::offset;
 use super::super::walk::Walk;
-use super::swift::{Field, Kind, all_of, child_of, children_of};
+use super::children::{child_of, children_of};
+use super::swift::{Field, Kind, all_of};
 use super::swift_properties::{annotation, groups, names_in, value_of};
 use super::swift_types as types;
 

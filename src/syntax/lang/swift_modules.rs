@@ -7,7 +7,8 @@ use tree_sitter::Node;
 use super::super::reading::offset;
 use super::super::walk::Walk;
 use super::super::{Import, ImportForm, Imported, ImportedName};
-use super::swift::{Field, Kind, child_of, children_of, elsewhere};
+use super::children::{child_of, children_of};
+use super::swift::{Field, Kind, elsewhere};
 use super::swift_types as types;
 
 /// With which the names begin under which a file passes a module on.

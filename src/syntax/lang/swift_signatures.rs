@@ -5,7 +5,8 @@ use tree_sitter::Node;
 use super::super::Signature;
 use super::super::canon::Scribe;
 use super::super::walk::{Broken, Walk};
-use super::swift::{Field, Kind, all_of, child_of, children_of};
+use super::children::{child_of, children_of};
+use super::swift::{Field, Kind, all_of};
 use super::swift_properties as properties;
 
 /// The parts of a declaration that make a difference to others.

@@ -6,7 +6,8 @@ use super::super::Receiver;
 use super::super::locals::Seen;
 use super::super::reading::offset;
 use super::super::walk::Walk;
-use super::swift::{Field, Kind, child_of, children_of};
+use super::children::{child_of, children_of};
+use super::swift::{Field, Kind};
 
 /// Values and types within each other that are followed.
 const NESTED_MAX: usize = 24;
@@ -76,14 +77,7 @@ pub(super) fn path_of(walk: &Walk<'_>, typed: Node<'_>) -> Option<String> {
 
 /// What is known of a value by its type. A parameter of types stands for its bound.
 pub(super) fn of_type(walk: &Walk<'_>, typed: Node<'_>) -> Seen {
-    match path_of(walk, typed) {
-        Some(path) => match walk.facts.locals.seen(&path, offset(typed.start_byte())) {
-            Some(Seen::Of(bound)) => Seen::Of(bound.clone()),
-            Some(_) => Seen::Unknown,
-            None => Seen::Of(path.into()),
-        },
-        None => Seen::Unknown,
-    }
+    path_of(walk, typed).map_or(Seen::Unknown, |path| walk.of_path(path, typed))
 }
 
 /// An expression without brackets, `try`, `await` and `!` around it.

@@ -235,20 +235,25 @@ fn innermost(reading: &Reading, at: usize) -> String {
 fn fixtures() -> Vec<(Language, String)> {
     let mut found = Vec::new();
     for (language, folder, end) in [
-        (Language::Rust, "rust", ".rs.fixture"),
-        (Language::Go, "go", ".go"),
-        (Language::Ruby, "ruby", ".rb"),
-        (Language::Php, "php", ".php"),
-        (Language::Java, "java", ".java"),
-        (Language::CSharp, "csharp", ".cs"),
-        (Language::Kotlin, "kotlin", ".kt"),
-        (Language::C, "c", ".c"),
-        (Language::CHeader, "c", ".h"),
-        (Language::Cpp, "cpp", ".cpp"),
-        (Language::CHeader, "cpp", ".h"),
+        (Language::TypeScript, "code/questions/ts", ".ts"),
+        (Language::Tsx, "code/questions/ts", ".ts"),
+        (Language::JavaScript, "vectors/wit/fixture/src", ".jsx"),
+        (Language::Python, "code/questions/py", ".py"),
+        (Language::Rust, "code/questions/rust", ".rs.fixture"),
+        (Language::Swift, "code/questions/swift", ".swift"),
+        (Language::Go, "code/questions/go", ".go"),
+        (Language::Ruby, "code/questions/ruby", ".rb"),
+        (Language::Php, "code/questions/php", ".php"),
+        (Language::Java, "code/questions/java", ".java"),
+        (Language::CSharp, "code/questions/csharp", ".cs"),
+        (Language::Kotlin, "code/questions/kotlin", ".kt"),
+        (Language::C, "code/questions/c", ".c"),
+        (Language::CHeader, "code/questions/c", ".h"),
+        (Language::Cpp, "code/questions/cpp", ".cpp"),
+        (Language::CHeader, "code/questions/cpp", ".h"),
     ] {
         let mut files = Vec::new();
-        files_below(&project_root().join("tests/it/code/questions").join(folder), end, &mut files);
+        files_below(&project_root().join("tests/it").join(folder), end, &mut files);
         found.extend(files.iter().map(|file| (language, std::fs::read_to_string(file).unwrap())));
     }
     found

@@ -1,5 +1,6 @@
 //! Reading code: what is found in real files of each language, and what broken and hostile ones do.
 
+mod bad_input;
 mod c;
 mod cache;
 mod calls;
@@ -15,6 +16,7 @@ mod modules;
 mod php;
 mod ruby;
 mod rust;
+mod samples;
 mod swift;
 mod vectors;
 

@@ -56,6 +56,17 @@ fn an_edit_touches_the_innermost_symbols_that_change_and_the_file_for_what_is_in
 }
 
 #[test]
+fn what_is_put_into_a_function_from_outside_is_touched_alone() {
+    let text = "function S() {\n  zero();\n}\n\nS.a = function (x) {\n  one();\n  function b() {\n    two();\n  }\n};\n\nS.c = () => {\n  \
+                three();\n};\n";
+    for (call, expected) in [("zero", "S"), ("one", "S.a"), ("two", "S.a.b"), ("three", "S.c")] {
+        let (old, new) = (format!("{call}();"), format!("{call}(1);"));
+        assert_eq!(touches(Language::JavaScript, text, &text.replace(&old, &new)), [expected]);
+        assert_eq!(touches(Language::TypeScript, text, &text.replace(&old, &new)), [expected]);
+    }
+}
+
+#[test]
 fn a_symbol_has_moved_if_its_place_among_the_others_has() {
     let file =
         |names: &str| -> String { names.chars().map(|it| format!("def {it}():\n    pass\n\n")).collect() };

@@ -1,0 +1,191 @@
+//! The functions around a line, found by the first words and the indentation of lines, without a grammar.
+
+use provost::syntax::Language;
+
+/// What a comment begins with.
+pub(crate) fn comment(language: Language) -> &'static str {
+    if matches!(language, Language::Python | Language::Ruby) { "#" } else { "//" }
+}
+
+/// Whether a file has texts of several lines, which look like code and are none.
+pub(crate) fn is_hard_to_look_at(language: Language, text: &str) -> bool {
+    let marks: &[&str] = match language {
+        Language::Python | Language::Kotlin | Language::Swift => &["\"\"\"", "'''"],
+        Language::TypeScript | Language::Tsx | Language::JavaScript => &["`"],
+        Language::Rust => &["r#\"", "r\"", "\\\n"],
+        Language::Go => &["`"],
+        Language::Ruby => &["<<~", "<<-", "<<\"", "<<'", "%Q", "%q", "__END__", "=begin"],
+        Language::Php => &["<<<", "?>"],
+        Language::Java => &["\"\"\""],
+        Language::CSharp => &["@\"", "\"\"\""],
+        Language::C | Language::Cpp | Language::CHeader => &["R\"", "\\\n"],
+    };
+    marks.iter().any(|it| text.contains(it))
+}
+
+/// The names of the functions around a line, the innermost first; none where that cannot be told by looking.
+pub(crate) fn around(language: Language, lines: &[&str], at: usize) -> Vec<String> {
+    if !is_plain(lines[at]) || indent(lines[at]) == 0 || begun(language, lines[at]).is_some() {
+        return Vec::new();
+    }
+    let before = lines[..at].join("\n");
+    if before.matches("/*").count() > before.matches("*/").count() {
+        return Vec::new();
+    }
+    let (mut names, mut bound) = (Vec::new(), indent(lines[at]));
+    for (from, line) in lines[..at].iter().enumerate().rev() {
+        let text = line.trim();
+        if text.is_empty() || indent(line) >= bound || is_beside(text) {
+            continue;
+        }
+        bound = indent(line);
+        if let Some(name) = begun(language, line).filter(|_| has_body(language, &lines[from..])) {
+            names.push(name);
+        } else if names.is_empty() && is_doubtful(text) {
+            return Vec::new();
+        }
+        if bound == 0 {
+            break;
+        }
+    }
+    names
+}
+
+fn indent(line: &str) -> usize {
+    line.len() - line.trim_start().len()
+}
+
+/// Whether a line is one whose definition can be told by looking at it.
+fn is_plain(line: &str) -> bool {
+    const STARTS: &[&str] = &[
+        "//", "/*", "*", "#", ")", "]", "}", "{", "|", "@", ":", "->", ".", "where", "use ", "import", "end",
+        "case ", "default:", "else", "\"", "'",
+    ];
+    let text = line.trim();
+    text.len() > 3 && !STARTS.iter().any(|it| text.starts_with(it)) && !text.ends_with([',', '\\', '/'])
+}
+
+/// A bracket alone, a comment, a line of the preprocessor or a mark says nothing of what is around.
+fn is_beside(text: &str) -> bool {
+    const STARTS: &[&str] = &["//", "/*", "*", "#", "@", "{", ")", "]", "}"];
+    STARTS.iter().any(|it| text.starts_with(it)) || (text.ends_with(':') && !text.contains([' ', '(']))
+}
+
+/// A value that has a function or a class in it goes by a name that is not looked for here.
+fn is_doubtful(text: &str) -> bool {
+    text.ends_with("=> {") || (text.contains(" = ") && text.ends_with(['{', '(', '[']))
+}
+
+/// Whether there is a body behind the head of a function.
+fn has_body(language: Language, lines: &[&str]) -> bool {
+    if matches!(language, Language::Python | Language::Ruby) {
+        return true;
+    }
+    for line in lines.iter().take(12) {
+        let text = line.trim().trim_end_matches('\r');
+        if text.ends_with('{') || text.ends_with("=> {") || text.starts_with('{') {
+            return true;
+        }
+        if text.ends_with(';') || text.ends_with('}') {
+            return false;
+        }
+    }
+    false
+}
+
+/// The name of the function that a line begins.
+fn begun(language: Language, line: &str) -> Option<String> {
+    let text = line.trim();
+    match language {
+        Language::Python => behind(text, "def "),
+        Language::Ruby => behind(text, "def "),
+        Language::Rust => behind(text, "fn "),
+        Language::Go => behind(text, "func "),
+        Language::Swift => behind(text, "func "),
+        Language::Kotlin => behind(text, "fun "),
+        Language::Php => behind(text, "function "),
+        Language::TypeScript | Language::Tsx | Language::JavaScript => {
+            behind(text, "function ").or_else(|| method(text, true))
+        }
+        _ => method(text, false),
+    }
+}
+
+/// The name behind a keyword that stands behind nothing but other words.
+fn behind(text: &str, keyword: &str) -> Option<String> {
+    let at = text.find(keyword)?;
+    let is_word = |it: char| it.is_alphanumeric() || " _()@\"&".contains(it);
+    let is_whole = at == 0 || text[..at].ends_with([' ', '(']);
+    if !is_whole || !text[..at].chars().all(is_word) || text[..at].starts_with("return") {
+        return None;
+    }
+    let mut rest = text[at + keyword.len()..].trim_start_matches(['*', '&', ' ']);
+    // A receiver, or parameters of types before the name.
+    for (open, close) in [('(', ") "), ('<', "> ")] {
+        if rest.starts_with(open) {
+            rest = rest.split_once(close)?.1;
+        }
+    }
+    let head = rest.split(['(', ' ', '<', '{', ';', '[', '!', '\r']).next()?.trim_start_matches("self.");
+    let name = head.rsplit('.').next()?.trim_matches('`').trim_end_matches(['?', '=']);
+    let is_name = !name.is_empty() && name.chars().all(|it| it.is_alphanumeric() || it == '_');
+    is_name.then(|| head.rsplit('.').next().unwrap_or(name).trim_matches('`').to_owned())
+}
+
+/// The name before the first bracket, where a type or words of a declaration stand before it.
+fn method(text: &str, without_type: bool) -> Option<String> {
+    const NONE: &[&str] = &[
+        "if",
+        "for",
+        "while",
+        "switch",
+        "catch",
+        "return",
+        "else",
+        "new",
+        "throw",
+        "do",
+        "try",
+        "using",
+        "lock",
+        "foreach",
+        "sizeof",
+        "await",
+        "yield",
+        "case",
+        "fixed",
+        "when",
+        "synchronized",
+        "assert",
+        "delete",
+        "typeof",
+        "in",
+        "of",
+        "function",
+        "class",
+    ];
+    let (head, behind) = text.split_once('(')?;
+    if text.ends_with(';')
+        || head.contains(['=', '"', '\'', '.', '?', '!', '|', '/', '+', '{', '}', ')'])
+        || head.ends_with(' ')
+    {
+        return None;
+    }
+    // What is made with a type behind it, or a call with a block.
+    if without_type && (!text.ends_with('{') || behind.contains("=>") && !behind.contains("):")) {
+        return None;
+    }
+    let head = head.split('<').next().filter(|_| without_type).unwrap_or(head);
+    let words: Vec<&str> = head.split([' ', '*', '&']).filter(|it| !it.is_empty()).collect();
+    let name = words.last()?.rsplit("::").next()?;
+    let is_named = name.chars().all(|it| it.is_alphanumeric() || "_#$~".contains(it)) && !name.is_empty();
+    let is_of_macros = name.chars().all(|it| it.is_uppercase() || it.is_numeric() || it == '_');
+    if !is_named
+        || is_of_macros
+        || words.iter().any(|it| NONE.contains(it))
+        || (words.len() < 2 && !without_type)
+    {
+        return None;
+    }
+    Some(name.to_owned())
+}
