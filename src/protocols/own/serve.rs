@@ -82,7 +82,8 @@ async fn answered(
         read(wanted(which, &head.method)?, &head, &bytes)
     };
     // A question takes nothing, so that nothing ends with its process.
-    let tied = if head.method == Method::POST { Tied::of_process(&head.headers) } else { Tied::of_session(None) };
+    let tied =
+        if head.method == Method::POST { Tied::of_process(&head.headers) } else { Tied::of_session(None) };
     let reply = own.respond(&known, (tied, Some(peer)), which, taken).await?;
     let json = reply.to_json().map_err(|why| {
         OwnError::new(
