@@ -8,7 +8,11 @@ use serde_json::json;
 use super::Desk;
 
 fn agents(names: &[&str]) -> Vec<wire::Agent> {
-    let agent = |name: &&str| json!({ "id": name, "version": null, "caps": [], "name": null, "doors": ["devit"], "alive": true, "last_seen": null });
+    let agent = |name: &&str| {
+        json!({
+            "id": name, "version": null, "caps": [], "alive": true, "last_seen": null, "registered_at": null, "mail": 0, "asked": 0,
+        })
+    };
     names.iter().map(|it| serde_json::from_value(agent(it)).unwrap()).collect()
 }
 

@@ -259,8 +259,9 @@ fn a_message_to_both_reaches_both_when_its_command_is_typed() {
     let output = crate::support::apart(&shell);
     assert!(output.status.success(), "{line}: {output:?}");
     for agent in ["feat-a", "feat-b"] {
-        let (_, posts) = get(&world, &format!("/posts?inbox={agent}&limit=10"));
-        let said: Vec<&Value> = posts["posts"].as_array().unwrap().iter().map(|it| &it["said"]).collect();
+        let (_, posts) = get(&world, "/posts?limit=10");
+        let to = posts["posts"].as_array().unwrap().iter().filter(|it| it["to"] == agent);
+        let said: Vec<&Value> = to.map(|it| &it["said"]).collect();
         assert!(said.iter().any(|it| it.as_str().unwrap().contains("one of you first")), "{agent}: {posts}");
     }
     // The page signs for both.
