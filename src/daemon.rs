@@ -317,7 +317,7 @@ async fn assemble(
     let about = clock::told_with(shared.clone(), watch.clone(), sender.clone());
     let (user, passkeys) = ((prepared.user.clone(), prepared.uid), wiring::passkeys(config, places));
     let push = notices::push_told(sender.clone());
-    let told = (about, rules::told(in_force.subscribe(), places.root.clone()), push);
+    let told = (about, rules::about(in_force.subscribe(), places.root.clone()), push);
     let own = Own::new(agents.clone(), names.clone(), user, orders, told, wiring::bases(places), passkeys);
     hosts::tell_sessions(&own, places);
     let wit = Wit::new(provost.clone(), names.clone(), prepared.uid);

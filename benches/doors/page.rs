@@ -26,6 +26,7 @@ const ROUNDS: usize = 20;
 const PAINTS: usize = 9;
 const ASKED: usize = 100;
 const CHECKS: usize = 500;
+const DECISIONS: usize = 50;
 const LOG_BYTES: usize = 50_000_000;
 const DIFF_LINES: usize = 20_000;
 
@@ -110,6 +111,7 @@ pub(crate) fn measure(table: &mut Table) -> Result<()> {
         table.ratios(ROUNDS)?;
         answers(table, &full, &empty).await?;
         whole_journal(table, &full).await?;
+        other_rules(table, &full, &empty).await?;
         signatures(table)?;
         match Browser::start(&full.world.path("browser")).await? {
             Some(mut browser) => in_a_browser(table, &mut browser, &full, &empty).await,
@@ -194,6 +196,41 @@ async fn whole_journal(table: &mut Table, full: &Side) -> Result<()> {
         "\nThe whole journal of {} events was checked in {took:.1} s; the first page of the tasks took {:.2} ms meanwhile (median).\n",
         found.events,
         meanwhile.median()
+    ))
+}
+
+/// What other rules would have decided of the newest decisions, which lie behind a million events; the floor has next to none behind few.
+async fn other_rules(table: &mut Table, full: &Side, empty: &Side) -> Result<()> {
+    let (mut ours, mut floor) = (Rounds::default(), Rounds::default());
+    let (to, to_floor) = (full.client()?, empty.client()?);
+    for (daemon, client) in [(&full.daemon, &to), (&empty.daemon, &to_floor)] {
+        let asker = client.clone().speaking_as(Some(AgentId::parse("asker:0")?));
+        for _ in 0..DECISIONS {
+            // No more than 256 wait at once: each is taken back.
+            let (task, _) = delegate(daemon, "asker:0", "shell", "true")?;
+            asker.cancel(&wire::Cancel { task, reason: None }).await?;
+        }
+    }
+    let asked = wire::ReplayRules { builtin: Some("strict".into()), ..wire::ReplayRules::default() };
+    let mut told = wire::RulesReplayed::default();
+    for round in 0..=ROUNDS {
+        for (client, rounds) in [(&to, &mut ours), (&to_floor, &mut floor)] {
+            let begun = Instant::now();
+            let found = client.replay_rules(&asked).await?;
+            if round > 0 {
+                rounds.push(begun.elapsed().as_secs_f64() * 1e3);
+            }
+            told = if told.to < found.to { found } else { told };
+        }
+    }
+    ensure!(told.asked as usize >= DECISIONS, "{} decisions were found", told.asked);
+    table.ratio("other rules, asked about what was decided", Unit::Milliseconds, &ours, &floor)?;
+    table.note(&format!(
+        "{} decisions were found among the events {} to {}{}.\n",
+        told.asked,
+        told.from,
+        told.to,
+        if told.late { ", as far as the time went" } else { "" }
     ))
 }
 

@@ -27,6 +27,9 @@ macro_rules! for_each_endpoint {
             GET "/rules" rules Rules(RulesQuery) -> Rules,
                 tools ("a model asks for what it wants done, and is told what the rules say"),
                 commands ("`provost policy explain` reads the rules' files, also where no daemon runs");
+            /// Says what other rules would have decided of the requests that are on record.
+            POST "/replay-rules" replay_rules ReplayRules(ReplayRules) -> RulesReplayed,
+                tools ("a person writes the rules"), commands ("`provost policy diff` reads the store, also where no daemon runs");
             /// Names the agent as which the caller speaks.
             GET "/who-am-i" who_am_i WhoAmI() -> Me,
                 tools ["delegate"], commands ["hook run"];

@@ -26,6 +26,7 @@ mod permissions;
 mod posts;
 mod push;
 mod queue;
+mod replays;
 mod rules;
 mod scans;
 mod search;
@@ -63,6 +64,7 @@ pub use passkeys::*;
 pub use permissions::*;
 pub use posts::*;
 pub use push::*;
+pub use replays::*;
 pub use rules::*;
 pub use scans::*;
 pub use search::*;
@@ -424,6 +426,14 @@ pub struct Chunk {
     pub stream: String,
     /// Text; what is not UTF-8 is replaced.
     pub text: String,
+    /// Bytes before it that are not kept.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lost: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's form")]
+fn is_zero(it: &u64) -> bool {
+    *it == 0
 }
 
 /// An agent. `GET /agents`.

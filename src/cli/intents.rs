@@ -147,7 +147,11 @@ fn conflicts(here: &RepoContext) -> Result<u8, CliError> {
     for it in &met {
         let side = |it: &wire::MeetingSide| format!("{} ({}: {})", it.agent, it.kind, it.asked);
         let sides = it.sides.iter().map(side).collect::<Vec<_>>().join(" and ");
-        out::line(out::one_line(&format!("same {}: {}: {sides}", it.severity, it.file), 600))?;
+        let how = match it.severity.as_str() {
+            "caller" => "caller of".to_owned(),
+            severity => format!("same {severity}:"),
+        };
+        out::line(out::one_line(&format!("{how} {}: {sides}", it.file), 600))?;
     }
     Ok(DONE)
 }

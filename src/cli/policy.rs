@@ -1,24 +1,22 @@
 //! `provost policy`: checks rules, tests them, and compares them with others. Reads files; asks no daemon.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand, ValueHint};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::cli_error::{DONE, FAILED, USAGE};
 use super::repo_context::now;
 use super::{CliError, RepoContext, database, out};
 use provost_base::AgentId;
-use provost_base::limits::POLICY_LOOK_S;
+use provost_base::limits::{POLICY_LOOK_S, REPLAY_EVENTS_MAX, REPLAY_LAST, REPLAY_LAST_MAX, REPLAY_MS};
 use provost_config::{Copies, Loaded, WorkerKind};
 use provost_policy::{
     Case, Failed, Layer, LoadError, PASSKEY_MISSING, Problem, Request, RuleSet, SYSTEM_POLICY, Source,
     by_passkey_alone, check, diff, explain_request, is_passkey_alone, run_cases,
 };
-use provost_store::{self as store, FinishedFilter};
-
-/// Number of finished tasks whose requests are judged again: a sample that takes a bearable time.
-const REPLAYED: usize = 10_000;
+use provost_store as store;
 
 /// `provost policy`.
 #[derive(Subcommand, Debug)]
@@ -38,7 +36,7 @@ pub(super) enum Policy {
     Explain(Explain),
     /// Show the requests that other rules would answer differently
     #[command(
-        after_help = "Examples:\n  provost policy diff --replay new.toml\n  provost policy diff builtin:strict --cases cases.toml"
+        after_help = "Examples:\n  provost policy diff --replay --last 100 new.toml\n  provost policy diff builtin:strict --cases cases.toml"
     )]
     Diff(Diff),
 }
@@ -106,9 +104,13 @@ pub(super) struct Diff {
     /// The rules to compare with; by default the rules in force
     #[arg(long)]
     from: Option<String>,
-    /// Judge the requests of finished tasks of this repository; this is the default
+    /// Judge the requests of this repository's newest decisions, as they are on record; this is the default
     #[arg(long, conflicts_with = "cases")]
     replay: bool,
+    /// How many of the newest decisions are judged again
+    #[arg(long, value_name = "NUMBER", default_value_t = REPLAY_LAST, conflicts_with = "cases",
+          value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=REPLAY_LAST_MAX as u64))]
+    last: usize,
     /// Judge the requests of this table of cases
     #[arg(long, value_hint = ValueHint::FilePath)]
     cases: Option<PathBuf>,
@@ -344,7 +346,7 @@ fn compare(here: &RepoContext, asked: &Diff) -> Result<u8, CliError> {
     let (old, new) = (rules(here, asked.from.as_deref())?, rules(here, Some(&asked.new))?);
     let requests = match &asked.cases {
         Some(path) => cases(path)?.into_iter().map(|case| (String::from(case.name), case.request)).collect(),
-        None => from_history(here)?,
+        None => from_history(here, asked.last)?,
     };
     let (names, requests): (Vec<String>, Vec<Request>) = requests.into_iter().unzip();
     let changed = diff(&old, &new, &requests);
@@ -371,52 +373,41 @@ fn compare(here: &RepoContext, asked: &Diff) -> Result<u8, CliError> {
     Ok(DONE)
 }
 
-/// The requests of this repository's finished tasks, as far as the store still has them.
-fn from_history(here: &RepoContext) -> Result<Vec<(String, Request)>, CliError> {
+/// The requests of the newest decisions on record, as far as other rules can be asked about them.
+fn from_history(here: &RepoContext, last: usize) -> Result<Vec<(String, Request)>, CliError> {
     let no_history = || {
         CliError::of("there is nothing to replay")
-            .because("no task has finished in this repository yet")
+            .because("the journal has no decision of the rules yet whose facts are on record")
             .next("give requests of your own: provost policy diff NEW --cases FILE")
     };
     if !store::is_begun(&here.places.state) {
         return Err(no_history());
     }
     let mut reader = store::open_reader_in(&here.places.state, database::of(here)?.as_ref())?;
-    let (tasks, _more) = reader.finished(FinishedFilter::default(), REPLAYED, usize::MAX)?;
-    let mut requests = Vec::new();
-    for task in &tasks {
-        let tool = &task.order.tool;
-        let mut parts = json!({
-            "client": task.asked_by, "door": task.asked_via, "worker": task.order.worker, "worker_kind": task.kind,
-            "tool": tool.name, "path": tool.path, "command": tool.command, "max_bytes": tool.max_bytes,
-            "timeout_secs": tool.timeout_s, "goal_bytes": task.order.goal.len(), "depth": task.depth,
-            "now": task.created_at, "root": here.places.root.to_string_lossy(),
-            "cwd": task.order.working_dir.as_deref().unwrap_or("."),
-        });
-        // How the asker had proved itself is not kept; what each door asks for at the least stands in.
-        parts["proof"] = if parts["door"] == "devit" { "shared_key" } else { "peer_uid" }.into();
-        network(&mut parts, &json!(task.network));
-        if task.capture {
-            parts["action"] = "screenshot".into();
-        }
-        let request = serde_json::from_value(parts)
-            .map_err(|e| CliError::of("a stored task makes no sense").because(e))?;
-        requests.push((format!("{}: {} for {}", task.id(), task.order.worker, task.asked_by), request));
+    let head = store::newest_event(reader.as_mut())?;
+    let until = Instant::now() + Duration::from_millis(REPLAY_MS);
+    let found = store::recorded_decisions(reader.as_mut(), head, (last, REPLAY_EVENTS_MAX), until)?;
+    let root = here.places.root.to_string_lossy();
+    let (mut requests, mut left) = (Vec::new(), 0);
+    for it in &found.decisions {
+        let Some((judged, _)) = it.event.kind.judged() else { continue };
+        let command = it.task.as_ref().and_then(|task| task.order.tool.command.as_deref());
+        let Ok(request) = Request::on_record(judged, command, &root) else {
+            left += 1;
+            continue;
+        };
+        let about = judged.work.as_ref().map(|it| it.worker.as_str());
+        let about = about.unwrap_or_else(|| judged.action.name());
+        let task = it.event.kind.task().map(|it| format!("{it}: ")).unwrap_or_default();
+        requests.push((format!("{task}{about} for {}, event {}", judged.asked_by, it.event.seq), request));
+    }
+    if left > 0 {
+        out::note(format!(
+            "{left} decisions are left out: what they were about is not on record, or kept no more"
+        ));
+    }
+    if found.late {
+        out::note(format!("the time was over at event {}: earlier decisions were not looked at", found.from));
     }
     if requests.is_empty() { Err(no_history()) } else { Ok(requests) }
-}
-
-/// A task's network is a keyword, or a keyword with a list.
-fn network(parts: &mut Value, stored: &Value) {
-    match stored {
-        Value::Object(kind) => {
-            for (word, list) in kind {
-                parts["network"] = json!(word);
-                if word == "hosts" {
-                    parts["hosts"] = list.clone();
-                }
-            }
-        }
-        word => parts["network"] = word.clone(),
-    }
 }

@@ -1,17 +1,98 @@
-//! What is told of the rules in force, and of a request that is only thought of.
+//! What is told of the rules in force, of a request that is only thought of, and of what other rules would have decided.
 
 use std::path::PathBuf;
+use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 
 use provost_api::wire;
-use provost_domain::{Approver, Network, WorkerKind, WorkerSetting, approvers_text};
-use provost_policy::{Explanation, Request, RuleSet, explain_request};
-use provost_protocols::own::TellRules;
+use provost_base::limits::REPLAY_SHOWN;
+use provost_domain::{
+    Approver, Event, EventKind, JudgedRequest, Network, WorkerKind, WorkerSetting, approvers_text,
+};
+use provost_policy::{
+    Builtin, Explanation, Layer, NotAskable, Outcome, Replayed, Request, RuleSet, Ruling, explain_request,
+    replay,
+};
+use provost_protocols::own::{AboutRules, AskOtherRules, TellRules};
+
+/// What can be asked about rules, for the repository at this place.
+pub(super) fn about(rules: watch::Receiver<RuleSet>, root: PathBuf) -> AboutRules {
+    AboutRules { told: told(rules.clone(), root.clone()), other: other(rules, root) }
+}
+
+/// Asks rules that are not in force about decisions that are on record. They are asked in the place of the user's; what root has set
+/// stays above them.
+fn other(in_force: watch::Receiver<RuleSet>, root: PathBuf) -> AskOtherRules {
+    Box::new(move |asked, decisions, until| {
+        let above = in_force.borrow().layers().iter().skip(1).cloned().collect();
+        let rules = RuleSet::layered(named(asked)?, above);
+        let root = root.to_string_lossy();
+        let mut told =
+            wire::RulesReplayed { digest: rules.digest().to_string(), ..wire::RulesReplayed::default() };
+        for it in decisions {
+            if Instant::now() >= until {
+                told.late = true;
+                break;
+            }
+            let Some((judged, was)) = it.event.kind.judged() else { continue };
+            let command = it.task.as_ref().and_then(|task| task.order.tool.command.as_deref());
+            match Request::on_record(judged, command, &root) {
+                Err(NotAskable::Arguments) => told.without_arguments += 1,
+                Err(NotAskable::Command) => told.without_command += 1,
+                Ok(request) => {
+                    let Some(Replayed { was, would }) = replay(&rules, was, &request) else { continue };
+                    told.asked += 1;
+                    if was == would.decision {
+                        continue;
+                    }
+                    match told.changed.len() < REPLAY_SHOWN {
+                        true => told.changed.push(otherwise(&it.event, judged, was, &would)),
+                        false => told.more += 1,
+                    }
+                }
+            }
+        }
+        Ok(told)
+    })
+}
+
+fn named(asked: &wire::ReplayRules) -> Result<Layer, String> {
+    match (&asked.builtin, &asked.text) {
+        (Some(name), _) => Builtin::named(name).map(Builtin::layer).ok_or_else(|| {
+            let name = provost_base::visible_name(name, 40);
+            format!("there are no ready-made rules {name}: there are default, strict and open")
+        }),
+        (None, Some(text)) => {
+            Layer::parse(text, "these rules").map_err(|err| format!("these rules cannot be used: {err}"))
+        }
+        (None, None) => Err("no rules are named".into()),
+    }
+}
+
+fn otherwise(event: &Event, judged: &JudgedRequest, was: Ruling, would: &Outcome) -> wire::DecidedOtherwise {
+    let rule = match &event.kind {
+        EventKind::TaskDelegated { rule, .. }
+        | EventKind::ApprovalAsked { rule, .. }
+        | EventKind::Denied { rule, .. } => rule.to_string(),
+        _ => String::new(),
+    };
+    wire::DecidedOtherwise {
+        seq: event.seq.0,
+        at: event.at.rfc3339(),
+        action: judged.action.name().into(),
+        asked_by: judged.asked_by.to_string(),
+        worker: judged.work.as_ref().map(|it| it.worker.to_string()),
+        task: event.kind.task().map(ToString::to_string),
+        was: was.name().into(),
+        was_rule: rule,
+        would: outcome(would),
+    }
+}
 
 /// Tells of the rules that were put in force last, for the repository at this place.
-pub(super) fn told(rules: watch::Receiver<RuleSet>, root: PathBuf) -> TellRules {
+fn told(rules: watch::Receiver<RuleSet>, root: PathBuf) -> TellRules {
     Box::new(move |query, setting| {
         let rules = rules.borrow().clone();
         let explained = match setting {
@@ -64,10 +145,6 @@ fn request(
 }
 
 fn in_words(rules: &RuleSet, explained: Option<&Explanation>) -> wire::Rules {
-    let names = |by: &[Approver]| match by.is_empty() {
-        true => Vec::new(),
-        false => approvers_text(by).split(", ").map(str::to_owned).collect(),
-    };
     let mut told = Vec::new();
     for layer in rules.layers() {
         for rule in &layer.file().rules {
@@ -90,12 +167,24 @@ fn in_words(rules: &RuleSet, explained: Option<&Explanation>) -> wire::Rules {
         digest: rules.digest().to_string(),
         sources: rules.layers().iter().map(|it| it.file().name.to_string()).collect(),
         rules: told,
-        outcome: explained.map(|it| wire::RuleOutcome {
-            decision: it.outcome.decision.name().into(),
-            rule: it.outcome.rule.to_string(),
-            reason: it.outcome.reason.to_string(),
-            by: names(&it.outcome.by),
-            wait_s: it.outcome.wait.map(|it| it.as_seconds()),
-        }),
+        outcome: explained.map(|it| outcome(&it.outcome)),
+    }
+}
+
+/// The names of approvers.
+fn names(by: &[Approver]) -> Vec<String> {
+    match by.is_empty() {
+        true => Vec::new(),
+        false => approvers_text(by).split(", ").map(str::to_owned).collect(),
+    }
+}
+
+fn outcome(it: &Outcome) -> wire::RuleOutcome {
+    wire::RuleOutcome {
+        decision: it.decision.name().into(),
+        rule: it.rule.to_string(),
+        reason: it.reason.to_string(),
+        by: names(&it.by),
+        wait_s: it.wait.map(|it| it.as_seconds()),
     }
 }

@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 use super::command::{AnswerApproval, Command};
 use super::judged::{Judged, Permit, QuestionKind, Turn};
 use super::{
-    Approver, Change, EventKind, Facts, Failure, MailKind, Outbox, Principal, Proof, Refusal, Risk, Scope,
-    State, Task, TaskState, Terms,
+    Approver, Change, EventKind, Facts, Failure, JudgedRequest, MailKind, Outbox, Principal, Proof, Refusal,
+    Risk, Scope, State, Task, TaskState, Terms,
 };
 use provost_base::limits::{PARKED_MAX, PARKED_OF_ONE_MAX};
 use provost_base::{AgentId, ApprovalId, DaemonId, Digest, Json, RuleId, TaskId, Timestamp, Ttl};
@@ -230,6 +230,7 @@ impl State {
             policy,
             shown: parked.shown,
             expires_at,
+            judged: JudgedRequest::of(who, &parked.command, &parked.facts),
         });
         if let Turn::Runs(it) = verb.turn() {
             let permit = Permit { rule: parked.rule.clone(), terms: parked.terms.clone() };

@@ -150,7 +150,7 @@ impl Reservation {
 
     /// Whether both reservations are one agent's, which never meets itself. At the broker door, names are compared
     /// as that door does.
-    fn is_of_same_agent(&self, other: &Reservation) -> bool {
+    pub fn is_of_same_agent(&self, other: &Reservation) -> bool {
         let plan = |it: &Reservation| it.kind == ReservationKind::Plan;
         self.agent == other.agent
             || ((plan(self) || plan(other)) && slug(self.agent.as_str()) == slug(other.agent.as_str()))
@@ -278,6 +278,13 @@ impl State {
             }
         }
         found.into_values().collect()
+    }
+
+    /// What agents have at this moment that names a symbol of one file, at most `most`.
+    pub(crate) fn named_reservations(&self, now: Timestamp, most: usize) -> Vec<Arc<Reservation>> {
+        let live = |it: &&Arc<Reservation>| it.until.is_none_or(|it| it > now);
+        let named = |it: &&Arc<Reservation>| !it.part.names.is_empty() && it.pattern.is_none();
+        self.stakes.iter().filter(live).filter(named).take(most).cloned().collect()
     }
 
     pub(super) fn meetings(&self, now: Timestamp, new: &[Reservation]) -> Vec<Meeting> {

@@ -7,8 +7,8 @@ use super::approval::Question;
 use super::command::{AnswerApproval, Answered};
 use super::judged::{Judged, Permit, Turn};
 use super::{
-    Action, Answer, Call, Command, Decision, Denial, Door, EventKind, Facts, Failure, Judge, Outbox, Outcome,
-    Parked, Principal, Refusal, Reply, State, Task, Terms, Verdict,
+    Action, Answer, Call, Command, Decision, Denial, Door, EventKind, Facts, Failure, Judge, JudgedRequest,
+    Outbox, Outcome, Parked, Principal, Refusal, Reply, State, Task, Terms, Verdict,
 };
 use crate::progress::Ending;
 use provost_base::{RuleId, Timestamp, Ttl};
@@ -50,27 +50,27 @@ pub(super) fn by_policy(
     if let Some(answer) = verb.settled(state, &mut call, out)? {
         return Ok(answer);
     }
-    let no = |rule, reason, out: &mut Outbox| {
-        Ok(Answer::Denied(deny(state, judge, &call, command, verb, rule, reason, out)))
+    let no = |rule, reason, judged, out: &mut Outbox| {
+        Ok(Answer::Denied(deny(state, judge, &call, (command, judged), verb, rule, reason, out)))
     };
-    let decision = match judge.decide(call.who, command, &call.facts) {
-        Decision::NeedApproval { rule, terms, .. } if verb.brings_a_yes(call.who) => {
-            Decision::Allow { rule, terms }
-        }
-        decision => decision,
-    };
+    let (decision, judged) = asked_of_rules(judge, &call, command, verb);
     match decision {
         Decision::Allow { rule, terms } => {
             if let Some(reason) = state.over_limits(call.now, call.who, &rule, &terms, out) {
-                return no(rule, reason, out);
+                return no(rule, reason, None, out);
             }
-            verb.permitted(state, judge, &call, Permit { rule, terms }, out).map(Answer::Done)
+            let mark = out.mark();
+            let done = verb.permitted(state, judge, &call, Permit { rule, terms }, out)?;
+            if let Some(judged) = &judged {
+                out.put_judged(mark, judged);
+            }
+            Ok(Answer::Done(done))
         }
-        Decision::Deny { rule, reason } => no(rule, reason, out),
+        Decision::Deny { rule, reason } => no(rule, reason, judged, out),
         Decision::NeedApproval { rule, reason, terms, wait, again, by } => {
             match verb.turn() {
                 // An answer that waited for an answer would never end, and who has a token made waits for it.
-                Turn::NeverWaits => return no(rule, reason, out),
+                Turn::NeverWaits => return no(rule, reason, None, out),
                 Turn::Redeemed(it) => {
                     let (asker, question) = (call.who.agent(), it.question());
                     if let Some(grant) = state.grants.get(call.now, asker, question) {
@@ -83,7 +83,7 @@ pub(super) fn by_policy(
                 Turn::Runs(_) => {}
             }
             if let Some(reason) = state.over_limits(call.now, call.who, &rule, &terms, out) {
-                return no(rule, reason, out);
+                return no(rule, reason, None, out);
             }
             state.tasks.room_for(&call.who.share(), &state.settings)?;
             let wait: Ttl = wait.min(state.settings.approval_wait_max);
@@ -99,12 +99,29 @@ pub(super) fn by_policy(
     }
 }
 
+/// What the rules say, with the yes that a person brings along; and what they were asked, where they alone have decided it.
+fn asked_of_rules(
+    judge: &dyn Judge,
+    call: &Call<'_>,
+    command: &Command,
+    verb: &dyn Judged,
+) -> (Decision, Option<Box<JudgedRequest>>) {
+    match judge.decide(call.who, command, &call.facts) {
+        Decision::NeedApproval { rule, terms, .. } if verb.brings_a_yes(call.who) => {
+            (Decision::Allow { rule, terms }, None)
+        }
+        // Without a working directory that any rules allow, there is nothing to ask other rules about.
+        decision if call.facts.directory_refused.is_some() => (decision, None),
+        decision => (decision, JudgedRequest::of(call.who, command, &call.facts)),
+    }
+}
+
 #[expect(clippy::too_many_arguments, reason = "one call that puts together all that a denial tells")]
 fn deny(
     state: &State,
     judge: &dyn Judge,
     call: &Call<'_>,
-    command: &Command,
+    (command, judged): (&Command, Option<Box<JudgedRequest>>),
     verb: &dyn Judged,
     rule: RuleId,
     reason: Box<str>,
@@ -118,6 +135,7 @@ fn deny(
         rule: rule.clone(),
         reason: reason.clone(),
         policy: judge.version(),
+        judged,
     });
     let failure = Failure::PolicyDenied { rule: rule.clone(), reason: reason.clone(), tool };
     verb.denied(state, call, &rule, &failure, out);

@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::command::SayWord;
 use super::post::Post;
 use super::{
-    ApplyEvent, ContractStatus, CrewEvent, Failure, Finding, IntentStatus, JobEvent, MergeEvent, Passkey,
-    PermissionEvent, Proof, QueueEvent, ReservationKind, Scopes, SignedWord, Status, Switch, TalkEvent,
-    Usage, Verdict,
+    ApplyEvent, ContractStatus, CrewEvent, Failure, Finding, IntentStatus, JobEvent, JudgedRequest,
+    MergeEvent, Passkey, PermissionEvent, Proof, QueueEvent, ReservationKind, Scopes, SignedWord, Status,
+    Switch, TalkEvent, Usage, Verdict,
 };
 use provost_base::{
     AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, Fence, HostId, IntentId, Json, MailSeq,
@@ -64,6 +64,9 @@ pub enum EventKind {
         working_dir: Option<Box<str>>,
         /// The approval it went through, if it did.
         approval: Option<ApprovalId>,
+        /// What the rules were asked, where they alone have decided it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        judged: Option<Box<JudgedRequest>>,
     },
     /// Policy denied a command.
     Denied {
@@ -79,6 +82,9 @@ pub enum EventKind {
         reason: Box<str>,
         /// Digest of the rules in force.
         policy: Digest,
+        /// What the rules were asked, where they alone have decided it, and no count of what went before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        judged: Option<Box<JudgedRequest>>,
     },
     /// A polling worker was handed its task.
     TaskAssigned {
@@ -220,6 +226,9 @@ pub enum EventKind {
         shown: Digest,
         /// The end of the time in which an answer counts.
         expires_at: Timestamp,
+        /// What the rules were asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        judged: Option<Box<JudgedRequest>>,
     },
     /// An approver has answered.
     ApprovalAnswered {

@@ -26,6 +26,20 @@ pub enum Action {
     Token,
 }
 
+impl Action {
+    /// As written in rules.
+    pub fn name(self) -> &'static str {
+        match self {
+            Action::Delegate => "delegate",
+            Action::Screenshot => "screenshot",
+            Action::Apply => "apply",
+            Action::Permission => "permission",
+            Action::Approve => "approve",
+            Action::Token => "token",
+        }
+    }
+}
+
 /// How much of the kernel's confinement a worker has. Ordered: later is stronger.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -35,6 +35,7 @@ mod intent;
 mod job;
 mod judge;
 mod judged;
+mod judged_request;
 mod lock;
 mod log_entry;
 mod mail;
@@ -111,6 +112,7 @@ pub use judge::{
     Action, Approver, Credentials, Decision, Directory, Facts, Git, Judge, Network, Rate, SecretUse, Terms,
     Tier, WorkerKind,
 };
+pub use judged_request::{JudgedRequest, JudgedWork};
 pub use lock::{
     AwaitedNeed, AwaitedNeeds, Lock, LockWait, Locks, NeedsWait, ProcessMark, RefusedCircle, RefusedCircles,
     Units, UntilCommit, Waiter, Writer, Writing,

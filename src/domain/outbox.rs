@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::effect::Effect;
 use super::event::{Event, EventKind};
 use super::row::Change;
-use super::{Counters, Durability, Mail};
+use super::{Counters, Durability, JudgedRequest, Mail};
 use provost_base::{
     AgentId, ApplyId, ApprovalId, DaemonId, EffectId, EventSeq, Fence, MailSeq, PostSeq, Ticket, Timestamp,
 };
@@ -125,6 +125,11 @@ impl Outbox {
         self.counters.timeline += u64::from(event.topic().is_some());
         self.events.push(event);
         self.counters.event
+    }
+
+    /// Puts what the rules were asked beside what they have let through since `mark`.
+    pub(super) fn put_judged(&mut self, mark: Mark, request: &JudgedRequest) {
+        self.events.iter_mut().skip(mark.events).for_each(|it| it.kind.put_judged(request));
     }
 
     /// The same, for a rule that has to show the event to its caller.

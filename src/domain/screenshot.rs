@@ -195,6 +195,7 @@ impl State {
             request: task.request,
             working_dir: None,
             approval: task.approval,
+            judged: None,
         });
         task.daemon = out.owner();
         out.owe(Effect::Capture { task: task.id().clone(), asker: who.clone() });

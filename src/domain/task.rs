@@ -428,6 +428,7 @@ impl Tasks {
             request: task.request,
             working_dir: task.directory.as_ref().map(|dir| dir.relative.as_str().into()),
             approval: task.approval,
+            judged: None,
         });
         if !task.waits.is_empty() {
             return Ok(self.let_wait(now, task, out));

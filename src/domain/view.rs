@@ -37,7 +37,7 @@ pub use mail::MailOf;
 pub use merge::AllMerges;
 pub use outgoing::{OwedNotice, OwedNoticeOut, OwedNotices, OwedTo};
 pub use passkey::{AgentsAtWork, AllPasskeys, AllPasskeysOut};
-pub use post::{Inboxes, OpenQuestions, Overlaps, PresentMeetings, Roster, SeenFiles};
+pub use post::{Inboxes, NamedReservations, OpenQuestions, Overlaps, PresentMeetings, Roster, SeenFiles};
 pub use push::{AllPush, OnePush};
 pub use switch::{AllSwitches, OneSwitch};
 pub use waits::{AllWaits, AllWaitsOut};

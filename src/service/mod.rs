@@ -15,6 +15,7 @@ mod conflicts;
 mod continued;
 mod contracts;
 mod crew;
+mod decisions;
 mod delegate;
 mod disk;
 mod graph;
@@ -25,6 +26,7 @@ mod inbox;
 mod intents;
 mod locks;
 mod mail;
+mod meetings;
 mod merge;
 mod output;
 mod permission;
@@ -58,6 +60,7 @@ pub use import::{CallGraphImportError, Imported};
 pub use inbox::{InboxItem, InboxPage, Seen};
 pub use intents::IntentOrder;
 pub use locks::{Granted, LockOrder};
+pub use meetings::{FoundMeeting, Severity};
 pub use merge::{
     BranchPreview, ConflictKind, MergeConflict, MergeError, MergeOrder, MergePreview, MergeSettings, Owner,
     PairPreview,
@@ -86,6 +89,7 @@ use provost_store::StoreError;
 pub use provost_store::Verdict as JournalVerdict;
 pub use provost_store::{CountedRow, TimelineOrder, TimelineQuery, UsageBy, UsageQuery, UsageRow};
 pub use provost_store::{Found, Hit, HitKind, SearchError, SearchQuery, SearchWords};
+pub use provost_store::{RecordedDecision, RecordedDecisions};
 use provost_workspace::Versions;
 use provost_workspace::collect::ChangesRoom;
 use provost_workspace::work_trees::WorkTrees;

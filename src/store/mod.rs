@@ -13,6 +13,7 @@
 mod artifacts;
 pub mod codec;
 mod database;
+mod decisions;
 mod error;
 mod files;
 mod intake;
@@ -50,6 +51,7 @@ pub use database::{
     loss, migrate, move_into_database, move_into_folder, protection, take_out,
 };
 use database::{Ending, IN_DATABASE, in_database};
+pub use decisions::{RecordedDecision, RecordedDecisions, newest_event, recorded_decisions};
 pub use error::StoreError;
 use error::WAYS_BACK;
 pub use intake::Intake;

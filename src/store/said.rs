@@ -29,6 +29,9 @@ fn add(said: &mut String, part: &str) {
 /// The member of an event that has what a passkey has signed, and what a passkey has signed for another one.
 const SIGNED: [&str; 2] = ["signed", "vouched"];
 
+/// The member of a decision that has what the rules were asked: the event says in its other members what of that is looked for.
+const JUDGED: &str = "judged";
+
 /// The note in what a passkey has signed, which is all that a person has typed in it.
 fn note_of(signed: &Value) -> Option<String> {
     let transcript: Value = serde_json::from_str(signed.get("transcript")?.as_str()?).ok()?;
@@ -49,7 +52,7 @@ pub(super) fn words_of(event: &Value) -> String {
                 let (signed, rest): (Vec<_>, Vec<_>) =
                     all.iter().rev().partition(|(name, _)| SIGNED.contains(&name.as_str()));
                 signed.iter().filter_map(|(_, it)| note_of(it)).for_each(|note| add(&mut said, &note));
-                open.extend(rest.into_iter().map(|(_, it)| it));
+                open.extend(rest.into_iter().filter(|(name, _)| *name != JUDGED).map(|(_, it)| it));
             }
             _ => {}
         }

@@ -14,6 +14,9 @@ const SUPERVISOR: &str = "supervisor";
 /// For how long one request waits for more of a worker's output, in milliseconds.
 const OUTPUT_WAIT_MS: u64 = 20_000;
 
+/// For how long one request waits for the end of a check of the journal, in milliseconds.
+const CHECK_WAIT_MS: u64 = 500;
+
 /// Something to ask a daemon.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Asked {
@@ -32,6 +35,12 @@ pub enum Asked {
     Event(u64),
     /// The changes of a task.
     Changes(String),
+    /// What two agents have changed of a file.
+    Both(Both),
+    /// The check of the whole journal: one that begins, or the one of this number.
+    Check(Option<u64>),
+    /// What ready-made rules would have decided of the newest requests.
+    Replay(String),
     /// What a task's worker writes, from a position on; waits for more where there is none.
     Log {
         /// The task.
@@ -39,6 +48,17 @@ pub enum Asked {
         /// The position.
         from: u64,
     },
+}
+
+/// A file, and two agents that are in each other's way in it.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Both {
+    /// The path of the file, from the root of the repository.
+    pub file: String,
+    /// One agent.
+    pub one: String,
+    /// The other one.
+    pub other: String,
 }
 
 /// What a daemon has answered.
@@ -57,6 +77,8 @@ pub enum Got {
     },
     /// An approval that does not wait any more.
     Gone(Box<Shown>),
+    /// How far a check of the journal has come, or what it has found.
+    Checked(Box<wire::JournalCheck>),
     /// The changes of a task.
     Changes(Box<Block>),
     /// More of what a worker has written.
@@ -91,6 +113,15 @@ pub(super) async fn ask(client: &Client, asked: &Asked, now: Timestamp) -> Resul
                 client.preview_task(&wire::OfTask { task: task.clone(), ..wire::OfTask::default() }).await?;
             Got::Changes(Box::new(coloured(vec![view::changes(&found)]).await.remove(0)))
         }
+        Asked::Both(it) => Got::Shown(Box::new(both(client, it).await?)),
+        Asked::Check(check) => {
+            let asked = wire::JournalCheckQuery { check: *check, wait_ms: Some(CHECK_WAIT_MS) };
+            Got::Checked(Box::new(client.journal_check(&asked).await?))
+        }
+        Asked::Replay(rules) => {
+            let asked = wire::ReplayRules { builtin: Some(rules.clone()), ..wire::ReplayRules::default() };
+            Got::Shown(Box::new(view::replayed(&client.replay_rules(&asked).await?)))
+        }
         Asked::Log { task, from } => log(client, task, *from).await?,
     })
 }
@@ -109,7 +140,16 @@ async fn list(
         Screen::Waits => client.view_of_waits(filter).await,
         Screen::Events => client.view_of_events(filter, None, client.about().await?.journal_seq).await,
         Screen::Messages => client.view_of_messages(filter, None).await,
+        Screen::Intents => client.view_of_intents(filter).await,
     }
+}
+
+async fn both(client: &Client, it: &Both) -> Result<Shown, ClientError> {
+    let asked =
+        wire::BothChangesQuery { file: it.file.clone(), one: it.one.clone(), other: it.other.clone() };
+    let mut shown = view::both_changes(&it.file, &client.both_changes(&asked).await?);
+    shown.blocks = coloured(std::mem::take(&mut shown.blocks)).await;
+    Ok(shown)
 }
 
 /// What is said in the place of an event that is not there.
@@ -180,6 +220,23 @@ async fn log(client: &Client, task: &str, from: u64) -> Result<Got, ClientError>
     let output = client.output(&asked).await?;
     let text: String = output.chunks.iter().map(|it| it.text.as_str()).collect();
     Ok(Got::Log { text: of_a_worker(&text), next: output.next, done: output.done })
+}
+
+/// Writes the same to each of these agents, as the person.
+pub(super) async fn tell(client: &Client, to: &[String], text: &str) -> Result<String, ClientError> {
+    for (n, agent) in to.iter().enumerate() {
+        let payload = serde_json::json!({ "from": "user", "errors": [text] });
+        let message = serde_json::json!({ "type": "agent.feedback", "agent_id": agent, "payload": payload });
+        match client.publish_post(&wire::PublishPost { message }).await {
+            Ok(_) => {}
+            Err(err) if n == 0 => return Err(err),
+            Err(err) => {
+                let had = super::telling::named(&to[..n]);
+                return Ok(format!("{had} have it, and then: {err}"));
+            }
+        }
+    }
+    Ok(format!("sent to {}", super::telling::named(to)))
 }
 
 /// Answers an agent's question, as `provost answer` does.

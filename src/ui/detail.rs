@@ -6,6 +6,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::Look;
+use super::ask::Both;
 use super::code::drawn;
 use super::look::sign;
 use super::text::{clock, cut, one_line, padded, shown, time_left, took, width, wrapped};
@@ -23,6 +24,12 @@ pub(crate) enum About {
     Approval(u64),
     Task(String),
     Event(u64),
+    /// What two agents have changed of a file.
+    Both(Both),
+    /// A check of the whole journal.
+    Check,
+    /// What ready-made rules would have decided.
+    Replay(String),
     /// A row without a view of its own.
     Row,
 }
@@ -172,6 +179,9 @@ impl Detail {
             (None, About::Approval(id)) => format!("Approval {id}"),
             (None, About::Task(id)) => format!("Task {}", one_line(id)),
             (None, About::Event(seq)) => format!("Event {seq}"),
+            (None, About::Both(it)) => format!("Both changes of {}", one_line(&it.file)),
+            (None, About::Check) => "Check of the journal".into(),
+            (None, About::Replay(rules)) => format!("Rules {}", one_line(rules)),
             (None, About::Row) => String::new(),
         }
     }
@@ -363,6 +373,7 @@ impl Lines {
             | Block::Delegate(_)
             | Block::EventFilter { .. }
             | Block::JournalCheck {}
+            | Block::Replay { .. }
             | Block::Push(_)
             | Block::Vouch(_)
             | Block::Graph { .. }
@@ -449,10 +460,7 @@ impl Lines {
 
 /// A command as it is typed for a repository that need not be the one around the terminal.
 pub(crate) fn for_repository(line: &str, program: &str) -> String {
-    match line.strip_prefix("provost ") {
-        Some(rest) => format!("{program} {rest}"),
-        None => line.to_owned(),
-    }
+    provost_view::in_repository(line, program)
 }
 
 /// What stands in a cell, and how; its line ends stay.

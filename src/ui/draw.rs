@@ -320,6 +320,7 @@ fn help_lines(model: &Model, filter: &str) -> Vec<Line<'static>> {
         Where::Question => {
             matches!(model.subject(), Some((_, super::keys::Subject::Question(_))))
         }
+        Where::Agents => !model.told().1.is_empty(),
         Where::Task => matches!(model.subject(), Some((_, super::keys::Subject::Task(_)))),
         Where::TaskDetail => model.detail.as_ref().is_some_and(Detail::is_task),
     };
@@ -421,6 +422,9 @@ fn said(model: &Model, canvas: &mut Canvas<'_>, area: Rect) -> Option<(u16, u16)
         }
         Mode::Typing(What::Answer { question, .. }, typed) => {
             prompt(&format!("answer to question {question}: "), typed, canvas)
+        }
+        Mode::Typing(What::Tell { to, .. }, typed) => {
+            prompt(&format!("to {}: ", super::telling::named(to)), typed, canvas)
         }
         Mode::Help(typed, _) => prompt("keys with: ", typed, canvas),
         Mode::Confirm(confirm) => {

@@ -15,7 +15,7 @@ pub(crate) type Hint = (&'static str, &'static str, KeyCode);
 pub(crate) fn hints(model: &Model) -> Vec<Hint> {
     match &model.mode {
         Mode::Normal => normal(model),
-        Mode::Go => vec![("n t a l w e m", "go there", KeyCode::Null), ("Esc", "back", KeyCode::Esc)],
+        Mode::Go => vec![("n t a l w e m i", "go there", KeyCode::Null), ("Esc", "back", KeyCode::Esc)],
         Mode::Typing(What::Command, _) => {
             vec![
                 ("Enter", "do it", KeyCode::Enter),
@@ -61,6 +61,9 @@ fn normal(model: &Model) -> Vec<Hint> {
     }
     if matches!(model.subject(), Some((_, Subject::Question(_)))) {
         hints.push(("r", "answer", KeyCode::Char('r')));
+    }
+    if !model.told().1.is_empty() {
+        hints.push(("m", "write", KeyCode::Char('m')));
     }
     if model.task_to_end().is_some() {
         hints.push(("x", "end", KeyCode::Char('x')));
@@ -115,7 +118,9 @@ pub(crate) fn tabs(model: &Model) -> Vec<(Screen, String)> {
             Screen::Needs if needs > 0 => format!(" ({needs})"),
             _ => String::new(),
         };
-        (screen, format!(" {} {}{count} ", n + 1, screen.title()))
+        // Where all of them would not fit, they stand closer.
+        let end = if model.is_wide() { " " } else { "" };
+        (screen, format!(" {} {}{count}{end}", n + 1, screen.title()))
     };
     Screen::ALL.into_iter().enumerate().map(tab).collect()
 }

@@ -120,6 +120,15 @@ pub enum Order {
         /// The answer.
         text: String,
     },
+    /// Write the same to agents, as who approvals are answered as.
+    Tell {
+        /// The repository's number.
+        repository: usize,
+        /// The agents.
+        to: Vec<String>,
+        /// The text.
+        text: String,
+    },
     /// Open the page of a daemon.
     OpenPage {
         /// The repository's number.

@@ -2,11 +2,12 @@
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-use super::ask::Asked;
+use super::ask::{Asked, Both};
 use super::detail::{About, Answerable, Detail, Part, for_repository};
 use super::inputs::Order;
 use super::model::{Confirm, Link, Mode, Model, What};
 use super::screen::Screen;
+use super::telling::both_of;
 use super::typed::Typed;
 use provost_view::{Block, Cell, Fact, Row, Shown, Tone};
 
@@ -17,6 +18,7 @@ pub(crate) enum Subject {
     Question(u64),
     Task(String),
     Event(u64),
+    Both(Both),
     Other,
 }
 
@@ -28,6 +30,9 @@ pub(crate) fn subject_of(row: &Row) -> Subject {
     }
     let Some(to) = &row.to else { return Subject::Other };
     let numbered = |start: &str| to.strip_prefix(start)?.parse().ok();
+    if let Some(both) = both_of(to) {
+        return Subject::Both(both);
+    }
     if let Some(id) = to.strip_prefix("/t/") {
         return decoded(id).map_or(Subject::Other, Subject::Task);
     }
@@ -36,7 +41,7 @@ pub(crate) fn subject_of(row: &Row) -> Subject {
 }
 
 /// A part of a path as `view` writes it, read.
-fn decoded(text: &str) -> Option<String> {
+pub(super) fn decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((first, more)) = rest.split_first() {
@@ -96,6 +101,11 @@ impl Model {
             About::Approval(id) => Asked::Approval(*id),
             About::Task(id) => Asked::Task(id.clone()),
             About::Event(seq) => Asked::Event(*seq),
+            // These are asked for once: no event tells of changes in a work tree, and each event would begin them again.
+            About::Both(_) | About::Check | About::Replay(_) if soon => return,
+            About::Both(it) => Asked::Both(it.clone()),
+            About::Check => Asked::Check(None),
+            About::Replay(rules) => Asked::Replay(rules.clone()),
             About::Row => return,
         };
         match soon {
@@ -166,7 +176,7 @@ impl Model {
     fn letter(&mut self, c: char) {
         match c {
             'g' => self.mode = Mode::Go,
-            '1'..='7' => {
+            '1'..='8' => {
                 let at = usize::from(u8::try_from(u32::from(c) - u32::from('1')).unwrap_or_default());
                 self.go(Screen::ALL[at]);
             }
@@ -174,6 +184,9 @@ impl Model {
             'd' => self.begin_deny(),
             'r' => self.begin_answer(),
             'x' => self.begin_cancel(),
+            'm' => self.begin_tell(),
+            'M' => self.begin_tell_all(),
+            'V' => self.begin_check(),
             '/' => {
                 let typed = Typed::of(&self.list().filter);
                 self.detail = None;
@@ -290,6 +303,7 @@ impl Model {
             Subject::Approval(id) => About::Approval(id),
             Subject::Task(id) => About::Task(id),
             Subject::Event(seq) => About::Event(seq),
+            Subject::Both(it) => About::Both(it),
             Subject::Question(_) | Subject::Other => About::Row,
         };
         let of_row = (about == About::Row).then(|| self.shown_row(&row));
@@ -328,6 +342,8 @@ impl Model {
                 About::Approval(id) => Subject::Approval(*id),
                 About::Task(id) => Subject::Task(id.clone()),
                 About::Event(seq) => Subject::Event(*seq),
+                About::Both(it) => Subject::Both(it.clone()),
+                About::Check | About::Replay(_) => Subject::Other,
                 About::Row => self.chosen().map_or(Subject::Other, |it| subject_of(&it.row)),
             };
             return Some((detail.repository, subject));

@@ -28,6 +28,7 @@ mod mouse;
 mod qr;
 mod run;
 mod screen;
+mod telling;
 mod terminal;
 mod text;
 mod typed;
@@ -35,7 +36,7 @@ mod typing;
 
 use std::io;
 
-pub use ask::{Asked, Got};
+pub use ask::{Asked, Both, Got};
 pub use draw::draw;
 pub use inputs::{Input, News, Order};
 pub use look::Look;

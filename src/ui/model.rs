@@ -93,6 +93,11 @@ pub(crate) enum What {
         repository: usize,
         question: u64,
     },
+    /// Words for agents.
+    Tell {
+        repository: usize,
+        to: Vec<String>,
+    },
 }
 
 /// What cannot be undone.
@@ -382,6 +387,9 @@ impl Model {
         let is_meant = match (asked, &detail.about) {
             (Asked::Approval(id), About::Approval(open)) => id == open,
             (Asked::Event(seq), About::Event(open)) => seq == open,
+            (Asked::Both(one), About::Both(open)) => one == open,
+            (Asked::Check(_), About::Check) => true,
+            (Asked::Replay(rules), About::Replay(open)) => rules == open,
             (Asked::Task(id) | Asked::Changes(id) | Asked::Log { task: id, .. }, About::Task(open)) => {
                 id == open
             }
@@ -410,6 +418,7 @@ impl Model {
                     self.say(format!("approval {id} does not wait any more"), Tone::Bad);
                 }
             }
+            (_, Ok(Got::Checked(check))) => self.take_check(repository, &check),
             (_, Ok(Got::Shown(shown))) => (detail.shown, detail.error) = (Some(*shown), None),
             (_, Ok(_)) => {}
         }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use ratatui::crossterm::event::{self, Event};
 use tokio::sync::{Notify, mpsc};
 
-use super::ask::{ask, say};
+use super::ask::{ask, say, tell};
 use super::inputs::{Input, News, Order};
 use super::live::Follow;
 use super::model::Model;
@@ -208,6 +208,7 @@ impl Screen {
             | Order::Answer { repository, .. }
             | Order::Cancel { repository, .. }
             | Order::Say { repository, .. }
+            | Order::Tell { repository, .. }
             | Order::OpenPage { repository } => *repository,
             Order::Copy(_) | Order::Search | Order::Quit => return,
         };
@@ -255,6 +256,16 @@ async fn carried_out(client: Client, speaker: Result<Option<AgentId>, String>, o
             Ok(says) => done(repository, says, true),
             Err(err) => done(repository, in_words(&err), false),
         },
+        Order::Tell { repository, to, text } => {
+            let speaker = match speaker {
+                Ok(speaker) => speaker,
+                Err(says) => return done(repository, says, false),
+            };
+            match tell(&client.speaking_as(speaker), &to, &text).await {
+                Ok(says) => done(repository, says, true),
+                Err(err) => done(repository, in_words(&err), false),
+            }
+        }
         Order::OpenPage { repository } => match client.open_page().await {
             Ok(page) => {
                 let address = page.public.into_iter().next().unwrap_or(page.address);

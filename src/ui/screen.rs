@@ -17,12 +17,22 @@ pub enum Screen {
     Events,
     /// Messages between agents.
     Messages,
+    /// What agents announce, and where two of them are in each other's way.
+    Intents,
 }
 
 impl Screen {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 7] =
-        [Self::Needs, Self::Tasks, Self::Agents, Self::Locks, Self::Waits, Self::Events, Self::Messages];
+    pub const ALL: [Self; 8] = [
+        Self::Needs,
+        Self::Tasks,
+        Self::Agents,
+        Self::Locks,
+        Self::Waits,
+        Self::Events,
+        Self::Messages,
+        Self::Intents,
+    ];
 
     /// What people call it.
     pub fn title(self) -> &'static str {
@@ -34,6 +44,7 @@ impl Screen {
             Self::Waits => "Waits",
             Self::Events => "Events",
             Self::Messages => "Messages",
+            Self::Intents => "Intents",
         }
     }
 
@@ -47,6 +58,7 @@ impl Screen {
             Self::Waits => ("waits", 'w'),
             Self::Events => ("events", 'e'),
             Self::Messages => ("messages", 'm'),
+            Self::Intents => ("intents", 'i'),
         }
     }
 }
@@ -64,6 +76,8 @@ pub(crate) enum Where {
     Approval,
     /// Where a question is chosen.
     Question,
+    /// Where agents can be written to.
+    Agents,
     /// Where a task is chosen or open.
     Task,
     /// In the detail of a task.
@@ -89,6 +103,8 @@ pub(crate) const KEYS: &[KeyRow] = &[
     key("a", "approve; asks once more, with everything in sight", Where::Approval),
     key("d", "deny, with the reason that the asker gets", Where::Approval),
     key("r", "answer the question", Where::Question),
+    key("m", "write to the agent, or to both", Where::Agents),
+    key("M", "write to all agents that give a sign of life", Where::Anywhere),
     key("x", "end the task; asks once more", Where::Task),
     key("l", "what its worker writes", Where::TaskDetail),
     key("c", "what it has changed", Where::TaskDetail),
@@ -100,13 +116,14 @@ pub(crate) const KEYS: &[KeyRow] = &[
     key("Home End, G", "to the begin, to the end", Where::Anywhere),
     key("Enter, o", "open", Where::List),
     key("Esc, q", "back", Where::Detail),
-    key("1 to 7", "go to a screen", Where::Anywhere),
-    key("g, then n t a l w e m", "go to a screen by its letter", Where::Anywhere),
+    key("1 to 8", "go to a screen", Where::Anywhere),
+    key("g, then n t a l w e m i", "go to a screen by its letter", Where::Anywhere),
     key("Tab", "the next screen, or the next part of a task", Where::Anywhere),
     key("/", "filter; with state: worker: by: before a value among tasks", Where::List),
     key(".", "commands about the row, to copy", Where::Anywhere),
     key("y", "copy the first command about the row", Where::Anywhere),
     key(":", "type a command; Tab completes it", Where::Anywhere),
+    key("V", "check the whole journal", Where::Anywhere),
     key("R", "ask for everything again", Where::Anywhere),
     key("?", "these keys; typing filters them", Where::Anywhere),
     key("q, Ctrl-C", "quit", Where::Anywhere),
@@ -121,6 +138,10 @@ pub(crate) const COMMANDS: &[(&str, &str, &str)] = &[
     ("waits", "", "who waits for what"),
     ("events", "", "the newest events"),
     ("messages", "", "the newest messages between agents"),
+    ("intents", "", "what agents announce, and where two of them meet"),
+    ("check", "", "check the whole journal"),
+    ("replay", "RULES", "what ready-made rules would have decided: strict, default or open"),
+    ("tell", "", "write to all agents that give a sign of life"),
     ("approve", "NUMBER", "approve; asks once more"),
     ("deny", "NUMBER", "deny, with a reason"),
     ("approval", "NUMBER", "open an approval"),

@@ -62,6 +62,11 @@ impl Model {
                 self.say("an answer has a text", Tone::Bad);
                 self.mode = Mode::Typing(what, typed);
             }
+            What::Tell { .. } if text.is_empty() => {
+                self.say("write what they are to read", Tone::Bad);
+                self.mode = Mode::Typing(what, typed);
+            }
+            What::Tell { repository, to } => self.orders.push(Order::Tell { repository, to, text }),
             What::Answer { repository, question } => {
                 self.orders.push(Order::Say { repository, question, text });
             }
@@ -81,6 +86,9 @@ impl Model {
             "refresh" => self.refresh(),
             "filter" => self.set_filter(rest.to_owned()),
             "copy" => self.copy(0),
+            "check" => self.begin_check(),
+            "replay" => self.begin_replay(rest),
+            "tell" => self.begin_tell_all(),
             "dark" => self.look.light = false,
             "light" => self.look.light = true,
             "task" if !rest.is_empty() => {
@@ -134,7 +142,7 @@ impl Model {
         }
     }
 
-    fn repository_meant(&mut self) -> Option<usize> {
+    pub(crate) fn repository_meant(&mut self) -> Option<usize> {
         let only = (self.known.len() == 1).then_some(0);
         let meant = self.subject().map(|it| it.0).or(only);
         if meant.is_none() {

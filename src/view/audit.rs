@@ -84,6 +84,7 @@ pub fn audit(about: &About, rules: &Rules, decisions: &[Hit], wrong: Option<&str
         rules.rules.iter().map(rule).collect(),
         Empty::new("There is no rule, so that everything is denied.", None),
     ));
+    blocks.push(super::replay::form());
     blocks.push(Block::Commands {
         title: "At a terminal".into(),
         commands: vec![
@@ -110,7 +111,7 @@ fn facts(about: &About, rules: &Rules) -> Vec<Fact> {
     ]
 }
 
-fn says(decision: &str) -> Word {
+pub(super) fn says(decision: &str) -> Word {
     match decision {
         "allow" => Word::new("allow", Tone::Good),
         "approve" => Word::new("ask for approval", Tone::Waiting),

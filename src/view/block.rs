@@ -108,6 +108,13 @@ pub enum Block {
     Vouch(Box<Vouching>),
     /// Where the whole journal is checked, and what was found.
     JournalCheck {},
+    /// Where other rules are asked about the requests that are on record.
+    Replay {
+        /// Names of rules that come with the program.
+        ready_made: Vec<&'static str>,
+        /// How many requests they are asked about, where no number is typed.
+        last: usize,
+    },
     /// What a task's worker writes, read apart from the view.
     Log {
         /// The task.

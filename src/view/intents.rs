@@ -79,6 +79,7 @@ fn meets(it: &Meeting, filter: &Filter) -> bool {
 fn meeting(it: &Meeting) -> Row {
     let state = match it.severity.as_str() {
         "symbol" => Word::new("same symbol", Tone::Bad),
+        "caller" => Word::new("calls what the other has", Tone::Waiting),
         _ => Word::new("same file", Tone::Waiting),
     };
     let mut cells = vec![Cell::State(state), Cell::code(&it.file)];
@@ -94,7 +95,8 @@ fn meeting(it: &Meeting) -> Row {
         Command::new("Look who holds it", format!("provost lock list --file {}", shell_word(&it.file))),
     ];
     let to = match &it.sides[..] {
-        [one, other] if one.agent != other.agent => {
+        // Both sides of a caller need not be in one file.
+        [one, other] if one.agent != other.agent && it.severity != "caller" => {
             Some(super::both::path(&it.file, &one.agent, &other.agent))
         }
         _ => None,

@@ -14,9 +14,12 @@ pub(crate) fn path(n: u64) -> String {
     format!("/messages?before={}", n.saturating_add(1))
 }
 
-/// Writes to agents, as the person: at a terminal, by the command for the first of them.
+/// Writes the same to each of these agents, as the person.
 pub(crate) fn write(does: &str, to: &[&str]) -> Command {
-    let first = to.first().copied().unwrap_or_default();
+    let first = match *to {
+        [one] => one,
+        _ => return Command::new(does, to_each(to)).or_here(Here::message(to)),
+    };
     let message = serde_json::json!({
         "type": "agent.feedback", "agent_id": first, "payload": { "from": "user", "errors": ["TEXT"] },
     });
@@ -89,7 +92,7 @@ pub fn to_all(agents: &[Agent]) -> Option<Block> {
             true => format!("Message agents {first} to {} of {count}", first + part.len() - 1),
             false => format!("Message all {count}"),
         };
-        Command::new(&does, to_each(part)).or_here(Here::message(part))
+        write(&does, part)
     };
     let commands = there.chunks(MESSAGED_AT_ONCE_MAX).enumerate().map(part).collect();
     Some(Block::Commands { title: "To all agents that give a sign of life".into(), commands })

@@ -32,11 +32,7 @@ impl Lead {
     }
 
     fn line(&self, line: &mut String) {
-        if let Some(rest) = line.strip_prefix("provost ") {
-            *line = format!("{} {rest}", self.program);
-        } else if let Some((before, rest)) = line.split_once(IN_A_LOOP).filter(|_| line.starts_with("for ")) {
-            *line = format!("{before}; do {} {rest}", self.program);
-        }
+        *line = in_repository(line, &self.program);
     }
 
     fn command(&self, it: &mut Command) {
@@ -73,6 +69,7 @@ impl Lead {
             | Block::Delegate(_)
             | Block::EventFilter { .. }
             | Block::JournalCheck {}
+            | Block::Replay { .. }
             | Block::Push(_)
             | Block::Vouch(_)
             | Block::Diff { .. }
@@ -80,6 +77,17 @@ impl Lead {
             | Block::Changes { .. }
             | Block::Log { .. } => {}
         }
+    }
+}
+
+/// A command as it is typed for a repository whose commands begin so, also where the command stands in a loop of a shell.
+pub fn in_repository(line: &str, program: &str) -> String {
+    if let Some(rest) = line.strip_prefix("provost ") {
+        return format!("{program} {rest}");
+    }
+    match line.split_once(IN_A_LOOP).filter(|_| line.starts_with("for ")) {
+        Some((before, rest)) => format!("{before}; do {program} {rest}"),
+        None => line.to_owned(),
     }
 }
 

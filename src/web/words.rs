@@ -1,5 +1,5 @@
-//! What the page sends: words for passkeys to sign, and what they have signed. All of it is handed on to the own API as it is;
-//! the signature is the proof, and the page's door adds no right.
+//! What the page sends: words for passkeys to sign, what they have signed, and rules that are asked what they would have decided. All of
+//! it is handed on to the own API as it is; the signature is the proof, and the page's door adds no right.
 
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::http::request::Parts;
@@ -14,9 +14,10 @@ use provost_base::limits::WEB_BODY_BYTES_MAX;
 use provost_client::Client;
 use provost_protocols::loopback::{Answer, Body, whole};
 use provost_transport::http::{Taken, Untaken};
+use provost_view::Lead;
 
 /// The paths at which something is taken: those of the own API.
-const PATHS: [&str; 7] = [
+const PATHS: [&str; 8] = [
     "/word-challenge",
     "/signed-word",
     "/begin-passkey",
@@ -24,7 +25,11 @@ const PATHS: [&str; 7] = [
     "/confirm-passkey",
     "/hold-passkey",
     "/vouch-passkey",
+    REPLAYS,
 ];
+
+/// At which other rules are asked about what is on record: they come as a body, and nothing changes.
+const REPLAYS: &str = "/replay-rules";
 
 /// Those of push services. The page over all repositories has none of them: a browser has one subscription for a page, which is of one
 /// daemon.
@@ -58,7 +63,7 @@ impl Web {
         // The person's browser is no agent. Those who are signed in count together for the limits, and apart from those who are not.
         let process = if is_signed_in { None } else { super::process_of(caller).or(proxy) };
         let client = self.client(&caller.clone().from_line(Arc::default()), process)?;
-        Ok(whole(StatusCode::OK, JSON, said(&client, path, &sent.bytes).await?))
+        Ok(whole(StatusCode::OK, JSON, said(&client, path, &sent.bytes, None).await?))
     }
 }
 
@@ -92,11 +97,16 @@ pub(super) async fn taken(head: &Parts, body: Body) -> Result<Taken, WebError> {
     body.take().await.map_err(|why| untaken(&why))
 }
 
-/// What the own API says to what was sent.
+/// What the own API says to what was sent; with a lead, as the page over all repositories shows it.
 ///
 /// # Errors
 /// What it says instead of an answer, and a body that is none of the path's.
-pub(super) async fn said(client: &Client, path: &str, sent: &[u8]) -> Result<String, WebError> {
+pub(super) async fn said(
+    client: &Client,
+    path: &str,
+    sent: &[u8],
+    lead: Option<&Lead>,
+) -> Result<String, WebError> {
     match path {
         "/word-challenge" => text(&client.word_challenge(&read(sent)?).await?),
         "/signed-word" => text(&client.signed_word(&read(sent)?).await?),
@@ -111,6 +121,13 @@ pub(super) async fn said(client: &Client, path: &str, sent: &[u8]) -> Result<Str
         "/offer-push" => text(&client.offer_push(&read(sent)?).await?),
         "/hold-passkey" => text(&client.hold_passkey(&read(sent)?).await?),
         "/vouch-passkey" => text(&client.vouch_passkey(&read(sent)?).await?),
+        REPLAYS => {
+            let shown = provost_view::replayed(&client.replay_rules(&read(sent)?).await?);
+            text(&match lead {
+                Some(lead) => lead.of(shown),
+                None => shown,
+            })
+        }
         _ => Err(WebError::not_there()),
     }
 }

@@ -272,9 +272,9 @@ pub struct AnswerHandoff {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Meeting {
-    /// Where they meet: a file or a folder.
+    /// Where they meet: a file or a folder; for a caller, the symbol that it calls.
     pub file: String,
-    /// `symbol` where both name the same symbol, else `file`.
+    /// `symbol` where both name the same symbol; `caller` where what the one has calls what the other has; else `file`.
     pub severity: String,
     /// The two sides, by name of the agent.
     pub sides: Vec<MeetingSide>,

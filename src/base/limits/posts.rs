@@ -60,6 +60,12 @@ pub const GIT_FILTERS_MAX: usize = 256;
 /// Pairs of agents in each other's way that are told at once: a person looks at the first few.
 pub const OVERLAPS_MAX: usize = 64;
 
+/// How many things with a name of a symbol are looked at for callers in the hands of others: each is a look into the index.
+pub const RESERVATIONS_LOOKED_AT: usize = 512;
+
+/// How long those callers are looked for, in milliseconds: a list waits for them.
+pub const CALLERS_MET_MS: u64 = 200;
+
 /// Repeated statuses of agents that may wait to be put on record; beyond it each is a commit of its own.
 pub const REPEATS_MAX: usize = 2048;
 

@@ -102,3 +102,18 @@ pub const WEB_STREAMS_MAX: usize = 64;
 
 /// How long an invitation is good where nothing says it, in seconds: a day.
 pub const WEB_INVITE_S: u64 = 24 * 60 * 60;
+
+/// Decisions of which other rules are asked, from the newest back, where no number is said.
+pub const REPLAY_LAST: usize = 1_000;
+
+/// Decisions of which other rules are asked at the most.
+pub const REPLAY_LAST_MAX: usize = 10_000;
+
+/// Among how many of the newest events those decisions are looked for: some seconds of reading.
+pub const REPLAY_EVENTS_MAX: u64 = 200_000;
+
+/// How long a look at earlier decisions takes at the most, in milliseconds; what was found by then is told.
+pub const REPLAY_MS: u64 = 3_000;
+
+/// Requests that other rules would decide otherwise, of one answer; further ones are counted.
+pub const REPLAY_SHOWN: usize = 200;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::View;
 use crate::conflict::Both;
 use crate::post::{Mailbox, Question};
-use crate::{Overlap, State};
+use crate::{Overlap, Reservation, State};
 use provost_base::{PostSeq, Slug, Timestamp};
 
 /// Everybody who has said where they stand, by name.
@@ -78,5 +78,17 @@ impl View for PresentMeetings {
 
     fn look(self, now: Timestamp, state: &State) -> Self::Out {
         state.present_meetings(now, self.0)
+    }
+}
+
+/// What agents have that names a symbol, at most so many things.
+#[derive(Clone, Copy, Debug)]
+pub struct NamedReservations(pub usize);
+
+impl View for NamedReservations {
+    type Out = Vec<Arc<Reservation>>;
+
+    fn look(self, now: Timestamp, state: &State) -> Self::Out {
+        state.named_reservations(now, self.0)
     }
 }

@@ -90,7 +90,7 @@ pub use sign_in::{Fault, OpenedSession, Reading};
 /// How long a request's head may take; also how long a connection may be silent.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
 
-pub use rules::TellRules;
+pub use rules::{AboutRules, AskOtherRules, TellRules};
 
 /// What only the daemon as a whole can do.
 pub enum DaemonCommand {
@@ -136,7 +136,9 @@ struct OwnInner {
     uid: u32,
     orders: mpsc::Sender<Ordered>,
     about: Box<dyn Fn() -> wire::About + Send + Sync>,
-    rules: TellRules,
+    rules: AboutRules,
+    /// Held by who asks other rules about what is on record.
+    replays: tokio::sync::Semaphore,
     push: TellPush,
     bases: Bases,
     large: tokio::sync::Semaphore,
@@ -172,7 +174,7 @@ impl Own {
         names: Arc<Names>,
         (user, uid): (AgentId, u32),
         orders: mpsc::Sender<Ordered>,
-        (about, rules, push): (Box<dyn Fn() -> wire::About + Send + Sync>, TellRules, TellPush),
+        (about, rules, push): (Box<dyn Fn() -> wire::About + Send + Sync>, AboutRules, TellPush),
         bases: Bases,
         passkey_setup: PasskeySetup,
     ) -> Self {
@@ -190,6 +192,7 @@ impl Own {
             orders,
             about,
             rules,
+            replays: tokio::sync::Semaphore::new(1),
             push,
             bases,
             large,

@@ -11,9 +11,9 @@ use provost_base::PostSeq;
 use provost_base::limits::{OVERLAPS_MAX, POLL_BYTES_MAX};
 use provost_domain::command::BeginLog;
 use provost_domain::post::slug;
-use provost_domain::view::{OpenQuestions, Overlaps, PresentMeetings, Roster};
+use provost_domain::view::{OpenQuestions, Overlaps, Roster};
 use provost_domain::{Refusal, Reservation, Scope};
-use provost_service::{ChangedSide, Difference, Letters, StoredPost};
+use provost_service::{ChangedSide, Difference, FoundMeeting, Letters, StoredPost};
 
 impl Handles<endpoints::PublishPost> for Own {
     // The user may speak for any agent; an agent for those that have neither key nor token.
@@ -124,21 +124,13 @@ impl Handles<endpoints::Overlaps> for Own {
 
 impl Handles<endpoints::Meetings> for Own {
     async fn handle(&self, _call: &Call, (): ()) -> Answered<Vec<wire::Meeting>> {
-        let found = self.0.provost.view(PresentMeetings(OVERLAPS_MAX)).await.map_err(map::fault)?;
-        let mut all: Vec<wire::Meeting> = found.iter().map(|(one, other)| meeting(one, other)).collect();
-        // The gravest first; of those the one in the first file.
-        all.sort_by(|a, b| (a.severity != "symbol", &a.file).cmp(&(b.severity != "symbol", &b.file)));
-        Ok(all)
-    }
-}
-
-fn meeting(one: &Reservation, other: &Reservation) -> wire::Meeting {
-    let names = |it: &Reservation| !it.part.names.is_empty();
-    let at = if one.at.as_str().len() > other.at.as_str().len() { &one.at } else { &other.at };
-    wire::Meeting {
-        file: at.as_str().into(),
-        severity: if names(one) && names(other) { "symbol" } else { "file" }.into(),
-        sides: [one, other].map(side).into(),
+        let found = self.0.provost.meetings().await.map_err(map::fault)?;
+        let shown = |it: FoundMeeting| wire::Meeting {
+            file: it.at,
+            severity: it.severity.as_str().into(),
+            sides: it.sides.iter().map(|it| side(it)).collect(),
+        };
+        Ok(found.into_iter().map(shown).collect())
     }
 }
 

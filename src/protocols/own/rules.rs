@@ -1,15 +1,36 @@
-//! The rules in force, and what they would say to a request that someone makes up.
+//! The rules in force, what they would say to a request that someone makes up, and what other rules would have decided.
+
+use std::time::{Duration, Instant};
+
+use hyper::StatusCode;
 
 use super::Own;
 use super::handle::{Answered, Call, Handles};
 use super::map::{self, OwnError};
 use provost_api::{endpoints, wire};
+use provost_base::limits::{REPLAY_EVENTS_MAX, REPLAY_LAST, REPLAY_LAST_MAX, REPLAY_MS};
 use provost_domain::WorkerSetting;
 use provost_domain::view::OneWorkerSetting;
+use provost_service::RecordedDecision;
 
 /// Tells the rules in force; with a request and the setting of its worker, also what they say to it. The error is a sentence.
 pub type TellRules =
     Box<dyn Fn(&wire::RulesQuery, Option<&WorkerSetting>) -> Result<wire::Rules, String> + Send + Sync>;
+
+/// Asks other rules about decisions that are on record, as many as it comes to until then. The error is a sentence.
+pub type AskOtherRules = Box<
+    dyn Fn(&wire::ReplayRules, &[RecordedDecision], Instant) -> Result<wire::RulesReplayed, String>
+        + Send
+        + Sync,
+>;
+
+/// What can be asked about rules.
+pub struct AboutRules {
+    /// About those in force.
+    pub told: TellRules,
+    /// About other ones.
+    pub other: AskOtherRules,
+}
 
 impl Handles<endpoints::Rules> for Own {
     async fn handle(&self, _call: &Call, query: wire::RulesQuery) -> Answered<wire::Rules> {
@@ -35,6 +56,35 @@ impl Own {
                 })?)
             }
         };
-        (self.0.rules)(&query, setting.as_ref()).map_err(OwnError::invalid)
+        (self.0.rules.told)(&query, setting.as_ref()).map_err(OwnError::invalid)
+    }
+}
+
+fn ending() -> OwnError {
+    OwnError::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "the daemon is shutting down")
+}
+
+impl Handles<endpoints::ReplayRules> for Own {
+    async fn handle(&self, _call: &Call, body: wire::ReplayRules) -> Answered<wire::RulesReplayed> {
+        let last = body.last.unwrap_or(REPLAY_LAST);
+        if !(1..=REPLAY_LAST_MAX).contains(&last) {
+            return Err(OwnError::invalid(format!("last: 1 to {REPLAY_LAST_MAX} decisions")));
+        }
+        if body.builtin.is_some() == body.text.is_some() {
+            return Err(OwnError::invalid("name ready-made rules as `builtin`, or send rules as `text`"));
+        }
+        // One at a time: each reads a part of the store.
+        let _turn = self.0.replays.acquire().await.map_err(|_| ending())?;
+        let until = Instant::now() + Duration::from_millis(REPLAY_MS);
+        let provost = &self.0.provost;
+        let (found, to) =
+            provost.recorded_decisions((last, REPLAY_EVENTS_MAX), until).await.map_err(map::fault)?;
+        let (own, from, late) = (self.clone(), found.from.0, found.late);
+        let asked = tokio::task::spawn_blocking(move || {
+            (own.0.rules.other)(&body, &found.decisions, until + Duration::from_millis(REPLAY_MS))
+        });
+        let told = asked.await.map_err(|_| ending())?;
+        let told = told.map_err(OwnError::invalid)?;
+        Ok(wire::RulesReplayed { from: from + 1, to, late: late || told.late, ..told })
     }
 }

@@ -118,9 +118,15 @@ impl Handles<endpoints::Output> for Own {
         let id = map::task_id(&query.id)?;
         let page = self.0.provost.output(&id, query.from, patience(query.wait_ms)).await;
         let page = page.map(|page| page.up_to(query.limit.unwrap_or(usize::MAX)));
-        let chunk = |it: Chunk| wire::Chunk {
-            stream: if it.stream == Stream::Out { "stdout" } else { "stderr" }.into(),
-            text: String::from_utf8_lossy(&it.bytes).into_owned(),
+        let mut end = query.from;
+        let chunk = |it: Chunk| {
+            let lost = it.at.saturating_sub(end);
+            end = it.at.saturating_add(it.bytes.len() as u64);
+            wire::Chunk {
+                stream: if it.stream == Stream::Out { "stdout" } else { "stderr" }.into(),
+                text: String::from_utf8_lossy(&it.bytes).into_owned(),
+                lost,
+            }
         };
         Ok(match page {
             Some(page) => wire::Output {

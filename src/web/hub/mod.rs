@@ -121,7 +121,9 @@ impl HubDoor {
             Some(process) => client.bound_to(process),
             None => client,
         };
-        let said = words::said(&client, asked, &taken.bytes).await.map_err(|err| repo.told(err))?;
+        let said = words::said(&client, asked, &taken.bytes, Some(&repo.lead))
+            .await
+            .map_err(|err| repo.told(err))?;
         Ok(whole(StatusCode::OK, JSON, said))
     }
 }

@@ -17,6 +17,7 @@ import { bringBack, comeBack, isPutOff, putOff, putOffNode } from './snooze.js';
 import { graphNode, svg } from './graph.js';
 import { journalCheckNode } from './journal.js';
 import { pushNode } from './push.js';
+import { replayNode } from './replay.js';
 
 /** Up to so many signs, the words of a text are not broken: a column is as wide as the longest one. */
 const UNBROKEN_MAX = 20;
@@ -278,6 +279,7 @@ function whole(block) {
     case 'answer': return answerNode(block, commandNode);
     case 'delegate': return delegateNode(block);
     case 'journal_check': return journalCheckNode();
+    case 'replay': return replayNode(block, whole);
     case 'event_filter': return eventFilterNode(block);
     case 'enrol': return enrolNode(block, commandNode);
     case 'push': return pushNode(block);

@@ -3,6 +3,7 @@
 
 import { make } from './dom.js';
 import { findNode } from './find.js';
+import { Lines } from './lines.js';
 import { base } from './place.js';
 
 /** Lines of one chunk, and chunks that are kept; older ones are left out. */
@@ -89,6 +90,10 @@ export class Log {
     this.from = 0;
     this.ansi = new Ansi();
     this.rest = '';
+    /** Lines that are not made yet, since a reader stands before them. @type {string[]} */
+    this.later = [];
+    /** Whether what comes next begins a line. */
+    this.begins = true;
     this.kept = 0;
     this.left = 0;
     this.follows = true;
@@ -98,13 +103,18 @@ export class Log {
     const none = live ? 'Nothing was written yet.' : 'Nothing that the worker has written is kept here.';
     this.note = make('p', { class: 'quiet' }, none);
     this.find = findNode(task, this.pre, () => { this.follows = false; });
-    this.element = make('section', { class: 'block' }, make('h2', {}, 'Log'), this.note, this.find, this.pre, this.more);
+    this.lines = new Lines(this.pre, () => { this.follows = false; }, task);
+    // Who comes for a line is not led to the end first.
+    this.follows = this.lines.wanted === null;
+    this.element = make('section', { class: 'block' }, make('h2', {}, 'Log'), this.note, this.find, this.lines.element, this.pre, this.more);
     this.pre.hidden = true;
     this.find.hidden = true;
+    this.lines.element.hidden = true;
     this.pre.onscroll = () => {
+      if (this.lines.stands) return;
       const end = this.pre.scrollHeight - this.pre.scrollTop - this.pre.clientHeight < 8;
       this.follows = end;
-      if (end) this.showFresh(0);
+      if (end) this.goOn();
     };
     this.more.onclick = () => this.toEnd();
     document.addEventListener('visibilitychange', () => this.read());
@@ -114,8 +124,32 @@ export class Log {
 
   toEnd() {
     this.follows = true;
+    this.lines.stands = false;
     this.pre.scrollTop = this.pre.scrollHeight;
+    this.goOn();
+  }
+
+  /** Goes on to make what comes. */
+  goOn() {
     this.showFresh(0);
+    if (this.later.length) this.put('');
+    this.read();
+  }
+
+  /** Whether nothing is left out for what comes: a reader stands somewhere in it, and no line is looked for. */
+  get holds() {
+    return this.stands && (this.later.length > 0 || this.pre.childElementCount >= CHUNKS_MAX || this.kept > KEPT);
+  }
+
+  get stands() {
+    return !this.follows && !this.lines.wanted;
+  }
+
+  /** How many lines are made of what has come. */
+  room() {
+    if (this.stands) return Math.max(0, CHUNKS_MAX - this.pre.childElementCount) * CHUNK;
+    const behind = (this.lines.wanted?.[0] ?? 0) - this.lines.last + (CHUNK * CHUNKS_MAX) / 2;
+    return !this.follows && behind > 0 ? behind : Infinity;
   }
 
   /** @param {number} count */
@@ -130,17 +164,20 @@ export class Log {
     if (this.reads || document.hidden) return;
     this.reads = true;
     try {
-      for (;;) {
+      while (!this.holds) {
         const query = `id=${encodeURIComponent(this.task)}&from=${this.from}&wait_ms=${this.live ? WAIT : 0}`;
         const answer = await fetch(`${base}/rows/output?${query}`);
         if (!answer.ok) break;
         const { chunks, next, done } = await answer.json();
         this.from = next;
-        for (const it of chunks) this.put(it.text);
-        if (done) {
-          if (this.rest) this.put('\n');
-          break;
+        for (const it of chunks) {
+          if (it.lost) this.lose(it.lost);
+          this.put(it.text);
+          this.lines.arrive(false);
         }
+        if (done && this.rest) this.put('\n');
+        this.lines.arrive(done || !chunks.length);
+        if (done) break;
         if (!chunks.length && (!this.live || document.hidden)) break;
       }
     } catch {
@@ -151,22 +188,31 @@ export class Log {
 
   /** @param {string} text */
   put(text) {
-    const lines = (this.rest + text).split('\n');
+    const lines = this.later.concat((this.rest + text).split('\n'));
     this.rest = lines.pop() ?? '';
+    // What a reader stands at, or looks for, would be left out again by what comes behind it.
+    this.later = lines.splice(this.room());
+    const whole = lines.length;
     // A line that does not end is broken, or it would be read again with each part of it that comes.
-    for (; this.rest.length > LINE; this.rest = this.rest.slice(LINE)) lines.push(this.rest.slice(0, LINE));
+    for (; !this.later.length && this.rest.length > LINE; this.rest = this.rest.slice(LINE)) lines.push(this.rest.slice(0, LINE));
     if (!lines.length) return;
     this.note.hidden = true;
     this.pre.hidden = false;
     this.find.hidden = false;
+    this.lines.element.hidden = false;
     // What would be left out again at once is not made.
     const from = Math.max(0, lines.length - CHUNK * CHUNKS_MAX);
     if (from) this.leave(this.pre.childElementCount);
     this.left += from;
-    for (const line of lines.slice(from)) {
-      for (let at = 0; at === 0 || at < line.length; at += LINE) this.add(line.slice(at, at + LINE));
-    }
-    while (this.pre.childElementCount > CHUNKS_MAX || (this.kept > KEPT && this.pre.childElementCount > 1)) this.leave(1);
+    lines.forEach((line, n) => {
+      const number = this.begins ? this.lines.next() : 0;
+      // What goes on in the next part has no number of its own.
+      this.begins = n < whole;
+      if (n < from) return;
+      for (let at = 0; at === 0 || at < line.length; at += LINE) this.add(line.slice(at, at + LINE), at ? 0 : number);
+    });
+    const is_full = () => this.pre.childElementCount > CHUNKS_MAX || (this.kept > KEPT && this.pre.childElementCount > 1);
+    while (!this.stands && is_full()) this.leave(1);
     if (this.left) {
       this.note.hidden = false;
       this.note.textContent = `${this.left} lines before these are left out.`;
@@ -175,8 +221,15 @@ export class Log {
     else this.showFresh(this.fresh + lines.length);
   }
 
-  /** @param {string} line */
-  add(line) {
+  /** A part of the log is not kept: behind it no line has a number. @param {number} bytes */
+  lose(bytes) {
+    if (this.rest) this.put('\n');
+    this.lines.known = false;
+    this.put(`[${bytes} bytes are not kept here]\n`);
+  }
+
+  /** @param {string} line @param {number} number */
+  add(line, number) {
     let chunk = this.pre.lastElementChild;
     if (!chunk || chunk.childElementCount >= CHUNK) {
       // Its height is known well enough from now on.
@@ -185,6 +238,7 @@ export class Log {
       this.pre.append(chunk);
     }
     const made = this.ansi.line(line);
+    this.lines.put(made, number);
     chunk.append(made);
     this.kept += made.textContent?.length ?? 0;
   }

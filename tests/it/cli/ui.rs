@@ -5,6 +5,9 @@ mod frames;
 mod model;
 #[cfg(unix)]
 mod real;
+mod telling;
+#[cfg(unix)]
+mod wider;
 
 use provost::api::wire;
 use provost::ui::{Asked, Got, Input, Look, Model, News, Order, Repository, Screen};

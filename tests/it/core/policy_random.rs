@@ -1,6 +1,8 @@
 //! Judgement against a second, naive evaluator, over random rules and random requests.
 #![expect(clippy::unwrap_used, reason = "a test that cannot set its scene has failed")]
 
+mod on_record;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 

@@ -454,7 +454,7 @@ fn random_keys_and_news_break_nothing_and_answer_nothing_that_was_not_shown() {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(seed >> 33).unwrap()
     };
-    let keys: Vec<char> = "jkadyn\n\u{1b}\t:/?.1234567gGlctiFrxqR oé漢".chars().collect();
+    let keys: Vec<char> = "jkadyn\n\u{1b}\t:/?.12345678gGlctiFrxqRmMV oé漢".chars().collect();
     let mut desk = asked((80, 24));
     let mut shown = false;
     for step in 0..20_000 {

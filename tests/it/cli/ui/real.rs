@@ -16,7 +16,7 @@ use crate::support::waits::{stays, within};
 use crate::support::{Daemon, World, eventually, provost};
 
 /// A terminal in which the program runs, with a server of tmux of its own.
-struct Terminal {
+pub(super) struct Terminal {
     socket: PathBuf,
 }
 
@@ -57,7 +57,7 @@ impl Terminal {
         terminal
     }
 
-    fn of(world: &World, line: &str) -> Self {
+    pub(super) fn of(world: &World, line: &str) -> Self {
         Self::open(world, &world.repo(), line, (100, 30))
     }
 
@@ -67,13 +67,13 @@ impl Terminal {
         tmux
     }
 
-    fn keys(&self, keys: &[&str]) {
+    pub(super) fn keys(&self, keys: &[&str]) {
         let output = self.tmux(&["send-keys", "-t", "0"]).args(keys).output().unwrap();
         assert!(output.status.success(), "{output:?}");
     }
 
     /// Types a text as it is.
-    fn types(&self, text: &str) {
+    pub(super) fn types(&self, text: &str) {
         self.keys(&["-l", text]);
     }
 
@@ -83,13 +83,13 @@ impl Terminal {
     }
 
     #[track_caller]
-    fn shows(&self, text: &str) {
+    pub(super) fn shows(&self, text: &str) {
         let found = within(Duration::from_secs(20), || self.text().contains(text));
         assert!(found, "{text:?} is not shown:\n{}", self.text());
     }
 
     #[track_caller]
-    fn shows_no_more(&self, text: &str) {
+    pub(super) fn shows_no_more(&self, text: &str) {
         let gone = within(Duration::from_secs(20), || !self.text().contains(text));
         assert!(gone, "{text:?} is still shown:\n{}", self.text());
     }

@@ -195,6 +195,80 @@ fn a_claim_and_an_intent_of_another_door_meet_once_with_the_words_of_both() {
 }
 
 #[test]
+fn who_has_a_caller_of_what_another_agent_has_is_told_between_the_same_symbol_and_the_same_file() {
+    let world = World::new();
+    world.configure("[web]\nenabled = true\n");
+    world.write("src/a.py", "def f():\n    return 1\n");
+    world
+        .write("src/b.py", "from src.a import f\n\n\ndef g():\n    return f()\n\n\ndef h():\n    return 2\n");
+    world.write("src/c.py", "def k():\n    return 3\n");
+    let _daemon = world.start();
+    eventually("the repository is read", || {
+        get(&world, "/graph/callers?symbol=src%2Fa.py%3Af").1["symbols"] == json!(["src/b.py:g"])
+    });
+    world.done("ada", &["lock", "src/a.py:f"]);
+    world.done("bob", &["intent", "declare", "g goes", "--file", "src/b.py", "--symbol", "g"]);
+    let severities = || -> Vec<(String, String, String)> {
+        let (_, met) = get(&world, "/meetings");
+        let of = |it: &Value| it.as_str().unwrap().to_owned();
+        let met = met.as_array().unwrap().iter();
+        met.map(|it| (of(&it["severity"]), of(&it["file"]), of(&it["sides"][0]["agent"]))).collect()
+    };
+    // The one that calls stands first.
+    let caller = ("caller".to_owned(), "src/a.py:f".to_owned(), "bob".to_owned());
+    assert_eq!(severities(), [caller.clone()]);
+    // What calls nothing of it is no meeting, and one's own caller neither.
+    world.done("eve", &["lock", "src/b.py:h"]);
+    world.done("ada", &["intent", "declare", "g as well", "--file", "src/c.py", "--symbol", "k"]);
+    assert_eq!(severities(), [caller]);
+    // Between the same symbol and the same file.
+    world.done("zoe", &["intent", "declare", "g is mine", "--file", "src/b.py", "--symbol", "g"]);
+    world.done("ida", &["claim", "acquire", "src/c.py"]);
+    let words: Vec<String> = severities().into_iter().map(|it| it.0).collect();
+    assert_eq!(words, ["symbol", "caller", "caller", "file"]);
+    let text = world.command(&["intent", "conflicts"]).output().unwrap();
+    let text = String::from_utf8(text.stdout).unwrap();
+    assert!(text.contains("caller of src/a.py:f: bob (intent: "), "{text}");
+    let rows = crate::support::loopback_client::Http::web(&world).look("/rows/intents").json().to_string();
+    assert!(rows.contains("calls what the other has"), "{rows}");
+    // A lock that has ended is no side of a meeting.
+    world.done("ada", &["unlock", "src/a.py:f"]);
+    assert!(severities().iter().all(|it| it.0 != "caller"), "{:?}", severities());
+}
+
+#[test]
+fn a_message_to_both_reaches_both_when_its_command_is_typed() {
+    let world = World::new();
+    world.configure("[web]\nenabled = true\n");
+    world.write("src/a.py", "def f():\n    return 1\n");
+    let _daemon = world.start();
+    for agent in ["feat-a", "feat-b"] {
+        world.done(agent, &["intent", "declare", "a new form", "--file", "src/a.py"]);
+    }
+    let rows = crate::support::loopback_client::Http::web(&world).look("/rows/intents").json();
+    let row = &rows["blocks"][0]["rows"][0];
+    let command = row["commands"].as_array().unwrap().iter().find(|it| it["does"] == "Message both").unwrap();
+    let line = command["line"].as_str().unwrap().replace("TEXT", "one of you first");
+    // As a person's shell runs it.
+    let script = format!("provost() {{ {} \"$@\"; }}\n{line}\n", crate::support::provost().display());
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", &script]).current_dir(world.repo()).env_clear();
+    for (name, value) in world.command(&[]).get_envs() {
+        shell.env(name, value.unwrap());
+    }
+    let output = crate::support::apart(&shell);
+    assert!(output.status.success(), "{line}: {output:?}");
+    for agent in ["feat-a", "feat-b"] {
+        let (_, posts) = get(&world, "/posts?limit=10");
+        let to = posts["posts"].as_array().unwrap().iter().filter(|it| it["to"] == agent);
+        let said: Vec<&Value> = to.map(|it| &it["said"]).collect();
+        assert!(said.iter().any(|it| it.as_str().unwrap().contains("one of you first")), "{agent}: {posts}");
+    }
+    // The page signs for both.
+    assert_eq!(command["here"]["arguments"]["to"], json!(["feat-a", "feat-b"]));
+}
+
+#[test]
 fn tasks_come_by_pages_and_filters_each_once_with_the_counts_of_all() {
     let world = World::new();
     world.configure("[policy]\nfile = \"builtin:open\"\n[workers.paint]\ntype = \"polling\"\n");

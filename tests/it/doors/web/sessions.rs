@@ -319,7 +319,7 @@ fn who_was_invited_sees_states_and_no_words_and_signs_nothing() {
     ] {
         assert_eq!(page.get(path, &cookie).json()["error"], "invited", "{path}");
     }
-    for path in ["/word-challenge", "/signed-word"] {
+    for path in ["/word-challenge", "/signed-word", "/replay-rules"] {
         let answer = page.post(path, &cookie, &json!({ "approval": approval, "grant": true }));
         assert_eq!((answer.status, answer.json()["error"].clone()), (403, json!("invited")), "{path}");
     }

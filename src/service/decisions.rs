@@ -1,0 +1,33 @@
+//! The decisions of the rules that are on record, read beside the engine.
+
+use std::time::Instant;
+
+use super::Provost;
+use provost_domain::Refusal;
+use provost_domain::view::LiveTask;
+use provost_store::{RecordedDecisions, recorded_decisions};
+
+impl Provost {
+    /// The newest decisions of the rules, `most` at the most, among so many events at the most, as far as one comes until then; with the
+    /// number of the newest event.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`], when the store does not answer.
+    pub async fn recorded_decisions(
+        &self,
+        bounds: (usize, u64),
+        until: Instant,
+    ) -> Result<(RecordedDecisions, u64), Refusal> {
+        let head = self.engine().journal_head().await?.seq;
+        let mut found = self.read(move |reader| recorded_decisions(reader, head, bounds, until)).await?;
+        // A task that has not ended is in memory.
+        for it in found.decisions.iter_mut().filter(|it| it.task.is_none()) {
+            if let Some(id) = it.event.kind.task()
+                && let Some(task) = self.view(LiveTask(id.clone())).await?
+            {
+                it.task = Some((*task).clone());
+            }
+        }
+        Ok((found, head.0))
+    }
+}
