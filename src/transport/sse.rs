@@ -17,8 +17,24 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use provost_base::limits::{STREAM_BYTES_MAX, STREAM_EVENTS_MAX, STREAM_READERS_MAX, STREAM_TURN_BYTES_MAX};
 
-/// What is sent to a reader that has heard nothing for a while: a comment, which readers ignore.
-const COMMENT: &[u8] = b":\n\n";
+/// What a reader is sent that has heard nothing for a while.
+#[derive(Clone, Copy, Debug)]
+pub struct Pulse {
+    every: Duration,
+    frame: &'static [u8],
+}
+
+impl Pulse {
+    /// A comment, which readers ignore: it keeps the connection, and shows the sender that its reader has gone.
+    pub const fn comment(every: Duration) -> Self {
+        Self { every, frame: b":\n\n" }
+    }
+
+    /// The event `beat`, by which a script in a browser, which is not shown comments, knows that the sender is there.
+    pub const fn beat(every: Duration) -> Self {
+        Self { every, frame: b"event: beat\ndata: {}\n\n" }
+    }
+}
 
 /// The readers of one door.
 #[derive(Clone, Debug)]
@@ -31,16 +47,16 @@ impl Default for Readers {
 }
 
 impl Readers {
-    /// One reader more: where events for it are put, and the body that brings them to it. With `comments`, it is sent
-    /// a comment whenever so long has passed since the last event; never before the first one.
+    /// One reader more: where events for it are put, and the body that brings them to it. With a pulse, it is sent that
+    /// whenever so long has passed since the last event; never before the first one.
     ///
     /// `None` when there are as many readers as may be.
-    pub fn enter(&self, comments: Option<Duration>) -> Option<(EventSender, EventStream)> {
+    pub fn enter(&self, pulse: Option<Pulse>) -> Option<(EventSender, EventStream)> {
         let place = Arc::clone(&self.0).try_acquire_owned().ok()?;
         let (sender, queue) = mpsc::channel(STREAM_EVENTS_MAX);
         let waiting = Arc::new(Waiting::default());
         let stream =
-            EventStream { queue, waiting: Arc::clone(&waiting), comments, timer: None, _place: place };
+            EventStream { queue, waiting: Arc::clone(&waiting), pulse, timer: None, _place: place };
         Some((EventSender { queue: sender, waiting }, stream))
     }
 }
@@ -122,7 +138,7 @@ impl EventSender {
 pub struct EventStream {
     queue: mpsc::Receiver<Bytes>,
     waiting: Arc<Waiting>,
-    comments: Option<Duration>,
+    pulse: Option<Pulse>,
     /// Runs since the last event.
     timer: Option<Pin<Box<Sleep>>>,
     _place: OwnedSemaphorePermit,
@@ -141,16 +157,17 @@ impl Body for EventStream {
 }
 
 impl EventStream {
-    /// Starts the wait for the time of a comment again.
-    fn rewind(&mut self) {
-        let Some(every) = self.comments else { return };
+    /// Starts the wait for the time of the pulse again; answers what it sends.
+    fn rewind(&mut self) -> &'static [u8] {
+        let Some(Pulse { every, frame }) = self.pulse else { return b"" };
         match &mut self.timer {
             Some(timer) => timer.as_mut().reset(Instant::now() + every),
             None => self.timer = Some(Box::pin(sleep(every))),
         }
+        frame
     }
 
-    /// The next frame, or a comment where none came for long; `None` after the last.
+    /// The next frame, or the pulse where none came for long; `None` after the last.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         if let Poll::Ready(next) = self.queue.poll_recv(cx) {
             let Some(frame) = next else { return Poll::Ready(None) };
@@ -161,7 +178,6 @@ impl EventStream {
         }
         let Some(timer) = &mut self.timer else { return Poll::Pending };
         ready!(timer.as_mut().poll(cx));
-        self.rewind();
-        Poll::Ready(Some(Bytes::from_static(COMMENT)))
+        Poll::Ready(Some(Bytes::from_static(self.rewind())))
     }
 }

@@ -17,13 +17,13 @@ use super::session::Reader;
 use super::{Web, WebError, assets};
 use provost_api::wire::LAST_EVENT_HEADER;
 use provost_base::EventSeq;
-use provost_base::limits::{WEB_COMMENT_EVERY_S, WEB_RESUME_MAX, WEB_RETRY_MS};
+use provost_base::limits::{WEB_BEAT_EVERY_S, WEB_RESUME_MAX, WEB_RETRY_MS};
 use provost_client::Client;
 use provost_domain::{Event, EventKind};
 use provost_engine::{Encoded, Follower};
 use provost_protocols::event_streams::{EventStreams, EventText, TOO_MANY};
 use provost_protocols::loopback::{Answer, empty, stream};
-use provost_transport::sse::{CutOff, EventSender};
+use provost_transport::sse::{CutOff, EventSender, Pulse};
 
 /// Where it is.
 pub(super) const PATH: &str = "/event-stream";
@@ -88,8 +88,8 @@ impl Web {
             true => Some(Arc::clone(&self.signed_in).try_acquire_owned().map_err(|_| busy())?),
             false => None,
         };
-        let comments = Duration::from_secs(WEB_COMMENT_EVERY_S);
-        let (sender, body) = self.streams.readers.enter(Some(comments)).ok_or_else(busy)?;
+        let pulse = Pulse::beat(Duration::from_secs(WEB_BEAT_EVERY_S));
+        let (sender, body) = self.streams.readers.enter(Some(pulse)).ok_or_else(busy)?;
         let daemon = format!("{} {} {}", about.root, about.pid, about.started_at);
         let (first, from) = greeting(resumed, about.journal_seq, &daemon);
         // A new queue takes it.

@@ -18,8 +18,8 @@ pub const WEB_EVENTS_LOOKED_AT: u64 = 2_000;
 /// Events that a page which comes back is sent one by one; one that has missed more asks for everything again.
 pub const WEB_RESUME_MAX: u64 = 1_000;
 
-/// Seconds after which a page is sent a comment, so that both ends know that the other is there.
-pub const WEB_COMMENT_EVERY_S: u64 = 10;
+/// Seconds after which a page that has heard nothing is sent a beat, so that both ends know that the other is there.
+pub const WEB_BEAT_EVERY_S: u64 = 1;
 
 /// Longest text in a cell of a list, in characters: more than a screen is wide.
 pub const WEB_CELL_CHARS_MAX: usize = 300;

@@ -16,6 +16,12 @@
 /** How long a stream may be broken before what is shown counts as old, in milliseconds. */
 const STALE_AFTER = 2000;
 
+/** How often it is looked whether the stream still beats, in milliseconds. */
+const LOOK_EVERY = 500;
+
+/** How long a stream may be silent before what is shown counts as old, in milliseconds: it beats once in a second. */
+const SILENT_MAX = 3000;
+
 /** How long to wait where a browser does not come back by itself, in milliseconds. */
 const AGAIN_AFTER = 1000;
 
@@ -69,10 +75,36 @@ export class Live {
     this.tell({ is: 'where', where: { ...this.where, state, since: Date.now() } });
   }
 
+  /**
+   * A daemon that hangs keeps the connection and says nothing: what is shown is stale then, too, until it is heard again.
+   * @param {EventSource} source
+   */
+  listenFor(source) {
+    let heard = performance.now();
+    let looked = heard;
+    let silent = false;
+    const hear = () => {
+      heard = performance.now();
+      if (silent) this.become('live');
+      silent = false;
+    };
+    for (const kind of ['hello', 'beat', 'change', 'gap', 'repository']) source.addEventListener(kind, hear);
+    return setInterval(() => {
+      const now = performance.now();
+      // A tab that has slept itself has heard nothing meanwhile.
+      if (now - looked > SILENT_MAX) heard = now;
+      looked = now;
+      if (this.where.state !== 'live' || now - heard < SILENT_MAX) return;
+      silent = true;
+      this.become('stale');
+    }, LOOK_EVERY);
+  }
+
   lead() {
     this.leads = true;
     const after = this.where.last ? `?after=${encodeURIComponent(this.where.last)}` : '';
     const source = new EventSource(`/event-stream${after}`);
+    const looks = this.listenFor(source);
     source.addEventListener('hello', (event) => {
       clearTimeout(this.timer);
       this.timer = 0;
@@ -103,6 +135,7 @@ export class Live {
       if (this.where.state !== 'stale') this.become('reconnecting');
       this.timer ||= setTimeout(() => this.become('stale'), STALE_AFTER);
       if (source.readyState !== EventSource.CLOSED) return;
+      clearInterval(looks);
       // The daemon has answered with no stream: perhaps this browser is not signed in any more.
       this.to.refused();
       setTimeout(() => this.lead(), AGAIN_AFTER);

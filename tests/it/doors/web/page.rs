@@ -3,6 +3,7 @@
 use std::net::TcpListener;
 use std::time::Instant;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use super::{LOOKS, OPEN, ask, at, examine, open_world};
@@ -159,6 +160,27 @@ fn a_page_is_stale_while_the_daemon_is_gone_and_live_when_it_is_back() {
         assert!(tab.text().contains("before the stop"));
     }
     assert_eq!(tab.eval("globalThis.violations"), json!([]));
+}
+
+#[test]
+fn a_page_is_stale_while_the_daemon_hangs_and_live_when_it_goes_on() {
+    let (world, daemon, door) = steady_world();
+    ask(&world, &daemon, "before it hangs");
+    let browser = Browser::start();
+    let tab = browser.open(&at(door, "/"));
+    tab.shows("before it hangs");
+    tab.until("live", "document.body.dataset.live === 'live'");
+    let process = Pid::from_raw(daemon.pid().cast_signed()).unwrap();
+    kill_process(process, Signal::STOP).unwrap();
+    tab.until("stale", "document.body.dataset.live === 'stale'");
+    assert!(tab.is("[...document.querySelectorAll('button[data-action]')].every((it) => it.disabled)"));
+    kill_process(process, Signal::CONT).unwrap();
+    tab.until("live again", "document.body.dataset.live === 'live'");
+    ask(&world, &daemon, "after it went on");
+    tab.shows("after it went on");
+    // A daemon that has nothing to tell is heard all the same: it beats.
+    let quiet = "new Promise((done) => setTimeout(() => done(document.body.dataset.live), 4000))";
+    assert_eq!(tab.eval(quiet), json!("live"));
 }
 
 #[test]
