@@ -16,6 +16,7 @@ mod floor;
 mod heartbeats;
 mod history;
 mod hooks;
+mod hosts;
 mod http;
 mod jailed;
 mod languages;
@@ -47,6 +48,7 @@ const SECTIONS: [(&str, Section); 16] = [
     ("jailed", jailed::measure),
     ("history", history::measure),
     ("storage", storage::measure),
+    ("hosts", hosts::measure),
     ("hooks", hooks::measure),
     ("writes", writes::measure),
     ("wit", wit::measure),

@@ -52,6 +52,7 @@ const COMMANDS: [&str; 174] = [
     "host list",
     "host remove",
     "host drain",
+    "host upgrade",
     "store move",
     "store accept-loss",
     "task",
