@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 
 use anyhow::{Result, anyhow};
 use tokio::sync::oneshot;
+use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Statement};
 
 use super::server::{connect, runtime};
@@ -60,6 +61,7 @@ impl Bare {
         });
         if is_ready.recv().is_err() {
             thread.join().map_err(|_| anyhow!("the floor's host panicked"))??;
+            return Err(anyhow!("the floor's host has ended"));
         }
         Ok(Self { queue: Some(queue), thread: Some(thread) })
     }
@@ -133,11 +135,12 @@ impl Turns {
 
     async fn take(&mut self) -> Result<()> {
         let it = &*self;
+        let after: [&(dyn ToSql + Sync); 1] = [&it.n];
         let (begun, row, head, tail, hosts) = tokio::join!(
             it.client.batch_execute("begin"),
             it.client.query(&it.row, &[]),
             it.client.query_one(&it.head, &[]),
-            it.client.query(&it.tail, &[&it.n]),
+            it.client.query(&it.tail, &after),
             it.client.query(&it.hosts, &[]),
         );
         (begun?, row?, tail?, hosts?);
@@ -147,9 +150,11 @@ impl Turns {
 
     async fn commit(&mut self, body: &str) -> Result<()> {
         let (it, next) = (&*self, self.n + 1);
+        let entry: [&(dyn ToSql + Sync); 3] = [&next, &it.host, &body];
+        let moves: [&(dyn ToSql + Sync); 2] = [&next, &it.n];
         let (inserted, moved, committed) = tokio::join!(
-            it.client.execute(&it.insert, &[&next, &it.host, &body]),
-            it.client.execute(&it.moves, &[&next, &it.n]),
+            it.client.execute(&it.insert, &entry),
+            it.client.execute(&it.moves, &moves),
             it.client.batch_execute("commit"),
         );
         (inserted?, committed?);

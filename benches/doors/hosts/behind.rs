@@ -133,7 +133,8 @@ impl Others<'_> {
             let daemon = provost::base::DaemonId { host: host.parse()?, incarnation: u64::try_from(inc)? };
             let (mut head, mut own) = (loaded.head, u64::try_from(own)?);
             let now = Timestamp(i64::try_from(provost::system::wall_time().as_millis())?);
-            let mut locks = state.locks.iter().cycle();
+            let locks: Vec<_> = state.locks.iter().cloned().collect();
+            let mut locks = locks.iter().cycle();
             let mut left = many;
             while left > 0 {
                 let mut rows = Rows::default();

@@ -200,7 +200,9 @@ pub(super) fn locker(
     let at = symbol(&format!("f{host}_{number}"))?;
     let mut holds = false;
     Ok(async move || {
-        if std::mem::replace(&mut holds, !holds) {
+        let held = holds;
+        holds = !held;
+        if held {
             let done = engine.submit(&who, release(&at)).await;
             done.map_err(|it| anyhow::anyhow!("a lock is not released: {it:?}"))?;
         } else {

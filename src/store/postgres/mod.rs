@@ -313,7 +313,7 @@ impl Store for PostgresStore {
 
     fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {
         self.must_run()?;
-        Ok(Box::new(PostgresReader::open(&self.dir, &self.database)?))
+        Ok(Box::new(PostgresReader::of_daemon(&self.dir, &self.database)?))
     }
 
     fn probe(&mut self) -> Result<(), StoreError> {

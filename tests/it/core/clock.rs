@@ -1,5 +1,6 @@
 //! A clock that somebody sets while leases run, through a daemon whose clock the test can set.
 
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 

@@ -198,7 +198,7 @@ fn a_migration_while_daemons_work_costs_them_nothing() {
         machines.sql("alter table provost.symbol_lock add column later text");
         all.iter().for_each(Clients::goes_on);
     });
-    all.iter().for_each(|it| drop(it.refusals()));
+    all.iter().for_each(Clients::are_refused_in_words);
     Clients::check_all(&all);
     machines.check();
 }

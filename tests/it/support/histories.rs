@@ -156,6 +156,11 @@ impl<'a> Clients<'a> {
         must_rise(grants)
     }
 
+    /// Each that was refused has heard so within its time and with words.
+    pub(crate) fn are_refused_in_words(&self) {
+        let _count = self.refusals();
+    }
+
     /// How many were refused, each within its time and with words.
     pub(crate) fn refusals(&self) -> usize {
         let refused = self.refused.lock().unwrap();

@@ -64,7 +64,9 @@ fn what_is_written_on_one_machine_is_told_on_another_and_a_lock_holds_on_both() 
     assert!(why.contains("ada"), "{why}");
 
     // What is committed on one machine ends what was written there, and nothing of the other's.
-    git(b, &["commit", "-q", "--allow-empty", "-m", "more"]);
+    let text = std::fs::read_to_string(b.repo().join("src/auth.ts")).unwrap();
+    b.write("src/auth.ts", &text.replace("return a }", "return a + a }"));
+    git(b, &["commit", "-q", "-a", "-m", "more"]);
     until("it is given back", || !held(a).iter().any(|it| it.ends_with("c002")));
     assert!(held(a).contains(&of_a), "{:?}", held(a));
     machines.check();
