@@ -111,6 +111,30 @@ fn a_full_disk_under_the_servers_log_ends_it_and_loses_nothing() {
     fills_and_gets_room(OnDisk::Wal, (96, 40), "the shared store does not answer");
 }
 
+/// Starts the daemons of two machines, each with a clock of its own: 37 minutes behind, and 42 ahead.
+fn with_clocks_apart(machines: &Machines) -> ([Clocks; 2], Vec<Daemon>) {
+    let clocks = [0, 1].map(|it| Clocks::in_folder(&machines.all[it].path("")));
+    clocks[0].set(-37 * MINUTE, 0);
+    clocks[1].set(42 * MINUTE, 0);
+    let start = |(world, clocks): (&World, &Clocks)| {
+        let mut command = world.command(UP);
+        clocks.give(&mut command);
+        world.start_as(command)
+    };
+    let daemons = machines.all.iter().zip(&clocks).map(start).collect();
+    (clocks, daemons)
+}
+
+/// The number of a question that a machine shows.
+fn question_at(world: &World) -> String {
+    until_some("it is seen there", || {
+        let out = world.command(&["approval", "list", "--json"]).output().unwrap();
+        let listed = said(&out).1;
+        let rows = listed.as_array().cloned().or_else(|| listed["approvals"].as_array().cloned())?;
+        rows.first().map(|it| it["id"].to_string().trim_matches('"').to_owned())
+    })
+}
+
 #[test]
 fn hosts_whose_clocks_are_minutes_apart_go_by_the_servers() {
     let began = now();
@@ -119,15 +143,7 @@ fn hosts_whose_clocks_are_minutes_apart_go_by_the_servers() {
     for world in [a, b] {
         world.rule(&format!("{ASK}approve.expires = \"5s\"\n"));
     }
-    let clocks = [Clocks::in_folder(&a.path("")), Clocks::in_folder(&b.path(""))];
-    clocks[0].set(-37 * MINUTE, 0);
-    clocks[1].set(42 * MINUTE, 0);
-    let start = |world: &World, clocks: &Clocks| {
-        let mut command = world.command(UP);
-        clocks.give(&mut command);
-        world.start_as(command)
-    };
-    let daemons: Vec<Daemon> = machines.all.iter().zip(&clocks).map(|(world, it)| start(world, it)).collect();
+    let (clocks, daemons) = with_clocks_apart(&machines);
 
     // A lease lasts as long on each: neither the one behind prolongs it, nor the one ahead ends it.
     let since = Instant::now();
@@ -171,15 +187,10 @@ fn hosts_whose_clocks_are_minutes_apart_go_by_the_servers() {
     });
     for world in [a, b] {
         world.rule(&format!("{ASK}approve.expires = \"10m\"\n"));
-        let _ = says(world, &["policy", "reload"]);
+        let _ = says(world, &["daemon", "reload"]);
     }
     delegate(a);
-    let number = until_some("it is seen there", || {
-        let out = b.command(&["approval", "list", "--json"]).output().unwrap();
-        let listed = said(&out).1;
-        let rows = listed.as_array().cloned().or_else(|| listed["approvals"].as_array().cloned())?;
-        rows.first().map(|it| it["id"].to_string().trim_matches('"').to_owned())
-    });
+    let number = question_at(b);
     let answered = at_the_terminal(b, &format!("approve {number} --note because"));
     assert!(answered.status.success(), "{answered:?}");
     until("it is answered", || machines.sql(&events("approval_answered")) == "1");
