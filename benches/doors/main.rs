@@ -42,7 +42,7 @@ use table::Table;
 type Section = fn(&mut Table) -> Result<()>;
 
 /// The parts of the table, by the words that choose them.
-const SECTIONS: [(&str, Section); 16] = [
+const SECTIONS: [(&str, Section); 17] = [
     ("heartbeats", heartbeats::measure),
     ("delegations", delegations::measure),
     ("jailed", jailed::measure),
