@@ -65,7 +65,7 @@ pub(crate) fn measure(table: &mut Table) -> Result<()> {
 }
 
 /// Each client on a connection of its own, to a worker that nobody is.
-fn delegate(daemon: &Daemon, clients: usize, each: usize) -> Result<Duration> {
+pub(crate) fn delegate(daemon: &Daemon, clients: usize, each: usize) -> Result<Duration> {
     let magazine = |_| {
         let from = fresh("bench");
         let hello = Shot::quiet(daemon.frame("HEARTBEAT", &from, "orchestrator", "{}"));

@@ -16,6 +16,7 @@ mod floor;
 mod heartbeats;
 mod history;
 mod hooks;
+mod hosts;
 mod http;
 mod jailed;
 mod languages;
@@ -41,12 +42,13 @@ use table::Table;
 type Section = fn(&mut Table) -> Result<()>;
 
 /// The parts of the table, by the words that choose them.
-const SECTIONS: [(&str, Section); 16] = [
+const SECTIONS: [(&str, Section); 17] = [
     ("heartbeats", heartbeats::measure),
     ("delegations", delegations::measure),
     ("jailed", jailed::measure),
     ("history", history::measure),
     ("storage", storage::measure),
+    ("hosts", hosts::measure),
     ("hooks", hooks::measure),
     ("writes", writes::measure),
     ("wit", wit::measure),

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand, ValueHint};
 use serde_json::json;
 
 use super::cli_error::DONE;
-use super::{CliError, RepoContext, database, out};
+use super::{CliError, RepoContext, database, host_upgrade, out};
 use provost_base::Secret;
 use provost_base::limits::HOST_KEY_BYTES_MAX;
 use provost_store::{self as store, Database, HostRow, TakenOut};
@@ -35,6 +35,11 @@ pub(super) enum Host {
     /// Have a host take no new tasks, and leave after its last run
     #[command(after_help = "Example:\n  provost host drain 3f0c2a71")]
     Drain(Drain),
+    /// Raise the format in which the hosts write their log, once all of them have a release that reads it
+    #[command(
+        after_help = "The last step of an update of Provost on several hosts; docs/hosts.md has the others. It changes nothing where a host could not go on, and says which.\n\nExamples:\n  provost host upgrade\n  provost host upgrade --json"
+    )]
+    Upgrade,
     /// List the hosts of the repository
     #[command(after_help = "Examples:\n  provost host list\n  provost host list --json")]
     List,
@@ -79,6 +84,7 @@ pub(super) fn host(here: &RepoContext, asked: &Host) -> Result<u8, CliError> {
         Host::Join(it) => join(here, it),
         Host::Remove(it) => remove(here, it),
         Host::Drain(it) => take_out(here, &it.host, TakenOut::Drained),
+        Host::Upgrade => host_upgrade::upgrade(here, &shared(here)?),
         Host::List => list(here),
     }
 }
@@ -264,9 +270,10 @@ fn row(it: &HostRow) -> [String; 6] {
     ]
 }
 
-fn row_json(it: &HostRow) -> serde_json::Value {
+pub(super) fn row_json(it: &HostRow) -> serde_json::Value {
     json!({
         "host": it.daemon.host.to_string(), "incarnation": it.daemon.incarnation, "machine": it.name, "state": state(it),
-        "silent_ms": it.silent_ms, "behind": it.behind, "version": it.version, "here": it.is_here,
+        "silent_ms": it.silent_ms, "behind": it.behind, "version": it.version,
+        "formats": it.formats, "here": it.is_here,
     })
 }

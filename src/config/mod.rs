@@ -69,4 +69,4 @@ pub use value::{
 pub use web_origin::{PageName, ProxySocket, PublicOrigin, WebOrigin, WebRead};
 pub use worker::{Copies, EditorGone, Worker, WorkerKind};
 pub use workflow::{BUILT_IN_FILE, Pattern, Step, StepPhase, Workflow, WorkflowHead};
-pub use writing::{Auto, WhenDown};
+pub use writing::{Auto, AutoAcross, ContractsBind, WhenDown};

@@ -26,7 +26,7 @@ use super::value::{
 };
 use super::worker::{Worker, built_in_workers};
 use super::workflow::Workflow;
-use super::writing::{Auto, WhenDown};
+use super::writing::{Auto, AutoAcross, ContractsBind, WhenDown};
 use provost_base::{AgentId, RepoPath, Ttl};
 
 /// The key of a row: its field's name, or what stands after `as` where the key is a word of Rust's.
@@ -548,8 +548,12 @@ settings! {
         enforce: Enforce = Enforce::Advise, "", Strict;
         /// The answer to a claim, lock, intent or plan for a place that another agent has through another door: `advise`: the daemon grants it, and tells both agents; `deny`: the daemon refuses it, with its protocol's error.
         across_doors: AcrossDoors = AcrossDoors::Advise, "", Strict;
+        /// Where an accepted contract binds: `everywhere`: on all branches; `branch`: on the branch of the work tree in which it was offered, and for merges, which bring branches together.
+        contracts: ContractsBind = ContractsBind::Everywhere, "";
         /// The effect of a write that a host's hook reports: `hold`: its agent holds what the write touches, and other agents of the same work tree cannot write it; agents of other work trees are told; `announce`: all of them are told; `off`: nothing.
         auto: Auto = Auto::Hold, "";
+        /// The effect of such a lease in other work trees of the repository, on this host and on others: `announce`: their agents are told; `hold`: they cannot write it either, for people who merge at once or work on one branch alone.
+        auto_across: AutoAcross = AutoAcross::Announce, "";
         /// How long an agent holds what it has written, after its last write there.
         auto_ttl: Ttl = Ttl::minutes(10), "duration" within Ttl::seconds_clamped(1)..=Ttl::minutes(24 * 60);
         /// Whether subagents of one session keep each other from writing the same.

@@ -1,4 +1,4 @@
-//! Settings of the writes of hosts: what a write takes for its agent, and what becomes of it without a daemon.
+//! Settings of the writes of hosts: what a write takes for its agent, and what becomes of it without a daemon; and where contracts bind.
 
 use toml::de::DeValue;
 
@@ -13,6 +13,20 @@ words! {
         Announce = "announce",
         /// Nothing is taken.
         Off = "off",
+    }
+    /// The effect of a lease of a write in other work trees than the writer's.
+    AutoAcross {
+        /// Their agents are told.
+        Announce = "announce",
+        /// Their agents cannot write it either.
+        Hold = "hold",
+    }
+    /// Where an accepted contract binds.
+    ContractsBind {
+        /// On all branches.
+        Everywhere = "everywhere",
+        /// On the branch on which it was offered.
+        Branch = "branch",
     }
     /// What becomes of a write of a host while no daemon runs.
     WhenDown {

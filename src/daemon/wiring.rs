@@ -16,7 +16,9 @@ use provost_base::limits::WIT_WORKTREES_MAX;
 use provost_base::{AgentId, Destination, Digest, Json, Ttl};
 use provost_config::env::Environment;
 use provost_config::places::SYSTEM_CONFIG;
-use provost_config::{self as config, AcrossDoors, Config, Places, WebOrigin, WebRead, Worker};
+use provost_config::{
+    self as config, AcrossDoors, AutoAcross, Config, ContractsBind, Places, WebOrigin, WebRead, Worker,
+};
 use provost_domain::post::{Owner, owner_slugs};
 use provost_domain::{self as domain, AutoSetting, CrewSetting, PostSettings, Settings, WorkerSetting};
 use provost_effects::{HookCommand, HookParts, not_ours, runs_outside, shell_profile};
@@ -42,6 +44,20 @@ const WORKERS_MOST: u32 = 256;
 /// The user whose list of passkeys stands before a person's own.
 const ROOT: u32 = 0;
 
+/// What a write of a host does for its agent.
+fn auto_setting(config: &Config) -> AutoSetting {
+    AutoSetting {
+        mode: match config.coordination.auto {
+            config::Auto::Hold => domain::Auto::Hold,
+            config::Auto::Announce => domain::Auto::Announce,
+            config::Auto::Off => domain::Auto::Off,
+        },
+        everywhere: config.coordination.auto_across == AutoAcross::Hold,
+        ttl: config.coordination.auto_ttl,
+        subagents_differ: config.coordination.auto_subagents,
+    }
+}
+
 /// The core's share of the configuration, and the profiles of the workers that can be used.
 pub(super) fn workers_and_settings(config: &Config, vault: &Vault) -> (Settings, Profiles) {
     let mut settings = Settings::new(config.approvals.default_target.clone());
@@ -51,15 +67,8 @@ pub(super) fn workers_and_settings(config: &Config, vault: &Vault) -> (Settings,
     settings.away_keep = config.devit.away_keep;
     settings.mail_keep = config.devit.mail_keep;
     settings.deny_across_doors = config.coordination.across_doors == AcrossDoors::Deny;
-    settings.auto = AutoSetting {
-        mode: match config.coordination.auto {
-            config::Auto::Hold => domain::Auto::Hold,
-            config::Auto::Announce => domain::Auto::Announce,
-            config::Auto::Off => domain::Auto::Off,
-        },
-        ttl: config.coordination.auto_ttl,
-        subagents_differ: config.coordination.auto_subagents,
-    };
+    settings.contracts_by_branch = config.coordination.contracts == ContractsBind::Branch;
+    settings.auto = auto_setting(config);
     settings.counted = config.coordination.resources.0.clone();
     let crew = &config.agent_protocol;
     settings.crew = CrewSetting {

@@ -20,7 +20,7 @@ use super::command::{
     FollowContracts, ProposeContract, WithdrawContract,
 };
 use super::{Change, EventKind, Outbox, Principal, Refusal, Share, State};
-use provost_base::limits::{CONTRACTS_MAX, CONTRACTS_OF_ONE_MAX, SIGNATURE_LEN_MAX};
+use provost_base::limits::{CONTRACTS_MAX, CONTRACTS_OF_ONE_MAX, PATH_LEN_MAX, SIGNATURE_LEN_MAX};
 use provost_base::{AgentId, ContractId, Digest, Fence, RepoPath, SymbolPath, Timestamp};
 
 /// Where a contract stands.
@@ -71,6 +71,9 @@ pub struct Contract {
     pub signature: Box<str>,
     /// The signature, to compare by.
     pub canon: Box<str>,
+    /// The branch on which it binds; `None` for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<Box<str>>,
     /// The agent that has offered it.
     pub proposer: AgentId,
     /// The agent that has answered; `None` while it is open to an answer.
@@ -89,6 +92,14 @@ pub struct Contract {
 }
 
 impl Contract {
+    /// Whether it binds what is committed on a branch. Where a work tree is on none, or that is not known, all do.
+    pub fn binds_on(&self, branch: Option<&str>) -> bool {
+        match (self.branch.as_deref(), branch) {
+            (Some(its), Some(branch)) => its == branch,
+            _ => true,
+        }
+    }
+
     fn files(&self) -> impl Iterator<Item = &RepoPath> {
         std::iter::once(self.at.file()).chain(&self.also)
     }
@@ -177,6 +188,9 @@ impl State {
         if verb.signature.len() > SIGNATURE_LEN_MAX || verb.canon.len() > SIGNATURE_LEN_MAX {
             return Err(Refusal::too_long("the signature of a contract", SIGNATURE_LEN_MAX, "bytes"));
         }
+        if verb.branch.as_deref().is_some_and(|it| it.len() > PATH_LEN_MAX) {
+            return Err(Refusal::too_long("the name of a branch", PATH_LEN_MAX, "bytes"));
+        }
         if self.contracts.get(&verb.id).is_some() {
             return Err(Refusal::Exists { what: "a contract" });
         }
@@ -201,6 +215,7 @@ impl State {
             also: Vec::new(),
             signature: verb.signature.clone(),
             canon: verb.canon.clone(),
+            branch: verb.branch.clone().filter(|_| self.settings.contracts_by_branch),
             proposer: who.agent().clone(),
             responder: None,
             status: ContractStatus::Proposed,
@@ -235,7 +250,8 @@ impl State {
         }
         self.agents.beat(now, who.agent(), out);
         if verb.accept {
-            let before = self.contracts.in_force_on(contract.at.file()).filter(|it| it.at == contract.at);
+            let before = self.contracts.in_force_on(contract.at.file());
+            let before = before.filter(|it| it.at == contract.at && it.branch == contract.branch);
             before.for_each(|it| self.settle_contract(it, ContractStatus::Superseded, None, out));
         }
         let status = if verb.accept { ContractStatus::Accepted } else { ContractStatus::Rejected };

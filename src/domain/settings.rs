@@ -37,6 +37,8 @@ pub struct Settings {
     pub high_priority: BTreeSet<AgentId>,
     /// Whether what another agent has through another door is refused, and not only told.
     pub deny_across_doors: bool,
+    /// Whether a contract binds on the branch alone on which it was offered.
+    pub contracts_by_branch: bool,
     /// The leases that agents take by writing.
     pub auto: AutoSetting,
     /// How many there are of each counted kind of resource.
@@ -76,6 +78,8 @@ pub enum Auto {
 pub struct AutoSetting {
     /// What a write does.
     pub mode: Auto,
+    /// Whether it keeps agents of other work trees out, too.
+    pub everywhere: bool,
     /// How long a lease lasts after the last write.
     pub ttl: Ttl,
     /// Whether subagents of one session keep each other out.
@@ -84,7 +88,7 @@ pub struct AutoSetting {
 
 impl Default for AutoSetting {
     fn default() -> Self {
-        Self { mode: Auto::default(), ttl: Ttl::minutes(10), subagents_differ: false }
+        Self { mode: Auto::default(), everywhere: false, ttl: Ttl::minutes(10), subagents_differ: false }
     }
 }
 
@@ -167,6 +171,7 @@ impl Settings {
             labels: BTreeSet::new(),
             high_priority: BTreeSet::new(),
             deny_across_doors: false,
+            contracts_by_branch: false,
             auto: AutoSetting::default(),
             counted: BTreeMap::new(),
             screenshots: false,

@@ -413,6 +413,18 @@ impl View for AutoNow {
     }
 }
 
+/// The host whose daemon is asked.
+#[derive(Clone, Copy, Debug)]
+pub struct OwnHost;
+
+impl View for OwnHost {
+    type Out = HostId;
+
+    fn look(self, _now: Timestamp, state: &State) -> HostId {
+        state.here.host
+    }
+}
+
 /// Leases that were taken by writing, and locks that end with a commit as these do.
 #[derive(Clone, Copy, Debug)]
 pub struct WrittenLeases;

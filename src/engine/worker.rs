@@ -501,6 +501,9 @@ impl Worker {
                 StoreError::WentBack { .. } => {
                     Some("the shared store has lost what was acknowledged, so nothing is written any more")
                 }
+                StoreError::NewerFormat { .. } | StoreError::UnknownChange { .. } => {
+                    Some("the shared store was written by a newer Provost, which this one cannot follow")
+                }
                 _ => None,
             };
             if let Some(says) = known {

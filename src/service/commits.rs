@@ -35,6 +35,12 @@ impl Commits {
         found.await.unwrap_or_default()
     }
 
+    /// The branch that a work tree is on.
+    pub(super) async fn branch(base: &Base) -> Option<Box<str>> {
+        let top = base.root().place().path().to_owned();
+        tokio::task::spawn_blocking(move || branch_of(&top)).await.ok().flatten()
+    }
+
     /// That of the repository around one file.
     pub(super) fn innermost(self) -> Option<Box<str>> {
         match self.nested.into_iter().max_by_key(|it| it.0.as_str().len()) {
@@ -67,6 +73,18 @@ pub fn git_dir_of(top: &Path) -> Option<PathBuf> {
 
 fn short(path: &Path) -> Option<String> {
     system::short_text(path, 2 * PATH_LEN_MAX as u64).ok()
+}
+
+/// The branch that a work tree is on, as git's own files say; `None` where it is on none, or they do not. Blocking.
+fn branch_of(top: &Path) -> Option<Box<str>> {
+    let head = short(&git_dir_of(top)?.join("HEAD"))?;
+    let name = head.trim().strip_prefix("ref: refs/heads/")?;
+    if name != ".invalid" {
+        return Some(name.into());
+    }
+    // What git writes there where its refs are in a table.
+    let name = QuietGit::of(top, top).ok()?.line(&["symbolic-ref", "--short", "--quiet", "HEAD"]).ok()??;
+    Some(name.into())
 }
 
 /// The commit that a work tree is at, as git's own files say; `None` where they do not. Blocking.

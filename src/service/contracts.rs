@@ -8,6 +8,7 @@ use futures_util::{FutureExt as _, StreamExt as _, stream};
 
 use super::Provost;
 use super::code::{Base, Content, Source};
+use super::commits::Commits;
 use provost_base::limits::{CODE_READERS_MAX, STAGED_FILES_MAX};
 use provost_base::{ContractId, RepoPath, SymbolPath};
 use provost_domain::command::{AnswerContract, FollowContracts, ProposeContract, WithdrawContract};
@@ -69,6 +70,15 @@ pub struct Violation {
     pub fault: ContractMismatch,
 }
 
+/// Which contracts a comparison is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Binding {
+    /// Those that bind on the branch of the work tree.
+    OnItsBranch,
+    /// All: a merge brings branches together.
+    All,
+}
+
 /// The outcome of a check.
 #[derive(Clone, Debug, Default)]
 pub struct Checked {
@@ -91,7 +101,8 @@ impl Provost {
         at: &SymbolPath,
         asked: &str,
     ) -> Result<Arc<Contract>, ProposeError> {
-        let source = self.code().read(base.unwrap_or(self.base()), at.file()).await;
+        let base = base.unwrap_or(self.base());
+        let source = self.code().read(base, at.file()).await;
         let reading = match &source.content {
             Content::Code(reading) => reading,
             Content::None => return Err(no_symbol("there is no such file in a language that is read")),
@@ -106,6 +117,7 @@ impl Provost {
             asked: asked.into(),
             signature: signature.text,
             canon: signature.canon,
+            branch: Commits::branch(base).await,
         };
         Ok(self.submit(who, verb).await?.contract)
     }
@@ -150,7 +162,7 @@ impl Provost {
         staged: Vec<Staged>,
         deleted: Vec<RepoPath>,
     ) -> Result<Checked, Refusal> {
-        let (checked, moves) = self.compare_contracts(base, staged, deleted).await?;
+        let (checked, moves) = self.compare_contracts(base, Binding::OnItsBranch, staged, deleted).await?;
         if checked.violations.is_empty() && !moves.is_empty() {
             let who = self.system();
             self.submit(who, FollowContracts { moves }).await?;
@@ -162,6 +174,7 @@ impl Provost {
     pub(super) async fn compare_contracts(
         &self,
         base: Option<&Base>,
+        binding: Binding,
         staged: Vec<Staged>,
         deleted: Vec<RepoPath>,
     ) -> Result<(Checked, Vec<(ContractId, RepoPath)>), Refusal> {
@@ -169,7 +182,11 @@ impl Provost {
             return Err(Refusal::too_long("a check", STAGED_FILES_MAX, "files"));
         }
         let base = base.unwrap_or(self.base());
-        let check = Check::begin(self, base, &staged, &deleted).await?;
+        let branch = match binding {
+            Binding::All => None,
+            Binding::OnItsBranch => Commits::branch(base).await,
+        };
+        let check = Check::begin(self, (base, branch.as_deref()), &staged, &deleted).await?;
         let sources = check.read(self, base, &staged).await;
         let mut moves = Vec::new();
         let mut checked = Checked::default();
@@ -200,7 +217,7 @@ struct Check(BTreeMap<RepoPath, Vec<Arc<Contract>>>);
 impl Check {
     async fn begin(
         provost: &Provost,
-        base: &Base,
+        (base, branch): (&Base, Option<&str>),
         staged: &[Staged],
         deleted: &[RepoPath],
     ) -> Result<Self, Refusal> {
@@ -211,7 +228,7 @@ impl Check {
         let contracts = provost.view(ContractsOn(paths.clone())).await?;
         let mut at: BTreeMap<RepoPath, Vec<Arc<Contract>>> = BTreeMap::new();
         for (path, contracts) in paths.into_iter().zip(contracts) {
-            for contract in contracts {
+            for contract in contracts.into_iter().filter(|it| it.binds_on(branch)) {
                 if home_of(&contract, base, staged) == path {
                     at.entry(path.clone()).or_default().push(contract);
                 }

@@ -8,8 +8,8 @@ use super::Provost;
 use super::code::{Base, READ_TIME_MAX, Source};
 use super::locks::known_as;
 use provost_base::limits::HELD_IN_A_FILE_MAX;
-use provost_base::{AgentId, Fence, RepoPath, encloses};
-use provost_domain::view::{ClaimsOf, ClaimsOn, IntentsOn, Named};
+use provost_base::{AgentId, Fence, HostId, RepoPath, encloses};
+use provost_domain::view::{ClaimsOf, ClaimsOn, IntentsOn, Named, OwnHost};
 use provost_domain::{Claim, Intent, Lock, Refusal, Writer};
 use provost_syntax::{Moves, Reading, Version, touched};
 
@@ -187,6 +187,7 @@ struct Around {
     locks: Vec<Named<Arc<Lock>>>,
     own_claims: Vec<Arc<Claim>>,
     intents: Vec<Arc<Intent>>,
+    here: HostId,
 }
 
 impl Provost {
@@ -230,6 +231,7 @@ impl Provost {
             own_claims: self.view(ClaimsOf(writer.agent.clone())).await?,
             locks: self.locks(None, files.clone()).await?.0,
             intents: self.view(IntentsOn(with_folders.concat())).await?,
+            here: self.view(OwnHost).await?,
         };
         let mut looked = Looked { files: files.clone(), ..Looked::default() };
         let foreign = around.locks.iter().filter(|it| writer.is_other(&it.it)).map(|it| it.it.fence);
@@ -250,10 +252,11 @@ impl Provost {
         (writes, until): (bool, Instant),
         looked: &mut Looked,
     ) {
-        let tree = tree_of(base);
+        let top = tree_of(base);
+        let tree = Some((&*top, around.here));
         let locks = || around.locks.iter().filter(|it| *it.it.at.file() == *file);
         let foreign = || locks().filter(|it| writer.is_other(&it.it));
-        let walls = foreign().filter(|it| it.it.keeps_out(Some(&tree))).cloned().map(Obstacle::Lock);
+        let walls = foreign().filter(|it| it.it.keeps_out(tree)).cloned().map(Obstacle::Lock);
         let theirs: Vec<Obstacle> = claim.into_iter().map(Obstacle::Claim).chain(walls).collect();
         let is_planned = |it: &&Arc<Intent>| {
             it.agent != writer.agent && it.files.iter().any(|it| is_or_has(&it.path, file))
@@ -288,7 +291,7 @@ impl Provost {
                 looked.guarded.blocked.push(Blocked { by, touched: is_known, doing });
             }
         }
-        let near = foreign().filter(|it| !it.it.keeps_out(Some(&tree)));
+        let near = foreign().filter(|it| !it.it.keeps_out(tree));
         let near = near.filter(|it| Hold::of_lock(&it.it).meets(&places));
         looked.guarded.written.extend(near.map(|it| it.it.clone()));
         for intent in planned {

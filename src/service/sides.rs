@@ -9,6 +9,7 @@ use provost_base::limits::DIFF_BYTES_MAX;
 use provost_base::{AgentId, RepoPath};
 use provost_domain::Refusal;
 use provost_domain::post::{slug, slug_of_branch};
+use provost_domain::view::OwnHost;
 use provost_jail::Root;
 use provost_workspace::diff::{self, Budget};
 use provost_workspace::file;
@@ -38,7 +39,9 @@ impl Provost {
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
     pub async fn changed_side(&self, agent: AgentId, file: RepoPath) -> Result<ChangedSide, Refusal> {
         let (locks, _) = self.locks(Some(agent.clone()), vec![file.clone()]).await?;
-        let written = locks.iter().filter_map(|it| it.it.writing.as_ref());
+        // Of another host the work trees are not here.
+        let here = self.view(OwnHost).await?;
+        let written = locks.iter().filter_map(|it| it.it.writing.as_ref()).filter(|it| it.host == here);
         let mut tops: Vec<PathBuf> = written.map(|it| PathBuf::from(&*it.tree)).collect();
         // Without git there are no work trees of runs, and the reason is told below.
         let runs = self.listed_work_trees().await.unwrap_or_default();

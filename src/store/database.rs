@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::{Anchor, DATABASE, HostRow, Joined, StoreError, TakenOut, files};
+use super::{Anchor, DATABASE, HostRow, Joined, StoreError, TakenOut, Upgraded, files};
 use provost_base::{EventSeq, HostId, Secret, Timestamp};
 
 /// What the state folder remembers of the database that has its state.
@@ -271,6 +271,15 @@ pub fn take_out(of: &Database, host: HostId, how: TakenOut) -> Result<(), StoreE
     in_database::take_out(of, host, how)
 }
 
+/// Raises the format in which the log of several hosts is written to the newest one of the asking release, if all hosts that may come
+/// back can read it.
+///
+/// # Errors
+/// When the database does not answer, or its tables are not those that are known here; then nothing has changed.
+pub fn upgrade(dir: &Path, of: &Database, newest: u32) -> Result<Upgraded, StoreError> {
+    in_database::upgrade(dir, of, newest)
+}
+
 /// Puts the journal's key into a state folder, out of a file that [`super::seal_key`] has made and with its code, so that its daemon
 /// can join the repository as one more host. The folder has to be a clone of that repository.
 ///
@@ -289,7 +298,7 @@ pub(super) mod in_database {
 
     use super::Database;
     pub(super) use crate::postgres::{
-        accept_loss, hosts, join, loss, migrate, move_into, move_out, protection, take_out,
+        accept_loss, hosts, join, loss, migrate, move_into, move_out, protection, take_out, upgrade,
     };
     use crate::{Options, Reader, Store, StoreError, postgres};
 
@@ -321,7 +330,7 @@ pub(super) mod in_database {
     use std::path::Path;
 
     use super::{Database, Loss, Migrated, Moved, Protection, Site};
-    use crate::{HostRow, Joined, Options, Reader, Store, StoreError, TakenOut};
+    use crate::{HostRow, Joined, Options, Reader, Store, StoreError, TakenOut, Upgraded};
     use provost_base::HostId;
 
     fn refused<T>() -> Result<T, StoreError> {
@@ -348,6 +357,10 @@ pub(super) mod in_database {
     }
 
     pub(super) fn take_out(_: &Database, _: HostId, _: TakenOut) -> Result<(), StoreError> {
+        refused()
+    }
+
+    pub(super) fn upgrade(_: &Path, _: &Database, _: u32) -> Result<Upgraded, StoreError> {
         refused()
     }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use provost_base::limits::BACKUP_WAIT_MS_MAX;
-use provost_base::{EntryNo, EventSeq};
+use provost_base::{DaemonId, EntryNo, EventSeq};
 
 use super::Anchor;
 
@@ -79,6 +79,22 @@ pub enum StoreError {
         found: u32,
         /// The newest one known here.
         known: u32,
+    },
+    /// The same, where the entry has the format that is known here.
+    #[error(
+        "entry {n} of the shared log has a change that this release ({own}) does not know ({what}). {} on the host {by} has written it. \
+         Nothing of it is skipped, and nothing is written here any more: install that release, then start the daemon again",
+        .version.as_deref().map_or_else(|| "A newer Provost".to_owned(), |it| format!("Provost {it}")), own = env!("CARGO_PKG_VERSION")
+    )]
+    UnknownChange {
+        /// The entry.
+        n: EntryNo,
+        /// The daemon that has written it.
+        by: DaemonId,
+        /// The mistake that was found when it was read.
+        what: Box<str>,
+        /// The version of that daemon's Provost, where it is known.
+        version: Option<Box<str>>,
     },
     /// The database is not there, though it was.
     #[error("{path} is gone, and {what} shows that there was one{WAYS_BACK}")]

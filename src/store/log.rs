@@ -14,7 +14,7 @@ use super::{Anchor, Head, StoreError, StoredEvent, codec};
 use provost_base::{DaemonId, Digest, EffectId, EntryNo, EventSeq, HostId, Timestamp};
 use provost_domain::{Change, Effect, LogEntry, Outbox};
 
-/// The format of the entries that this Provost writes, and the newest that it reads.
+/// The newest format of entries that this Provost reads; it writes the one that the log is in.
 pub const ENTRY_FORMAT: u32 = 1;
 /// The oldest that it reads.
 pub const ENTRY_FORMAT_OLDEST: u32 = 1;
@@ -64,6 +64,24 @@ struct Body {
     events: Vec<EventSeq>,
 }
 
+/// Refuses an entry that has what this release does not know.
+///
+/// # Errors
+/// [`StoreError::UnknownChange`].
+#[cfg(feature = "postgres")]
+pub(super) fn must_be_known(sealed: &SealedEntry) -> Result<(), StoreError> {
+    body_of(sealed).map(drop)
+}
+
+fn body_of(sealed: &SealedEntry) -> Result<Body, StoreError> {
+    serde_json::from_str(&sealed.body).map_err(|err| {
+        // What is known is a long list.
+        let says = err.to_string();
+        let what = says.split(", expected").next().unwrap_or_default().into();
+        StoreError::UnknownChange { n: sealed.n, by: sealed.by, what, version: None }
+    })
+}
+
 impl Key {
     /// The entry of a batch behind `head`: all of it that other daemons have to know. Its effects are the deciding host's, unless the
     /// batch says that they are another one's.
@@ -74,7 +92,7 @@ impl Key {
         &self,
         head: &Head,
         (by, own_n): (DaemonId, u64),
-        at: Timestamp,
+        (at, format): (Timestamp, u32),
         batch: &Outbox,
     ) -> Result<SealedEntry, StoreError> {
         let owner = |id| batch.owed_at(id).unwrap_or(by).host;
@@ -83,7 +101,7 @@ impl Key {
             effects: batch.effects.iter().map(|(id, effect)| (*id, owner(*id), effect)).collect(),
             events: batch.events.iter().map(|it| it.seq).collect(),
         })?;
-        let (n, format, body) = (head.n.next(), ENTRY_FORMAT, body.into());
+        let (n, body) = (head.n.next(), body.into());
         let mut entry = SealedEntry { n, by, own_n, at, format, body, mac: Digest::default() };
         entry.mac = self.entry_link(&head.mac, &entry);
         Ok(entry)
@@ -92,8 +110,8 @@ impl Key {
     /// Opens the entry behind `head`, with its events behind `journal`, and moves both on.
     ///
     /// # Errors
-    /// [`StoreError::BrokenLog`] and [`StoreError::Tampered`] where a link does not hold; [`StoreError::NewerFormat`] where
-    /// this Provost cannot read it.
+    /// [`StoreError::BrokenLog`] and [`StoreError::Tampered`] where a link does not hold; [`StoreError::NewerFormat`] and
+    /// [`StoreError::UnknownChange`] where this Provost cannot read it.
     pub fn open_entry(
         &self,
         (head, journal): (&mut Head, &mut JournalHead),
@@ -110,7 +128,7 @@ impl Key {
         if !(ENTRY_FORMAT_OLDEST..=ENTRY_FORMAT).contains(&sealed.format) {
             return Err(StoreError::NewerFormat { found: sealed.format, known: ENTRY_FORMAT });
         }
-        let body: Body = codec::parse(&sealed.body)?;
+        let body = body_of(&sealed)?;
         if !events.iter().map(|it| it.seq).eq(body.events.iter().copied()) {
             return Err(broken("its events are not the ones that were written"));
         }

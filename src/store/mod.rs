@@ -48,7 +48,7 @@ use provost_domain::{Event, JobResult, Outbox, Owed, Settings, State, Status, Ta
 pub use artifacts::{Artifacts, Keeping};
 pub use database::{
     Database, Loss, Migrated, Moved, Protection, ROLES, RootCommits, Roots, Site, accept_loss, hosts, join,
-    loss, migrate, move_into_database, move_into_folder, protection, take_out,
+    loss, migrate, move_into_database, move_into_folder, protection, take_out, upgrade,
 };
 use database::{Ending, IN_DATABASE, in_database};
 pub use decisions::{RecordedDecision, RecordedDecisions, newest_event, recorded_decisions};
@@ -62,7 +62,7 @@ pub use letters::{Letters, StoredPost};
 pub use log::{ENTRY_FORMAT, ENTRY_FORMAT_OLDEST, SealedEntry};
 pub use search::{Found, Hit, HitKind, SearchError, SearchQuery, SearchWords};
 pub use shared::{
-    Begun, Behind, CommitError, Head, HostBeat, HostRow, HostState, Joined, ServerAt, TakenOut,
+    Begun, Behind, CommitError, Head, HostBeat, HostRow, HostState, Joined, ServerAt, TakenOut, Upgraded,
 };
 pub use sqlite::{ForeignEvent, Restore, Restored, SqliteStore, backup, foreign_events, restore};
 pub use sums::{CountedRow, UsageBy, UsageQuery, UsageRow};

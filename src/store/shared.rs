@@ -108,6 +108,21 @@ impl HostState {
     }
 }
 
+/// What a raise of the log's format has come to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Upgraded {
+    /// The format in which the log was written.
+    pub from: u32,
+    /// The one in which it is written from now on.
+    pub to: u32,
+    /// The newest one of this release.
+    pub newest: u32,
+    /// Hosts that cannot read that one, and so keep the log in the old one.
+    pub behind: Vec<HostRow>,
+    /// Hosts that can, and have another release than this one.
+    pub others: Vec<HostRow>,
+}
+
 /// A host, to be shown.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HostRow {
@@ -125,6 +140,8 @@ pub struct HostRow {
     pub silent_ms: u64,
     /// How many entries of the log it had not read then.
     pub behind: u64,
+    /// The oldest and the newest format of entries that its release reads.
+    pub formats: (u32, u32),
     /// Whether it is the host of the state folder from which this was asked.
     pub is_here: bool,
 }

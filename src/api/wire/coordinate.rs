@@ -370,6 +370,8 @@ pub struct Contract {
     pub also: Vec<String>,
     /// The signature that was agreed on.
     pub signature: String,
+    /// The branch on which it binds; absent where it binds on all.
+    pub branch: Option<String>,
     /// The agent that has offered it.
     pub proposer: String,
     /// The agent that has accepted or rejected it; absent while it waits for an answer.

@@ -480,6 +480,9 @@ pub struct ProposeContract {
     pub signature: Box<str>,
     /// The signature, to compare by.
     pub canon: Box<str>,
+    /// The branch of the caller's work tree; `None` where that is on none.
+    #[serde(default)]
+    pub branch: Option<Box<str>>,
 }
 
 /// The contract is offered, and binds no agent yet.

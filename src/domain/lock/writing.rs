@@ -11,15 +11,21 @@ use serde::{Deserialize, Serialize};
 use super::{Lock, run_of};
 use crate::command::{CommittedFreed, FreeCommitted, HoldPlaces, PlaceToHold, PlacesHeld};
 use crate::{Auto, Change, EventKind, Outbox, Principal, Refusal, State};
-use provost_base::{AgentId, Fence, RepoPath, Timestamp};
+use provost_base::{AgentId, Fence, HostId, RepoPath, Timestamp};
 
 /// How a lease was taken by a write. Its renewals keep the time of the grant.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Writing {
     /// The top of the work tree in which the agent writes.
     pub tree: Box<str>,
+    /// The host of that work tree: on another one, the same path is another work tree.
+    #[serde(default, skip_serializing_if = "HostId::is_alone")]
+    pub host: HostId,
     /// Whether it keeps other agents of that work tree out; otherwise it is only announced.
     pub holds: bool,
+    /// Whether it keeps out those of other work trees, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub everywhere: bool,
     /// The commit that the work tree was at; `None` where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<Box<str>>,
@@ -36,6 +42,13 @@ pub struct UntilCommit {
     /// The commit that it was at when the lock was granted; `None` where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<Box<str>>,
+}
+
+impl Writing {
+    /// Whether it was in this work tree.
+    pub fn is_in(&self, tree: &str, host: HostId) -> bool {
+        *self.tree == *tree && self.host == host
+    }
 }
 
 /// A writer, as far as it matters whose leases keep it out.
@@ -58,9 +71,11 @@ impl Writer {
 }
 
 impl Lock {
-    /// Whether it keeps other agents from writing in a work tree; without one, from a lock that was asked for.
-    pub fn keeps_out(&self, tree: Option<&str>) -> bool {
-        self.writing.as_ref().is_none_or(|it| it.holds && tree.is_none_or(|tree| *it.tree == *tree))
+    /// Whether it keeps other agents from writing in a work tree of a host; without one, from a lock that was asked for.
+    pub fn keeps_out(&self, tree: Option<(&str, HostId)>) -> bool {
+        self.writing.as_ref().is_none_or(|it| {
+            it.holds && tree.is_none_or(|(tree, host)| it.everywhere || it.is_in(tree, host))
+        })
     }
 
     /// The work tree in which it ends with the commit of its file, and the commit at which it was taken; `None` for a lock
@@ -123,7 +138,9 @@ impl State {
     ) -> Result<Option<Arc<Lock>>, Refusal> {
         let file = place.at.file();
         let of_others = |name| self.locks.live_named(file, name).filter(|it| writer.is_other(it));
-        let is_here = |lock: &Arc<Lock>| lock.writing.as_ref().is_none_or(|it| it.tree == verb.tree);
+        let is_here = |lock: &Arc<Lock>| {
+            lock.writing.as_ref().is_none_or(|it| it.everywhere || it.is_in(&verb.tree, self.here.host))
+        };
         let is_free_here = |name| !of_others(name).any(is_here);
         let covers = |lock: &Lock| lock.at.name().is_empty() || lock.covers(place.at.symbol());
         let own = self.locks.live_in(file).filter(|it| !writer.is_other(it) && covers(it));
@@ -179,7 +196,9 @@ impl State {
     fn writing(&self, verb: &HoldPlaces, file: &RepoPath) -> Writing {
         Writing {
             tree: verb.tree.clone(),
+            host: self.here.host,
             holds: self.settings.auto.mode == Auto::Hold,
+            everywhere: self.settings.auto.everywhere,
             commit: verb.commit_around(file).map(Into::into),
             part: verb.part.clone(),
         }
@@ -196,8 +215,9 @@ impl State {
         let ttl = self.settings.auto.ttl;
         let new = Lock {
             expires_at: now.after(ttl),
-            process: verb.process.or(lock.process),
-            daemon: verb.process.map_or(lock.daemon, |_| self.here),
+            // A process of another host is none that this one can look at.
+            process: verb.process.or_else(|| lock.process.filter(|_| self.is_here(lock.daemon))),
+            daemon: self.here,
             writing: Some(self.writing(verb, lock.at.file())),
             ..Lock::clone(lock)
         };
@@ -217,7 +237,7 @@ impl State {
         let is_done = |lock: &&Arc<Lock>| {
             let (tree, taken_at) = lock.ends_with_commit().unzip();
             let is_later = taken_at.flatten().is_some_and(|it| *it != *verb.commit);
-            tree == Some(&*verb.tree) && is_later
+            tree == Some(&*verb.tree) && is_later && self.is_here(lock.daemon)
         };
         let done = verb.files.iter().flat_map(|file| self.locks.live_in(file)).filter(is_done);
         let count = done.map(|lock| self.free(lock, "its work is committed", out)).count();

@@ -265,6 +265,10 @@ impl Worker {
 
     /// Another daemon has committed this: what shows memory beside the thread follows, as after a commit of this one.
     fn fold_entry(&mut self, entry: LogEntry) {
+        // Where the store's clock was set back, each daemon goes on at its own pace, and none behind what another one has written.
+        if let (Some(clock), Some(last)) = (&self.others.clock, entry.events.last()) {
+            clock.tell(last.at);
+        }
         self.core.fold(&entry);
         self.show(&entry.changes, &entry.events);
         self.follow_changes(&entry.changes);

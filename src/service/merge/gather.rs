@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::super::contracts::Binding;
 use super::super::{Blocked, ContractMismatch, Edit, Obstacle, Provost, Staged, Violation};
 use super::MergeError;
 use super::compare::{ConflictKind, MergeConflict};
@@ -142,13 +143,13 @@ impl Provost {
                 before.push(Staged { path, content, renamed_from: None });
             }
         }
-        let (checked, moves) = self.compare_contracts(None, after, deleted).await?;
+        let (checked, moves) = self.compare_contracts(None, Binding::All, after, deleted).await?;
         all.moves.extend(moves);
         if checked.violations.is_empty() {
             return Ok(());
         }
         // A contract that the trunk breaks already is no fault of this branch.
-        let (trunk, _) = self.compare_contracts(None, before, Vec::new()).await?;
+        let (trunk, _) = self.compare_contracts(None, Binding::All, before, Vec::new()).await?;
         let is_old = |it: &Violation| {
             trunk.violations.iter().any(|old| old.contract.id == it.contract.id && old.fault == it.fault)
         };

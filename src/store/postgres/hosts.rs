@@ -17,7 +17,7 @@ use provost_base::HostId;
 use provost_base::limits::HOSTS_MAX;
 
 const HOSTS: &str = "select h.id, h.inc, h.name, h.version, h.state, h.clean,
-        (extract(epoch from clock_timestamp() - h.beat) * 1000)::bigint, greatest(r.n - h.head, 0)
+        (extract(epoch from clock_timestamp() - h.beat) * 1000)::bigint, greatest(r.n - h.head, 0), lower(h.formats), upper(h.formats) - 1
     from provost.host h join provost.repo r on r.id = h.repo where r.name = $1 order by h.state = 'removed', h.name, h.id";
 
 /// All hosts of the repository, removed ones last.
@@ -28,11 +28,23 @@ pub(crate) fn hosts(dir: &Path, database: &Database) -> Result<Vec<HostRow>, Sto
     let mut session = Session::new(address::servers(database, "provost/hosts")?, Purpose::Read)?;
     session.connect(&Place::default())?;
     schema::check(&mut session)?;
+    all_rows(&mut session, dir, database)
+}
+
+/// The same over a session that is there.
+///
+/// # Errors
+/// As for [`hosts`].
+pub(super) fn all_rows(
+    session: &mut Session,
+    dir: &Path,
+    database: &Database,
+) -> Result<Vec<HostRow>, StoreError> {
     let own = match dir.join(IN_DATABASE).exists() {
         true => Some(Remembered::of(dir, &database.name)?.host),
         false => None,
     };
-    rows(&mut session, &database.name).map(|mut rows| {
+    rows(session, &database.name).map(|mut rows| {
         rows.iter_mut().for_each(|it| it.is_here = Some(it.daemon.host) == own);
         rows
     })
@@ -43,6 +55,9 @@ fn rows(session: &mut Session, name: &str) -> Result<Vec<HostRow>, StoreError> {
     let row = |row: &tokio_postgres::Row| {
         let text = |at: usize| row.try_get::<_, String>(at).map_err(unreadable);
         let number = |at: usize| row.try_get::<_, i64>(at).map_err(unreadable);
+        let format = |at: usize| -> Result<u32, StoreError> {
+            u32::try_from(row.try_get::<_, i32>(at).map_err(unreadable)?).map_err(StoreError::damaged)
+        };
         let clean: bool = row.try_get(5).map_err(unreadable)?;
         let state = HostState::parse(&text(4)?)?;
         Ok(HostRow {
@@ -56,6 +71,7 @@ fn rows(session: &mut Session, name: &str) -> Result<Vec<HostRow>, StoreError> {
             is_stopped: state == HostState::Down && clean,
             silent_ms: nat(number(6)?.max(0))?,
             behind: nat(number(7)?)?,
+            formats: (format(8)?, format(9)?),
             is_here: false,
         })
     };

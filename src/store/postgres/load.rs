@@ -215,6 +215,8 @@ pub(super) struct Head {
     pub(super) finished: i64,
     pub(super) searched_to: EventSeq,
     pub(super) format: i32,
+    /// The version of the tables.
+    pub(super) tables: i32,
     /// Where the last checkpoint is.
     pub(super) checkpoint: EventSeq,
     /// By the database's clock, and never before the newest that was given.
@@ -226,7 +228,8 @@ pub(super) struct Head {
 pub(super) const HEAD: &str = "select n, mac, event, event_mac, pruned_to, system, timeline, counters::text,
     finished, searched_to, format,
     greatest(at, (extract(epoch from clock_timestamp()) * 1000)::bigint),
-    coalesce((select max(seq) from provost.checkpoint where repo = $1), 0) from provost.repo where id = $1";
+    coalesce((select max(seq) from provost.checkpoint where repo = $1), 0),
+    (select version from provost.schema) from provost.repo where id = $1";
 
 impl Head {
     /// # Errors
@@ -246,6 +249,7 @@ impl Head {
             format: row.try_get(10).map_err(unreadable)?,
             now: Timestamp(row.try_get(11).map_err(unreadable)?),
             checkpoint: EventSeq(number(12)?),
+            tables: row.try_get(13).map_err(unreadable)?,
         })
     }
 }

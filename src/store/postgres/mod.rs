@@ -33,6 +33,7 @@ mod sums;
 mod tls;
 mod trouble;
 mod turn;
+mod upgrade;
 mod waker;
 mod write;
 
@@ -56,6 +57,7 @@ pub(super) use loss::{accept_loss, loss};
 pub(super) use moving::{move_into, move_out};
 pub(super) use protection::protection;
 pub(super) use schema::migrate;
+pub(super) use upgrade::upgrade;
 
 pub(super) use read::{PostgresReader, look};
 use remembered::Remembered;
@@ -94,6 +96,10 @@ pub(super) struct PostgresStore {
     known: FoundMarks,
     /// Hears of what other daemons commit.
     waker: Option<Waker>,
+    /// Whether the last turn has found another host that takes part, and so hears of what this one commits.
+    is_heard: bool,
+    /// The version of the tables, as the last turn has found it.
+    tables: u32,
     /// Dropped last, when nothing can write any more.
     _lease: Lease,
 }
@@ -110,6 +116,8 @@ enum Stage {
 struct Turn {
     /// By the database's clock.
     now: Timestamp,
+    /// The format of entries, which is the log's and not always the newest of this release.
+    format: u32,
     /// The history that the commit notes as written: the present one only where the engine was told that it is
     /// another, since it passes numbers over then.
     place: Place,
@@ -174,6 +182,8 @@ impl PostgresStore {
             marks,
             known,
             waker: None,
+            is_heard: true,
+            tables: 0,
             _lease: lease,
         })
     }
@@ -303,7 +313,7 @@ impl Store for PostgresStore {
 
     fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {
         self.must_run()?;
-        Ok(Box::new(PostgresReader::open(&self.dir, &self.database)?))
+        Ok(Box::new(PostgresReader::of_daemon(&self.dir, &self.database)?))
     }
 
     fn probe(&mut self) -> Result<(), StoreError> {
@@ -311,7 +321,7 @@ impl Store for PostgresStore {
     }
 
     fn note(&self) -> Option<Box<str>> {
-        self.marks.note()
+        self.tables_note().or_else(|| self.marks.note())
     }
 
     fn server(&self) -> Option<ServerAt> {

@@ -56,13 +56,29 @@ impl PostgresReader {
     /// # Errors
     /// When the database does not answer, or has none of that name.
     pub(crate) fn open(dir: &Path, database: &Database) -> Result<Self, StoreError> {
+        Self::open_where(dir, database, schema::check)
+    }
+
+    /// The same for a daemon that runs, also over tables that a later release has added to meanwhile.
+    ///
+    /// # Errors
+    /// As for [`PostgresReader::open`].
+    pub(super) fn of_daemon(dir: &Path, database: &Database) -> Result<Self, StoreError> {
+        Self::open_where(dir, database, |_| Ok(()))
+    }
+
+    fn open_where(
+        dir: &Path,
+        database: &Database,
+        check: impl FnOnce(&mut Session) -> Result<(), StoreError>,
+    ) -> Result<Self, StoreError> {
         let dir = files::existing_dir(dir)?;
         super::must_have_no_other(&dir)?;
         let remembered = Remembered::of(&dir, &database.name)?;
         let servers = address::servers(database, &format!("provost-reader/{}", remembered.short()))?;
         let mut session = Session::new(servers, Purpose::Read)?;
         session.connect(&Place::default())?;
-        schema::check(&mut session)?;
+        check(&mut session)?;
         let find = Step::new("select id from provost.repo where name = $1").with(database.name.clone());
         let rows = session.rows(find)?;
         let Some(row) = rows.first() else {

@@ -528,6 +528,11 @@ fn settings(purpose: Purpose) -> String {
             "select set_config('transaction_timeout', '10s', false) where current_setting('server_version_num')::int >= 170000;",
         ),
     }
+    if purpose == Purpose::Listen {
+        // A word is a commit, which would wait for the disk and for standbys, with a lock over all databases of the server. One that is
+        // lost costs a beat.
+        text.push_str("set synchronous_commit = off;");
+    }
     if purpose == Purpose::Read {
         text.push_str("set default_transaction_read_only = on;");
     }

@@ -96,6 +96,7 @@ impl PostgresStore {
         } else {
             self.must_be_the_one(&row)?
         }
+        self.must_know_all_changes()?;
         let (head, last) = load::tail(&mut self.session, self.repo, &self.key)?;
         if head.seq != row.event.seq || row.counters.event != head.seq {
             return Err(StoreError::EndMissing { head: head.seq });
@@ -299,11 +300,11 @@ impl PostgresStore {
     }
 }
 
-/// Refuses a repository whose log is written in a format that this release does not know.
-pub(super) fn must_be_readable(row: &Row) -> Result<(), StoreError> {
+/// The format in which the log is written; refuses one that this release does not know.
+pub(super) fn must_be_readable(row: &Row) -> Result<u32, StoreError> {
     let found = u32::try_from(row.format).unwrap_or(0);
     if (ENTRY_FORMAT_OLDEST..=ENTRY_FORMAT).contains(&found) {
-        Ok(())
+        Ok(found)
     } else {
         Err(StoreError::NewerFormat { found, known: ENTRY_FORMAT })
     }

@@ -25,6 +25,8 @@ use provost_domain::{EventKind, LogEntry, Outbox};
 
 /// How many entries are read at a time; behind more of them, the rows are read again.
 const BITE: i64 = 2_000;
+/// How many events are read along with them. Where they have more, the rest costs a round trip.
+const EVENTS_BITE: i64 = 2_000;
 
 const HOSTS: &str =
     "select id, inc, state, (extract(epoch from beat) * 1000)::bigint, lower(formats), upper(formats) - 1
@@ -82,19 +84,25 @@ impl PostgresStore {
             Step::new("select 1 from provost.repo where id = $1 for update").with(self.repo),
             Step::new(HEAD).with(self.repo),
             Step::new(ENTRIES).with(self.repo).with(int(head.n.0)?).with(BITE),
+            self.events_step()?,
             Step::new(HOSTS).with(self.repo),
         ];
         // From here on there is a transaction, with any answers.
         self.turn = Some(Turn::default());
         let mut answers = rows(self.session.flush(&steps, limit)?)?;
-        let (hosts, entries) = (answers.pop().unwrap_or_default(), answers.pop().unwrap_or_default());
+        let mut last = || answers.pop().unwrap_or_default();
+        let (hosts, events, entries) = (last(), last(), last());
         let row = answers.pop().unwrap_or_default();
         let row = Row::read(row.first().ok_or_else(|| StoreError::damaged("the repository's row is gone"))?)?;
         let before = Place { system: row.system.clone(), timeline: row.timeline };
-        self.turn = Some(Turn { now: row.now, place: before, at: Written::default() });
-        must_be_readable(&row)?;
-        let (behind, at) = self.behind(head, &row, &entries)?;
+        let format = must_be_readable(&row)?;
+        self.turn = Some(Turn { now: row.now, format, place: before, at: Written::default() });
+        self.note_tables(row.tables);
+        let (behind, at) = self.behind(head, &row, (&entries, &events))?;
         let hosts = hosts.iter().map(host).collect::<Result<Vec<_>, _>>()?;
+        let takes_part =
+            |it: &HostBeat| matches!(it.state, HostState::Live | HostState::Draining | HostState::Removing);
+        self.is_heard = hosts.iter().any(|it| it.daemon.host != self.host() && takes_part(it));
         if !hosts.iter().any(|it| it.daemon == self.daemon()) {
             return Err(replaced());
         }
@@ -105,8 +113,21 @@ impl PostgresStore {
         Ok(Begun { now: Some(row.now), behind, hosts, moved })
     }
 
+    fn note_tables(&mut self, version: i32) {
+        let was = self.tables_note();
+        self.tables = u32::try_from(version).unwrap_or(0);
+        if let Some(note) = self.tables_note().filter(|_| was.is_none()) {
+            tracing::warn!("{note}");
+        }
+    }
+
     /// What is committed after `head`, and what is true with it.
-    fn behind(&mut self, head: Head, row: &Row, lines: &[Line]) -> Result<(Behind, Written), StoreError> {
+    fn behind(
+        &mut self,
+        head: Head,
+        row: &Row,
+        (lines, events): (&[Line], &[Line]),
+    ) -> Result<(Behind, Written), StoreError> {
         let end = Head { n: EntryNo(nat(row.n)?), mac: mac_of(&row.mac)? };
         let was = self.written.head.seq;
         let went_back = || StoreError::WentBack { was, is: row.event.seq };
@@ -126,7 +147,7 @@ impl PostgresStore {
         if end.n.0 - head.n.0 > lines.len() as u64 {
             return Ok((Behind::TooFar, at));
         }
-        let (entries, ends) = self.entries_after(head, row.event, lines)?;
+        let (entries, ends) = self.entries_after(head, row.event, (lines, events))?;
         if ends != (end, row.event) {
             return Err(match entries.is_empty() {
                 true => went_back(),
@@ -142,13 +163,21 @@ impl PostgresStore {
         Ok((if entries.is_empty() { Behind::Nothing } else { Behind::Entries(entries) }, at))
     }
 
+    /// Reads events behind the engine's own end of the journal, beside the entries that name them: a question of their own would cost a
+    /// round trip while this daemon has the row.
+    fn events_step(&self) -> Result<Step, StoreError> {
+        let sql = format!("{EVENT} where repo = $1 and seq > $2 order by seq limit $3");
+        Ok(Step::new(sql).with(self.repo).with(int(self.written.head.seq.0)?).with(EVENTS_BITE))
+    }
+
     /// Entries behind `head`, whose links hold, with their events; and where log and journal end with them. Of an older head than the
-    /// engine's, the database says where the journal was; without events it ends at `last`.
+    /// engine's, the database says where the journal was; without events it ends at `last`. Events that were `read` are behind the
+    /// engine's own end.
     fn entries_after(
         &mut self,
         mut head: Head,
         last: JournalHead,
-        lines: &[Line],
+        (lines, read): (&[Line], &[Line]),
     ) -> Result<(Vec<LogEntry>, (Head, JournalHead)), StoreError> {
         let sealed = lines.iter().map(entry::read).collect::<Result<Vec<_>, _>>()?;
         let numbers = sealed.iter().map(entry::events_of).collect::<Result<Vec<_>, _>>()?;
@@ -163,7 +192,12 @@ impl PostgresStore {
             }
         };
         let mut events = Vec::new();
-        if let Some(last) = numbers.iter().flatten().max() {
+        let last = numbers.iter().flatten().max();
+        let needed = last.map_or(0, |it| it.0.saturating_sub(journal.seq.0));
+        if journal.seq == self.written.head.seq && needed <= read.len() as u64 {
+            let read = read.iter().take(usize::try_from(needed).unwrap_or(usize::MAX));
+            events = read.map(load::event).collect::<Result<Vec<_>, _>>()?;
+        } else if let Some(last) = last {
             let sql = format!("{EVENT} where repo = $1 and seq > $2 and seq <= $3 order by seq");
             let step = Step::new(sql).with(self.repo).with(int(journal.seq.0)?).with(int(last.0)?);
             events = self.session.rows(step)?.iter().map(load::event).collect::<Result<Vec<_>, _>>()?;
@@ -178,7 +212,7 @@ impl PostgresStore {
                 Err(StoreError::BrokenLog { .. }) if is_first && !self.has_entry(head)? => {
                     return Err(StoreError::WentBack { was: journal.seq, is: journal.seq });
                 }
-                Err(err) => return Err(err),
+                Err(err) => return Err(self.with_version(err)),
             }
         }
         Ok((found, (head, journal)))
@@ -203,13 +237,15 @@ impl PostgresStore {
             return Ok(Behind::TooFar);
         }
         self.connect()?;
-        let step = Step::new(ENTRIES).with(self.repo).with(int(head.n.0)?).with(BITE);
-        let lines = self.session.rows(step)?;
+        let entries = Step::new(ENTRIES).with(self.repo).with(int(head.n.0)?).with(BITE);
+        // Read behind the entries, they have at least what these name.
+        let mut answers = self.session.ask(&[entries, self.events_step()?])?;
+        let (events, lines) = (answers.pop().unwrap_or_default(), answers.pop().unwrap_or_default());
         let Some(first) = lines.first() else { return Ok(Behind::Nothing) };
         if entry::read(first)?.n != head.n.next() {
             return Ok(Behind::TooFar);
         }
-        let (entries, (end, journal)) = self.entries_after(head, self.written.head, &lines)?;
+        let (entries, (end, journal)) = self.entries_after(head, self.written.head, (&lines, &events))?;
         self.written.own_n += entries.iter().filter(|it| it.by == self.daemon()).count() as u64;
         (self.written.entry, self.written.head) = (end, journal);
         Ok(Behind::Entries(entries))
@@ -291,7 +327,8 @@ impl PostgresStore {
         self.commit_steps(&steps)?;
         let has_sealed = next.checkpoint != self.written.checkpoint;
         self.take_over(next);
-        self.waker.iter().for_each(Waker::tell);
+        // A word costs a commit of its own, for which no other host may be there.
+        self.waker.iter().filter(|_| self.is_heard).for_each(Waker::tell);
         if beats {
             self.beat = Some(Instant::now());
         }
@@ -327,7 +364,8 @@ impl PostgresStore {
         );
         write::events(self.repo, &linked, &batch.events, &mut steps)?;
         let own_n = turn.at.own_n + 1;
-        let sealed = self.key.entry(&turn.at.entry, (self.daemon(), own_n), turn.now, batch)?;
+        let sealed =
+            self.key.entry(&turn.at.entry, (self.daemon(), own_n), (turn.now, turn.format), batch)?;
         (next.entry, next.own_n) = (sealed.head(), own_n);
         steps.push(entry::step(self.repo, &sealed)?);
         let is_due = self.seals_after(next.head.seq.0 - next.checkpoint.0);

@@ -238,7 +238,8 @@ impl LogStore {
 
     fn write(&mut self, log: &mut Log, batch: &Outbox) -> Result<(Head, JournalHead), StoreError> {
         let events = key().extend(&self.journal, &batch.events)?;
-        let sealed = key().entry(&log.head(), (self.daemon, self.own_n + 1), log.now, batch)?;
+        let sealed =
+            key().entry(&log.head(), (self.daemon, self.own_n + 1), (log.now, ENTRY_FORMAT), batch)?;
         let (head, journal) = (sealed.head(), events.last().map_or(self.journal, anchor));
         let mut disk = lock(&self.shared.disk);
         let rows = &mut disk.rows;

@@ -11,6 +11,8 @@ mod inbox;
 mod index;
 mod installing;
 mod languages;
+#[cfg(target_os = "linux")]
+mod machines;
 mod names;
 mod odd;
 mod overlaps;

@@ -1,7 +1,4 @@
 //! A clock that somebody sets while leases run, through a daemon whose clock the test can set.
-//!
-//! No ordinary user may set the machine's clock. The daemon runs with a small library before the C library's
-//! own clocks, which adds what the test has written into a file that both have in memory.
 
 use std::fs;
 use std::path::Path;
@@ -9,37 +6,10 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
+use crate::support;
 use crate::support::broker_client::{publish, status};
 use crate::support::loopback_client::Http;
 use crate::support::{Daemon, UP, World, eventually};
-
-const SHIM: &str = r#"
-#define _GNU_SOURCE
-#include <fcntl.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-
-static const volatile long long *ahead_s;
-
-__attribute__((constructor)) static void begin(void) {
-    const char *path = getenv("CLOCKS_AHEAD");
-    int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    if (fd < 0) return;
-    void *at = mmap(0, 16, PROT_READ, MAP_SHARED, fd, 0);
-    if (at != MAP_FAILED) ahead_s = at;
-    close(fd);
-}
-
-int clock_gettime(clockid_t id, struct timespec *time) {
-    long done = syscall(SYS_clock_gettime, id, time);
-    if (done == 0 && ahead_s && id == CLOCK_REALTIME) time->tv_sec += ahead_s[0];
-    if (done == 0 && ahead_s && id == CLOCK_BOOTTIME) time->tv_sec += ahead_s[1];
-    return (int)done;
-}
-"#;
 
 const HOUR: i64 = 3_600;
 
@@ -47,39 +17,27 @@ const WORKER: &str = "[policy]\nfile = \"builtin:open\"\n\
     [workers.sh]\ntype = \"cli\"\nbinary = \"/bin/sh\"\nargs = [\"-c\", \"{goal}\"]\nparse_mode = \"text\"\ntimeout = \"1m\"\n";
 
 /// A world whose daemons have clocks that can be set.
-struct Clocks(World);
+struct Clocks(World, support::clocks::Clocks);
 
 impl Clocks {
     fn new() -> Self {
         let world = World::new();
         world.configure(WORKER);
         world.write("src/a.ts", "export function f() {}\nexport function g() {}\n");
-        fs::write(world.path("shim.c"), SHIM).unwrap();
-        let built = Command::new("cc")
-            .args(["-shared", "-fPIC", "-O1", "-o", "shim.so", "shim.c"])
-            .current_dir(world.path(""))
-            .status();
-        assert!(built.unwrap().success(), "the library is built");
-        let clocks = Self(world);
-        clocks.set(0, 0);
-        clocks
+        let clocks = support::clocks::Clocks::in_folder(&world.path(""));
+        Self(world, clocks)
     }
 
     /// Sets how far the daemon's clocks are ahead: the system's, and the one that counts from the machine's
     /// start.
     fn set(&self, wall_s: i64, boot_s: i64) {
-        use std::os::unix::fs::FileExt as _;
-        let path = self.0.path("ahead");
-        let file = fs::OpenOptions::new().write(true).create(true).truncate(false).open(path).unwrap();
-        let mut both = wall_s.to_ne_bytes().to_vec();
-        both.extend(boot_s.to_ne_bytes());
-        file.write_all_at(&both, 0).unwrap();
+        self.1.set(wall_s, boot_s);
     }
 
     /// A command whose clocks can be set.
     fn command(&self, args: &[&str]) -> Command {
         let mut command = self.0.command(args);
-        command.env("LD_PRELOAD", self.0.path("shim.so")).env("CLOCKS_AHEAD", self.0.path("ahead"));
+        self.1.give(&mut command);
         command
     }
 

@@ -221,7 +221,14 @@ impl Storm {
                 let id = ContractId::parse(&format!("c-{}", self.number)).unwrap();
                 let symbol = self.symbol();
                 let (at, asked) = (at(&symbol), symbol.into());
-                let verb = ProposeContract { id, at, asked, signature: "()".into(), canon: "()".into() };
+                let verb = ProposeContract {
+                    id,
+                    at,
+                    asked,
+                    signature: "()".into(),
+                    canon: "()".into(),
+                    branch: None,
+                };
                 self.say(&who, verb).ok();
             }
             2 => drop(self.say(&who, AnswerContract { id, accept: self.number.is_multiple_of(2) })),

@@ -1,157 +1,18 @@
 //! A working daemon whose database is killed, hangs, is cut off, fails over, is full, or takes no more: writes are refused with a
 //! sentence while reads go on, and nothing acknowledged is lost. Real servers, and clients whose histories are checked.
 
-use std::collections::BTreeMap;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use serde_json::Value;
 
-use serde_json::{Value, json};
-
-use crate::support::own_api::own;
+use crate::support::histories::{Clients, reads_go_on, says};
 use crate::support::pgbouncer::Pooler;
 use crate::support::postgres::{Between, Loses, Server, name_of};
-use crate::support::waits::{until_some, within};
+use crate::support::waits::until_some;
 use crate::support::{UP, World};
-
-/// What a write may take where the database does not answer: the commit before it (three seconds) and a handshake, and what a loaded machine
-/// adds.
-const REFUSED_WITHIN: Duration = Duration::from_secs(10);
-
-/// How many locks one agent takes before the next one does, since each agent may have so many and no more.
-const LOCKS_OF_AN_AGENT: usize = 100;
 
 fn world(url: &str) -> World {
     let world = World::new();
     world.configure(&format!("store.url = {url:?}\nstore.name = \"shop\"\n"));
     world
-}
-
-fn says(world: &World, args: &[&str]) -> (i32, String) {
-    let out = world.command(args).env("DEVIT_NO_AUTO_START", "1").output().expect("the command runs");
-    let text = [out.stdout, out.stderr].concat();
-    (out.status.code().unwrap_or(-1), String::from_utf8_lossy(&text).into_owned())
-}
-
-/// A grant that was acknowledged: when it was asked for and answered, and its number.
-#[derive(Clone, Debug)]
-struct Grant {
-    symbol: String,
-    fence: u64,
-    asked: Instant,
-    answered: Instant,
-}
-
-/// Clients that take one lock after the other, and the answers that they got.
-struct Clients<'a> {
-    world: &'a World,
-    next: AtomicUsize,
-    ends: AtomicBool,
-    grants: Mutex<Vec<Grant>>,
-    /// Refusals: how long each took, and its sentence.
-    refused: Mutex<Vec<(Duration, String)>>,
-}
-
-impl<'a> Clients<'a> {
-    fn of(world: &'a World) -> Self {
-        Self {
-            world,
-            next: AtomicUsize::new(0),
-            ends: AtomicBool::new(false),
-            grants: Mutex::default(),
-            refused: Mutex::default(),
-        }
-    }
-
-    /// Takes one lock; whether it was granted.
-    fn take(&self) -> bool {
-        let n = self.next.fetch_add(1, Ordering::Relaxed);
-        let (symbol, agent) = (format!("@work:n{n}"), format!("ada-{}", n / LOCKS_OF_AN_AGENT));
-        let body = json!({ "symbol": symbol, "ttl_ms": 3_600_000, "reason": "room ".repeat(50) });
-        let asked = Instant::now();
-        let (status, answer) = own(self.world, ("POST", "/lock"), &[("x-provost-agent", &agent)], &body);
-        let answered = Instant::now();
-        if status == 200 {
-            let fence = answer["lock"]["fence"].as_u64().expect("a fence");
-            self.grants.lock().unwrap().push(Grant { symbol, fence, asked, answered });
-        } else {
-            self.refused.lock().unwrap().push((answered - asked, answer.to_string()));
-        }
-        status == 200
-    }
-
-    fn granted(&self) -> usize {
-        self.grants.lock().unwrap().len()
-    }
-
-    /// Waits until more is granted than now.
-    fn goes_on(&self) {
-        let before = self.granted();
-        until_some("writes go on", || (self.granted() > before + 3).then_some(()));
-    }
-
-    /// Has three of them at work while `work` is done.
-    fn during(&self, work: impl FnOnce()) {
-        std::thread::scope(|scope| {
-            for _ in 0..3 {
-                scope.spawn(|| {
-                    while !self.ends.load(Ordering::Relaxed) {
-                        if !self.take() {
-                            // A refusal comes at once while the database is away.
-                            within(Duration::from_millis(50), || self.ends.load(Ordering::Relaxed));
-                        }
-                    }
-                });
-            }
-            self.goes_on();
-            work();
-            self.ends.store(true, Ordering::Relaxed);
-        });
-    }
-
-    /// Nothing acknowledged is lost, no number was given twice, and numbers rise in the order of the answers.
-    fn check(&self) -> Result<(), String> {
-        let (status, answer) =
-            own(self.world, ("GET", "/locks"), &[("x-provost-agent", "ada")], &Value::Null);
-        assert_eq!(status, 200, "{answer}");
-        let has: BTreeMap<String, u64> = answer["locks"]
-            .as_array()
-            .expect("locks")
-            .iter()
-            .map(|it| (it["symbol"].as_str().unwrap().to_owned(), it["fence"].as_u64().unwrap()))
-            .collect();
-        let mut grants = self.grants.lock().unwrap().clone();
-        for it in &grants {
-            if has.get(&it.symbol) != Some(&it.fence) {
-                return Err(format!("acknowledged and lost: {it:?}, found {:?}", has.get(&it.symbol)));
-            }
-        }
-        grants.sort_by_key(|it| it.fence);
-        for pair in grants.windows(2) {
-            if pair[0].fence == pair[1].fence || pair[1].answered < pair[0].asked {
-                return Err(format!("numbers do not rise: {pair:?}"));
-            }
-        }
-        Ok(())
-    }
-
-    /// How many were refused, each within its time and with words.
-    fn refusals(&self) -> usize {
-        let refused = self.refused.lock().unwrap();
-        for (took, says) in refused.iter() {
-            assert!(says.contains("shared store"), "{says}");
-            let is_unsure = says.contains("not known");
-            assert!(is_unsure || *took < REFUSED_WITHIN, "{took:?}: {says}");
-        }
-        refused.len()
-    }
-}
-
-fn reads_go_on(world: &World) {
-    let began = Instant::now();
-    let (status, answer) = own(world, ("GET", "/locks"), &[("x-provost-agent", "ada")], &Value::Null);
-    assert_eq!(status, 200, "{answer}");
-    assert!(began.elapsed() < Duration::from_secs(12), "a read took {:?}", began.elapsed());
 }
 
 fn ends_in_order(world: &World, daemon: crate::support::Daemon) {

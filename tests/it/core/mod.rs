@@ -27,6 +27,10 @@ mod engine_live;
 #[cfg(target_os = "linux")]
 mod faults;
 mod frames;
+#[cfg(target_os = "linux")]
+mod hosts_faults;
+#[cfg(target_os = "linux")]
+mod hosts_upgrade;
 mod in_force;
 mod inside_words;
 mod jobs;

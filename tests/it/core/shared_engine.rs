@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use provost::base::{Json, Timestamp};
-use provost::domain::command::{Locked, Record};
+use provost::base::{Fence, Json, Timestamp};
+use provost::domain::command::{FreeCommitted, HoldPlaces, Locked, PlaceToHold, PlacesHeld, Record};
 use provost::domain::post::Post;
 use provost::domain::view::{LiveLocks, LiveTasks, LockWaiters};
 use provost::domain::{Change, EventKind, Facts, Gone, Outbox, Refusal};
@@ -12,7 +12,7 @@ use provost::store::{Retention, Store};
 use provost_test_equipment::{LogStore, Lost, SharedLog};
 use tokio::time::timeout;
 
-use crate::support::coordinating::{acquire, release};
+use crate::support::coordinating::{acquire, at, path, release};
 use crate::support::script::{ByWord, client, host};
 use crate::support::storm::{agent, order, settings};
 use crate::support::waits::eventually_so;
@@ -402,4 +402,46 @@ async fn a_daemon_that_stops_leaves_no_one_waiting() {
     eventually_so("who waits elsewhere", async || a.view(LockWaiters).await.unwrap().len() == 1).await;
     b.engine.stop();
     eventually_so("none waits", async || a.view(LockWaiters).await.unwrap().is_empty()).await;
+}
+
+/// A write in a work tree at this path, which the writer has looked at.
+fn write(tree: &str, symbol: &str, seen: Vec<Fence>) -> HoldPlaces {
+    let (at, file) = (at(symbol), path("a.ts"));
+    HoldPlaces {
+        places: vec![PlaceToHold { at, names: Vec::new() }],
+        files: vec![file],
+        seen,
+        tree: tree.into(),
+        commit: Some("1".into()),
+        nested: Vec::new(),
+        part: None,
+        process: None,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_work_tree_at_the_same_path_on_another_host_is_another_one() {
+    let log = log();
+    let (a, b) = (at_host(&log, 1), at_host(&log, 2));
+    let PlacesHeld::Held(first) =
+        a.submit(&client("ada"), write("/repo", "a.ts:run", Vec::new())).await.unwrap()
+    else {
+        panic!("it is held")
+    };
+    let seen = vec![first[0].fence];
+    let same = a.submit(&client("bob"), write("/repo", "a.ts:run", seen.clone())).await.unwrap();
+    assert_eq!(same, PlacesHeld::Held(Vec::new()), "in that work tree it is another agent's");
+    let PlacesHeld::Held(second) = b.submit(&client("eve"), write("/repo", "a.ts:run", seen)).await.unwrap()
+    else {
+        panic!("it is held")
+    };
+    assert_eq!(second[0].holder.as_str(), "eve", "in the other host's it is free");
+    assert!(!first[0].keeps_out(Some(("/repo", second[0].daemon.host))));
+    assert!(first[0].keeps_out(Some(("/repo", first[0].daemon.host))));
+    // A commit there ends what was written there alone.
+    let done = FreeCommitted { tree: "/repo".into(), commit: "2".into(), files: vec![path("a.ts")] };
+    let freed = b.submit(&host(), done).await.unwrap();
+    assert_eq!(freed.count, 1);
+    eventually_so("the other one is held on", async || locks(&a).await == 1).await;
+    assert_eq!(a.view(LiveLocks::default()).await.unwrap().0[0].it.holder.as_str(), "ada");
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use provost::base::{Fence, Ttl};
+use provost::base::{Fence, HostId, Ttl};
 use provost::domain::command::{AcquireLock, FreeCommitted, HoldPlaces, PlaceToHold, PlacesHeld};
 use provost::domain::{Answer, Auto, Lock, Refusal, Reply, UntilCommit};
 
@@ -113,7 +113,11 @@ fn a_lock_that_ends_with_a_commit_is_one_like_any_other_until_then() {
     held(s.say(&ada, AcquireLock { until_commit: Some(until("one")), ..acquire("a.ts:f") }));
     // A refresh keeps it; it holds in each work tree, and is no lease.
     let (lock, _) = held(s.say(&ada, acquire("a.ts:f")));
-    assert!(lock.until_commit.is_some() && lock.writing.is_none() && lock.keeps_out(Some("/s")));
+    assert!(
+        lock.until_commit.is_some()
+            && lock.writing.is_none()
+            && lock.keeps_out(Some(("/s", HostId::default())))
+    );
     assert!(matches!(s.say(&bob, acquire("a.ts:f")), Err(Refusal::LockConflict(_))));
     let committed = |tree: &str, commit: &str| FreeCommitted {
         tree: tree.into(),

@@ -14,7 +14,7 @@ use crate::support::rules::ALLOW;
 use crate::support::{World, provost};
 
 /// Commands that ask no daemon for anything, with the reason.
-const WITHOUT_ENDPOINTS: [(&str, &str); 39] = [
+const WITHOUT_ENDPOINTS: [(&str, &str); 40] = [
     ("acp serve", "asks what the hooks of hosts ask, whose rows name `hook run`"),
     ("config init", "writes files"),
     ("daemon env", "prints what the daemon has written down"),
@@ -44,6 +44,7 @@ const WITHOUT_ENDPOINTS: [(&str, &str); 39] = [
     ("host join", "writes the state folder before the first start of its daemon"),
     ("host remove", "marks a row that every daemon looks at in its turn, also where none runs here"),
     ("host drain", "marks a row that the host's daemon looks at in its turn"),
+    ("host upgrade", "raises a number of the table of hosts, under the row that all daemons wait for"),
     ("host list", "reads the table of hosts, also where no daemon runs"),
     ("store move", "moves the store while no daemon runs"),
     ("store accept-loss", "writes the store while no daemon runs"),

@@ -54,6 +54,7 @@ pub(crate) fn propose(number: u64, symbol: &str, canon: &str) -> ProposeContract
         asked: symbol.into(),
         signature: canon.into(),
         canon: canon.into(),
+        branch: None,
     }
 }
 

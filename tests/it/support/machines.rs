@@ -38,7 +38,11 @@ pub(crate) fn git(world: &World, args: &[&str]) {
 impl Machines {
     /// So many of them. The first one has begun the repository in the database, and the others have joined; no daemon runs.
     pub(crate) fn joined(count: usize) -> Self {
-        let server = Server::start();
+        Self::joined_at(Server::start(), count)
+    }
+
+    /// The same at this server.
+    pub(crate) fn joined_at(server: Server, count: usize) -> Self {
         let database = server.database();
         let mut machines = Self { server, database, all: vec![World::new()] };
         let first = &machines.all[0];
@@ -66,11 +70,20 @@ impl Machines {
     }
 
     fn configure(&self, world: &World) {
-        world.configure(&format!(
-            "store.url = {:?}\nstore.name = \"shop\"\n[workers.robot]\ntype = \"polling\"\n",
-            self.database.url
-        ));
+        self.configure_at(world, &self.database.url);
         world.rule(ALLOW);
+    }
+
+    /// Has a machine find the database by this address.
+    pub(crate) fn configure_at(&self, world: &World, url: &str) {
+        self.configure_with(world, url, "");
+    }
+
+    /// The same with more settings.
+    pub(crate) fn configure_with(&self, world: &World, url: &str, more: &str) {
+        world.configure(&format!(
+            "store.url = {url:?}\nstore.name = \"shop\"\n[workers.robot]\ntype = \"polling\"\n{more}"
+        ));
     }
 
     /// Exports the key on the first machine, and joins with it.
@@ -89,8 +102,8 @@ impl Machines {
         self.all.iter().map(World::start).collect()
     }
 
-    /// What has to be true of the log and the journal after each test: no lock is granted twice, fences and numbers rise, each
-    /// machine verifies the journal.
+    /// What has to be true of the log and the journal after each test: no lock is granted twice, fences and numbers rise, an approval has
+    /// one answer, a task is begun once, a host that was buried has written nothing afterwards, each machine verifies the journal.
     pub(crate) fn check(&self) {
         let gaps = "select count(*) from (select n - lag(n) over (order by n) as step from provost.entry) s where step <> 1";
         assert_eq!(self.sql(gaps), "0", "entries are dense");
@@ -115,6 +128,14 @@ impl Machines {
                 held.remove(&it["symbol"].to_string());
             }
         }
+        let twice = "select count(*) from (select body::json->'kind'->'approval_answered'->>'approval' as it from provost.event
+            where kind = 'approval_answered' group by 1 having count(*) > 1) s";
+        assert_eq!(self.sql(twice), "0", "an approval has one answer");
+        let twice = "select count(*) from (select task from provost.event where kind = 'task_started' group by 1 having count(*) > 1) s";
+        assert_eq!(self.sql(twice), "0", "a task that nobody retries is begun once");
+        let late = "select count(*) from provost.entry e join provost.event b on b.repo = e.repo and b.body like '%\"host.down\"%'
+            where b.body::json->'kind'->'recorded'->>'subject' = e.host || '/' || e.inc and e.at > b.at";
+        assert_eq!(self.sql(late), "0", "a host that was buried writes nothing more");
         for world in &self.all {
             let out = world.command(&["journal", "verify"]).output().unwrap();
             assert!(out.status.success(), "{out:?}");

@@ -11,10 +11,14 @@ pub(crate) mod authenticator;
 pub(crate) mod broker_client;
 #[cfg(target_os = "linux")]
 pub(crate) mod browser;
+#[cfg(target_os = "linux")]
+pub(crate) mod clocks;
 pub(crate) mod commands;
 pub(crate) mod coordinating;
 pub(crate) mod desk;
 pub(crate) mod graphs;
+#[cfg(target_os = "linux")]
+pub(crate) mod histories;
 pub(crate) mod host_hooks;
 #[cfg(target_os = "linux")]
 pub(crate) mod hub;
@@ -48,6 +52,8 @@ pub(crate) mod sample;
 pub(crate) mod screens;
 pub(crate) mod script;
 pub(crate) mod signing_desk;
+#[cfg(target_os = "linux")]
+pub(crate) mod small_disk;
 pub(crate) mod source;
 pub(crate) mod storm;
 pub(crate) mod terminal;

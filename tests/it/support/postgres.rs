@@ -15,6 +15,8 @@ use std::time::Duration;
 use provost::store::{Database, migrate};
 use tempfile::TempDir;
 
+use super::clocks::Clocks;
+use super::small_disk::SmallDisk;
 use super::waits::until_some;
 
 /// The user that `initdb` makes, who may do everything.
@@ -38,6 +40,19 @@ pub(crate) struct Server {
     child: Option<Child>,
     port: u16,
     databases: AtomicU32,
+    /// Where some of its files are, if not on the machine's disk.
+    disk: Option<(SmallDisk, OnDisk)>,
+    /// Its clock, where a test can set it.
+    clocks: Option<Clocks>,
+}
+
+/// What of a server is on a small disk.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum OnDisk {
+    /// All but the log of what is written: a table that grows finds no room, and its statement fails.
+    Tables,
+    /// The log of what is written alone: a server that finds no room for it ends its sessions, and does not come back before there is.
+    Wal,
 }
 
 impl Server {
@@ -88,12 +103,76 @@ impl Server {
         server
     }
 
+    fn stopped(dir: TempDir, port: u16) -> Self {
+        Self { dir, child: None, port, databases: AtomicU32::new(0), disk: None, clocks: None }
+    }
+
+    /// One that has some of its files on a disk of so many MiB, of which as many are taken as are given back later.
+    pub(crate) fn on_small_disk(what: OnDisk, mib: u32, taken: u32) -> Self {
+        // No checkpoint gives room back.
+        let mut server = Self::prepared(5432, |_| {
+            "checkpoint_timeout = 1d\nmax_wal_size = 1GB\nautovacuum = off\n".into()
+        });
+        let (data, at) = (server.data(), server.dir.path().join("small"));
+        let disk = SmallDisk::at(&at, mib, taken);
+        let (data, at, wal) = (data.display(), at.display(), server.dir.path().join("wal"));
+        match what {
+            OnDisk::Tables => disk.run(&format!(
+                "mkdir -m 0700 '{at}/data' && cp -a '{data}/.' '{at}/data' && mv '{at}/data/pg_wal' '{wal}' && \
+                 ln -s '{wal}' '{at}/data/pg_wal'",
+                wal = wal.display()
+            )),
+            OnDisk::Wal => disk.run(&format!("mv '{data}/pg_wal' '{at}/wal' && ln -s '{at}/wal' '{data}/pg_wal'")),
+        };
+        server.disk = Some((disk, what));
+        server.resume();
+        server
+    }
+
+    /// One whose clock a test can set.
+    pub(crate) fn with_clocks() -> Self {
+        let mut server = Self::prepared(5432, |_| String::new());
+        server.clocks = Some(Clocks::in_folder(server.dir.path()));
+        server.resume();
+        server
+    }
+
+    /// Sets how many seconds its clock is ahead.
+    pub(crate) fn set_clock(&self, ahead_s: i64) {
+        self.clocks.as_ref().expect("it has one of its own").set(ahead_s, 0);
+    }
+
+    /// Its small disk.
+    pub(crate) fn disk(&self) -> &SmallDisk {
+        &self.disk.as_ref().expect("it has one").0
+    }
+
+    /// Writes rows until there is no room for more, and then takes so many KiB back: the last ones are others' to write.
+    pub(crate) fn fill(&self, leave_kib: u32) {
+        self.sql("postgres", "create table spare (x text); create table filler (x text)");
+        let rows = |table: &str, kib: u32| {
+            format!(
+                "insert into {table} select repeat(md5(random()::text), 30) from generate_series(1, {kib})"
+            )
+        };
+        self.sql("postgres", &rows("spare", leave_kib));
+        let more = rows("filler", 500);
+        let mut written = 0;
+        while self.says("postgres", &more).is_some() {
+            written += 1;
+            assert!(written < 1_000, "the disk is not small");
+        }
+        if self.says("postgres", "select 1").is_some() {
+            self.sql("postgres", "drop table spare");
+        }
+    }
+
     fn prepared(port: u16, prepare: impl FnOnce(&Path) -> String) -> Self {
         let dir = tempfile::Builder::new().prefix("pg").tempdir().expect("a folder");
         let copied =
             Command::new("cp").arg("--archive").arg(template()).arg(dir.path().join("data")).status();
         assert!(copied.expect("cp").success(), "the cluster is copied");
-        let server = Self { dir, child: None, port, databases: AtomicU32::new(0) };
+        let server = Self::stopped(dir, port);
         let data = server.dir.path().join("data");
         let lines = format!(
             "listen_addresses = ''\nunix_socket_directories = '{}'\nport = {port}\nmax_connections = \
@@ -111,8 +190,16 @@ impl Server {
     pub(crate) fn resume(&mut self) {
         assert!(self.child.is_none(), "it runs");
         let log = File::options().create(true).append(true).open(self.dir.path().join("log")).expect("a log");
-        let mut command = Command::new("setpriv");
-        command.args(["--pdeathsig", "QUIT", "--"]).arg(program("postgres")).arg("-D").arg(self.data());
+        let mut command = self.disk.as_ref().map_or_else(|| Command::new("env"), |(disk, _)| disk.command());
+        // Innermost: who enters a namespace forgets it.
+        command
+            .args(["setpriv", "--pdeathsig", "QUIT", "--"])
+            .arg(program("postgres"))
+            .arg("-D")
+            .arg(self.data());
+        if let Some(clocks) = &self.clocks {
+            clocks.give(&mut command);
+        }
         command.stdin(Stdio::null()).stdout(log.try_clone().expect("the log")).stderr(log).process_group(0);
         self.child = Some(command.spawn().expect("setpriv, of util-linux"));
         let mut found = false;
@@ -142,7 +229,15 @@ impl Server {
     }
 
     fn data(&self) -> PathBuf {
-        self.dir.path().join("data")
+        match self.disk {
+            Some((_, OnDisk::Tables)) => self.dir.path().join("small/data"),
+            _ => self.dir.path().join("data"),
+        }
+    }
+
+    /// Whether it has ended by itself.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.as_mut().is_some_and(|it| it.try_wait().expect("it is ours").is_some())
     }
 
     /// So many connections that say nothing; they end when dropped.
@@ -190,7 +285,7 @@ impl Server {
         let mut settings =
             File::options().append(true).open(data.join("postgresql.auto.conf")).expect("the settings");
         settings.write_all(lines.as_bytes()).expect("they are written");
-        let mut standby = Self { dir, child: None, port: self.port, databases: AtomicU32::new(0) };
+        let mut standby = Self::stopped(dir, self.port);
         standby.resume();
         until_some("the standby follows", || {
             let sql = format!("select state from pg_stat_replication where application_name = '{name}'");

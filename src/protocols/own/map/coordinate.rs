@@ -416,6 +416,7 @@ pub(in super::super) fn contract(it: &Contract) -> wire::Contract {
         symbol: it.at.to_string(),
         also: it.also.iter().map(ToString::to_string).collect(),
         signature: it.signature.to_string(),
+        branch: it.branch.as_ref().map(ToString::to_string),
         proposer: it.proposer.to_string(),
         responder: it.responder.as_ref().map(ToString::to_string),
         status: it.status.as_str().into(),

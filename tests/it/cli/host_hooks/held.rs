@@ -10,7 +10,7 @@ use crate::support::host_hooks::recorded;
 use crate::support::repositories::well;
 use crate::support::{World, eventually};
 
-const CLAUDE: &str = "claude-2b64a1f3c001";
+pub(super) const CLAUDE: &str = "claude-2b64a1f3c001";
 const CODEX: &str = "codex-9690b4ce6b9e";
 
 /// A world with the hooks of Claude Code and Codex.
@@ -21,7 +21,7 @@ fn both() -> World {
     world
 }
 
-fn claude(world: &World, name: &str) -> Value {
+pub(super) fn claude(world: &World, name: &str) -> Value {
     recorded(world, &format!("claude/{name}"))
 }
 
@@ -30,7 +30,7 @@ fn codex(world: &World, name: &str) -> Value {
 }
 
 /// The same call in another session.
-fn other(mut told: Value) -> Value {
+pub(super) fn other(mut told: Value) -> Value {
     told["session_id"] = json!("5f0c9b1e-7a52-4c1d-9d0e-2b64a1f3c002");
     told
 }
@@ -44,7 +44,7 @@ fn edit(world: &World, old: &str, new: &str) -> Value {
 }
 
 /// What is held, and by whom.
-fn held(world: &World) -> Vec<String> {
+pub(super) fn held(world: &World) -> Vec<String> {
     let locks = world.done("x", &["lock", "list"])["locks"].clone();
     let line = |it: &Value| format!("{} {}", it["symbol"].as_str().unwrap(), it["holder"].as_str().unwrap());
     let mut lines: Vec<String> = locks.as_array().unwrap().iter().map(line).collect();
@@ -230,7 +230,7 @@ fn a_lease_that_its_holder_asks_for_is_a_lock_and_announcements_and_silence_are_
 }
 
 /// What a hook tells a model without refusing.
-fn told_by(world: &World, host: &str, event: &str, told: &Value) -> String {
+pub(super) fn told_by(world: &World, host: &str, event: &str, told: &Value) -> String {
     let output = world.call(host, event, told);
     assert!(output.status.success(), "{output:?}");
     if output.stdout.is_empty() {

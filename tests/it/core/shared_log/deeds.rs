@@ -194,7 +194,11 @@ impl Hosts {
         } else {
             let id = ContractId::parse(&format!("c-{}", self.number)).unwrap();
             let (at, asked) = (at(symbol), symbol.into());
-            self.say(by, &who, ProposeContract { id, at, asked, signature: "()".into(), canon: "()".into() });
+            self.say(
+                by,
+                &who,
+                ProposeContract { id, at, asked, signature: "()".into(), canon: "()".into(), branch: None },
+            );
         }
     }
 

@@ -1,0 +1,103 @@
+//! Hosts of different releases on one log: what an older one cannot read it refuses with the newer one's version, and the format in which
+//! all write is raised once all can read the next one.
+
+use std::path::Path;
+
+use super::address;
+use super::hosts::all_rows;
+use super::schema;
+use super::session::{Place, Purpose, Session, Step};
+use super::{PostgresStore, entry, unreadable};
+use crate::{Database, HostRow, HostState, StoreError, Upgraded, log};
+use provost_base::DaemonId;
+
+/// This release.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// How many entries of other releases a start looks at.
+const LOOKED_AT_MAX: i64 = 2_000;
+
+/// The newest entries whose hosts have another release, which may have written what this one does not know.
+const OF_OTHER_RELEASES: &str = "select e.n, e.host, e.inc, e.own_n, e.at, e.format, e.body, e.mac
+    from provost.entry e join provost.host h on h.repo = e.repo and h.id = e.host
+    where e.repo = $1 and h.version <> $2 order by e.n desc limit $3";
+
+/// Raises the format in which the log is written to the newest one, if all hosts that may come back can read it.
+///
+/// # Errors
+/// When the database does not answer, or its tables are not those that are known here; then nothing has changed.
+pub(crate) fn upgrade(dir: &Path, database: &Database, newest: u32) -> Result<Upgraded, StoreError> {
+    let mut session = Session::new(address::servers(database, "provost/upgrade")?, Purpose::Write)?;
+    session.connect(&Place::default())?;
+    schema::check(&mut session)?;
+    let take = "select id, format from provost.repo where name = $1 for update";
+    let found = session.ask(&[Step::new("begin"), Step::new(take).with(database.name.clone())])?;
+    let row = found.last().and_then(|it| it.first()).ok_or_else(|| {
+        StoreError::Database(format!("the database has no repository {:?}", database.name).into())
+    })?;
+    let (repo, format): (i32, i32) =
+        (row.try_get(0).map_err(unreadable)?, row.try_get(1).map_err(unreadable)?);
+    let from = u32::try_from(format).map_err(StoreError::damaged)?;
+    // Under the row: a host that begins to take part waits for it.
+    let mut hosts = all_rows(&mut session, dir, database)?;
+    hosts.retain(|it| !matches!(it.state, HostState::Removing | HostState::Removed));
+    let (behind, able): (Vec<HostRow>, Vec<HostRow>) =
+        hosts.into_iter().partition(|it| it.formats.1 < newest);
+    let rises = behind.is_empty() && from < newest;
+    if rises {
+        let sql = "update provost.repo set format = $2 where id = $1";
+        let newest = i32::try_from(newest).map_err(StoreError::damaged)?;
+        session.ask(&[Step::new(sql).with(repo).with(newest), Step::new("commit")])?;
+    } else {
+        session.ask(&[Step::new("rollback")])?;
+    }
+    let others = able.into_iter().filter(|it| it.version != VERSION).collect();
+    Ok(Upgraded { from, to: if rises { newest } else { from }, newest, behind, others })
+}
+
+impl PostgresStore {
+    /// Refuses to go on where a host of another release has just written what this one does not know: what is loaded from the
+    /// rows would lack it.
+    ///
+    /// # Errors
+    /// [`StoreError::UnknownChange`].
+    pub(super) fn must_know_all_changes(&mut self) -> Result<(), StoreError> {
+        let step = Step::new(OF_OTHER_RELEASES).with(self.repo).with(VERSION).with(LOOKED_AT_MAX);
+        for line in &self.session.rows(step)? {
+            if let Err(err) = log::must_be_known(&entry::read(line)?) {
+                return Err(self.with_version(err));
+            }
+        }
+        Ok(())
+    }
+
+    /// The same error with the release of the host that has written what is not known.
+    pub(super) fn with_version(&mut self, err: StoreError) -> StoreError {
+        match err {
+            StoreError::UnknownChange { n, by, what, version: None } => {
+                let version = self.version_of(by).unwrap_or(None);
+                StoreError::UnknownChange { n, by, what, version }
+            }
+            err => err,
+        }
+    }
+
+    fn version_of(&mut self, by: DaemonId) -> Result<Option<Box<str>>, StoreError> {
+        let sql = "select version from provost.host where repo = $1 and id = $2";
+        let rows = self.session.rows(Step::new(sql).with(self.repo).with(by.host.to_string()))?;
+        let version: Option<String> = rows.first().map(|it| it.try_get(0)).transpose().map_err(unreadable)?;
+        Ok(version.map(Into::into))
+    }
+
+    /// That the tables were made for a later release, which a person has to know: this one goes on over them as long as it runs.
+    pub(super) fn tables_note(&self) -> Option<Box<str>> {
+        let (found, known) = (self.tables, schema::known());
+        (found > known).then(|| {
+            format!(
+                "the database's tables are of version {found}, which a newer Provost has made, and this one knows {known}: it goes on while \
+                 it runs, and does not start again; install that release here, and start the daemon again"
+            )
+            .into()
+        })
+    }
+}

@@ -1,0 +1,192 @@
+//! Clients of daemons whose database has faults: what they were told, and whether that holds.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::World;
+use super::own_api::own;
+use super::waits::{until_some, within};
+
+/// What a write may take where the database does not answer: the commit before it (three seconds) and a handshake, and what a loaded machine
+/// adds.
+const REFUSED_WITHIN: Duration = Duration::from_secs(10);
+
+/// How many locks one agent takes before the next one does, since each agent may have so many and no more.
+const LOCKS_OF_AN_AGENT: usize = 100;
+
+pub(crate) fn says(world: &World, args: &[&str]) -> (i32, String) {
+    let out = world.command(args).env("DEVIT_NO_AUTO_START", "1").output().expect("the command runs");
+    let text = [out.stdout, out.stderr].concat();
+    (out.status.code().unwrap_or(-1), String::from_utf8_lossy(&text).into_owned())
+}
+
+/// A grant that was acknowledged: when it was asked for and answered, and its number.
+#[derive(Clone, Debug)]
+pub(crate) struct Grant {
+    symbol: String,
+    pub(crate) fence: u64,
+    asked: Instant,
+    answered: Instant,
+}
+
+/// Clients that take one lock after the other, and the answers that they got.
+pub(crate) struct Clients<'a> {
+    world: &'a World,
+    /// What their names and their locks begin with.
+    name: String,
+    next: AtomicUsize,
+    ends: AtomicBool,
+    pub(crate) grants: Mutex<Vec<Grant>>,
+    /// Refusals: how long each took, and its sentence.
+    refused: Mutex<Vec<(Duration, String)>>,
+}
+
+impl<'a> Clients<'a> {
+    pub(crate) fn of(world: &'a World) -> Self {
+        Self::named(world, "")
+    }
+
+    /// Clients whose locks are not those of clients of other names.
+    pub(crate) fn named(world: &'a World, name: &str) -> Self {
+        Self {
+            world,
+            name: name.to_owned(),
+            next: AtomicUsize::new(0),
+            ends: AtomicBool::new(false),
+            grants: Mutex::default(),
+            refused: Mutex::default(),
+        }
+    }
+
+    /// Takes one lock; whether it was granted.
+    pub(crate) fn take(&self) -> bool {
+        let n = self.next.fetch_add(1, Ordering::Relaxed);
+        let (symbol, agent) =
+            (format!("work/{}n{n}.rs:run", self.name), format!("ada-{}{}", self.name, n / LOCKS_OF_AN_AGENT));
+        let body = json!({ "symbol": symbol, "ttl_ms": 3_600_000, "reason": "room ".repeat(50) });
+        let asked = Instant::now();
+        let (status, answer) = own(self.world, ("POST", "/lock"), &[("x-provost-agent", &agent)], &body);
+        let answered = Instant::now();
+        if status == 200 {
+            let fence = answer["lock"]["fence"].as_u64().expect("a fence");
+            self.grants.lock().unwrap().push(Grant { symbol, fence, asked, answered });
+        } else {
+            self.refused.lock().unwrap().push((answered - asked, answer.to_string()));
+        }
+        status == 200
+    }
+
+    pub(crate) fn granted(&self) -> usize {
+        self.grants.lock().unwrap().len()
+    }
+
+    /// Waits until more is granted than now.
+    pub(crate) fn goes_on(&self) {
+        let before = self.granted();
+        until_some("writes go on", || (self.granted() > before + 3).then_some(()));
+    }
+
+    /// Has three of them at work while `work` is done.
+    pub(crate) fn during(&self, work: impl FnOnce()) {
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| self.work());
+            }
+            self.goes_on();
+            work();
+            self.ends.store(true, Ordering::Relaxed);
+        });
+    }
+
+    /// Takes locks until it is told to end.
+    fn work(&self) {
+        while !self.ends.load(Ordering::Relaxed) {
+            if !self.take() {
+                // A refusal comes at once while the database is away.
+                within(Duration::from_millis(50), || self.ends.load(Ordering::Relaxed));
+            }
+        }
+    }
+
+    /// Has one client of each at work while `work` is done.
+    pub(crate) fn during_all(all: &[Self], work: impl FnOnce()) {
+        std::thread::scope(|scope| {
+            for it in all {
+                scope.spawn(|| it.work());
+            }
+            all.iter().for_each(Self::goes_on);
+            work();
+            all.iter().for_each(|it| it.ends.store(true, Ordering::Relaxed));
+        });
+    }
+
+    /// As [`Clients::check`], and over all of them no number was given twice and numbers rise in the order of the answers.
+    pub(crate) fn check_all(all: &[Self]) {
+        all.iter().for_each(|it| it.check().unwrap());
+        let grants = all.iter().flat_map(|it| it.grants.lock().unwrap().clone());
+        must_rise(grants.collect()).unwrap();
+    }
+
+    /// Whether one was refused with these words.
+    pub(crate) fn was_told(&self, words: &str) -> bool {
+        self.refused.lock().unwrap().iter().any(|(_, says)| says.contains(words))
+    }
+
+    /// Nothing acknowledged is lost, no number was given twice, and numbers rise in the order of the answers.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let (status, answer) =
+            own(self.world, ("GET", "/locks"), &[("x-provost-agent", "ada")], &Value::Null);
+        assert_eq!(status, 200, "{answer}");
+        let has: BTreeMap<String, u64> = answer["locks"]
+            .as_array()
+            .expect("locks")
+            .iter()
+            .map(|it| (it["symbol"].as_str().unwrap().to_owned(), it["fence"].as_u64().unwrap()))
+            .collect();
+        let grants = self.grants.lock().unwrap().clone();
+        for it in &grants {
+            if has.get(&it.symbol) != Some(&it.fence) {
+                return Err(format!("acknowledged and lost: {it:?}, found {:?}", has.get(&it.symbol)));
+            }
+        }
+        must_rise(grants)
+    }
+
+    /// Each that was refused has heard so within its time and with words.
+    pub(crate) fn are_refused_in_words(&self) {
+        let _count = self.refusals();
+    }
+
+    /// How many were refused, each within its time and with words.
+    pub(crate) fn refusals(&self) -> usize {
+        let refused = self.refused.lock().unwrap();
+        for (took, says) in refused.iter() {
+            assert!(says.contains("shared store"), "{says}");
+            let is_unsure = says.contains("not known");
+            assert!(is_unsure || *took < REFUSED_WITHIN, "{took:?}: {says}");
+        }
+        refused.len()
+    }
+}
+
+/// A grant that was answered before another one was asked for has the smaller number.
+fn must_rise(mut grants: Vec<Grant>) -> Result<(), String> {
+    grants.sort_by_key(|it| it.fence);
+    for pair in grants.windows(2) {
+        if pair[0].fence == pair[1].fence || pair[1].answered < pair[0].asked {
+            return Err(format!("numbers do not rise: {pair:?}"));
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn reads_go_on(world: &World) {
+    let began = Instant::now();
+    let (status, answer) = own(world, ("GET", "/locks"), &[("x-provost-agent", "ada")], &Value::Null);
+    assert_eq!(status, 200, "{answer}");
+    assert!(began.elapsed() < Duration::from_secs(12), "a read took {:?}", began.elapsed());
+}
