@@ -230,8 +230,8 @@ fn frame(len: usize) -> Bytes {
 }
 
 /// One reader more, as the body of its answer.
-fn enter(readers: &Readers, comments: Option<Duration>) -> Option<(EventSender, Reply)> {
-    readers.enter(comments).map(|(sender, events)| (sender, stream(events).into_body()))
+fn enter(readers: &Readers, every: Option<Duration>) -> Option<(EventSender, Reply)> {
+    readers.enter(every.map(Pulse::comment)).map(|(sender, events)| (sender, stream(events).into_body()))
 }
 
 #[tokio::test]
