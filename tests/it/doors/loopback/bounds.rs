@@ -8,7 +8,7 @@ use http_body_util::BodyExt as _;
 use hyper::body::Bytes;
 use provost::base::limits::{STREAM_BYTES_MAX, STREAM_EVENTS_MAX, STREAM_READERS_MAX};
 use provost::protocols::loopback::{Reply, stream};
-use provost::transport::sse::{CutOff, EventSender, Readers};
+use provost::transport::sse::{CutOff, EventSender, Pulse, Readers};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::support::World;
