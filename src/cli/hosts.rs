@@ -17,9 +17,9 @@ use provost_system::HiddenTyping;
 /// `provost host`.
 #[derive(Subcommand, Debug)]
 pub(super) enum Host {
-    /// Write the journal's key into a file for a machine that is to join, and print the code that opens it
+    /// Write the journal's key and an invitation into a file for a machine that is to join, and print the code that opens it
     #[command(
-        after_help = "The file and the code are worth something only together: give them to the other machine in two ways. Who has both can forge the journal's history.\n\nExample:\n  provost host export-key shop.key"
+        after_help = "The file and the code are worth something only together: give them to the other machine in two ways. One machine joins with a file; export again for the next one.\n\nExample:\n  provost host export-key shop.key"
     )]
     ExportKey(ExportKey),
     /// Join the repository that `[store]` names as one more host, with a file of `provost host export-key`
@@ -113,7 +113,7 @@ fn export_key(here: &RepoContext, asked: &ExportKey) -> Result<u8, CliError> {
         return Ok(DONE);
     }
     out::line(format!(
-        "{} has the journal's key of {name:?}, sealed; this code opens it, and is shown once:\n\n  {code}\n\n\
+        "{} has the journal's key of {name:?} and an invitation for one machine, sealed; this code opens it, and is shown once:\n\n  {code}\n\n\
          On the other machine, in a clone of the repository, with the same `[store] url` and name:\n\
          provost host join --key-file FILE",
         asked.file.display()
@@ -241,8 +241,8 @@ fn list(here: &RepoContext) -> Result<u8, CliError> {
         out::json(&json!({ "hosts": hosts.iter().map(row_json).collect::<Vec<_>>() }))?;
         return Ok(DONE);
     }
-    let head = ["ID", "MACHINE", "STATE", "LAST SEEN", "BEHIND", "VERSION"].map(str::to_owned);
-    let rows: Vec<[String; 6]> = std::iter::once(head).chain(hosts.iter().map(row)).collect();
+    let head = ["ID", "MACHINE", "STATE", "LAST SEEN", "BEHIND", "KEY", "VERSION"].map(str::to_owned);
+    let rows: Vec<[String; 7]> = std::iter::once(head).chain(hosts.iter().map(row)).collect();
     out::text_as_is(&out::table(&rows))?;
     Ok(DONE)
 }
@@ -252,7 +252,7 @@ fn state(it: &HostRow) -> &'static str {
     if it.is_stopped { "stopped" } else { it.state.as_str() }
 }
 
-fn row(it: &HostRow) -> [String; 6] {
+fn row(it: &HostRow) -> [String; 7] {
     let own = if it.is_here { " (here)" } else { "" };
     [
         it.daemon.host.short(),
@@ -260,6 +260,7 @@ fn row(it: &HostRow) -> [String; 6] {
         state(it).to_owned(),
         format!("{} s ago", it.silent_ms / 1_000),
         format!("{} batches", it.behind),
+        it.key.clone().unwrap_or_else(|| "none yet".into()),
         it.version.clone(),
     ]
 }
@@ -267,6 +268,6 @@ fn row(it: &HostRow) -> [String; 6] {
 fn row_json(it: &HostRow) -> serde_json::Value {
     json!({
         "host": it.daemon.host.to_string(), "incarnation": it.daemon.incarnation, "machine": it.name, "state": state(it),
-        "silent_ms": it.silent_ms, "behind": it.behind, "version": it.version, "here": it.is_here,
+        "silent_ms": it.silent_ms, "behind": it.behind, "key": it.key, "version": it.version, "here": it.is_here,
     })
 }

@@ -383,6 +383,7 @@ impl State {
         let sweep = (!nothing_ages).then(|| self.swept_at.after(SWEEP_EVERY));
         let first = self.tasks.next_deadline().into_iter().chain(self.approvals.next_deadline());
         let standoff = self.broker.next_deadline(self.settings.posts.window);
+        let first = first.chain(self.passkeys_count_at());
         first.chain(sweep).chain(self.next_lapse()).chain(standoff).chain(self.next_silence()).min()
     }
 
@@ -532,6 +533,9 @@ impl Core {
         for task in self.state.tasks.due(now) {
             let Some(task) = self.state.tasks.get(task.id()).cloned() else { continue };
             self.by_itself(now, out, |state, out| state.overdue(now, &task, out));
+        }
+        if self.state.passkeys_count_at().is_some_and(|at| at <= now) {
+            self.by_itself(now, out, |state, out| state.end_passkey_wait(out));
         }
         if self.state.broker.next_deadline(self.state.settings.posts.window).is_some_and(|at| at <= now) {
             self.by_itself(now, out, |state, out| state.decide_standoffs(now, out));

@@ -125,6 +125,8 @@ pub struct HostRow {
     pub silent_ms: u64,
     /// How many entries of the log it had not read then.
     pub behind: u64,
+    /// The fingerprint of the key with which it signs; none where it has none yet.
+    pub key: Option<String>,
     /// Whether it is the host of the state folder from which this was asked.
     pub is_here: bool,
 }

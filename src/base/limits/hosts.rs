@@ -20,8 +20,12 @@ pub const LISTEN_AGAIN_MS: u64 = 1_000;
 /// How many hosts one repository has at most, removed ones apart: each reads what each other one writes.
 pub const HOSTS_MAX: usize = 64;
 
-/// The file with the journal's key for a host that joins is shorter than this, in bytes.
-pub const HOST_KEY_BYTES_MAX: u64 = 4_096;
+/// The file with the journal's key for a host that joins is shorter than this, in bytes: it has the keys of all hosts, as hexadecimal
+/// digits twice over.
+pub const HOST_KEY_BYTES_MAX: u64 = 256 << 10;
+
+/// The files with a host's key, and with what it knows of the other hosts, are shorter than this, in bytes.
+pub const HOST_FILE_BYTES_MAX: u64 = 128 << 10;
 
 /// How many root commits of a repository are compared when a host joins.
 pub const ROOT_COMMITS_MAX: usize = 64;

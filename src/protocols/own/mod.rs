@@ -27,6 +27,7 @@ mod merges;
 mod metrics;
 mod operate;
 mod outcome;
+mod passkey_ends;
 mod passkeys;
 mod pending;
 mod permissions;

@@ -10,6 +10,7 @@ use super::loss::missing;
 use super::session::{Place, Session, Step};
 use super::{PostgresStore, Stage, Written, roots, unreadable};
 use crate::codec::{int, nat, text};
+use crate::host_keys::At;
 use crate::journal::Key;
 use crate::marks::As;
 use crate::sqlite::must_have_grown;
@@ -92,7 +93,7 @@ impl PostgresStore {
         must_be_readable(&row)?;
         if is_start {
             self.must_not_be_moved()?;
-            self.register()?
+            self.register(At { n: EntryNo(nat(row.n)?), event: row.event.seq })?
         } else {
             self.must_be_the_one(&row)?
         }
@@ -104,6 +105,7 @@ impl PostgresStore {
             must_have_grown(codec::parse(&last.counters)?, row.counters)?;
         }
         self.must_have_reached(&row, &head)?;
+        self.check_signatures(EntryNo(nat(row.n)?), &head)?;
         let is_other = row.system != place.system || row.timeline != place.timeline;
         let has_numbers = row.counters != Counters::default();
         let counters =
@@ -182,8 +184,9 @@ impl PostgresStore {
     }
 
     /// Notes this host with its next incarnation.
-    fn register(&mut self) -> Result<(), StoreError> {
+    fn register(&mut self, at: At) -> Result<(), StoreError> {
         self.must_be_welcome()?;
+        self.enrol(at)?;
         let sql = "insert into provost.host (repo, id, inc, name, version, formats, state, clean, beat, head)
                    values ($1, $2, 1, $3, $4, int4range($5, $6, '[]'), 'live', false, clock_timestamp(), 0)
                    on conflict (repo, id) do update set inc = host.inc + 1, name = excluded.name, version = excluded.version,
@@ -310,7 +313,7 @@ pub(super) fn must_be_readable(row: &Row) -> Result<(), StoreError> {
 }
 
 /// Why a host that was removed does not start.
-const REMOVED: &str = "this host was removed from the repository (`provost host remove`): to join again as a new one, move its state \
+pub(super) const REMOVED: &str = "this host was removed from the repository (`provost host remove`): to join again as a new one, move its state \
                        folder away and run `provost host join`";
 
 pub(super) fn replaced() -> StoreError {

@@ -27,6 +27,8 @@ mod engine_live;
 #[cfg(target_os = "linux")]
 mod faults;
 mod frames;
+#[cfg(target_os = "linux")]
+mod host_signatures;
 mod in_force;
 mod inside_words;
 mod jobs;
@@ -44,6 +46,8 @@ mod passkey_answers;
 #[cfg(unix)]
 mod passkey_list;
 mod passkeys;
+#[cfg(target_os = "linux")]
+mod passkeys_of_hosts;
 mod policy;
 mod policy_files;
 mod policy_random;

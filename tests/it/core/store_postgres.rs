@@ -120,13 +120,19 @@ fn a_second_host_has_the_key_and_a_copied_folder_is_no_second_host() {
     let third = folder();
     std::fs::copy(first.path().join("journal.key"), third.path().join("journal.key"))
         .expect("the key is copied");
+    // A key that was copied is no invitation, and a file of the first host is one.
+    let says = sentence(opened(third.path(), &database).and_then(|mut it| it.load(settings())));
+    assert!(says.contains("a copied journal key is no invitation"), "{says}");
+    let (third, sealed) = (folder(), provost::store::seal_key(first.path(), "shop").expect("a file"));
+    provost::store::join(third.path(), &database, &sealed.text, &sealed.code).expect("it joins");
     let (joined, beside) = started(third.path(), &database);
     assert_ne!(beside.daemon.host, loaded.daemon.host);
     drop(joined);
 
     // A copy of the whole folder has the host's id: the later one goes on, and the earlier one writes nothing more.
-    std::fs::copy(first.path().join("postgres.json"), second.path().join("postgres.json"))
-        .expect("the id is copied");
+    for file in ["postgres.json", "host.key", "hosts.json"] {
+        std::fs::copy(first.path().join(file), second.path().join(file)).expect("it is copied");
+    }
     let (mut other, loaded) = started(second.path(), &database);
     assert_eq!(loaded.daemon.incarnation, 2);
     let mut storm = Storm::new(1, loaded.state);

@@ -18,6 +18,8 @@ pub(crate) struct Machines {
     pub(crate) server: Server,
     pub(crate) database: Database,
     pub(crate) all: Vec<World>,
+    /// What else each machine's configuration says.
+    more: String,
 }
 
 /// A machine's repository is a clone of the first one's, with the same history.
@@ -38,9 +40,14 @@ pub(crate) fn git(world: &World, args: &[&str]) {
 impl Machines {
     /// So many of them. The first one has begun the repository in the database, and the others have joined; no daemon runs.
     pub(crate) fn joined(count: usize) -> Self {
+        Self::joined_with(count, "")
+    }
+
+    /// The same with more in each configuration.
+    pub(crate) fn joined_with(count: usize, more: &str) -> Self {
         let server = Server::start();
         let database = server.database();
-        let mut machines = Self { server, database, all: vec![World::new()] };
+        let mut machines = Self { server, database, all: vec![World::new()], more: more.into() };
         let first = &machines.all[0];
         let functions: String = (0..FUNCTIONS).map(|n| format!("pub fn f{n}() {{}}\n")).collect();
         first.write("src/a.rs", &functions);
@@ -67,8 +74,8 @@ impl Machines {
 
     fn configure(&self, world: &World) {
         world.configure(&format!(
-            "store.url = {:?}\nstore.name = \"shop\"\n[workers.robot]\ntype = \"polling\"\n",
-            self.database.url
+            "store.url = {:?}\nstore.name = \"shop\"\n[workers.robot]\ntype = \"polling\"\n{}",
+            self.database.url, self.more
         ));
         world.rule(ALLOW);
     }
@@ -120,6 +127,13 @@ impl Machines {
             assert!(out.status.success(), "{out:?}");
         }
     }
+}
+
+/// The state folder of a machine's repository.
+pub(crate) fn state_dir(world: &World) -> std::path::PathBuf {
+    let below = std::fs::read_dir(world.home().join(super::host::STATE_DIR)).expect("it has joined");
+    let mut found = below.flatten().map(|it| it.path()).filter(|it| it.join("journal.key").exists());
+    found.next().expect("a folder with the journal's key")
 }
 
 /// Joins with a file and a code.

@@ -14,6 +14,8 @@ pub(crate) mod browser;
 pub(crate) mod commands;
 pub(crate) mod coordinating;
 pub(crate) mod desk;
+#[cfg(target_os = "linux")]
+pub(crate) mod forger;
 pub(crate) mod graphs;
 pub(crate) mod host_hooks;
 #[cfg(target_os = "linux")]
