@@ -13,7 +13,8 @@ use serde_json::json;
 use provost_base::{ApprovalId, Digest, Json, TaskId};
 use provost_domain::{
     Approver, Change, Effect, EventKind, GrantChange, KnownPasskey, LogEntry, Outcome, Parked, Passkey,
-    PasskeyChange, SOURCE_ROOT, SignedWord, State, Task, TaskState, Verdict,
+    PasskeyChange, SOURCE_ROOT, SignedWord, State, Task, TaskState, USER_CHANGED, UserRole,
+    Verdict, provost,
 };
 use provost_passkey::{Assertion, PublicKey, Transcript, Word, bytes_of, holds};
 
@@ -30,8 +31,9 @@ pub fn check(state: &State, entry: &LogEntry) -> Result<(), Unproved> {
     }
     let mut checking = Checking { state, entry, passkeys: passkeys_of(state), granted: Vec::new() };
     for event in &entry.events {
-        checking.event(&event.kind).map_err(|why| Box::from(format!("event {}: {why}", event.seq)))?;
+        checking.event(&event.kind).map_err(|why| -> Unproved { format!("event {}: {why}", event.seq).into() })?;
     }
+    checking.roles()?;
     for change in &entry.changes {
         checking.change(change)?;
     }
@@ -51,11 +53,12 @@ fn concerns_people(state: &State, entry: &LogEntry) -> bool {
         )
     };
     let is_kept = |it: &Change| match it {
-        Change::Passkey(_) | Change::Grant(GrantChange::Keep(..)) => true,
+        Change::PutUser(_) | Change::DropUser(_) | Change::Passkey(_) | Change::Grant(GrantChange::Keep(..)) => true,
         Change::PutTask(task) => waits_for_answer(state, task.id()).is_some(),
         _ => false,
     };
-    !entry.effects.is_empty()
+    state.users.role_at(entry.by.host) < UserRole::Admin
+        || !entry.effects.is_empty()
         || entry.events.iter().any(|it| is_theirs(&it.kind))
         || entry.changes.iter().any(is_kept)
 }
@@ -64,7 +67,7 @@ fn concerns_people(state: &State, entry: &LogEntry) -> bool {
 fn waits_for_answer<'a>(state: &'a State, id: &TaskId) -> Option<(&'a Task, ApprovalId)> {
     let task = state.tasks.get(id)?;
     match task.state {
-        TaskState::Awaiting { approval } => Some((task, approval)),
+        TaskState::Awaiting { approval } => Some((&**task, approval)),
         _ => None,
     }
 }
@@ -128,6 +131,36 @@ impl<'a> Checking<'a> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// What the role of the host's user carries. What a passkey has signed is its owner's, and not the host's.
+    fn roles(&self) -> Result<(), Unproved> {
+        let role = self.state.users.role_at(self.entry.by.host);
+        let is_by_passkey = self.entry.events.iter().any(|it| match &it.kind {
+            EventKind::ApprovalAnswered { signed, .. } => signed.is_some(),
+            EventKind::WordSaid(_) => true,
+            _ => false,
+        });
+        for event in &self.entry.events {
+            let needs = match &event.kind {
+                EventKind::ApprovalAnswered { signed: None, .. } => UserRole::Approver,
+                EventKind::PasskeyAdded { vouched: None, .. }
+                | EventKind::PasskeyRevoked { signed: None, .. }
+                | EventKind::PasskeysReset { .. } => UserRole::Admin,
+                EventKind::Recorded { what, .. } if **what == *USER_CHANGED => UserRole::Admin,
+                _ if event.actor == provost() || is_by_passkey => UserRole::Viewer,
+                _ => UserRole::Agent,
+            };
+            if role < needs {
+                let (role, needs) = (role.as_str(), needs.as_str());
+                return no(format!("event {} needs the role {needs}, and the host's user is {role}", event.seq));
+            }
+        }
+        let changes_users = |it: &Change| matches!(it, Change::PutUser(_) | Change::DropUser(_));
+        if role < UserRole::Admin && self.entry.changes.iter().any(changes_users) {
+            return no(format!("users are changed, and the host's user is {}", role.as_str()));
+        }
+        Ok(())
     }
 
     /// The question of this number: one that waits, or that was asked in the same entry.

@@ -84,7 +84,7 @@ pub(super) fn host(here: &RepoContext, asked: &Host) -> Result<u8, CliError> {
 }
 
 /// The database that the hosts share.
-fn shared(here: &RepoContext) -> Result<Database, CliError> {
+pub(super) fn shared(here: &RepoContext) -> Result<Database, CliError> {
     database::of(here)?.ok_or_else(|| {
         CliError::of("this repository has one host")
             .because("its state is in the state folder: `[store] url` names no database")
@@ -180,7 +180,7 @@ fn code() -> Result<Secret, CliError> {
 const DIGITS_MIN: usize = 4;
 
 /// The host whose id begins so.
-fn named(here: &RepoContext, database: &Database, begins: &str) -> Result<HostRow, CliError> {
+pub(super) fn named(here: &RepoContext, database: &Database, begins: &str) -> Result<HostRow, CliError> {
     let hosts = store::hosts(&here.places.state, database)?;
     let mut found = hosts.into_iter().filter(|it| it.daemon.host.to_string().starts_with(begins));
     match (found.next(), found.next()) {

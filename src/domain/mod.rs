@@ -70,6 +70,7 @@ mod token;
 mod tool_call;
 mod turns;
 mod usage;
+mod user;
 mod version;
 pub mod view;
 
@@ -155,6 +156,7 @@ pub use tool_call::{
 };
 pub use turns::{PlaceInLine, Turn, TurnNo, Turns};
 pub use usage::Usage;
+pub use user::{USER_CHANGED, User, UserRole, Users};
 pub use version::{Ahead, Earlier, KeptVersion, Version};
 
 /// How often old mail is looked for.
@@ -251,6 +253,8 @@ pub struct State {
     pub spending: Spending,
     /// Workers that a command has switched off.
     pub switches: Switches,
+    /// What the users of the hosts may do.
+    pub users: Users,
     /// Last numbers and totals.
     pub counters: Counters,
     /// The configuration's part in it.
@@ -295,6 +299,7 @@ impl State {
             merges: Merges::default(),
             spending: Spending::default(),
             switches: Switches::default(),
+            users: Users::default(),
             counters: Counters::default(),
             settings,
             here: DaemonId::default(),
@@ -345,6 +350,8 @@ impl State {
             Change::DropMerge(number) => self.merges.remove(*number),
             Change::Spend(change) => self.spending.apply(change),
             Change::Switch(worker, to) => self.switches.put(worker, to.as_ref()),
+            Change::PutUser(user) => self.users.put(user.clone()),
+            Change::DropUser(host) => self.users.remove(*host),
             Change::OweHook(id, notice) => self.hooks.put(*id, notice.clone()),
             Change::OweNotice(id, notice) => self.outgoing.put(*id, notice.clone()),
             Change::OweDeed(id, deed, of) => self.owing.put(*id, deed.clone(), of.clone()),

@@ -555,6 +555,8 @@ pub(super) fn fault(refusal: Refusal, advertised: &str) -> DevitError {
             }));
         }
         Refusal::OutOfScope { .. }
+        | Refusal::RoleTooLow { .. }
+        | Refusal::UserCannot { .. }
         | Refusal::NameTaken { .. }
         | Refusal::OtherSpelling { .. }
         | Refusal::TaskNotYours { .. }

@@ -46,6 +46,7 @@ mod talk;
 mod tasks;
 mod ties;
 mod token;
+mod users;
 mod verbs;
 mod vouching;
 mod waits;

@@ -27,6 +27,9 @@ create table provost.signature (
     primary key (repo, event)
 );
 
+-- What the users of the hosts may do.
+create table provost.host_user (repo int not null references provost.repo, id text not null, body text not null, primary key (repo, id));
+
 -- A daemon of an earlier release that still runs writes nothing from now on.
 alter table provost.entry add column sig bytea;
 alter table provost.entry add constraint entry_is_signed check (sig is not null) not valid;

@@ -82,6 +82,8 @@ mod tasks;
 #[cfg(unix)]
 mod telemetry;
 mod transcripts;
+#[cfg(target_os = "linux")]
+mod users_of_hosts;
 mod view;
 mod view_beside;
 mod view_lists;

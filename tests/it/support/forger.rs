@@ -173,3 +173,12 @@ impl<'a> Forger<'a> {
         ));
     }
 }
+
+/// Has a machine forget the entry that it refuses, as no command does.
+pub(crate) fn forget(world: &World) {
+    let hosts = state_dir(world).join("hosts.json");
+    let known = std::fs::read_to_string(&hosts).expect("what it knows");
+    let mut known: Value = serde_json::from_str(&known).expect("its form");
+    known.as_object_mut().expect("an object").remove("refused").expect("it is remembered");
+    std::fs::write(&hosts, known.to_string()).expect("it is written");
+}
