@@ -110,7 +110,8 @@ pub fn run(mut start: Start) -> Result<()> {
         outcome
     });
     // A host that was taken for dead while it stood still takes part again, as if a person had started it.
-    let begins_again = |err: &anyhow::Error| err.downcast_ref::<engine::Lost>().is_some_and(|it| it.begins_again);
+    let begins_again =
+        |err: &anyhow::Error| err.downcast_ref::<engine::Lost>().is_some_and(|it| it.begins_again);
     let outcome = match outcome {
         Err(err) if begins_again(&err) => Err(again::begin(err)),
         outcome => outcome,
@@ -309,15 +310,14 @@ async fn assemble(
     let about = about::about(&start, prepared, config, &policy, &rules);
     let in_force = watch::Sender::new(rules.clone());
     let steady = SteadyClock::default();
-    let started =
-        engine::start_checking(
-            store,
-            Box::new(rules),
-            settings,
-            Box::new(steady),
-            wiring::retention(config),
-            Box::new(entries::check),
-        )?;
+    let started = engine::start_checking(
+        store,
+        Box::new(rules),
+        settings,
+        Box::new(steady),
+        wiring::retention(config),
+        Box::new(entries::check),
+    )?;
     let engine = started.engine.clone();
     let root_path = config.workspace.sandbox_root.clone().unwrap_or_else(|| places.root.clone());
     let open_root = || Root::open(&root_path).with_context(|| format!("workspace {}", root_path.display()));

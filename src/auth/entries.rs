@@ -13,8 +13,7 @@ use serde_json::json;
 use provost_base::{ApprovalId, Digest, Json, TaskId};
 use provost_domain::{
     Approver, Change, Effect, EventKind, GrantChange, KnownPasskey, LogEntry, Outcome, Parked, Passkey,
-    PasskeyChange, SOURCE_ROOT, SignedWord, State, Task, TaskState, USER_CHANGED, UserRole,
-    Verdict, provost,
+    PasskeyChange, SOURCE_ROOT, SignedWord, State, Task, TaskState, USER_CHANGED, UserRole, Verdict, provost,
 };
 use provost_passkey::{Assertion, PublicKey, Transcript, Word, bytes_of, holds};
 
@@ -31,7 +30,9 @@ pub fn check(state: &State, entry: &LogEntry) -> Result<(), Unproved> {
     }
     let mut checking = Checking { state, entry, passkeys: passkeys_of(state), granted: Vec::new() };
     for event in &entry.events {
-        checking.event(&event.kind).map_err(|why| -> Unproved { format!("event {}: {why}", event.seq).into() })?;
+        checking
+            .event(&event.kind)
+            .map_err(|why| -> Unproved { format!("event {}: {why}", event.seq).into() })?;
     }
     checking.roles()?;
     for change in &entry.changes {
@@ -53,7 +54,10 @@ fn concerns_people(state: &State, entry: &LogEntry) -> bool {
         )
     };
     let is_kept = |it: &Change| match it {
-        Change::PutUser(_) | Change::DropUser(_) | Change::Passkey(_) | Change::Grant(GrantChange::Keep(..)) => true,
+        Change::PutUser(_)
+        | Change::DropUser(_)
+        | Change::Passkey(_)
+        | Change::Grant(GrantChange::Keep(..)) => true,
         Change::PutTask(task) => waits_for_answer(state, task.id()).is_some(),
         _ => false,
     };
@@ -153,7 +157,10 @@ impl<'a> Checking<'a> {
             };
             if role < needs {
                 let (role, needs) = (role.as_str(), needs.as_str());
-                return no(format!("event {} needs the role {needs}, and the host's user is {role}", event.seq));
+                return no(format!(
+                    "event {} needs the role {needs}, and the host's user is {role}",
+                    event.seq
+                ));
             }
         }
         let changes_users = |it: &Change| matches!(it, Change::PutUser(_) | Change::DropUser(_));

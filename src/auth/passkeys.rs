@@ -213,9 +213,7 @@ impl PasskeyList {
     pub fn of_record(known: &Passkeys, roots: Option<&PasskeyList>) -> Self {
         let is_listed = |it: &ListedPasskey| match roots.map(|list| list.get(&it.id)) {
             None => true,
-            Some(listed) => {
-                listed.is_some_and(|listed| listed.key == it.key && listed.rp_id == it.rp_id)
-            }
+            Some(listed) => listed.is_some_and(|listed| listed.key == it.key && listed.rp_id == it.rp_id),
         };
         let passkeys = known.unrevoked().filter_map(|it| ListedPasskey::of(it)).filter(is_listed).collect();
         Self { version: VERSION, passkeys, of_root: roots.is_some(), ..Self::default() }

@@ -13,7 +13,9 @@ pub(super) fn begin(ended: anyhow::Error) -> anyhow::Error {
     let why = match program {
         Ok(program) => {
             let mut command = std::process::Command::new(program);
-            name.iter().for_each(|it| drop(command.arg0(it)));
+            if let Some(name) = name {
+                command.arg0(name);
+            }
             command.args(arguments).exec()
         }
         Err(why) => why,

@@ -97,7 +97,8 @@ impl Principal {
 
     /// The same with those of its rights alone that are kept.
     pub(super) fn within(self, keeps: impl Fn(Scope) -> bool) -> Self {
-        let kept: Vec<Scope> = Scope::ALL.into_iter().filter(|it| self.scopes.has(*it) && keeps(*it)).collect();
+        let kept: Vec<Scope> =
+            Scope::ALL.into_iter().filter(|it| self.scopes.has(*it) && keeps(*it)).collect();
         Self { scopes: Scopes::of(&kept), ..self }
     }
 

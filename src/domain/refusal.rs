@@ -385,7 +385,9 @@ impl Refusal {
     /// The kind of this refusal. A door that answers a kind alike for all its refusals matches over these.
     pub fn kind(&self) -> RefusalKind {
         match self {
-            Refusal::OutOfScope { .. } | Refusal::RoleTooLow { .. } | Refusal::UserCannot { .. } => RefusalKind::Rights,
+            Refusal::OutOfScope { .. } | Refusal::RoleTooLow { .. } | Refusal::UserCannot { .. } => {
+                RefusalKind::Rights
+            }
             Refusal::NameTaken { .. } | Refusal::OtherSpelling { .. } => RefusalKind::Name,
             Refusal::Denied { .. } | Refusal::SwitchedOff { .. } => RefusalKind::Forbidden,
             Refusal::Busy { .. } | Refusal::Quota { .. } => RefusalKind::Full,

@@ -11,8 +11,8 @@ use super::{
     RegisteredAgent, SeenAt, SpendChange, Switched, Task, Token, User, Uses, Waiter,
 };
 use provost_base::{
-    AgentId, ApprovalId, ContractId, DaemonId, Digest, EffectId, Fence, HostId, IntentId, MailSeq, SymbolPath,
-    TaskId, Ticket, Timestamp,
+    AgentId, ApprovalId, ContractId, DaemonId, Digest, EffectId, Fence, HostId, IntentId, MailSeq,
+    SymbolPath, TaskId, Ticket, Timestamp,
 };
 
 /// A row to write. Memory and store apply the same changes in the same order.

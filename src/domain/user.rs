@@ -151,7 +151,11 @@ impl State {
             return no("a user's name is short, and nothing in it is invisible");
         }
         if self.users.0.len() >= HOSTS_MAX && !self.users.0.contains_key(&verb.host) {
-            return Err(Refusal::quota("there are as many users as there may be hosts", HOSTS_MAX, "remove one"));
+            return Err(Refusal::quota(
+                "there are as many users as there may be hosts",
+                HOSTS_MAX,
+                "remove one",
+            ));
         }
         if self.users.0.is_empty() {
             let name = who.agent().as_str().trim_start_matches("user:").into();

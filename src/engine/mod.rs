@@ -48,13 +48,13 @@ use message_queue::{Closing, Message, MessageQueue};
 pub use observed::{Found, HOST_STATES, Observed, Outcome, Sample, Signal, TaskEnd, WorkerUse};
 
 use provost_base::limits::ENGINE_QUEUE_MAX;
-use provost_base::{AgentId, Digest, EffectId, EventSeq, Fence, MailSeq, SymbolPath, Timestamp};
+use provost_base::{AgentId, Digest, EventSeq, Fence, MailSeq, SymbolPath, Timestamp};
 use provost_domain::command::{Collected, Locked};
 use provost_domain::post::{Owner, Post};
 use provost_domain::view::View;
 use provost_domain::{
-    Answer, Command, Core, Effect, Facts, Judge, JudgedVerb, Principal, Proof, Refusal, Reply,
-    Settings, State, Verb, VerbName,
+    Answer, Command, Core, Facts, Judge, JudgedVerb, Principal, Proof, Refusal, Reply, Settings, State, Verb,
+    VerbName,
 };
 pub use provost_store::ENTRY_FORMAT;
 /// What a store promises of what is acknowledged, for doors.

@@ -501,9 +501,9 @@ impl Worker {
                 StoreError::WentBack { .. } => {
                     Some("the shared store has lost what was acknowledged, so nothing is written any more")
                 }
-                StoreError::BrokenLog { .. } => {
-                    Some("the shared log has an entry that its host does not prove, so nothing is written any more")
-                }
+                StoreError::BrokenLog { .. } => Some(
+                    "the shared log has an entry that its host does not prove, so nothing is written any more",
+                ),
                 _ => None,
             };
             if let Some(says) = known {

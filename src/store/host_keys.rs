@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::journal::JournalHead;
 use super::key_file::{bytes, hex};
 use super::{StoreError, codec, files};
-use provost_base::limits::HOST_FILE_BYTES_MAX;
+use provost_base::limits::HOST_STATE_BYTES_MAX;
 use provost_base::{Digest, EntryNo, EventSeq, HostId};
 
 /// This host's key, in the state folder.
@@ -259,7 +259,9 @@ impl KnownHosts {
     /// # Errors
     /// When the file cannot be read.
     pub(super) fn of(dir: &Path, name: &str, host: HostId) -> Result<Option<Self>, StoreError> {
-        let Some(text) = files::private_text(dir, KNOWN_HOSTS, HOST_FILE_BYTES_MAX)? else { return Ok(None) };
+        let Some(text) = files::private_text(dir, KNOWN_HOSTS, HOST_STATE_BYTES_MAX)? else {
+            return Ok(None);
+        };
         let known: Self = serde_json::from_str(&text).map_err(|err| unfit(dir, KNOWN_HOSTS, &err))?;
         let is_ours = known.name == name && known.here.is_none_or(|it| it == host);
         Ok(is_ours.then_some(known))
@@ -288,7 +290,7 @@ struct OwnKey {
 /// # Errors
 /// When the file cannot be read.
 pub(super) fn own_key(dir: &Path, host: Option<HostId>) -> Result<Option<(HostId, Signer)>, StoreError> {
-    let Some(text) = files::private_text(dir, HOST_KEY, HOST_FILE_BYTES_MAX)? else { return Ok(None) };
+    let Some(text) = files::private_text(dir, HOST_KEY, HOST_STATE_BYTES_MAX)? else { return Ok(None) };
     let text = zeroize::Zeroizing::new(text);
     let own: OwnKey = serde_json::from_str(&text).map_err(|err| unfit(dir, HOST_KEY, &err))?;
     let is_its = host.is_none_or(|it| it == own.host);

@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 use super::host_keys::{self, Invitation, KnownHosts};
 use super::journal::Key;
 use super::{StoreError, codec, files};
-use provost_base::{Digest, Secret};
 use provost_base::limits::HOST_KEY_BYTES_MAX;
+use provost_base::{Digest, Secret};
 
 /// Letters and digits of a code, without those that are mistaken for others.
 const SIGNS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
@@ -81,7 +81,9 @@ pub fn seal_key(dir: &Path, name: &str) -> Result<SealedKey, StoreError> {
 
 fn given(dir: &Path, name: &str, secret: &Secret, print: &Digest) -> Result<Given, StoreError> {
     let none = || {
-        StoreError::Key("this host has no key yet, with which it would invite: start its daemon once: provost up".into())
+        StoreError::Key(
+            "this host has no key yet, with which it would invite: start its daemon once: provost up".into(),
+        )
     };
     let (host, own) = host_keys::own_key(dir, None)?.ok_or_else(none)?;
     let known = KnownHosts::of(dir, name, host)?.ok_or_else(none)?;

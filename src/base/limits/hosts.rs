@@ -25,7 +25,7 @@ pub const HOSTS_MAX: usize = 64;
 pub const HOST_KEY_BYTES_MAX: u64 = 256 << 10;
 
 /// The files with a host's key, and with what it knows of the other hosts, are shorter than this, in bytes.
-pub const HOST_FILE_BYTES_MAX: u64 = 128 << 10;
+pub const HOST_STATE_BYTES_MAX: u64 = 128 << 10;
 
 /// The name of a user of a host is no longer than this, in bytes.
 pub const USER_NAME_BYTES_MAX: usize = 64;

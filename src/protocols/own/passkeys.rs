@@ -20,9 +20,9 @@ use provost_api::{endpoints, wire};
 use provost_auth::passkeys::{ListError, ListedPasskey, PASSKEYS_FILE, PasskeyFiles, PasskeyList};
 use provost_base::limits::{
     PASSKEY_CODE_MS_MAX, PASSKEY_LEAP_MS_MIN, PASSKEY_NAME_BYTES_MAX, PASSKEY_TRANSPORT_BYTES_MAX,
-    PASSKEY_TRANSPORTS_MAX, PASSKEYS_RESET_S,
+    PASSKEY_TRANSPORTS_MAX,
 };
-use provost_base::{Digest, Json, Ttl, visible};
+use provost_base::{Digest, Json, visible};
 use provost_domain::command::{AddPasskey, NotePasskeyList, ResetPasskeys, RevokePasskey};
 use provost_domain::view::{AgentsAtWork, AllPasskeys, AllPasskeysOut};
 use provost_domain::{KnownPasskey, Passkey, Passkeys, Principal, Proof, Refusal, SOURCE_ROOT};

@@ -182,8 +182,10 @@ impl HostKeys {
         // One may be invited by one that comes behind it.
         for _ in 0..rows.len() {
             let before = self.known.hosts.len();
-            for it in rows.iter().filter(|it| it.what != GONE && self.known.get(it.host).is_none()) {
-                if let Some(host) = self.admitted(key, it)? {
+            for it in rows.iter().filter(|it| it.what != GONE) {
+                if self.known.get(it.host).is_none()
+                    && let Some(host) = self.admitted(key, it)?
+                {
                     self.known.hosts.push(host);
                 }
             }

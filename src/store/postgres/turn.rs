@@ -198,7 +198,8 @@ impl PostgresStore {
     ) -> Result<(), StoreError> {
         let Self { keys, session, key, repo, .. } = self;
         keys.check((session, *repo, key), (it.by.host, it.n, it.mac), journal, signature)?;
-        if let Some(event) = it.events.iter().find(|event| !event.host.is_alone() && event.host != it.by.host) {
+        if let Some(event) = it.events.iter().find(|event| !event.host.is_alone() && event.host != it.by.host)
+        {
             let what = format!("event {} in it names another host than {}", event.seq, it.by.host.short());
             return Err(StoreError::BrokenLog { n: it.n, what: what.into() });
         }

@@ -207,7 +207,8 @@ fn a_machine_that_stood_still_is_buried_and_takes_part_again_by_itself_with_noth
     signal(&daemons[1], "-STOP");
     until("it is buried", || states(a)[&false] == ["down"]);
     let host = machines.sql("select id from provost.host where state = 'down'");
-    let was = "select inc from provost.host where id <> (select host from provost.host_key where what = 'first')";
+    let was =
+        "select inc from provost.host where id <> (select host from provost.host_key where what = 'first')";
     let was = machines.sql(was);
     let entries = format!("select count(*) from provost.entry where host = '{host}' and inc = {was}");
     let before = machines.sql(&entries);

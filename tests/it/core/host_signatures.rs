@@ -28,7 +28,8 @@ fn refuses(world: &World, n: u64, named: HostId, why: &str) {
         let log = world.log();
         log.contains(&format!("broken at entry {n}")).then_some(log)
     });
-    let line = log.lines().filter(|it| it.contains(&format!("broken at entry {n}"))).next_back().unwrap().to_owned();
+    let line =
+        log.lines().filter(|it| it.contains(&format!("broken at entry {n}"))).next_back().unwrap().to_owned();
     assert!(line.contains(&named.to_string()[..8]) && line.contains(why), "{line}");
     let said = world.command(&["status", "--json"]).output().unwrap();
     let text = String::from_utf8_lossy(&said.stdout).into_owned();
@@ -58,11 +59,15 @@ fn what_a_host_has_not_signed_is_folded_by_no_other_one() {
         ("has not signed it", of_a.host, Box::new(|text| Some(of_b.pair.sign(text).as_ref().to_vec()))),
         ("is missing", of_a.host, Box::new(|_| None)),
         ("has not signed it", of_a.host, Box::new(|_| Some(bytes(&old)))),
-        ("has not signed it", of_a.host, Box::new(|text| {
-            let mut cut = of_a.pair.sign(text).as_ref().to_vec();
-            cut.truncate(63);
-            Some(cut)
-        })),
+        (
+            "has not signed it",
+            of_a.host,
+            Box::new(|text| {
+                let mut cut = of_a.pair.sign(text).as_ref().to_vec();
+                cut.truncate(63);
+                Some(cut)
+            }),
+        ),
         ("is no member", HostId::of(7), Box::new(|text| Some(of_b.pair.sign(text).as_ref().to_vec()))),
     ];
     for (why, named, sign) in attacks {
@@ -85,7 +90,8 @@ fn what_a_host_has_not_signed_is_folded_by_no_other_one() {
         }
     }
     // The one who was named can do it.
-    forger.write(of_a.host, vec![recorded()], Vec::new(), |text| Some(of_a.pair.sign(text).as_ref().to_vec()));
+    forger
+        .write(of_a.host, vec![recorded()], Vec::new(), |text| Some(of_a.pair.sign(text).as_ref().to_vec()));
     until("what is signed is folded", || lock(c, 70).0 == 0);
     machines.check();
 }
@@ -110,7 +116,8 @@ fn a_removed_host_signs_nothing_any_more_and_joins_with_no_key_of_its_own() {
 
     machines.sql(&format!("update provost.host set state = 'removed' where id = '{}'", of_c.host));
     let forger = Forger::with_key_of(&machines, c);
-    let before = forger.write(of_c.host, vec![recorded()], Vec::new(), |text| Some(of_c.pair.sign(text).as_ref().to_vec()));
+    let before = forger
+        .write(of_c.host, vec![recorded()], Vec::new(), |text| Some(of_c.pair.sign(text).as_ref().to_vec()));
     for world in [a, b] {
         refuses(world, before.n + 1, of_c.host, "was removed before");
     }

@@ -11,7 +11,9 @@ use serde_json::json;
 use crate::support::authenticator::{Authenticator, Kind, ORIGIN};
 use crate::support::forger::{Forger, own};
 use crate::support::machines::Machines;
-use crate::support::passkeys::{answer, asks, assertion, challenge, enrol, enrolled, get, page, rules_by, say, waits};
+use crate::support::passkeys::{
+    answer, asks, assertion, challenge, enrol, enrolled, get, page, rules_by, say, waits,
+};
 use crate::support::terminal::at_the_terminal;
 use crate::support::waits::{stays, until_some, within};
 use crate::support::{UP, World};
@@ -35,7 +37,9 @@ fn names(world: &World) -> Vec<String> {
 }
 
 fn finished(machines: &Machines) -> String {
-    machines.sql("select coalesce(string_agg(status, ' ' order by finished_seq), '') from provost.task where not live")
+    machines.sql(
+        "select coalesce(string_agg(status, ' ' order by finished_seq), '') from provost.task where not live",
+    )
 }
 
 #[test]
@@ -151,9 +155,11 @@ fn an_answer_that_no_passkey_has_signed_is_carried_out_by_no_other_machine() {
         ("goes on without an answer", vec![crate::support::forger::recorded()]),
     ];
     for (why, events) in attacks {
-        let changes = vec![Change::PutTask(Arc::new(queued.clone())), Change::DropApproval(ApprovalId(approval))];
+        let changes =
+            vec![Change::PutTask(Arc::new(queued.clone())), Change::DropApproval(ApprovalId(approval))];
         // Its own signature is good: it says so as itself.
-        let before = forger.write(of_b.host, events, changes, |text| Some(of_b.pair.sign(text).as_ref().to_vec()));
+        let before =
+            forger.write(of_b.host, events, changes, |text| Some(of_b.pair.sign(text).as_ref().to_vec()));
         let n = before.n + 1;
         let line = until_some("it is refused", || {
             a.log().lines().find(|it| it.contains(&format!("broken at entry {n}"))).map(str::to_owned)

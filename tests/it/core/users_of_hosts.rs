@@ -113,7 +113,8 @@ fn what_a_viewers_machine_answers_nevertheless_is_refused_by_the_others() {
     let asker = a.client(&daemons[0], "orch:a");
     let (_task, reply) = asker.delegate("shell", "touch done.txt", json!({}));
     drop(reply);
-    let number: u64 = until_some("it waits", || machines.sql("select min(id) from provost.approval").parse().ok());
+    let number: u64 =
+        until_some("it waits", || machines.sql("select min(id) from provost.approval").parse().ok());
     daemons[1].kill();
     until("it is buried", || machines.sql("select count(*) from provost.host where state = 'down'") == "1");
     let forger = Forger::with_key_of(&machines, b);
@@ -132,7 +133,8 @@ fn what_a_viewers_machine_answers_nevertheless_is_refused_by_the_others() {
         ("needs the role approver", vec![answered], vec![Change::DropApproval(ApprovalId(number))]),
         ("users are changed", vec![recorded()], vec![itself]),
     ] {
-        let before = forger.write(of_b.host, events, changes, |text| Some(of_b.pair.sign(text).as_ref().to_vec()));
+        let before =
+            forger.write(of_b.host, events, changes, |text| Some(of_b.pair.sign(text).as_ref().to_vec()));
         let n = before.n + 1;
         let line = until_some("it is refused", || {
             a.log().lines().find(|it| it.contains(&format!("broken at entry {n}"))).map(str::to_owned)

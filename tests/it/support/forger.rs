@@ -70,7 +70,8 @@ impl<'a> Forger<'a> {
     }
 
     fn before(&self) -> Before {
-        let sql = "select n, encode(mac, 'hex'), event, encode(event_mac, 'hex'), counters::text from provost.repo";
+        let sql =
+            "select n, encode(mac, 'hex'), event, encode(event_mac, 'hex'), counters::text from provost.repo";
         let row = self.machines.sql(sql);
         let columns: Vec<&str> = row.splitn(5, '|').collect();
         Before {
