@@ -10,7 +10,7 @@ use serde_json::json;
 use super::cli_error::DONE;
 use super::{CliError, RepoContext, database, out};
 use provost_base::Secret;
-use provost_base::limits::HOST_KEY_BYTES_MAX;
+use provost_base::limits::{HOST_KEY_BYTES_MAX, HOSTS_MAX};
 use provost_store::{self as store, Database, HostRow, TakenOut};
 use provost_system::HiddenTyping;
 
@@ -19,7 +19,7 @@ use provost_system::HiddenTyping;
 pub(super) enum Host {
     /// Write the journal's key and an invitation into a file for a machine that is to join, and print the code that opens it
     #[command(
-        after_help = "The file and the code are worth something only together: give them to the other machine in two ways. One machine joins with a file; export again for the next one.\n\nExample:\n  provost host export-key shop.key"
+        after_help = "The file and the code are worth something only together: give them to the other machine in two ways. One machine joins with a file, unless --hosts says how many.\n\nExample:\n  provost host export-key shop.key"
     )]
     ExportKey(ExportKey),
     /// Join the repository that `[store]` names as one more host, with a file of `provost host export-key`
@@ -46,6 +46,9 @@ pub(super) struct ExportKey {
     /// The file to write, which must not exist
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     file: PathBuf,
+    /// How many machines may join with the file
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=HOSTS_MAX as i64))]
+    hosts: u32,
 }
 
 /// `provost host join`.
@@ -97,7 +100,7 @@ fn export_key(here: &RepoContext, asked: &ExportKey) -> Result<u8, CliError> {
     let failed = |err: &dyn std::fmt::Display| {
         CliError::of("the key was not exported").because(err).next("name a file that does not exist")
     };
-    let sealed = store::seal_key(&here.places.state, &name).map_err(|err| failed(&err))?;
+    let sealed = store::seal_key(&here.places.state, &name, asked.hosts).map_err(|err| failed(&err))?;
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
@@ -113,7 +116,7 @@ fn export_key(here: &RepoContext, asked: &ExportKey) -> Result<u8, CliError> {
         return Ok(DONE);
     }
     out::line(format!(
-        "{} has the journal's key of {name:?} and an invitation for one machine, sealed; this code opens it, and is shown once:\n\n  {code}\n\n\
+        "{} has the journal's key of {name:?} and an invitation, sealed; this code opens it, and is shown once:\n\n  {code}\n\n\
          On the other machine, in a clone of the repository, with the same `[store] url` and name:\n\
          provost host join --key-file FILE",
         asked.file.display()

@@ -152,9 +152,11 @@ fn host_text(label: &[u8], print: &Digest, host: HostId, key: &HostKey) -> Vec<u
 pub(super) struct Invitation {
     /// The host that invites.
     pub(super) by: HostId,
-    /// The key with which the new host says that it was invited; used once.
+    /// The key with which the new host says that it was invited.
     pub(super) key: HostKey,
-    /// The inviting host's signature over that key.
+    /// How many hosts it lets in.
+    pub(super) most: u32,
+    /// The inviting host's signature over both.
     pub(super) signed: Signature,
 }
 
@@ -163,16 +165,27 @@ impl Invitation {
     ///
     /// # Errors
     /// [`StoreError::Key`] where there is no randomness.
-    pub(super) fn make(print: &Digest, by: HostId, host: &Signer) -> Result<(Self, Signer), StoreError> {
+    pub(super) fn make(
+        print: &Digest,
+        by: HostId,
+        most: u32,
+        host: &Signer,
+    ) -> Result<(Self, Signer), StoreError> {
         let secret = Signer::make()?;
         let key = secret.key();
-        let signed = host.sign(&host_text(INVITED, print, by, &key));
-        Ok((Self { by, key, signed }, secret))
+        let signed = host.sign(&Self::text(print, by, most, &key));
+        Ok((Self { by, key, most, signed }, secret))
     }
 
     /// Whether the host that it names has made it.
     pub(super) fn is_of(&self, print: &Digest, by: &HostKey) -> bool {
-        by.has_signed(&host_text(INVITED, print, self.by, &self.key), &self.signed.0)
+        by.has_signed(&Self::text(print, self.by, self.most, &self.key), &self.signed.0)
+    }
+
+    fn text(print: &Digest, by: HostId, most: u32, key: &HostKey) -> Vec<u8> {
+        let mut text = host_text(INVITED, print, by, key);
+        text.extend_from_slice(&most.to_le_bytes());
+        text
     }
 }
 
@@ -223,7 +236,7 @@ pub(super) struct At {
 pub(super) struct KnownHost {
     pub(super) host: HostId,
     pub(super) key: HostKey,
-    /// The key of its invitation, which no other host may have.
+    /// The key of its invitation, which lets no more hosts in than it says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) invited_with: Option<HostKey>,
     /// The entry with which it was removed.

@@ -54,18 +54,18 @@ struct Given {
     known: KnownHosts,
 }
 
-/// Seals the journal's key of a state folder for a host that is to join the repository of this name, with an invitation and the keys of the
-/// hosts that are known here.
+/// Seals the journal's key of a state folder for a host that is to join the repository of this name, with an invitation for `most` hosts and the keys
+/// of those that are known here.
 ///
 /// # Errors
 /// [`StoreError::Key`] where there is no key, no host's key, or no randomness.
-pub fn seal_key(dir: &Path, name: &str) -> Result<SealedKey, StoreError> {
+pub fn seal_key(dir: &Path, name: &str, most: u32) -> Result<SealedKey, StoreError> {
     let none = || {
         StoreError::Key("this state folder has no journal key yet: start the daemon once: provost up".into())
     };
     let secret = files::journal_key(dir)?.ok_or_else(none)?;
     let print = Key::new(&secret).fingerprint();
-    let given = zeroize::Zeroizing::new(codec::text(&given(dir, name, &secret, &print)?)?);
+    let given = zeroize::Zeroizing::new(codec::text(&given((dir, name, most), &secret, &print)?)?);
     let print = print.to_string();
     let mut bits = [0; CODE_SIGNS];
     getrandom::fill(&mut bits).map_err(|err| StoreError::Key(format!("no random numbers: {err}").into()))?;
@@ -79,7 +79,11 @@ pub fn seal_key(dir: &Path, name: &str) -> Result<SealedKey, StoreError> {
     Ok(SealedKey { text: codec::text(&content)?, code: Secret::new(groups.join("-").into_bytes()) })
 }
 
-fn given(dir: &Path, name: &str, secret: &Secret, print: &Digest) -> Result<Given, StoreError> {
+fn given(
+    (dir, name, most): (&Path, &str, u32),
+    secret: &Secret,
+    print: &Digest,
+) -> Result<Given, StoreError> {
     let none = || {
         StoreError::Key(
             "this host has no key yet, with which it would invite: start its daemon once: provost up".into(),
@@ -87,7 +91,7 @@ fn given(dir: &Path, name: &str, secret: &Secret, print: &Digest) -> Result<Give
     };
     let (host, own) = host_keys::own_key(dir, None)?.ok_or_else(none)?;
     let known = KnownHosts::of(dir, name, host)?.ok_or_else(none)?;
-    let (invitation, with) = Invitation::make(print, host, &own)?;
+    let (invitation, with) = Invitation::make(print, host, most, &own)?;
     let invitation = Some((invitation, with.seed()));
     Ok(Given { key: hex(secret.expose()), known: KnownHosts { here: None, invitation, ..known } })
 }

@@ -206,13 +206,15 @@ impl HostKeys {
         if !is_sealed(key, it, Some(&enrolled))? || !enrolled.holds(&self.print, it.host) {
             return Ok(None);
         }
-        let is_free = |with: &HostKey| self.known.hosts.iter().all(|it| it.invited_with != Some(*with));
+        let let_in = |by: &HostKey| self.known.hosts.iter().filter(|it| it.invited_with == Some(*by)).count();
         let is_admitted = match (&*it.what, &enrolled.invited) {
             (FIRST, None) => self.known.hosts.is_empty(),
             (BEFORE, None) => it.was_before,
             (INVITED, Some((invitation, _))) => self.known.get(invitation.by).is_some_and(|by| {
                 let was_there = by.gone.is_none_or(|gone| it.signed_first.is_some_and(|at| at < gone.event));
-                was_there && invitation.is_of(&self.print, &by.key) && is_free(&invitation.key)
+                was_there
+                    && invitation.is_of(&self.print, &by.key)
+                    && let_in(&invitation.key) < invitation.most as usize
             }),
             _ => false,
         };
@@ -271,7 +273,7 @@ impl HostKeys {
         match self.known.get(host) {
             Some(_) => Ok(()),
             None => Err(StoreError::Key(
-                "the host that has exported the key was removed, or the file has been used already: export the key again on a host that takes \
+                "the host that has exported the key was removed, or the file has let in as many as it may: export the key again on a host that takes \
                  part, move this state folder away, and join with the new file"
                     .into(),
             )),

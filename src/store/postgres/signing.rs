@@ -246,12 +246,13 @@ impl HostKeys {
         }
     }
 
-    /// Checks the entries that the log still has, also those without events.
+    /// Checks the entries that the log still has and that have no events: the others are signed in the journal.
     fn check_log(&self, session: &mut Session, repo: i32, from: At) -> Result<(), StoreError> {
         let (mut n, mut seq) = (from.n, Some(from.event));
         loop {
             let step = Step::new(ENTRIES).with(repo).with(int(n.0)?).with(POSTGRES_PAGE_ROWS);
             let rows = session.rows(step)?;
+            let mut bare = Vec::new();
             for row in &rows {
                 let sealed = entry::read(row)?;
                 if sealed.n != n.next() {
@@ -259,14 +260,19 @@ impl HostKeys {
                     seq = None;
                 }
                 n = sealed.n;
-                seq = entry::events_of(&sealed)?.last().copied().or(seq);
-                let Some(at) = seq else { continue };
-                let mac = load::event_mac(session, repo, at)?.unwrap_or_default();
-                let journal = JournalHead { seq: at, mac };
-                let text = entry_text(&self.print, n, &sealed.mac, &journal);
-                let signature = entry::signature(row)?;
-                if let Some(what) = self.why_not(sealed.by.host, At { n, event: at }, &text, signature) {
-                    return Err(StoreError::BrokenLog { n, what: what.into() });
+                match (entry::events_of(&sealed)?.last().copied(), seq) {
+                    (Some(last), _) => seq = Some(last),
+                    (None, Some(at)) => bare.push((sealed, at, entry::signature(row)?)),
+                    (None, None) => {}
+                }
+            }
+            let macs = macs_of(session, repo, bare.iter().map(|it| it.1))?;
+            for (sealed, seq, signature) in bare {
+                let journal = JournalHead { seq, mac: macs.get(&seq).copied().unwrap_or_default() };
+                let text = entry_text(&self.print, sealed.n, &sealed.mac, &journal);
+                let at = At { n: sealed.n, event: seq };
+                if let Some(what) = self.why_not(sealed.by.host, at, &text, signature) {
+                    return Err(StoreError::BrokenLog { n: sealed.n, what: what.into() });
                 }
             }
             if (rows.len() as i64) < POSTGRES_PAGE_ROWS {
@@ -274,6 +280,24 @@ impl HostKeys {
             }
         }
     }
+}
+
+/// The links of these events.
+fn macs_of(
+    session: &mut Session,
+    repo: i32,
+    of: impl Iterator<Item = EventSeq>,
+) -> Result<BTreeMap<EventSeq, Digest>, StoreError> {
+    let all = of.map(|it| int(it.0)).collect::<Result<Vec<i64>, _>>()?;
+    if all.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let sql = "select seq, mac from provost.event where repo = $1 and seq = any($2::bigint[])";
+    let rows = session.rows(Step::new(sql).with(repo).with(all))?;
+    let row = |it: &Row| -> Result<(EventSeq, Digest), StoreError> {
+        Ok((EventSeq(nat(it.try_get(0).map_err(unreadable)?)?), load::digest(it, 1)?))
+    };
+    rows.iter().map(row).collect()
 }
 
 /// Hosts that these changes remove.

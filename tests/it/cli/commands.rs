@@ -21,7 +21,7 @@ const NOT_RUNNING: i32 = 3;
 const REFUSED: i32 = 4;
 
 /// Every command, with enough to ask for its help.
-const COMMANDS: [&str; 174] = [
+const COMMANDS: [&str; 178] = [
     "acp",
     "worktree",
     "worktree list",

@@ -131,7 +131,7 @@ impl Machines {
 
 /// The state folder of a machine's repository.
 pub(crate) fn state_dir(world: &World) -> std::path::PathBuf {
-    let below = std::fs::read_dir(world.home().join(super::host::STATE_DIR)).expect("it has joined");
+    let below = std::fs::read_dir(world.home().join(".local/state/provost")).expect("it has joined");
     let mut found = below.flatten().map(|it| it.path()).filter(|it| it.join("journal.key").exists());
     found.next().expect("a folder with the journal's key")
 }
