@@ -261,7 +261,7 @@ pub(super) struct KnownHosts {
     /// An entry that has not proved what it says, and what that is: no start goes on behind it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) refused: Option<(EntryNo, String)>,
-    /// With what this host may join, and the secret half of its key; gone once it has.
+    /// With what this host may join, and the secret half of its key; gone with the first start after it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) invitation: Option<(Invitation, String)>,
 }

@@ -130,6 +130,8 @@ impl PostgresStore {
         keys.begin(at, &rows);
         let is_enrolled = rows.iter().any(|it| it.host == host && it.what != GONE);
         if is_enrolled {
+            // Only now: the transaction that has enrolled it may not have been committed.
+            keys.known.invitation = None;
             let file = keys.dir.join(host_keys::HOST_KEY);
             match (&keys.own, keys.known.get(host)) {
                 (Some(own), Some(known)) if own.key() == known.key => {}
@@ -152,7 +154,6 @@ impl PostgresStore {
             keys.enrol_new(session, (repo, key), at, &rows)?;
         }
         keys.known.here = Some(host);
-        keys.known.invitation = None;
         keys.keep()
     }
 }

@@ -196,13 +196,14 @@ impl PostgresStore {
         journal: &JournalHead,
         signature: Option<&[u8]>,
     ) -> Result<(), StoreError> {
-        let Self { keys, session, key, repo, .. } = self;
-        keys.check((session, *repo, key), (it.by.host, it.n, it.mac), journal, signature)?;
+        // First: what was checked is not looked at again.
         if let Some(event) = it.events.iter().find(|event| !event.host.is_alone() && event.host != it.by.host)
         {
             let what = format!("event {} in it names another host than {}", event.seq, it.by.host.short());
             return Err(StoreError::BrokenLog { n: it.n, what: what.into() });
         }
+        let Self { keys, session, key, repo, .. } = self;
+        keys.check((session, *repo, key), (it.by.host, it.n, it.mac), journal, signature)?;
         keys.follow(At { n: it.n, event: journal.seq }, &it.changes);
         Ok(())
     }

@@ -196,7 +196,7 @@ fn a_machine_that_dies_is_buried_and_the_others_go_on() {
 #[test]
 fn a_machine_that_stood_still_is_buried_and_takes_part_again_by_itself_with_nothing_of_before() {
     let machines = Machines::joined(2);
-    let mut daemons = machines.start();
+    let daemons = machines.start();
     let (a, b) = (&machines.all[0], &machines.all[1]);
     assert_eq!(lock(b, "bob", 0).0, 0);
     let runner = b.client(&daemons[1], "orch:b");
