@@ -104,7 +104,8 @@ impl<'a> Forger<'a> {
             events.push(Event { seq, at: Timestamp(1_795_000_000_000), actor: provost(), kind, host: named });
         }
         let linked = self.key.extend(&before.event, &events).expect("a chain");
-        let batch = Outbox { events, changes, ..Outbox::default() };
+        let mut batch = Outbox::default();
+        (batch.events, batch.changes) = (events, changes);
         let by = DaemonId { host: named, incarnation: 1 };
         let head = Head { n: EntryNo(before.n), mac: before.mac };
         let entry = self.key.entry(&head, (by, 900_000 + before.n), Timestamp(1), &batch).expect("an entry");
