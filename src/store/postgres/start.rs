@@ -192,6 +192,7 @@ impl PostgresStore {
                    on conflict (repo, id) do update set inc = host.inc + 1, name = excluded.name, version = excluded.version,
                    formats = excluded.formats, state = case host.state when 'draining' then 'draining' else 'live' end,
                    clean = false, beat = excluded.beat returning inc";
+        self.session.rows(Step::new(SIGNED_FOR).with(self.repo).with(text(&self.host().to_string())?))?;
         let before = Step::new("select clean from provost.host where repo = $1 and id = $2")
             .with(self.repo)
             .with(self.host().to_string());
@@ -311,6 +312,10 @@ pub(super) fn must_be_readable(row: &Row) -> Result<(), StoreError> {
         Err(StoreError::NewerFormat { found, known: ENTRY_FORMAT })
     }
 }
+
+/// What passkeys sign for: the first host gives the repository its id, unless something was signed without one already.
+const SIGNED_FOR: &str = "insert into provost.daemon (repo, id, body) select $1, '1', $2
+    where not exists (select from provost.daemon where repo = $1) and not exists (select from provost.passkey where repo = $1)";
 
 /// Why a host that was removed does not start.
 pub(super) const REMOVED: &str = "this host was removed from the repository (`provost host remove`): to join again as a new one, move its state \
