@@ -5,7 +5,7 @@ use std::time::Duration;
 use provost::base::{DaemonId, Digest, EntryNo, EventSeq, HostId, Json, Secret, Timestamp};
 use provost::domain::{Change, Event, EventKind, Outbox, provost};
 use provost::store::journal::Key;
-use provost::store::{Anchor, Head};
+use provost::store::{Anchor, Head, StoredEvent};
 use ring::signature::Ed25519KeyPair;
 use serde_json::Value;
 
@@ -128,21 +128,7 @@ impl<'a> Forger<'a> {
                 hex(entry.mac.as_bytes())
             ),
         };
-        let quoted = |text: &str| text.replace('\'', "''");
-        let mut rows = String::new();
-        for it in &linked {
-            rows.push_str(&format!(
-                "insert into provost.event (repo, seq, at, kind, actor, body, hash, mac)
-                     select id, {}, {}, '{}', '{}', '{}', decode('{}', 'hex'), decode('{}', 'hex') from provost.repo;",
-                it.seq.0,
-                it.at.0,
-                it.kind,
-                it.actor.as_str(),
-                quoted(it.body.as_deref().expect("a body")),
-                hex(it.hash.as_bytes()),
-                hex(it.mac.as_bytes()),
-            ));
-        }
+        let rows = rows_of(&linked);
         self.machines.sql(&format!(
             "begin; select 1 from provost.repo for update; {rows}
              insert into provost.entry (repo, n, host, inc, own_n, at, format, body, mac, sig)
@@ -152,7 +138,7 @@ impl<'a> Forger<'a> {
                  counters = jsonb_set(counters, '{{event}}', '{seq}') where n = {};
              commit",
             entry.own_n,
-            quoted(&entry.body),
+            entry.body.replace('\'', "''"),
             hex(entry.mac.as_bytes()),
             hex(entry.mac.as_bytes()),
             hex(last.mac.as_bytes()),
@@ -174,6 +160,25 @@ impl<'a> Forger<'a> {
             before.counters,
         ));
     }
+}
+
+/// The statements that put these events into the journal.
+fn rows_of(events: &[StoredEvent]) -> String {
+    let mut rows = String::new();
+    for it in events {
+        rows.push_str(&format!(
+            "insert into provost.event (repo, seq, at, kind, actor, body, hash, mac)
+                 select id, {}, {}, '{}', '{}', '{}', decode('{}', 'hex'), decode('{}', 'hex') from provost.repo;",
+            it.seq.0,
+            it.at.0,
+            it.kind,
+            it.actor.as_str(),
+            it.body.as_deref().expect("a body").replace('\'', "''"),
+            hex(it.hash.as_bytes()),
+            hex(it.mac.as_bytes()),
+        ));
+    }
+    rows
 }
 
 /// Has a machine forget the entry that it refuses, as no command does.
