@@ -2,6 +2,7 @@
 
 mod about;
 mod addresses;
+mod again;
 mod agents;
 mod broker;
 mod clock;
@@ -56,6 +57,7 @@ pub use loopback_doors::TakenPorts;
 use policy_file::PolicyFile;
 use provost_agents::AgentService;
 use provost_api::wire;
+use provost_auth::entries;
 use provost_auth::keys::KeyRing;
 use provost_auth::names::Names;
 use provost_auth::role;
@@ -107,6 +109,13 @@ pub fn run(mut start: Start) -> Result<()> {
         runtime.shutdown_timeout(GRACE);
         outcome
     });
+    // A host that was taken for dead while it stood still takes part again, as if a person had started it.
+    let begins_again =
+        |err: &anyhow::Error| err.downcast_ref::<engine::Lost>().is_some_and(|it| it.begins_again);
+    let outcome = match outcome {
+        Err(err) if begins_again(&err) => Err(again::begin(err)),
+        outcome => outcome,
+    };
     if let Err(err) = &outcome {
         ready.say(&format!("{err:#}"));
     }
@@ -233,7 +242,8 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
     daemon.take_over_published(&config);
     daemon.say_started(started.clean, &prepared.loaded).await?;
     let (listed, stop) = (daemon.start.places.config.clone(), daemon.stop.clone());
-    daemon.doors.spawn(passkeys::follow(own.clone(), daemon.watcher.clone(), listed, stop));
+    let heard = daemon.engine().subscribe_beside_posts();
+    daemon.doors.spawn(passkeys::follow(own.clone(), heard, daemon.watcher.clone(), listed, stop));
     daemon.open(Arc::new(own), &daemon.start.places.own_socket(), SocketFolder::Ours)?;
     let devit_at = daemon.start.places.devit_socket();
     daemon.open_devit(&devit_at, SocketFolder::Ours)?;
@@ -300,8 +310,14 @@ async fn assemble(
     let about = about::about(&start, prepared, config, &policy, &rules);
     let in_force = watch::Sender::new(rules.clone());
     let steady = SteadyClock::default();
-    let started =
-        engine::start(store, Box::new(rules), settings, Box::new(steady), wiring::retention(config))?;
+    let started = engine::start_checking(
+        store,
+        Box::new(rules),
+        settings,
+        Box::new(steady),
+        wiring::retention(config),
+        Box::new(entries::check),
+    )?;
     let engine = started.engine.clone();
     let root_path = config.workspace.sandbox_root.clone().unwrap_or_else(|| places.root.clone());
     let open_root = || Root::open(&root_path).with_context(|| format!("workspace {}", root_path.display()));

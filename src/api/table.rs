@@ -215,6 +215,12 @@ macro_rules! for_each_endpoint {
             /// Makes an agent the lead of the crew.
             POST "/appoint-lead" appoint_lead AppointLead(AppointLead) -> Done,
                 tools ("a person names the lead"), commands ["crew appoint"];
+            /// Lists the users of the hosts, with their roles.
+            GET "/users" users Users() -> Vec<User>,
+                tools ("people give each other roles"), commands ["user list", "user add", "user role", "user remove"];
+            /// Gives the user of a host a role on all hosts, or takes the user off the list.
+            POST "/set-user" set_user SetUser(SetUser) -> Done,
+                tools ("people give each other roles"), commands ["user add", "user role", "user remove"];
             /// Says who works at what, as far as it concerns the caller.
             GET "/at-work" at_work AtWork() -> AtWork,
                 tools ("`intents_list`, `locks_list` and `claims` list the same"), commands ["adapter run"];

@@ -8,6 +8,7 @@
 
 pub mod bearer;
 pub mod caller;
+pub mod entries;
 pub mod frame;
 pub mod hub;
 pub mod keys;

@@ -19,7 +19,7 @@ use super::keys::folder::Folder;
 use super::keys::{KeyError, KeyRing, SHARED, derived};
 use provost_base::limits::{KEY_FILE_BYTES_MAX, PASSKEYS_LISTED_REVOKED_MAX, PASSKEYS_MAX};
 use provost_base::{Digest, Json, Secret, Timestamp};
-use provost_domain::SignedWord;
+use provost_domain::{KnownPasskey, Passkeys, SignedWord};
 use provost_passkey::PublicKey;
 
 /// The file's name, in both places.
@@ -126,6 +126,25 @@ pub struct ListedPasskey {
 }
 
 impl ListedPasskey {
+    /// A passkey on record as lists show it; `None` where its key cannot be read.
+    fn of(it: &KnownPasskey) -> Option<Self> {
+        let passkey = &it.passkey;
+        Some(Self {
+            id: passkey.id.to_string(),
+            name: passkey.name.to_string(),
+            rp_id: passkey.rp_id.to_string(),
+            backup_eligible: passkey.backup_eligible,
+            aaguid: passkey.aaguid.to_string(),
+            counter: it.counter,
+            transports: Vec::new(),
+            added_at: it.added_at,
+            source: passkey.source.to_string(),
+            number: 0,
+            key: PublicKey::deserialize(&passkey.key.value()).ok()?,
+            vouch: None,
+        })
+    }
+
     /// What is signed of a new passkey.
     pub fn digest(&self) -> Digest {
         let value =
@@ -189,6 +208,17 @@ pub struct PasskeyList {
 }
 
 impl PasskeyList {
+    /// The list that a record is which several hosts share: those that count in it, and of them those of root's list alone, where this
+    /// machine has one.
+    pub fn of_record(known: &Passkeys, roots: Option<&PasskeyList>) -> Self {
+        let is_listed = |it: &ListedPasskey| match roots.map(|list| list.get(&it.id)) {
+            None => true,
+            Some(listed) => listed.is_some_and(|listed| listed.key == it.key && listed.rp_id == it.rp_id),
+        };
+        let passkeys = known.unrevoked().filter_map(|it| ListedPasskey::of(it)).filter(is_listed).collect();
+        Self { version: VERSION, passkeys, of_root: roots.is_some(), ..Self::default() }
+    }
+
     /// The passkey of this id.
     pub fn get(&self, id: &str) -> Option<&ListedPasskey> {
         self.passkeys.iter().find(|it| it.id == id)
@@ -298,6 +328,15 @@ impl PasskeyFiles {
         }
         self.mark(list.number);
         Ok(Some(list))
+    }
+
+    /// Root's list, where this machine has one.
+    ///
+    /// # Errors
+    /// [`ListError`]; then no passkey counts.
+    pub fn roots_list(&self) -> Result<Option<PasskeyList>, ListError> {
+        let Some(text) = roots(&self.system, self.owner)? else { return Ok(None) };
+        parse(&self.system, &text).map(Some)
     }
 
     /// Whether a list could be written: its folder is this user's alone.

@@ -11,7 +11,7 @@ use super::worker;
 use super::{
     acp, adapt, agents, allow, applies, approvals, backup, broker, claims, contracts, cost, crew, git, graph,
     guard, hooks, hosts, intents, jail, journal, keys, locks, mcp, merge, notify, passkeys, policy, push,
-    screenshot, secrets, tasks, tokens, ui, up, waits, watch, web, workflows, worktrees,
+    screenshot, secrets, tasks, tokens, ui, up, users, waits, watch, web, workflows, worktrees,
 };
 use provost_base::Ttl;
 
@@ -82,6 +82,12 @@ pub(super) enum Command {
         after_help = "Examples:\n  provost host list\n  provost host export-key shop.key\n  provost host join --key-file shop.key"
     )]
     Host(hosts::Host),
+    /// Say what the people at the hosts of the repository may do
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  provost user list\n  provost user add 3f0c2a71 --name bob --role agent\n  provost user role 3f0c2a71 approver"
+    )]
+    User(users::User),
     /// Delegate tasks to workers, follow the tasks, and take their changes
     #[command(
         subcommand,

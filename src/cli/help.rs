@@ -9,7 +9,7 @@ use super::forms::{FORMS, Form, Kind};
 
 /// The nouns, in the order in which a stranger needs them.
 const GROUPS: [(&str, &[&str]); 7] = [
-    ("The daemon", &["daemon", "ui", "web", "notify", "push", "config", "journal", "store", "host"]),
+    ("The daemon", &["daemon", "ui", "web", "notify", "push", "config", "journal", "store", "host", "user"]),
     (
         "Tasks and their workers",
         &["task", "worktree", "cost", "approval", "apply", "screenshot", "worker", "workflow"],

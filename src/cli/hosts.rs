@@ -10,16 +10,16 @@ use serde_json::json;
 use super::cli_error::DONE;
 use super::{CliError, RepoContext, database, host_upgrade, out};
 use provost_base::Secret;
-use provost_base::limits::HOST_KEY_BYTES_MAX;
+use provost_base::limits::{HOST_KEY_BYTES_MAX, HOSTS_MAX};
 use provost_store::{self as store, Database, HostRow, TakenOut};
 use provost_system::HiddenTyping;
 
 /// `provost host`.
 #[derive(Subcommand, Debug)]
 pub(super) enum Host {
-    /// Write the journal's key into a file for a machine that is to join, and print the code that opens it
+    /// Write the journal's key and an invitation into a file for a machine that is to join, and print the code that opens it
     #[command(
-        after_help = "The file and the code are worth something only together: give them to the other machine in two ways. Who has both can forge the journal's history.\n\nExample:\n  provost host export-key shop.key"
+        after_help = "The file and the code are worth something only together: give them to the other machine in two ways. One machine joins with a file, unless --hosts says how many.\n\nExample:\n  provost host export-key shop.key"
     )]
     ExportKey(ExportKey),
     /// Join the repository that `[store]` names as one more host, with a file of `provost host export-key`
@@ -51,6 +51,9 @@ pub(super) struct ExportKey {
     /// The file to write, which must not exist
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     file: PathBuf,
+    /// How many machines may join with the file
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=HOSTS_MAX as i64))]
+    hosts: u32,
 }
 
 /// `provost host join`.
@@ -90,7 +93,7 @@ pub(super) fn host(here: &RepoContext, asked: &Host) -> Result<u8, CliError> {
 }
 
 /// The database that the hosts share.
-fn shared(here: &RepoContext) -> Result<Database, CliError> {
+pub(super) fn shared(here: &RepoContext) -> Result<Database, CliError> {
     database::of(here)?.ok_or_else(|| {
         CliError::of("this repository has one host")
             .because("its state is in the state folder: `[store] url` names no database")
@@ -103,7 +106,7 @@ fn export_key(here: &RepoContext, asked: &ExportKey) -> Result<u8, CliError> {
     let failed = |err: &dyn std::fmt::Display| {
         CliError::of("the key was not exported").because(err).next("name a file that does not exist")
     };
-    let sealed = store::seal_key(&here.places.state, &name).map_err(|err| failed(&err))?;
+    let sealed = store::seal_key(&here.places.state, &name, asked.hosts).map_err(|err| failed(&err))?;
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
@@ -119,7 +122,7 @@ fn export_key(here: &RepoContext, asked: &ExportKey) -> Result<u8, CliError> {
         return Ok(DONE);
     }
     out::line(format!(
-        "{} has the journal's key of {name:?}, sealed; this code opens it, and is shown once:\n\n  {code}\n\n\
+        "{} has the journal's key of {name:?} and an invitation, sealed; this code opens it, and is shown once:\n\n  {code}\n\n\
          On the other machine, in a clone of the repository, with the same `[store] url` and name:\n\
          provost host join --key-file FILE",
         asked.file.display()
@@ -186,7 +189,7 @@ fn code() -> Result<Secret, CliError> {
 const DIGITS_MIN: usize = 4;
 
 /// The host whose id begins so.
-fn named(here: &RepoContext, database: &Database, begins: &str) -> Result<HostRow, CliError> {
+pub(super) fn named(here: &RepoContext, database: &Database, begins: &str) -> Result<HostRow, CliError> {
     let hosts = store::hosts(&here.places.state, database)?;
     let mut found = hosts.into_iter().filter(|it| it.daemon.host.to_string().starts_with(begins));
     match (found.next(), found.next()) {
@@ -247,8 +250,8 @@ fn list(here: &RepoContext) -> Result<u8, CliError> {
         out::json(&json!({ "hosts": hosts.iter().map(row_json).collect::<Vec<_>>() }))?;
         return Ok(DONE);
     }
-    let head = ["ID", "MACHINE", "STATE", "LAST SEEN", "BEHIND", "VERSION"].map(str::to_owned);
-    let rows: Vec<[String; 6]> = std::iter::once(head).chain(hosts.iter().map(row)).collect();
+    let head = ["ID", "MACHINE", "STATE", "LAST SEEN", "BEHIND", "KEY", "VERSION"].map(str::to_owned);
+    let rows: Vec<[String; 7]> = std::iter::once(head).chain(hosts.iter().map(row)).collect();
     out::text_as_is(&out::table(&rows))?;
     Ok(DONE)
 }
@@ -258,7 +261,7 @@ fn state(it: &HostRow) -> &'static str {
     if it.is_stopped { "stopped" } else { it.state.as_str() }
 }
 
-fn row(it: &HostRow) -> [String; 6] {
+fn row(it: &HostRow) -> [String; 7] {
     let own = if it.is_here { " (here)" } else { "" };
     [
         it.daemon.host.short(),
@@ -266,6 +269,7 @@ fn row(it: &HostRow) -> [String; 6] {
         state(it).to_owned(),
         format!("{} s ago", it.silent_ms / 1_000),
         format!("{} batches", it.behind),
+        it.key.clone().unwrap_or_else(|| "none yet".into()),
         it.version.clone(),
     ]
 }
@@ -273,7 +277,7 @@ fn row(it: &HostRow) -> [String; 6] {
 pub(super) fn row_json(it: &HostRow) -> serde_json::Value {
     json!({
         "host": it.daemon.host.to_string(), "incarnation": it.daemon.incarnation, "machine": it.name, "state": state(it),
-        "silent_ms": it.silent_ms, "behind": it.behind, "version": it.version,
+        "silent_ms": it.silent_ms, "behind": it.behind, "key": it.key, "version": it.version,
         "formats": it.formats, "here": it.is_here,
     })
 }

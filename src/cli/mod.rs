@@ -72,6 +72,7 @@ mod tasks;
 mod tokens;
 mod ui;
 mod up;
+mod users;
 mod waits;
 mod watch;
 mod web;
@@ -181,6 +182,7 @@ fn in_repository(here: &RepoContext, command: Command, run: &Run) -> Result<u8, 
         Command::Journal(it) => journal::journal(here, it),
         Command::Store(it) => backup::store(here, &it),
         Command::Host(it) => hosts::host(here, &it),
+        Command::User(it) => users::user(here, &it),
         Command::Task(it) => tasks::task(here, it),
         Command::Worktree(it) => worktrees::worktree(here, it),
         Command::Cost(it) => cost::cost(here, &it),

@@ -5,11 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Notify;
+use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use provost_auth::passkeys::PASSKEYS_FILE;
 use provost_base::limits::{PASSKEY_WAIT_NOTE_S, WATCH_EVENTS_MAX};
+use provost_domain::EventKind;
+use provost_engine::Listener;
 use provost_protocols::own::Own;
 use provost_system::folder_watch::{FolderWatcher, ONE_BY_ONE, Subscription};
 
@@ -17,7 +20,13 @@ use provost_system::folder_watch::{FolderWatcher, ONE_BY_ONE, Subscription};
 const NOTE_EVERY: Duration = Duration::from_secs(PASSKEY_WAIT_NOTE_S);
 
 /// Puts on record what changes in the list, from now on until the daemon stops.
-pub(super) async fn follow(own: Own, watcher: FolderWatcher, folder: PathBuf, stop: CancellationToken) {
+pub(super) async fn follow(
+    own: Own,
+    mut heard: Listener,
+    watcher: FolderWatcher,
+    folder: PathBuf,
+    stop: CancellationToken,
+) {
     let changed = Arc::new(Notify::new());
     // The beginning counts as a change, so that nothing of the time before is missed.
     changed.notify_one();
@@ -29,6 +38,7 @@ pub(super) async fn follow(own: Own, watcher: FolderWatcher, folder: PathBuf, st
     };
     // While a reset waits, the time that the daemon runs is taken from the wait. No clock that can be set has a part in that.
     let (mut waits, mut since) = (false, Instant::now());
+    let mut hears = true;
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
@@ -40,6 +50,12 @@ pub(super) async fn follow(own: Own, watcher: FolderWatcher, folder: PathBuf, st
                     since = Instant::now();
                 }
             }
+            event = heard.recv(), if hears => {
+                hears = !matches!(event, Err(RecvError::Closed));
+                if event.map_or(true, |it| ends_some(&it.kind)) {
+                    own.passkeys_have_changed().await;
+                }
+            }
             () = tokio::time::sleep_until(since + NOTE_EVERY), if waits => {
                 let ran = since.elapsed().min(NOTE_EVERY * 2);
                 since = Instant::now();
@@ -47,6 +63,11 @@ pub(super) async fn follow(own: Own, watcher: FolderWatcher, folder: PathBuf, st
             }
         }
     }
+}
+
+/// What was begun with a passkey ends with it, also where another host has said so. Of events that were missed, each may say so.
+fn ends_some(kind: &EventKind) -> bool {
+    matches!(kind, EventKind::PasskeyRevoked { .. } | EventKind::PasskeysReset { .. })
 }
 
 /// Without being told, the list is read whenever a passkey is used, and rules learn of a first one at the next start.

@@ -18,6 +18,7 @@ mod switch;
 mod table;
 mod talk;
 mod token;
+mod user;
 
 use std::sync::Arc;
 
@@ -46,6 +47,7 @@ pub use switch::*;
 pub use table::{Command, Durability, JudgedVerb, Reply, Verb, VerbName};
 pub use talk::*;
 pub use token::*;
+pub use user::*;
 
 /// Make an agent known, with its version and capabilities. DevIt REGISTER.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

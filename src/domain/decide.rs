@@ -23,6 +23,9 @@ pub(super) fn decide(
     if !call.who.may(command.scope()) {
         return Err(Refusal::OutOfScope { needs: command.scope() });
     }
+    state.role_allows(call.who, command)?;
+    let narrowed = state.within_role(call.who);
+    let call = Call { who: &narrowed, ..call };
     state.tokens.admit(call.who, call.now)?;
     if call.who.door() == Door::Devit && !matches!(command, Command::Register(_)) {
         state.agents.admit(call.who.agent(), &state.settings)?;

@@ -70,6 +70,7 @@ mod token;
 mod tool_call;
 mod turns;
 mod usage;
+mod user;
 mod version;
 pub mod view;
 
@@ -155,6 +156,7 @@ pub use tool_call::{
 };
 pub use turns::{PlaceInLine, Turn, TurnNo, Turns};
 pub use usage::Usage;
+pub use user::{USER_CHANGED, User, UserRole, Users};
 pub use version::{Ahead, Earlier, KeptVersion, Version};
 
 /// How often old mail is looked for.
@@ -251,6 +253,8 @@ pub struct State {
     pub spending: Spending,
     /// Workers that a command has switched off.
     pub switches: Switches,
+    /// What the users of the hosts may do.
+    pub users: Users,
     /// Last numbers and totals.
     pub counters: Counters,
     /// The configuration's part in it.
@@ -295,6 +299,7 @@ impl State {
             merges: Merges::default(),
             spending: Spending::default(),
             switches: Switches::default(),
+            users: Users::default(),
             counters: Counters::default(),
             settings,
             here: DaemonId::default(),
@@ -345,6 +350,8 @@ impl State {
             Change::DropMerge(number) => self.merges.remove(*number),
             Change::Spend(change) => self.spending.apply(change),
             Change::Switch(worker, to) => self.switches.put(worker, to.as_ref()),
+            Change::PutUser(user) => self.users.put(user.clone()),
+            Change::DropUser(host) => self.users.remove(*host),
             Change::OweHook(id, notice) => self.hooks.put(*id, notice.clone()),
             Change::OweNotice(id, notice) => self.outgoing.put(*id, notice.clone()),
             Change::OweDeed(id, deed, of) => self.owing.put(*id, deed.clone(), of.clone()),
@@ -383,6 +390,7 @@ impl State {
         let sweep = (!nothing_ages).then(|| self.swept_at.after(SWEEP_EVERY));
         let first = self.tasks.next_deadline().into_iter().chain(self.approvals.next_deadline());
         let standoff = self.broker.next_deadline(self.settings.posts.window);
+        let first = first.chain(self.passkeys_count_at());
         first.chain(sweep).chain(self.next_lapse()).chain(standoff).chain(self.next_silence()).min()
     }
 
@@ -532,6 +540,9 @@ impl Core {
         for task in self.state.tasks.due(now) {
             let Some(task) = self.state.tasks.get(task.id()).cloned() else { continue };
             self.by_itself(now, out, |state, out| state.overdue(now, &task, out));
+        }
+        if self.state.passkeys_count_at().is_some_and(|at| at <= now) {
+            self.by_itself(now, out, |state, out| state.end_passkey_wait(out));
         }
         if self.state.broker.next_deadline(self.state.settings.posts.window).is_some_and(|at| at <= now) {
             self.by_itself(now, out, |state, out| state.decide_standoffs(now, out));

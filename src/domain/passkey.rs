@@ -8,7 +8,8 @@
 //! whether the passkey is on record and not revoked, and whether its counter went up, in the order of commands.
 //!
 //! After a reset, and after a revocation without a signature that leaves no passkey, none is good for a day, so that its
-//! owner hears of it first. That day is counted in time that the daemon has run, which no clock moves.
+//! owner hears of it first. That day is counted in time that the daemon has run, which no clock moves; where several hosts share the state, by
+//! the clock of their database, which none of them sets.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -362,8 +363,10 @@ impl State {
             return Err(refused("only the daemon itself says how the list of passkeys stands"));
         }
         let before = self.passkeys.standing;
+        // Of several hosts, each would take from the wait what it has run.
+        let ran_ms = if self.here.is_alone() { verb.ran_ms } else { 0 };
         let standing = PasskeyStanding {
-            left_ms: before.left_ms.saturating_sub(verb.ran_ms),
+            left_ms: before.left_ms.saturating_sub(ran_ms),
             number: before.number.max(verb.number.unwrap_or(0)),
             is_unusable: verb.is_unusable,
             ..before
@@ -372,6 +375,17 @@ impl State {
             out.put(Change::Passkey(PasskeyChange::Standing(standing)));
         }
         Ok(PasskeyListNoted)
+    }
+
+    /// When the wait after a reset is over by the clock that several hosts go by; none where a daemon counts what it has run.
+    pub(super) fn passkeys_count_at(&self) -> Option<Timestamp> {
+        let standing = self.passkeys.standing;
+        (!self.here.is_alone() && standing.left_ms > 0).then_some(standing.until)
+    }
+
+    pub(super) fn end_passkey_wait(&self, out: &mut Outbox) {
+        let standing = PasskeyStanding { left_ms: 0, ..self.passkeys.standing };
+        out.put(Change::Passkey(PasskeyChange::Standing(standing)));
     }
 
     /// A signed verb counts once: its counter is used up with it.

@@ -95,6 +95,13 @@ impl Principal {
         Self { share: share.map(Box::new), ..self }
     }
 
+    /// The same with those of its rights alone that are kept.
+    pub(super) fn within(self, keeps: impl Fn(Scope) -> bool) -> Self {
+        let kept: Vec<Scope> =
+            Scope::ALL.into_iter().filter(|it| self.scopes.has(*it) && keeps(*it)).collect();
+        Self { scopes: Scopes::of(&kept), ..self }
+    }
+
     /// Where it is spoken from, as far as that is known.
     pub(super) fn origin(&self) -> Option<&CallOrigin> {
         self.origin.as_deref()

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::command::Rival;
-use super::{ContractStatus, CrewRefusal, IntentStatus, Nick, Reservation, Scope, TaskState};
+use super::{ContractStatus, CrewRefusal, IntentStatus, Nick, Reservation, Scope, TaskState, UserRole};
 use provost_base::{AgentId, ApplyId, ApprovalId, Fence, RuleId, TaskId};
 
 /// The four kinds of "no" are told apart in `docs/style.md`; this is the third, "refused".
@@ -14,6 +14,20 @@ pub enum Refusal {
     OutOfScope {
         /// The right that the verb needs.
         needs: Scope,
+    },
+    /// The role of this host's user does not carry this right.
+    #[error("the user of this host is {} of this repository, and this needs {}", article(*role), article(*needs))]
+    RoleTooLow {
+        /// The user's role.
+        role: UserRole,
+        /// The least role that may do it.
+        needs: UserRole,
+    },
+    /// Users cannot be changed so.
+    #[error("{why}")]
+    UserCannot {
+        /// Why, for people.
+        why: Box<str>,
     },
     /// REGISTER announced another version than the configuration expects.
     #[error("expected worker version '{expected}' but client reported '{received}'")]
@@ -361,11 +375,19 @@ pub enum RefusalKind {
     Token,
 }
 
+/// A role with its article.
+fn article(role: UserRole) -> String {
+    let article = if matches!(role, UserRole::Viewer) { "a" } else { "an" };
+    format!("{article} {}", role.as_str())
+}
+
 impl Refusal {
     /// The kind of this refusal. A door that answers a kind alike for all its refusals matches over these.
     pub fn kind(&self) -> RefusalKind {
         match self {
-            Refusal::OutOfScope { .. } => RefusalKind::Rights,
+            Refusal::OutOfScope { .. } | Refusal::RoleTooLow { .. } | Refusal::UserCannot { .. } => {
+                RefusalKind::Rights
+            }
             Refusal::NameTaken { .. } | Refusal::OtherSpelling { .. } => RefusalKind::Name,
             Refusal::Denied { .. } | Refusal::SwitchedOff { .. } => RefusalKind::Forbidden,
             Refusal::Busy { .. } | Refusal::Quota { .. } => RefusalKind::Full,

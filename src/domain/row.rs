@@ -8,11 +8,11 @@ use super::post::PostChange;
 use super::{
     ApplyChange, Contract, Counters, CrewChange, Deed, Door, Gone, GrantChange, Intent, JobChange, Lock,
     Mail, MergeEntry, Notice, OutgoingNotice, Parked, PasskeyChange, PushChange, RefusedCircle,
-    RegisteredAgent, SeenAt, SpendChange, Switched, Task, Token, Uses, Waiter,
+    RegisteredAgent, SeenAt, SpendChange, Switched, Task, Token, User, Uses, Waiter,
 };
 use provost_base::{
-    AgentId, ApprovalId, ContractId, DaemonId, Digest, EffectId, Fence, IntentId, MailSeq, SymbolPath,
-    TaskId, Ticket, Timestamp,
+    AgentId, ApprovalId, ContractId, DaemonId, Digest, EffectId, Fence, HostId, IntentId, MailSeq,
+    SymbolPath, TaskId, Ticket, Timestamp,
 };
 
 /// A row to write. Memory and store apply the same changes in the same order.
@@ -100,6 +100,10 @@ pub enum Change {
     OweDeed(EffectId, Deed, Option<TaskId>),
     /// A daemon has gone, and what it held is free. Memory only.
     HostDown(DaemonId, Gone),
+    /// What the user of a host may do. Of several hosts alone.
+    PutUser(Arc<User>),
+    /// The user of a host is not listed any more. Of several hosts alone.
+    DropUser(HostId),
     /// An effect is being carried out; after a crash it is not tried again.
     StartEffect(EffectId),
     /// An effect needs nothing more.
@@ -162,6 +166,8 @@ impl Change {
             | Change::OweHook(..)
             | Change::OweNotice(..)
             | Change::OweDeed(..)
+            | Change::PutUser(_)
+            | Change::DropUser(_)
             | Change::HostDown(..) => ChangeClass::Shared,
             Change::Post(_) => ChangeClass::Row,
             Change::Beat(..) | Change::CameBy(..) | Change::Apply(_) | Change::RefuseCircle(_) => {

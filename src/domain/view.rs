@@ -13,6 +13,7 @@ mod passkey;
 mod post;
 mod push;
 mod switch;
+mod user;
 mod waits;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,6 +41,7 @@ pub use passkey::{AgentsAtWork, AllPasskeys, AllPasskeysOut};
 pub use post::{Inboxes, NamedReservations, OpenQuestions, Overlaps, PresentMeetings, Roster, SeenFiles};
 pub use push::{AllPush, OnePush};
 pub use switch::{AllSwitches, OneSwitch};
+pub use user::{AllUsers, AllUsersOut};
 pub use waits::{AllWaits, AllWaitsOut};
 
 /// A question. Asked of the engine, which answers between two batches.

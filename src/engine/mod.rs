@@ -12,12 +12,14 @@ mod follower;
 mod held;
 mod inbox_index;
 mod live;
+mod lost;
 mod measures;
 mod message_queue;
 mod observed;
 mod readers;
 mod repeats;
 mod standing;
+mod started;
 mod token_board;
 mod turns;
 mod wait;
@@ -27,7 +29,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc, oneshot};
@@ -41,18 +42,19 @@ pub use follower::{Follower, Numbered};
 pub use inbox_index::{InboxIndex, InboxMark};
 pub use live::Listener;
 use live::Live;
+pub use lost::{EntryCheck, Lost};
 pub use measures::{Durations, Histogram, Measures, Spread};
 use message_queue::{Closing, Message, MessageQueue};
 pub use observed::{Found, HOST_STATES, Observed, Outcome, Sample, Signal, TaskEnd, WorkerUse};
 
 use provost_base::limits::ENGINE_QUEUE_MAX;
-use provost_base::{AgentId, Digest, EffectId, EventSeq, Fence, MailSeq, SymbolPath, Timestamp};
+use provost_base::{AgentId, Digest, EventSeq, Fence, MailSeq, SymbolPath, Timestamp};
 use provost_domain::command::{Collected, Locked};
 use provost_domain::post::{Owner, Post};
 use provost_domain::view::View;
 use provost_domain::{
-    Answer, Command, Core, Effect, Facts, Judge, JudgedVerb, Owed, Principal, Proof, Refusal, Reply,
-    Settings, State, Verb, VerbName,
+    Answer, Command, Core, Facts, Judge, JudgedVerb, Principal, Proof, Refusal, Reply, Settings, State, Verb,
+    VerbName,
 };
 pub use provost_store::ENTRY_FORMAT;
 /// What a store promises of what is acknowledged, for doors.
@@ -62,6 +64,7 @@ use readers::Readers;
 use repeats::{Repeats, Taken};
 pub use standing::Standing;
 use standing::Trouble;
+pub use started::Started;
 use token_board::TokenBoard;
 use turns::Turns;
 pub use wait::Woken;
@@ -131,38 +134,32 @@ pub struct Engine {
     over: CancellationToken,
 }
 
-/// What the start of an engine gives to its caller.
-pub struct Started {
-    /// The handle with which commands are submitted; clones share the one engine.
-    pub engine: Engine,
-    /// Effects to carry out from now on, in commit order.
-    pub effects: mpsc::UnboundedReceiver<(EffectId, Effect)>,
-    /// Effects that an earlier run still owes.
-    pub owed: Vec<Owed>,
-    /// Whether the last run stopped in order.
-    pub clean: bool,
-    /// The thread; it ends after [`Engine::stop`], or by itself, and then says why.
-    pub thread: JoinHandle<Option<Lost>>,
-    /// Is closed when the thread ends.
-    pub ended: oneshot::Receiver<()>,
-}
-
-/// Why an engine has ended by itself: what it held in memory was no longer what is stored.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct Lost(pub Box<str>);
-
-/// Loads the store and starts the engine's thread.
+/// Loads the store and starts the engine's thread, for a store of one writer, or whose writers are believed.
 ///
 /// # Errors
 /// When the store cannot be read or its journal does not verify.
-// tidy: long because it hands each board to all who share it
 pub fn start(
+    store: Box<dyn Store>,
+    judge: Box<dyn Judge>,
+    settings: Settings,
+    clock: Box<dyn Clock>,
+    retention: Retention,
+) -> Result<Started, StoreError> {
+    start_checking(store, judge, settings, clock, retention, Box::new(|_, _| Ok(())))
+}
+
+/// The same, with what is asked of each entry of another daemon before it is folded.
+///
+/// # Errors
+/// As [`start`].
+// tidy: long because it hands each board to all who share it
+pub fn start_checking(
     mut store: Box<dyn Store>,
     judge: Box<dyn Judge>,
     settings: Settings,
     clock: Box<dyn Clock>,
     retention: Retention,
+    check: EntryCheck,
 ) -> Result<Started, StoreError> {
     let loaded = store.load(settings)?;
     let clock: Arc<dyn Clock> = Arc::from(clock);
@@ -177,7 +174,8 @@ pub fn start(
     let (queue, inbox) = sync_channel(ENGINE_QUEUE_MAX);
     let queue = Arc::new(queue);
     let beside = Beside::start(Arc::downgrade(&queue)).map_err(no_thread)?;
-    let others = Others::of((loaded.daemon, loaded.head), of_store, woken_by(&mut *store, &queue));
+    let woken = woken_by(&mut *store, &queue);
+    let others = Others::of((loaded.daemon, loaded.head), of_store, woken, check);
     let events = Live::behind(store.journal_head().seq);
     let (owe, effects) = mpsc::unbounded_channel();
     let board = Arc::new(EmptyQueues::default());

@@ -458,7 +458,7 @@ impl Worker {
                     "the store cannot be read any more: {err}; the daemon has ended, so that no answer is wrong: check its disk, \
                      and run `provost doctor`"
                 );
-                self.lost = Some(Lost(why.into()));
+                self.lost = Some(Lost { why: why.into(), begins_again: false });
             }
         }
         self.board.forget_all();
@@ -504,6 +504,9 @@ impl Worker {
                 StoreError::NewerFormat { .. } | StoreError::UnknownChange { .. } => {
                     Some("the shared store was written by a newer Provost, which this one cannot follow")
                 }
+                StoreError::BrokenLog { .. } => Some(
+                    "the shared log has an entry that its host does not prove, so nothing is written any more",
+                ),
                 _ => None,
             };
             if let Some(says) = known {
@@ -521,7 +524,7 @@ impl Worker {
         if self.store.is_away() {
             return;
         }
-        if self.broken.is_some() && self.probed.elapsed() >= PROBE_EVERY {
+        if self.broken.is_some() && self.others.are_trusted() && self.probed.elapsed() >= PROBE_EVERY {
             self.probed = Instant::now();
             if self.store.probe().is_ok() {
                 tracing::warn!("the store answers again; writes go on");

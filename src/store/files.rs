@@ -303,16 +303,35 @@ pub(super) fn make_journal_key(dir: &Path) -> Result<Secret, StoreError> {
 
 /// Writes a key. It appears under its name only when it is whole and on disk.
 pub(super) fn put_journal_key(dir: &Path, key: &Secret) -> Result<(), StoreError> {
-    let (path, half) = (dir.join(JOURNAL_KEY), dir.join("journal.key.new"));
+    put_private(dir, JOURNAL_KEY, key.expose())
+}
+
+/// Writes a file that this user alone may read. It appears under its name only when it is whole and on disk.
+pub(super) fn put_private(dir: &Path, name: &str, content: &[u8]) -> Result<(), StoreError> {
+    let (path, half) = (dir.join(name), dir.join(format!("{name}.new")));
     match std::fs::remove_file(&half) {
         Err(err) if err.kind() != ErrorKind::NotFound => return Err(StoreError::io(&half)(err)),
         _ => {}
     }
     let mut file = private::create_new(&half).map_err(StoreError::io(&half))?;
     private::make_private(&file, &half)?;
-    file.write_all(key.expose()).and_then(|()| file.sync_all()).map_err(StoreError::io(&half))?;
+    file.write_all(content).and_then(|()| file.sync_all()).map_err(StoreError::io(&half))?;
     std::fs::rename(&half, &path).map_err(StoreError::io(&path))?;
     sync_dir(dir)
+}
+
+/// The text of such a file, if it is there.
+pub(super) fn private_text(dir: &Path, name: &str, most: u64) -> Result<Option<String>, StoreError> {
+    let path = dir.join(name);
+    let file = match private::open(OpenOptions::new().read(true), &path) {
+        Ok(file) => file,
+        Err(err) if err.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(err) => return Err(StoreError::io(&path)(err)),
+    };
+    private::check_file(&file, &path)?;
+    let mut text = String::new();
+    file.take(most).read_to_string(&mut text).map_err(StoreError::io(&path))?;
+    Ok(Some(text))
 }
 
 /// How long a lease may outlive its daemon, and how often one looks whether it does.

@@ -16,6 +16,7 @@ mod database;
 mod decisions;
 mod error;
 mod files;
+mod host_keys;
 mod intake;
 mod job_logs;
 pub mod journal;
@@ -41,7 +42,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use provost_base::{AgentId, DaemonId, Digest, EventSeq, JobId, Json, TaskId, Timestamp};
+use provost_base::{AgentId, DaemonId, Digest, EntryNo, EventSeq, JobId, Json, TaskId, Timestamp};
 use provost_domain::post::Received;
 use provost_domain::{Event, JobResult, Outbox, Owed, Settings, State, Status, Task};
 
@@ -121,6 +122,9 @@ pub trait Store: Send {
     fn owed_by(&mut self, _daemon: DaemonId) -> Result<Vec<Owed>, StoreError> {
         Ok(Vec::new())
     }
+
+    /// Remembers that an entry does not prove what it says: no later start goes on behind it.
+    fn distrust(&mut self, _n: EntryNo, _what: &str) {}
 
     /// What is committed after `head`, without taking the turn.
     ///

@@ -42,8 +42,8 @@ pub(super) struct Table {
 }
 
 /// Tables of a database that are not moved, with what becomes of them: the repository's row and the facts are written on their own; hosts,
-/// the log and the search's index begin again at the destination; waits for locks, messages on their way and places of agents end with the daemons.
-pub(super) const NOT_MOVED: [&str; 10] = [
+/// the log, the hosts' signatures and users, and the search's index begin again at the destination; waits for locks, messages on their way and places of agents end with the daemons.
+pub(super) const NOT_MOVED: [&str; 14] = [
     "repo",
     "meta",
     "host",
@@ -54,6 +54,10 @@ pub(super) const NOT_MOVED: [&str; 10] = [
     "waiter",
     "carried",
     "present",
+    "host_key",
+    "host_before",
+    "signature",
+    "host_user",
 ];
 
 /// The same of the state folder's file.

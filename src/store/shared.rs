@@ -142,6 +142,8 @@ pub struct HostRow {
     pub behind: u64,
     /// The oldest and the newest format of entries that its release reads.
     pub formats: (u32, u32),
+    /// The fingerprint of the key with which it signs; none where it has none yet.
+    pub key: Option<String>,
     /// Whether it is the host of the state folder from which this was asked.
     pub is_here: bool,
 }

@@ -293,6 +293,8 @@ impl Rows {
             | Change::CameBy(..)
             | Change::At(..)
             | Change::CarryMail(..)
+            | Change::PutUser(_)
+            | Change::DropUser(_)
             | Change::HostDown(..)
             | Change::Grant(..)
             | Change::Apply(..)

@@ -341,6 +341,31 @@ pub struct AppointLead {
     pub agent: String,
 }
 
+/// The user of a host.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct User {
+    /// The host, as 32 hexadecimal digits.
+    pub host: String,
+    /// The name for people.
+    pub name: String,
+    /// `viewer`, `agent`, `approver` or `admin`.
+    pub role: String,
+    /// Whether it is the user of the host that was asked.
+    pub here: bool,
+}
+
+/// `POST /set-user`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SetUser {
+    /// The host, as 32 hexadecimal digits.
+    pub host: String,
+    /// The name for people.
+    pub name: String,
+    /// `viewer`, `agent`, `approver` or `admin`; without one, the user is taken off the list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+}
+
 /// `POST /import-events`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ImportEvents {

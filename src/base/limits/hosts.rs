@@ -20,8 +20,15 @@ pub const LISTEN_AGAIN_MS: u64 = 1_000;
 /// How many hosts one repository has at most, removed ones apart: each reads what each other one writes.
 pub const HOSTS_MAX: usize = 64;
 
-/// The file with the journal's key for a host that joins is shorter than this, in bytes.
-pub const HOST_KEY_BYTES_MAX: u64 = 4_096;
+/// The file with the journal's key for a host that joins is shorter than this, in bytes: it has the keys of all hosts there
+/// ever were, as hexadecimal digits twice over.
+pub const HOST_KEY_BYTES_MAX: u64 = 4 << 20;
+
+/// The files with a host's key, and with what it knows of the other hosts, are shorter than this, in bytes.
+pub const HOST_STATE_BYTES_MAX: u64 = 1 << 20;
+
+/// The name of a user of a host is no longer than this, in bytes.
+pub const USER_NAME_BYTES_MAX: usize = 64;
 
 /// How many root commits of a repository are compared when a host joins.
 pub const ROOT_COMMITS_MAX: usize = 64;

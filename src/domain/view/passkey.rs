@@ -19,8 +19,10 @@ pub struct AllPasskeysOut {
     pub passkeys: Passkeys,
     /// Whether a person has enrolled one, as rules see it.
     pub enrolled: bool,
-    /// Until when none counts after a reset, if the daemon runs until then.
+    /// Until when none counts after a reset: of a daemon that writes alone, if it runs until then.
     pub waits_until: Option<Timestamp>,
+    /// Whether the record is that of several hosts: then it is the list, too.
+    pub shared: bool,
     /// By how much the clock went on further than the daemon has run since the reset, in milliseconds.
     pub leapt_ms: u64,
 }
@@ -30,9 +32,14 @@ impl View for AllPasskeys {
 
     fn look(self, now: Timestamp, state: &State) -> AllPasskeysOut {
         let passkeys = state.passkeys.clone();
-        let (enrolled, waits_until) = (passkeys.are_enrolled(), passkeys.waits_until(now));
-        let leapt_ms = passkeys.leapt_ms(now);
-        AllPasskeysOut { passkeys, enrolled, waits_until, leapt_ms }
+        let (enrolled, shared) = (passkeys.are_enrolled(), !state.here.is_alone());
+        let standing = passkeys.standing();
+        let (waits_until, leapt_ms) = match shared {
+            // By the clock of the database, which no host sets.
+            true => ((standing.left_ms > 0).then_some(standing.until), 0),
+            false => (passkeys.waits_until(now), passkeys.leapt_ms(now)),
+        };
+        AllPasskeysOut { passkeys, enrolled, waits_until, shared, leapt_ms }
     }
 }
 

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::super::clock::StoreClock;
-use super::super::{Found, Given, StateQuery};
+use super::super::{EntryCheck, Found, Given, StateQuery};
 use super::beside::Batch;
 use super::hosts::HostWatch;
 use super::receiving::Publisher;
@@ -39,12 +39,12 @@ const NOT_KNOWN: &str = "it is not known whether this was done, since the shared
 const NOT_DONE: &str = "the shared store did not answer, and nothing of this was done; ask again";
 
 /// Why a daemon ends that the others have taken for dead: what it held is free, so it begins again as another one.
-const IS_DOWN: &str = "another host has taken this one for dead, and what it held is free; start the daemon again, and it \
-                       goes on from what the others have";
+const IS_DOWN: &str = "another host has taken this one for dead, and what it held is free; its runs are ended, and it begins again \
+                       from what the others have";
 
 /// The same of one that a person has removed.
 const IS_REMOVED: &str = "this host was removed from the repository, and what it held is free; its state folder takes part no \
-                                     more";
+                          more: to join again as a new host, move it away and run `provost host join`";
 
 /// What the engine knows of the others.
 pub(in super::super) struct Others {
@@ -63,6 +63,10 @@ pub(in super::super) struct Others {
     /// Whether the store has said that there may be something new.
     woken: Arc<AtomicBool>,
     unsure: Option<Unsure>,
+    /// What is asked of each entry of another daemon.
+    check: EntryCheck,
+    /// Whether one of them has not proved what it says. Nothing is written any more then.
+    distrusts: bool,
     /// Whether memory has what is not stored, and has to be loaded again before anything else.
     must_load: bool,
     /// Those who want to look, until memory is what is stored, or this time.
@@ -84,6 +88,7 @@ impl Others {
         (daemon, head): (DaemonId, Head),
         clock: Option<Arc<StoreClock>>,
         woken: Arc<AtomicBool>,
+        check: EntryCheck,
     ) -> Self {
         Self {
             clock,
@@ -94,6 +99,8 @@ impl Others {
             looked: Instant::now(),
             woken,
             unsure: None,
+            check,
+            distrusts: false,
             must_load: false,
             looks: Vec::new(),
             hidden_until: Instant::now(),
@@ -112,6 +119,11 @@ impl Others {
             return Some(Duration::ZERO);
         }
         self.are_there().then(|| BEAT.saturating_sub(self.looked.elapsed()))
+    }
+
+    /// Whether this daemon may go on once its store answers.
+    pub(super) fn are_trusted(&self) -> bool {
+        !self.distrusts
     }
 
     /// This daemon, as they know it.
@@ -233,6 +245,7 @@ impl Worker {
                     what: "an entry before it is missing".into(),
                 });
             }
+            self.must_be_proved(&entry)?;
             self.has_log_to(Head { n: entry.n, mac: entry.mac });
             if let Some(gone) = self.has_gone(&entry) {
                 self.takes_part_no_more(gone);
@@ -246,6 +259,19 @@ impl Worker {
         Ok(true)
     }
 
+    /// Refuses an entry of another daemon that says what it does not prove. Its rows are stored already, so the folder remembers that nothing
+    /// is to be done by them, also after a restart.
+    fn must_be_proved(&mut self, entry: &LogEntry) -> Result<(), StoreError> {
+        if entry.by == self.others.daemon {
+            return Ok(());
+        }
+        let Err(why) = (self.others.check)(self.core.state(), entry) else { return Ok(()) };
+        let what = format!("the host {} has written it, and {why}", entry.by.host.short());
+        self.others.distrusts = true;
+        self.store.distrust(entry.n, &what);
+        Err(StoreError::BrokenLog { n: entry.n, what: what.into() })
+    }
+
     /// How this daemon has gone, if another one has committed that it has.
     fn has_gone(&self, entry: &LogEntry) -> Option<Gone> {
         entry.changes.iter().find_map(|it| match it {
@@ -256,11 +282,11 @@ impl Worker {
 
     /// Nothing that is asked in this step is decided any more, and the daemon ends.
     pub(super) fn takes_part_no_more(&mut self, gone: Gone) {
-        let why = match gone {
-            Gone::Silent => IS_DOWN,
-            Gone::Removed => IS_REMOVED,
+        let (why, begins_again) = match gone {
+            Gone::Silent => (IS_DOWN, true),
+            Gone::Removed => (IS_REMOVED, false),
         };
-        (self.lost, self.broken) = (Some(Lost(why.into())), Some(why.into()));
+        (self.lost, self.broken) = (Some(Lost { why: why.into(), begins_again }), Some(why.into()));
     }
 
     /// Another daemon has committed this: what shows memory beside the thread follows, as after a commit of this one.

@@ -555,6 +555,7 @@ pub(super) fn fault(refusal: Refusal, advertised: &str) -> DevitError {
             }));
         }
         Refusal::OutOfScope { .. }
+        | Refusal::RoleTooLow { .. }
         | Refusal::NameTaken { .. }
         | Refusal::OtherSpelling { .. }
         | Refusal::TaskNotYours { .. }
@@ -588,7 +589,7 @@ pub(super) fn fault(refusal: Refusal, advertised: &str) -> DevitError {
         Refusal::NoWorkTree { .. } | Refusal::WorkTreeCannot { .. } => Code::Invalid,
         Refusal::SessionCannot { .. } | Refusal::NotPlaced { .. } => Code::Invalid,
         Refusal::ApprovalChanged | Refusal::MailNotFound | Refusal::PasskeyRefused { .. } => Code::Invalid,
-        Refusal::TooLong { .. } | Refusal::Exists { .. } => Code::Invalid,
+        Refusal::TooLong { .. } | Refusal::Exists { .. } | Refusal::UserCannot { .. } => Code::Invalid,
         Refusal::ApprovalNotFound(_) => Code::ApprovalNotFound,
         Refusal::Denied { .. } => Code::PolicyDenied,
         Refusal::SwitchedOff { .. } | Refusal::TooOften { .. } => Code::ScreenshotDenied,

@@ -73,6 +73,7 @@ pub(super) fn fault(refusal: Refusal) -> OwnError {
         Refusal::OutOfScope { needs: provost_domain::Scope::Apply } => {
             fault.hint("a person makes such a token, in a terminal of their own, in which no agent has run")
         }
+        Refusal::RoleTooLow { .. } | Refusal::UserCannot { .. } => fault.hint("`provost user list` lists users, and who is an admin"),
         Refusal::TaskNotFound => fault.hint("`provost task list` lists what there is"),
         Refusal::ApprovalNotFound(_) | Refusal::ApprovalChanged => fault.hint("`provost approval list` lists what waits"),
         Refusal::SessionCannot { why } => talk::with_next_step(fault, &why),
@@ -98,6 +99,8 @@ pub(super) fn fault(refusal: Refusal) -> OwnError {
 fn word(refusal: &Refusal) -> (StatusCode, &'static str) {
     match refusal {
         Refusal::OutOfScope { .. } => (StatusCode::FORBIDDEN, "out_of_scope"),
+        Refusal::RoleTooLow { .. } => (StatusCode::FORBIDDEN, "role_too_low"),
+        Refusal::UserCannot { .. } => (StatusCode::CONFLICT, "user_cannot"),
         Refusal::VersionMismatch { .. } | Refusal::VersionMissing { .. } | Refusal::RegisterFirst { .. } => {
             (StatusCode::FORBIDDEN, "version")
         }

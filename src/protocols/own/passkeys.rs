@@ -20,9 +20,9 @@ use provost_api::{endpoints, wire};
 use provost_auth::passkeys::{ListError, ListedPasskey, PASSKEYS_FILE, PasskeyFiles, PasskeyList};
 use provost_base::limits::{
     PASSKEY_CODE_MS_MAX, PASSKEY_LEAP_MS_MIN, PASSKEY_NAME_BYTES_MAX, PASSKEY_TRANSPORT_BYTES_MAX,
-    PASSKEY_TRANSPORTS_MAX, PASSKEYS_RESET_S,
+    PASSKEY_TRANSPORTS_MAX,
 };
-use provost_base::{Digest, Json, Ttl, visible};
+use provost_base::{Digest, Json, visible};
 use provost_domain::command::{AddPasskey, NotePasskeyList, ResetPasskeys, RevokePasskey};
 use provost_domain::view::{AgentsAtWork, AllPasskeys, AllPasskeysOut};
 use provost_domain::{KnownPasskey, Passkey, Passkeys, Principal, Proof, Refusal, SOURCE_ROOT};
@@ -63,7 +63,7 @@ pub(super) fn allowed(it: &ListedPasskey) -> wire::AllowedPasskey {
     wire::AllowedPasskey { id, name, rp_id, transports: it.transports.clone() }
 }
 
-fn unusable(why: &ListError) -> OwnError {
+pub(super) fn unusable(why: &ListError) -> OwnError {
     OwnError::new(StatusCode::CONFLICT, "passkeys_unusable", why.to_string()).hint("provost passkey list")
 }
 
@@ -81,7 +81,7 @@ pub(super) fn on_record(it: &ListedPasskey, of_root: bool) -> Passkey {
     }
 }
 
-fn row(it: &KnownPasskey) -> wire::Passkey {
+pub(super) fn row(it: &KnownPasskey) -> wire::Passkey {
     let passkey = &it.passkey;
     let key = passkey.key.value();
     let algorithm = match key.get("kty").and_then(|it| it.as_str()) {
@@ -119,7 +119,7 @@ impl Own {
         known.extend(new);
     }
 
-    async fn known_passkeys(&self) -> Answered<AllPasskeysOut> {
+    pub(super) async fn known_passkeys(&self) -> Answered<AllPasskeysOut> {
         self.0.provost.view(AllPasskeys).await.map_err(map::fault)
     }
 
@@ -143,6 +143,10 @@ impl Own {
 
     /// The list, and what is missing between it and the record.
     async fn compared(&self) -> Result<(PasskeyList, Vec<Step>), ListError> {
+        if let Some(known) = self.shared_record().await? {
+            let roots = self.listed(|files, _| files.roots_list()).await?;
+            return Ok((PasskeyList::of_record(&known, roots.as_ref()), Vec::new()));
+        }
         // The record first: each change goes into the file before it goes on record, so the file is never behind.
         let known = self.known().await?;
         let list = self.listed(|files, keys| files.read(keys)).await?;
@@ -216,6 +220,10 @@ impl Own {
     /// Keeps in mind how the list stands, where that is new: rules that ask for a passkey once there is one look at it.
     async fn note_list(&self, found: &Result<PasskeyList, ListError>) -> Answered<()> {
         let standing = self.known_passkeys().await?.passkeys.standing();
+        // What is wrong with a list of root's on one machine says nothing to the others.
+        if self.known_passkeys().await?.shared {
+            return Ok(());
+        }
         let number = found.as_ref().ok().filter(|it| !it.of_root).map(|it| it.number);
         let is_unusable = found.is_err();
         if is_unusable != standing.is_unusable || number.is_some_and(|it| it > standing.number) {
@@ -226,13 +234,20 @@ impl Own {
         Ok(())
     }
 
+    /// The record, where several hosts share it: then it is the list, and no file has a part in it.
+    async fn shared_record(&self) -> Result<Option<Passkeys>, ListError> {
+        let known = self.known_passkeys().await;
+        let known = known.map_err(|why| ListError::Disagrees(why.body.message))?;
+        Ok(known.shared.then_some(known.passkeys))
+    }
+
     async fn known(&self) -> Result<Passkeys, ListError> {
         let known = self.known_passkeys().await;
         known.map(|it| it.passkeys).map_err(|why| ListError::Disagrees(why.body.message))
     }
 
     /// Does something with the files, on a thread that may wait for the disk.
-    async fn listed<T: Send + 'static>(
+    pub(super) async fn listed<T: Send + 'static>(
         &self,
         work: impl FnOnce(&PasskeyFiles, &provost_auth::keys::KeyRing) -> Result<T, ListError> + Send + 'static,
     ) -> Result<T, ListError> {
@@ -246,6 +261,9 @@ impl Own {
         &self,
         change: impl FnOnce(&mut PasskeyList) -> Result<(), ListError> + Send + 'static,
     ) -> Result<(), ListError> {
+        if self.shared_record().await?.is_some() {
+            return Ok(());
+        }
         let standing = self.known().await?.standing();
         let number = self.listed(move |files, keys| files.change(keys, standing.number, change)).await?;
         let noted = NotePasskeyList { number: Some(number), is_unusable: standing.is_unusable, ran_ms: 0 };
@@ -284,6 +302,12 @@ impl Own {
             }
         }
         waits
+    }
+
+    /// Ends what rests on passkeys that count no more, as another host may have said.
+    pub async fn passkeys_have_changed(&self) {
+        self.0.pending.clear();
+        self.end_orphans().await;
     }
 
     /// Revokes a passkey here and in the list.
@@ -358,7 +382,8 @@ impl Handles<endpoints::PasskeyCode> for Own {
             return Err(self.only_root());
         }
         // Before the code is used up by an enrolment that fails at it.
-        let folder = self.listed(|files, _| files.check_folder()).await;
+        let shared = self.known_passkeys().await?.shared;
+        let folder = self.listed(move |files, _| if shared { Ok(()) } else { files.check_folder() }).await;
         folder.map_err(|why| OwnError::new(StatusCode::CONFLICT, "passkeys_unusable", why.to_string()))?;
         let vouch = !list.passkeys.is_empty();
         if !vouch && !body.even_so {
@@ -548,46 +573,5 @@ impl Own {
         added.ok_or_else(|| {
             map::fault(Refusal::PasskeyRefused { why: "it was revoked at the same moment".into() })
         })
-    }
-}
-
-impl Handles<endpoints::RevokePasskey> for Own {
-    async fn handle(&self, call: &Call, body: wire::RevokePasskey) -> Answered<wire::Passkey> {
-        Self::check_terminal(call, "revokes a passkey without a signature")?;
-        let list = self.synced_list().await?;
-        if list.of_root {
-            return Err(self.only_root());
-        }
-        let known = self.known_passkeys().await?.passkeys;
-        let mut named = known.iter().filter(|it| it.revoked_at.is_none());
-        let found = named.find(|it| *it.passkey.id == *body.passkey || *it.passkey.name == *body.passkey);
-        let found = found
-            .ok_or_else(|| map::fault(Refusal::PasskeyRefused { why: "there is no such passkey".into() }))?;
-        self.revoke(&call.who, RevokePasskey { id: found.passkey.id.clone(), signed: None }).await?;
-        let all = self.known_passkeys().await?.passkeys;
-        Ok(all.iter().find(|it| it.passkey.id == found.passkey.id).map_or_else(|| row(found), |it| row(it)))
-    }
-}
-
-impl Handles<endpoints::ResetPasskeys> for Own {
-    async fn handle(&self, call: &Call, (): ()) -> Answered<wire::PasskeysReset> {
-        Self::check_terminal(call, "gives all passkeys up")?;
-        let _turn = self.0.listing.acquire().await.ok();
-        let standing = self.known_passkeys().await?.passkeys.standing();
-        // Of a list that was edited nothing is believed, its count neither.
-        let listed =
-            self.listed(|files, keys| files.read(keys)).await.ok().flatten().map_or(0, |it| it.resets);
-        let count = standing.count.max(listed) + 1;
-        let until = self.now().after(Ttl::seconds_clamped(PASSKEYS_RESET_S));
-        let written = self.listed(move |files, keys| files.reset(keys, standing.number, count, until)).await;
-        written.map_err(|why| unusable(&why))?;
-        let done = self.submit(&call.who, ResetPasskeys { count, waits: true }).await?;
-        self.0.pending.clear();
-        self.end_orphans().await;
-        tracing::warn!(
-            until = done.until.rfc3339(),
-            "all passkeys were given up, and none counts until then"
-        );
-        Ok(wire::PasskeysReset { waits_until: done.until.rfc3339() })
     }
 }

@@ -163,6 +163,8 @@ impl Rows {
                 self.calls.push(Calls::of(task, worker.as_str(), *at, model, counted)?);
             }
             Change::Switch(worker, to) => self.switch(worker, to.as_ref())?,
+            Change::PutUser(it) => self.put("host_user", &it.host.to_string(), text(&**it)?),
+            Change::DropUser(host) => self.drop_key("host_user", &host.to_string()),
             Change::StartEffect(id) => {
                 let row = self.effects.entry(int(id.0)?).or_insert(EffectRow::Started);
                 if let EffectRow::New { started, .. } = row {

@@ -7,22 +7,23 @@ use super::session::Step;
 use super::start::mac_of;
 use super::unreadable;
 use crate::codec::{int, nat, parse};
+use crate::host_keys::Signature;
 use crate::{SealedEntry, StoreError};
 use provost_base::{DaemonId, EntryNo, EventSeq, Timestamp};
 
 /// The columns of an entry.
 pub(super) const ENTRIES: &str =
-    "select n, host, inc, own_n, at, format, body, mac from provost.entry where repo =
+    "select n, host, inc, own_n, at, format, body, mac, sig from provost.entry where repo =
     $1 and n > $2 order by n limit $3";
 
-/// The statement that writes an entry.
+/// The statement that writes an entry, with its host's signature.
 ///
 /// # Errors
 /// When a number is none for a column.
-pub(super) fn step(repo: i32, it: &SealedEntry) -> Result<Step, StoreError> {
+pub(super) fn step(repo: i32, it: &SealedEntry, signature: Signature) -> Result<Step, StoreError> {
     let sql =
-        "insert into provost.entry (repo, n, host, inc, own_n, at, format, body, mac) values ($1, $2, $3, $4,
-        $5, $6, $7, $8, $9)";
+        "insert into provost.entry (repo, n, host, inc, own_n, at, format, body, mac, sig) values ($1, $2, $3, $4,
+        $5, $6, $7, $8, $9, $10)";
     Ok(Step::new(sql)
         .with(repo)
         .with(int(it.n.0)?)
@@ -32,7 +33,16 @@ pub(super) fn step(repo: i32, it: &SealedEntry) -> Result<Step, StoreError> {
         .with(it.at.0)
         .with(i32::try_from(it.format).map_err(StoreError::damaged)?)
         .with(it.body.to_string())
-        .with(it.mac.as_bytes().to_vec()))
+        .with(it.mac.as_bytes().to_vec())
+        .with(signature.into_bytes()))
+}
+
+/// The signature of an entry; none of one that has none.
+///
+/// # Errors
+/// [`StoreError::Damaged`] when the column cannot be read.
+pub(super) fn signature(row: &Row) -> Result<Option<&[u8]>, StoreError> {
+    row.try_get(8).map_err(unreadable)
 }
 
 /// An entry from its columns.

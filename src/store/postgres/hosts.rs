@@ -7,7 +7,7 @@ use super::remembered::Remembered;
 use super::roots;
 use super::schema;
 use super::session::{Place, Purpose, Session, Step};
-use super::unreadable;
+use super::{enrolling, unreadable};
 use crate::codec::nat;
 use crate::database::IN_DATABASE;
 use crate::journal::Key;
@@ -17,7 +17,8 @@ use provost_base::HostId;
 use provost_base::limits::HOSTS_MAX;
 
 const HOSTS: &str = "select h.id, h.inc, h.name, h.version, h.state, h.clean,
-        (extract(epoch from clock_timestamp() - h.beat) * 1000)::bigint, greatest(r.n - h.head, 0), lower(h.formats), upper(h.formats) - 1
+        (extract(epoch from clock_timestamp() - h.beat) * 1000)::bigint, greatest(r.n - h.head, 0), lower(h.formats), upper(h.formats) - 1,
+        (select body from provost.host_key k where k.repo = h.repo and k.host = h.id and k.what <> 'gone')
     from provost.host h join provost.repo r on r.id = h.repo where r.name = $1 order by h.state = 'removed', h.name, h.id";
 
 /// All hosts of the repository, removed ones last.
@@ -72,6 +73,7 @@ fn rows(session: &mut Session, name: &str) -> Result<Vec<HostRow>, StoreError> {
             silent_ms: nat(number(6)?.max(0))?,
             behind: nat(number(7)?)?,
             formats: (format(8)?, format(9)?),
+            key: enrolling::fingerprint(row.try_get(10).map_err(unreadable)?),
             is_here: false,
         })
     };
@@ -137,7 +139,7 @@ pub(crate) fn join(dir: &Path, database: &Database, text: &str, code: &str) -> R
             why: "has a store already: a host joins with a state folder that has none".into(),
         });
     }
-    let secret = open_key(text, code, &database.name)?;
+    let (secret, invited) = open_key(text, code, &database.name)?;
     let print = Key::new(&secret).fingerprint().to_string();
     let mut session = Session::new(address::servers(database, "provost/join")?, Purpose::Read)?;
     session.connect(&Place::default())?;
@@ -176,5 +178,6 @@ pub(crate) fn join(dir: &Path, database: &Database, text: &str, code: &str) -> R
             });
         }
     }
+    invited.keep(dir)?;
     Ok(Joined { hosts })
 }

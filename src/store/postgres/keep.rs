@@ -82,6 +82,7 @@ impl PostgresStore {
             store.session.ask(&steps).map(drop)
         })?;
         self.stage = Stage::Closed;
+        self.remember_hosts();
         self.marks.sync();
         self.publish();
         self.session.drop_link();

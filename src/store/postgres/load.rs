@@ -23,7 +23,7 @@ use provost_domain::{
 };
 
 /// Tables whose rows are a key and a body; a start reads them all.
-const TABLES: [&str; 29] = [
+const TABLES: [&str; 30] = [
     "agent",
     "mail",
     "approval",
@@ -51,6 +51,7 @@ const TABLES: [&str; 29] = [
     "waiter",
     "carried",
     "present",
+    "host_user",
     "task",
     "meta",
 ];
@@ -189,6 +190,7 @@ fn rows(tables: &Tables, state: &mut State) -> Result<(), StoreError> {
     it.each("push", |it| state.apply(&Change::Push(PushChange::Put(Arc::new(it)))))?;
     it.each("spent", |it| state.apply(&Change::Spend(SpendChange::Put(Arc::new(it)))))?;
     it.each("switched", |(worker, to)| state.apply(&Change::Switch(worker, Some(to))))?;
+    it.each("host_user", |it| state.apply(&Change::PutUser(Arc::new(it))))?;
     it.each("merge_entry", |it| state.apply(&Change::PutMerge(Arc::new(it))))?;
     it.each("waiter", |it| state.apply(&Change::PutWaiter(Arc::new(it))))?;
     it.each("present", |(agent, at)| state.apply(&Change::At(agent, Some(at))))?;

@@ -11,6 +11,7 @@ use super::load::{self, HEAD, Head};
 use super::moving::session;
 use super::remembered::Remembered;
 use super::session::{Place, Session, Step};
+use super::signing::HostKeys;
 use super::start::must_be_readable;
 use super::{must_have_no_other, unreadable, write};
 use crate::codec::{int, nat, parse, text};
@@ -21,7 +22,7 @@ use crate::marks::{self, As, FoundMarks, Marks};
 use crate::sqlite::{Settled, highest_of, settled};
 use crate::{Anchor, JournalHead, StoreError};
 use provost_base::limits::NUMBERS_SKIPPED;
-use provost_base::{ApplyId, EventSeq, Json, Ticket, Timestamp};
+use provost_base::{ApplyId, EntryNo, EventSeq, Json, Ticket, Timestamp};
 use provost_domain::{Counters, Effect, Event, EventKind, provost};
 
 /// The event up to which the state folder knows the journal to have come, where the database does not have it; `None` where nothing is
@@ -58,6 +59,7 @@ struct Held {
     pruned_to: EventSeq,
     checkpoints: Vec<Checkpoint>,
     was: EventSeq,
+    dir: std::path::PathBuf,
     _lease: Lease,
 }
 
@@ -137,6 +139,7 @@ fn held(what: Site<'_>) -> Result<Held, StoreError> {
         pruned_to,
         checkpoints,
         was,
+        dir,
         _lease: lease,
     })
 }
@@ -243,6 +246,9 @@ impl Held {
                 .with(self.place.system.clone())
                 .with(int(self.place.timeline)?),
         );
+        let (dir, name) = (self.dir.clone(), self.remembered.name().to_owned());
+        let keys = HostKeys::of(&dir, &name, self.remembered.host, &self.key)?;
+        keys.sign_alone(repo, (EntryNo(nat(n)?), &mac), head, &mut steps)?;
         // Starts of daemons may be among what is lost, too.
         steps.push(
             Step::new("update provost.host set inc = inc + $2 where repo = $1")

@@ -13,6 +13,7 @@
 
 mod address;
 mod batch;
+mod enrolling;
 mod entry;
 mod gaps;
 mod hosts;
@@ -28,6 +29,7 @@ mod roots;
 mod schema;
 mod search;
 mod session;
+mod signing;
 mod start;
 mod sums;
 mod tls;
@@ -49,7 +51,7 @@ use super::{
     AnchorSink, Begun, Behind, CommitError, Database, Head, JournalHead, Loaded, Options, Pruned, Reader,
     Retention, RootCommits, ServerAt, Store, StoreError,
 };
-use provost_base::{DaemonId, Digest, EventSeq, HostId, TaskId, Timestamp};
+use provost_base::{DaemonId, Digest, EntryNo, EventSeq, HostId, TaskId, Timestamp};
 use provost_domain::{Counters, Outbox, Owed, Settings, Task};
 
 pub(super) use hosts::{hosts, join, take_out};
@@ -62,6 +64,7 @@ pub(super) use upgrade::upgrade;
 pub(super) use read::{PostgresReader, look};
 use remembered::Remembered;
 use session::{Place, Purpose, Session};
+use signing::HostKeys;
 use waker::Waker;
 
 /// A value of a row that is not what its column should have.
@@ -75,6 +78,8 @@ pub(super) struct PostgresStore {
     dir: PathBuf,
     database: Database,
     key: Key,
+    /// The keys of the hosts, and this one's own.
+    keys: HostKeys,
     stage: Stage,
     /// The repository's number in the database; 0 before it is known.
     repo: i32,
@@ -160,6 +165,7 @@ impl PostgresStore {
         session::must_be_its_own(&mut session)?;
         schema::check(&mut session)?;
         let key = start::journal_key(&mut session, &dir, &database.name)?;
+        let keys = HostKeys::of(&dir, &database.name, remembered.host, &key)?;
         let roots = roots::needed(&mut session, &database, remembered.host)?;
         let places = marks::places(&dir, options.outside.as_deref());
         let (known, marks) = (marks::read(&places, &key), Marks::open(&places));
@@ -168,6 +174,7 @@ impl PostgresStore {
             dir,
             database,
             key,
+            keys,
             stage: Stage::Opened,
             repo: 0,
             remembered,
@@ -270,6 +277,11 @@ impl Store for PostgresStore {
 
     fn owed_by(&mut self, daemon: DaemonId) -> Result<Vec<Owed>, StoreError> {
         load::owed_by(&mut self.session, self.repo, daemon)
+    }
+
+    fn distrust(&mut self, n: EntryNo, what: &str) {
+        self.keys.distrust(n, what);
+        self.remember_hosts();
     }
 
     fn catch_up(&mut self, head: Head) -> Result<Behind, StoreError> {

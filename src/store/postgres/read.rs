@@ -13,6 +13,7 @@ use super::gaps::gaps;
 use super::load::{self, EVENT, HEAD, Head, checkpoints, event, walk_seeing};
 use super::remembered::Remembered;
 use super::session::{Place, Purpose, Session, Step};
+use super::signing::HostKeys;
 use super::{Database, address, posts, protection, schema, search, sums, unreadable};
 use crate::codec::{int, parse};
 use crate::journal::{ChainDefect, GIVEN_UP, Key, Walk};
@@ -134,7 +135,8 @@ impl PostgresReader {
             return Ok(Verdict::CannotCheck("the journal's key is missing".into()));
         };
         let key = Key::new(&secret);
-        let name = self.name.clone();
+        let (name, dir) = (self.name.clone(), self.dir.clone());
+        let host = Remembered::of(&dir, &name)?.host;
         self.moment(|session, repo| {
             let rows = session.ask(&[
                 Step::new(HEAD).with(repo),
@@ -157,7 +159,13 @@ impl PostgresReader {
             if !walk_seeing(session, repo, &mut walk, see)? {
                 return Ok(Verdict::CannotCheck(GIVEN_UP.into()));
             }
-            Ok(walk.finish(counted))
+            let verdict = walk.finish(counted);
+            let Verdict::Ok { head, .. } = &verdict else { return Ok(verdict) };
+            let mut keys = HostKeys::of(&dir, &name, host, &key)?;
+            Ok(match keys.verify((session, repo, &key), head)? {
+                Some((first_bad_seq, what)) => Verdict::Tampered { first_bad_seq, what: what.into() },
+                None => verdict,
+            })
         })
     }
 }

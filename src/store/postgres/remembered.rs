@@ -101,6 +101,11 @@ impl Remembered {
         self.host.to_string().chars().take(8).collect()
     }
 
+    /// The repository's name in the database.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Writes all of it, as it is now.
     ///
     /// # Errors

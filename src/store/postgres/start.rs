@@ -10,6 +10,7 @@ use super::loss::missing;
 use super::session::{Place, Session, Step};
 use super::{PostgresStore, Stage, Written, roots, unreadable};
 use crate::codec::{int, nat, text};
+use crate::host_keys::At;
 use crate::journal::Key;
 use crate::marks::As;
 use crate::sqlite::must_have_grown;
@@ -92,7 +93,7 @@ impl PostgresStore {
         must_be_readable(&row)?;
         if is_start {
             self.must_not_be_moved()?;
-            self.register()?
+            self.register(At { n: EntryNo(nat(row.n)?), event: row.event.seq })?
         } else {
             self.must_be_the_one(&row)?
         }
@@ -105,6 +106,7 @@ impl PostgresStore {
             must_have_grown(codec::parse(&last.counters)?, row.counters)?;
         }
         self.must_have_reached(&row, &head)?;
+        self.check_signatures(EntryNo(nat(row.n)?), &head)?;
         let is_other = row.system != place.system || row.timeline != place.timeline;
         let has_numbers = row.counters != Counters::default();
         let counters =
@@ -183,13 +185,15 @@ impl PostgresStore {
     }
 
     /// Notes this host with its next incarnation.
-    fn register(&mut self) -> Result<(), StoreError> {
+    fn register(&mut self, at: At) -> Result<(), StoreError> {
         self.must_be_welcome()?;
+        self.enrol(at)?;
         let sql = "insert into provost.host (repo, id, inc, name, version, formats, state, clean, beat, head)
                    values ($1, $2, 1, $3, $4, int4range($5, $6, '[]'), 'live', false, clock_timestamp(), 0)
                    on conflict (repo, id) do update set inc = host.inc + 1, name = excluded.name, version = excluded.version,
                    formats = excluded.formats, state = case host.state when 'draining' then 'draining' else 'live' end,
                    clean = false, beat = excluded.beat returning inc";
+        self.session.rows(Step::new(SIGNED_FOR).with(self.repo).with(text(&self.host().to_string())?))?;
         let before = Step::new("select clean from provost.host where repo = $1 and id = $2")
             .with(self.repo)
             .with(self.host().to_string());
@@ -310,8 +314,12 @@ pub(super) fn must_be_readable(row: &Row) -> Result<u32, StoreError> {
     }
 }
 
+/// What passkeys sign for: the first host gives the repository its id, unless something was signed without one already.
+const SIGNED_FOR: &str = "insert into provost.daemon (repo, id, body) select $1, '1', $2
+    where not exists (select from provost.daemon where repo = $1) and not exists (select from provost.passkey where repo = $1)";
+
 /// Why a host that was removed does not start.
-const REMOVED: &str = "this host was removed from the repository (`provost host remove`): to join again as a new one, move its state \
+pub(super) const REMOVED: &str = "this host was removed from the repository (`provost host remove`): to join again as a new one, move its state \
                        folder away and run `provost host join`";
 
 pub(super) fn replaced() -> StoreError {

@@ -11,8 +11,9 @@ use super::load::{self, EVENT, HEAD, Head as Row};
 use super::session::{Place, Step, rows};
 use super::start::{mac_of, must_be_readable, replaced};
 use super::waker::Waker;
-use super::{PostgresStore, Turn, Written, unreadable, write};
+use super::{PostgresStore, Turn, Written, signing, unreadable, write};
 use crate::codec::{self, int, nat, text};
+use crate::host_keys::At;
 use crate::marks::As;
 use crate::{Anchor, JournalHead, StoreError};
 use crate::{Begun, Behind, CommitError, Head, HostBeat, HostState};
@@ -180,6 +181,7 @@ impl PostgresStore {
         (lines, read): (&[Line], &[Line]),
     ) -> Result<(Vec<LogEntry>, (Head, JournalHead)), StoreError> {
         let sealed = lines.iter().map(entry::read).collect::<Result<Vec<_>, _>>()?;
+        let signatures = lines.iter().map(entry::signature).collect::<Result<Vec<_>, _>>()?;
         let numbers = sealed.iter().map(entry::events_of).collect::<Result<Vec<_>, _>>()?;
         let first = numbers.iter().flatten().min().copied();
         let mut journal = match first {
@@ -203,11 +205,14 @@ impl PostgresStore {
             events = self.session.rows(step)?.iter().map(load::event).collect::<Result<Vec<_>, _>>()?;
         }
         let (mut found, mut events) = (Vec::with_capacity(sealed.len()), events.into_iter());
-        for (sealed, numbers) in sealed.into_iter().zip(numbers) {
+        for ((sealed, numbers), signature) in sealed.into_iter().zip(numbers).zip(signatures) {
             let is_first = found.is_empty();
             let of_it = events.by_ref().take(numbers.len()).collect();
             match self.key.open_entry((&mut head, &mut journal), sealed, of_it) {
-                Ok(entry) => found.push(entry),
+                Ok(entry) => {
+                    self.must_be_signed(&entry, &journal, signature)?;
+                    found.push(entry);
+                }
                 // Others may have gone on from an older end than this daemon's.
                 Err(StoreError::BrokenLog { .. }) if is_first && !self.has_entry(head)? => {
                     return Err(StoreError::WentBack { was: journal.seq, is: journal.seq });
@@ -216,6 +221,25 @@ impl PostgresStore {
             }
         }
         Ok((found, (head, journal)))
+    }
+
+    /// An entry counts if the host that it names has signed it, and its events name no other host.
+    fn must_be_signed(
+        &mut self,
+        it: &LogEntry,
+        journal: &JournalHead,
+        signature: Option<&[u8]>,
+    ) -> Result<(), StoreError> {
+        // First: what was checked is not looked at again.
+        if let Some(event) = it.events.iter().find(|event| !event.host.is_alone() && event.host != it.by.host)
+        {
+            let what = format!("event {} in it names another host than {}", event.seq, it.by.host.short());
+            return Err(StoreError::BrokenLog { n: it.n, what: what.into() });
+        }
+        let Self { keys, session, key, repo, .. } = self;
+        keys.check((session, *repo, key), (it.by.host, it.n, it.mac), journal, signature)?;
+        keys.follow(At { n: it.n, event: journal.seq }, &it.changes);
+        Ok(())
     }
 
     /// Whether the log has this entry, as far as that is kept.
@@ -326,6 +350,7 @@ impl PostgresStore {
         };
         self.commit_steps(&steps)?;
         let has_sealed = next.checkpoint != self.written.checkpoint;
+        self.keys.follow(At { n: next.entry.n, event: next.head.seq }, &batch.changes);
         self.take_over(next);
         // A word costs a commit of its own, for which no other host may be there.
         self.waker.iter().filter(|_| self.is_heard).for_each(Waker::tell);
@@ -335,11 +360,19 @@ impl PostgresStore {
         if has_sealed {
             self.sealed = Some(Instant::now());
             self.marks.sync();
+            self.remember_hosts();
         }
         if anchored {
             self.publish();
         }
         Ok(self.written.entry)
+    }
+
+    /// A later check begins from here. Where the folder does not take it, it begins from earlier.
+    pub(super) fn remember_hosts(&self) {
+        if let Err(err) = self.keys.keep() {
+            tracing::warn!(%err, "what is known of the hosts cannot be written");
+        }
     }
 
     /// What is committed is what is written.
@@ -367,7 +400,10 @@ impl PostgresStore {
         let sealed =
             self.key.entry(&turn.at.entry, (self.daemon(), own_n), (turn.now, turn.format), batch)?;
         (next.entry, next.own_n) = (sealed.head(), own_n);
-        steps.push(entry::step(self.repo, &sealed)?);
+        let signature = self.keys.sign(sealed.n, &sealed.mac, &next.head)?;
+        let by = (self.repo, self.host(), &self.key);
+        signing::steps(by, &sealed, (&signature, &next.head), batch, &mut steps)?;
+        steps.push(entry::step(self.repo, &sealed, signature)?);
         let is_due = self.seals_after(next.head.seq.0 - next.checkpoint.0);
         if is_due {
             let checkpoint = self.key.checkpoint(next.head, next.pruned_to, &next.counters)?;

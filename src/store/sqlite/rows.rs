@@ -89,6 +89,8 @@ pub(super) fn apply(db: &Connection, changes: &[Change], finished: &mut i64) -> 
             | Change::CameBy(..)
             | Change::At(..)
             | Change::CarryMail(..)
+            | Change::PutUser(_)
+            | Change::DropUser(_)
             | Change::HostDown(..)
             | Change::Grant(..)
             | Change::Apply(..)

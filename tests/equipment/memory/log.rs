@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use provost_base::{
     AgentId, DaemonId, Digest, EffectId, EntryNo, HostId, MailSeq, TaskId, Ticket, Timestamp,
 };
-use provost_domain::{Change, Outbox, Owed, SeenAt, Settings, State, Switched, Task, Waiter};
+use provost_domain::{Change, Outbox, Owed, SeenAt, Settings, State, Switched, Task, User, Waiter};
 use provost_store::{
     Anchor, Begun, Behind, CommitError, ENTRY_FORMAT, ENTRY_FORMAT_OLDEST, Head, HostBeat, HostState,
     JournalHead, Loaded, Pruned, Reader, Retention, SealedEntry, Store, StoreError, StoredEvent,
@@ -72,6 +72,7 @@ struct SharedRows {
     switched: BTreeMap<AgentId, Switched>,
     effects: BTreeMap<EffectId, DaemonId>,
     seen: BTreeMap<AgentId, SeenAt>,
+    users: BTreeMap<HostId, Arc<User>>,
 }
 
 impl SharedRows {
@@ -84,6 +85,8 @@ impl SharedRows {
             Change::Switch(worker, Some(to)) => drop(self.switched.insert(worker.clone(), to.clone())),
             Change::Switch(worker, None) => drop(self.switched.remove(worker)),
             Change::DropEffect(id) => drop(self.effects.remove(id)),
+            Change::PutUser(it) => drop(self.users.insert(it.host, it.clone())),
+            Change::DropUser(host) => drop(self.users.remove(host)),
             Change::At(agent, Some(at)) => drop(self.seen.insert(agent.clone(), *at)),
             Change::At(agent, None) | Change::DropAgent(agent) => drop(self.seen.remove(agent)),
             _ => {}
@@ -96,7 +99,8 @@ impl SharedRows {
             self.carried.iter().map(|(seq, (to, by))| Change::CarryMail(to.clone(), *seq, Some(*by)));
         let switched = self.switched.iter().map(|(it, to)| Change::Switch(it.clone(), Some(to.clone())));
         let seen = self.seen.iter().map(|(it, at)| Change::At(it.clone(), Some(*at)));
-        waiters.chain(carried).chain(switched).chain(seen)
+        let users = self.users.values().cloned().map(Change::PutUser);
+        waiters.chain(carried).chain(switched).chain(seen).chain(users)
     }
 }
 

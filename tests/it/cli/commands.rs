@@ -21,7 +21,7 @@ const NOT_RUNNING: i32 = 3;
 const REFUSED: i32 = 4;
 
 /// Every command, with enough to ask for its help.
-const COMMANDS: [&str; 175] = [
+const COMMANDS: [&str; 179] = [
     "acp",
     "worktree",
     "worktree list",
@@ -53,6 +53,10 @@ const COMMANDS: [&str; 175] = [
     "host remove",
     "host drain",
     "host upgrade",
+    "user add",
+    "user list",
+    "user role",
+    "user remove",
     "store move",
     "store accept-loss",
     "task",

@@ -194,30 +194,41 @@ fn a_machine_that_dies_is_buried_and_the_others_go_on() {
 }
 
 #[test]
-fn a_machine_that_stood_still_is_buried_and_writes_nothing_when_it_comes_back() {
+fn a_machine_that_stood_still_is_buried_and_takes_part_again_by_itself_with_nothing_of_before() {
     let machines = Machines::joined(2);
-    let mut daemons = machines.start();
+    let daemons = machines.start();
     let (a, b) = (&machines.all[0], &machines.all[1]);
     assert_eq!(lock(b, "bob", 0).0, 0);
+    let runner = b.client(&daemons[1], "orch:b");
+    let (task, reply) = runner.delegate("shell", "sleep 300", json!({ "timeout": 300 }));
+    reply.ack();
+    let running = "select count(*) from provost.event where kind = 'task_started'";
+    until("the task runs", || machines.sql(running) == "1");
     signal(&daemons[1], "-STOP");
     until("it is buried", || states(a)[&false] == ["down"]);
     let host = machines.sql("select id from provost.host where state = 'down'");
-    let entries = format!("select count(*) from provost.entry where host = '{host}'");
+    let was =
+        "select inc from provost.host where id <> (select host from provost.host_key where what = 'first')";
+    let was = machines.sql(was);
+    let entries = format!("select count(*) from provost.entry where host = '{host}' and inc = {was}");
     let before = machines.sql(&entries);
     // What it is asked meanwhile is asked of a process that stands still.
     let mut late = b.by("bob", &["lock", "acquire", &symbol(1)]);
     late.env("DEVIT_NO_AUTO_START", "1").stdout(Stdio::piped()).stderr(Stdio::piped());
     let late = late.spawn().unwrap();
     signal(&daemons[1], "-CONT");
-    let ended = daemons[1].ended();
-    assert!(!ended.success());
+    until("it takes part again by itself", || states(a)[&false] == ["live"]);
     assert!(b.log().contains("taken this one for dead"), "{}", b.log());
+    assert!(std::fs::read_dir(format!("/proc/{}", daemons[1].pid())).is_ok(), "in its own process");
     let (code, answer) = said(&late.wait_with_output().unwrap());
     assert!(code != 0, "{answer}");
     assert_eq!(machines.sql(&entries), before, "it has written nothing more");
     assert!(!a.locked().contains(&symbol(1)));
-    let _back = b.start();
-    assert_eq!(lock(b, "bob", 1).0, 0);
+    until("it writes again", || lock(b, "bob", 1).0 == 0);
+    let now = machines.sql(&format!("select inc from provost.host where id = '{host}'"));
+    assert!(now.parse::<u64>().unwrap() > was.parse::<u64>().unwrap(), "{now} after {was}");
+    let finished = machines.sql(&format!("select status from provost.task where id = '{task}' and not live"));
+    assert_eq!(finished, "failed", "its task is lost");
     machines.check();
 }
 

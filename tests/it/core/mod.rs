@@ -28,6 +28,8 @@ mod engine_live;
 mod faults;
 mod frames;
 #[cfg(target_os = "linux")]
+mod host_signatures;
+#[cfg(target_os = "linux")]
 mod hosts_faults;
 #[cfg(target_os = "linux")]
 mod hosts_upgrade;
@@ -48,6 +50,8 @@ mod passkey_answers;
 #[cfg(unix)]
 mod passkey_list;
 mod passkeys;
+#[cfg(target_os = "linux")]
+mod passkeys_of_hosts;
 mod policy;
 mod policy_files;
 mod policy_random;
@@ -82,6 +86,8 @@ mod tasks;
 #[cfg(unix)]
 mod telemetry;
 mod transcripts;
+#[cfg(target_os = "linux")]
+mod users_of_hosts;
 mod view;
 mod view_beside;
 mod view_lists;

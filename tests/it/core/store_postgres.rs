@@ -54,11 +54,11 @@ fn a_database_without_tables_or_with_later_ones_is_refused_with_the_next_step() 
     drop(started(dir.path(), &database));
 
     server.sql(&name_of(&database), "update provost.schema set version = 99");
-    assert!(matches!(opened(dir.path(), &database), Err(StoreError::Newer { found: 99, known: 2 })));
-    assert!(matches!(migrate(&database, false), Err(StoreError::Newer { found: 99, known: 2 })));
+    assert!(matches!(opened(dir.path(), &database), Err(StoreError::Newer { found: 99, known: 3 })));
+    assert!(matches!(migrate(&database, false), Err(StoreError::Newer { found: 99, known: 3 })));
     server.sql(
         &name_of(&database),
-        "update provost.schema set version = 2; update provost.repo set format = 7",
+        "update provost.schema set version = 3; update provost.repo set format = 7",
     );
     assert!(sentence(started_or(dir.path(), &database)).contains("format 7"));
 }
@@ -120,13 +120,19 @@ fn a_second_host_has_the_key_and_a_copied_folder_is_no_second_host() {
     let third = folder();
     std::fs::copy(first.path().join("journal.key"), third.path().join("journal.key"))
         .expect("the key is copied");
+    // A key that was copied is no invitation, and a file of the first host is one.
+    let says = sentence(opened(third.path(), &database).and_then(|mut it| it.load(settings())));
+    assert!(says.contains("a copied journal key is no invitation"), "{says}");
+    let (third, sealed) = (folder(), provost::store::seal_key(first.path(), "shop", 1).expect("a file"));
+    provost::store::join(third.path(), &database, &sealed.text, &sealed.code).expect("it joins");
     let (joined, beside) = started(third.path(), &database);
     assert_ne!(beside.daemon.host, loaded.daemon.host);
     drop(joined);
 
     // A copy of the whole folder has the host's id: the later one goes on, and the earlier one writes nothing more.
-    std::fs::copy(first.path().join("postgres.json"), second.path().join("postgres.json"))
-        .expect("the id is copied");
+    for file in ["postgres.json", "host.key", "hosts.json"] {
+        std::fs::copy(first.path().join(file), second.path().join(file)).expect("it is copied");
+    }
     let (mut other, loaded) = started(second.path(), &database);
     assert_eq!(loaded.daemon.incarnation, 2);
     let mut storm = Storm::new(1, loaded.state);
@@ -443,6 +449,9 @@ fn a_role_of_daemons_can_neither_change_events_nor_tables() {
         "delete from provost.event",
         "truncate provost.event",
         "update provost.entry set body = 'x'",
+        "update provost.host_key set body = '{}'",
+        "delete from provost.signature",
+        "insert into provost.host_before select repo, '0' from provost.host",
         "delete from provost.repo",
         "update provost.schema set version = 2",
         "drop table provost.task",

@@ -18,6 +18,8 @@ pub(crate) struct Machines {
     pub(crate) server: Server,
     pub(crate) database: Database,
     pub(crate) all: Vec<World>,
+    /// What else each machine's configuration says.
+    more: String,
 }
 
 /// A machine's repository is a clone of the first one's, with the same history.
@@ -38,13 +40,22 @@ pub(crate) fn git(world: &World, args: &[&str]) {
 impl Machines {
     /// So many of them. The first one has begun the repository in the database, and the others have joined; no daemon runs.
     pub(crate) fn joined(count: usize) -> Self {
-        Self::joined_at(Server::start(), count)
+        Self::joined_of(Server::start(), count, "")
+    }
+
+    /// The same with more in each configuration.
+    pub(crate) fn joined_with(count: usize, more: &str) -> Self {
+        Self::joined_of(Server::start(), count, more)
     }
 
     /// The same at this server.
     pub(crate) fn joined_at(server: Server, count: usize) -> Self {
+        Self::joined_of(server, count, "")
+    }
+
+    fn joined_of(server: Server, count: usize, more: &str) -> Self {
         let database = server.database();
-        let mut machines = Self { server, database, all: vec![World::new()] };
+        let mut machines = Self { server, database, all: vec![World::new()], more: more.into() };
         let first = &machines.all[0];
         let functions: String = (0..FUNCTIONS).map(|n| format!("pub fn f{n}() {{}}\n")).collect();
         first.write("src/a.rs", &functions);
@@ -70,7 +81,7 @@ impl Machines {
     }
 
     fn configure(&self, world: &World) {
-        self.configure_at(world, &self.database.url);
+        self.configure_with(world, &self.database.url, &self.more);
         world.rule(ALLOW);
     }
 
@@ -141,6 +152,13 @@ impl Machines {
             assert!(out.status.success(), "{out:?}");
         }
     }
+}
+
+/// The state folder of a machine's repository.
+pub(crate) fn state_dir(world: &World) -> std::path::PathBuf {
+    let below = std::fs::read_dir(world.home().join(".local/state/provost")).expect("it has joined");
+    let mut found = below.flatten().map(|it| it.path()).filter(|it| it.join("journal.key").exists());
+    found.next().expect("a folder with the journal's key")
 }
 
 /// Joins with a file and a code.

@@ -16,6 +16,8 @@ pub(crate) mod clocks;
 pub(crate) mod commands;
 pub(crate) mod coordinating;
 pub(crate) mod desk;
+#[cfg(target_os = "linux")]
+pub(crate) mod forger;
 pub(crate) mod graphs;
 #[cfg(target_os = "linux")]
 pub(crate) mod histories;

@@ -1,0 +1,26 @@
+//! Users of the hosts, at one moment.
+
+use super::View;
+use crate::{State, Users};
+use provost_base::{HostId, Timestamp};
+
+/// All that are listed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AllUsers;
+
+/// Answer to [`AllUsers`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AllUsersOut {
+    /// The list.
+    pub users: Users,
+    /// The host of this daemon.
+    pub here: HostId,
+}
+
+impl View for AllUsers {
+    type Out = AllUsersOut;
+
+    fn look(self, _now: Timestamp, state: &State) -> AllUsersOut {
+        AllUsersOut { users: state.users.clone(), here: state.here.host }
+    }
+}

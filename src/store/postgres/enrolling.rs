@@ -1,0 +1,283 @@
+//! Who is a host: how one is enrolled with its key, and which of the database's rows about that count.
+//!
+//! A row counts if it is sealed with the journal's key and is vouched for: the first host by none, those from before there were keys by the
+//! migration, and each further one by the invitation of a host that took part then.
+
+use tokio_postgres::Row;
+
+use super::session::{Session, Step};
+use super::signing::HostKeys;
+use super::start::REMOVED;
+use super::{PostgresStore, unreadable};
+use crate::StoreError;
+use crate::codec::{int, nat, parse, text};
+use crate::host_keys::{self, At, Enrolled, HostKey, KnownHost, Signer};
+use crate::journal::Key;
+use provost_base::{Digest, EntryNo, EventSeq, HostId};
+
+/// What a row of `host_key` says.
+const FIRST: &str = "first";
+const BEFORE: &str = "before";
+const INVITED: &str = "invited";
+pub(super) const GONE: &str = "gone";
+
+const ROWS: &str = "select k.host, k.what, k.body, k.n, k.event, coalesce(h.name, ''),
+        exists (select from provost.host_before b where b.repo = k.repo and b.host = k.host),
+        (select min(s.event) from provost.signature s where s.repo = k.repo and s.host = k.host)
+    from provost.host_key k left join provost.host h on h.repo = k.repo and h.id = k.host where k.repo = $1
+    order by k.what = 'invited', k.what <> 'first', k.event, k.host";
+
+/// A row that says who a host is, or that it is one no more.
+pub(super) struct Told {
+    host: HostId,
+    what: String,
+    body: String,
+    at: At,
+    machine: String,
+    was_before: bool,
+    signed_first: Option<EventSeq>,
+}
+
+impl Told {
+    fn read(row: &Row) -> Result<Self, StoreError> {
+        let word = |at: usize| row.try_get::<_, String>(at).map_err(unreadable);
+        let number = |at: usize| -> Result<u64, StoreError> { nat(row.try_get(at).map_err(unreadable)?) };
+        let first: Option<i64> = row.try_get(7).map_err(unreadable)?;
+        Ok(Self {
+            host: word(0)?.parse().map_err(StoreError::damaged)?,
+            what: word(1)?,
+            body: word(2)?,
+            at: At { n: EntryNo(number(3)?), event: EventSeq(number(4)?) },
+            machine: word(5)?,
+            was_before: row.try_get(6).map_err(unreadable)?,
+            signed_first: first.map(nat).transpose()?.map(EventSeq),
+        })
+    }
+}
+
+/// The body of such a row: what it says, sealed with the journal's key, so that who can write the database alone enrols no host.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Sealed {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    enrolled: Option<Enrolled>,
+    seal: Digest,
+}
+
+fn seal(
+    key: &Key,
+    host: HostId,
+    what: &str,
+    at: At,
+    enrolled: Option<&Enrolled>,
+) -> Result<Digest, StoreError> {
+    let (n, event, enrolled) = (at.n.0.to_le_bytes(), at.event.0.to_le_bytes(), text(&enrolled)?);
+    let host = host.to_string();
+    let fields: [&[u8]; 5] = [&n, &event, host.as_bytes(), what.as_bytes(), enrolled.as_bytes()];
+    Ok(key.mac(b"provost-host-key-v1", &[Digest::of_fields(fields).as_bytes()]))
+}
+
+pub(super) fn row_step(
+    repo: i32,
+    key: &Key,
+    (host, what): (HostId, &'static str),
+    at: At,
+    enrolled: Option<Enrolled>,
+) -> Result<Step, StoreError> {
+    let seal = seal(key, host, what, at, enrolled.as_ref())?;
+    let sql =
+        "insert into provost.host_key (repo, host, what, n, event, body) values ($1, $2, $3, $4, $5, $6)
+               on conflict (repo, host, what) do nothing";
+    Ok(Step::new(sql)
+        .with(repo)
+        .with(host.to_string())
+        .with(what)
+        .with(int(at.n.0)?)
+        .with(int(at.event.0)?)
+        .with(text(&Sealed { enrolled, seal })?))
+}
+
+fn is_sealed(key: &Key, it: &Told, enrolled: Option<&Enrolled>) -> Result<bool, StoreError> {
+    let Ok(sealed) = parse::<Sealed>(&it.body) else { return Ok(false) };
+    Ok(sealed.seal == seal(key, it.host, &it.what, it.at, enrolled)?)
+}
+
+/// Where the first host was enrolled.
+pub(super) fn first_of(rows: &[Told]) -> Option<At> {
+    rows.iter().filter(|it| matches!(&*it.what, FIRST | BEFORE)).map(|it| it.at).min_by_key(|it| it.event)
+}
+
+/// The fingerprint of the key in such a row, to be shown.
+pub(super) fn fingerprint(body: Option<&str>) -> Option<String> {
+    parse::<Sealed>(body?).ok()?.enrolled.map(|it| it.key.fingerprint())
+}
+
+impl PostgresStore {
+    /// Enrols this host where it is not yet, in the transaction that has the repository's row.
+    ///
+    /// # Errors
+    /// [`StoreError::Key`] where its key is missing or another one, or it has no invitation.
+    pub(super) fn enrol(&mut self, at: At) -> Result<(), StoreError> {
+        let (repo, host) = (self.repo, self.host());
+        let Self { keys, session, key, .. } = self;
+        let rows = keys.learn(session, repo, key)?;
+        let no = |why: String| Err(StoreError::Key(why.into()));
+        if keys.known.get(host).is_some_and(|it| it.gone.is_some()) {
+            return Err(StoreError::Database(REMOVED.into()));
+        }
+        if let Some((n, what)) = &keys.known.refused {
+            return Err(StoreError::BrokenLog { n: *n, what: what.as_str().into() });
+        }
+        keys.begin(at, &rows);
+        let is_enrolled = rows.iter().any(|it| it.host == host && it.what != GONE);
+        if is_enrolled {
+            // Only now: the transaction that has enrolled it may not have been committed.
+            keys.known.invitation = None;
+            let file = keys.dir.join(host_keys::HOST_KEY);
+            match (&keys.own, keys.known.get(host)) {
+                (Some(own), Some(known)) if own.key() == known.key => {}
+                (None, _) => {
+                    return no(format!(
+                        "{} is missing, with which this host signs what it writes: bring it back; where it is lost, have another host \
+                         remove this one, move the state folder away and run `provost host join`",
+                        file.display()
+                    ));
+                }
+                _ => {
+                    return no(format!(
+                        "another key than that in {} is enrolled for this host: another machine may write in its name; compare the \
+                         fingerprints of `provost host list` on the other hosts",
+                        file.display()
+                    ));
+                }
+            }
+        } else {
+            keys.enrol_new(session, (repo, key), at, &rows)?;
+        }
+        keys.known.here = Some(host);
+        keys.keep()
+    }
+}
+
+impl HostKeys {
+    /// Takes over what the database says of hosts that are not known, as far as it is vouched for.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub(super) fn learn(
+        &mut self,
+        session: &mut Session,
+        repo: i32,
+        key: &Key,
+    ) -> Result<Vec<Told>, StoreError> {
+        let rows = session.rows(Step::new(ROWS).with(repo))?;
+        let rows = rows.iter().map(Told::read).collect::<Result<Vec<_>, _>>()?;
+        for it in &rows {
+            self.machines.insert(it.host, it.machine.clone());
+        }
+        // Who is gone first: nobody is invited by one that was removed before.
+        for it in rows.iter().filter(|it| it.what == GONE) {
+            if is_sealed(key, it, None)? {
+                self.has_gone(it.host, it.at);
+            }
+        }
+        // One may be invited by one that comes behind it.
+        for _ in 0..rows.len() {
+            let before = self.known.hosts.len();
+            for it in rows.iter().filter(|it| it.what != GONE) {
+                if self.known.get(it.host).is_none()
+                    && let Some(host) = self.admitted(key, it)?
+                {
+                    self.known.hosts.push(host);
+                }
+            }
+            if self.known.hosts.len() == before {
+                break;
+            }
+        }
+        for it in rows.iter().filter(|it| it.what == GONE) {
+            if is_sealed(key, it, None)? {
+                self.has_gone(it.host, it.at);
+            }
+        }
+        Ok(rows)
+    }
+
+    fn admitted(&self, key: &Key, it: &Told) -> Result<Option<KnownHost>, StoreError> {
+        let Ok(Sealed { enrolled: Some(enrolled), .. }) = parse::<Sealed>(&it.body) else { return Ok(None) };
+        if !is_sealed(key, it, Some(&enrolled))? || !enrolled.holds(&self.print, it.host) {
+            return Ok(None);
+        }
+        let let_in = |by: &HostKey| self.known.hosts.iter().filter(|it| it.invited_with == Some(*by)).count();
+        let is_admitted = match (&*it.what, &enrolled.invited) {
+            (FIRST, None) => self.known.hosts.is_empty(),
+            (BEFORE, None) => it.was_before,
+            (INVITED, Some((invitation, _))) => self.known.get(invitation.by).is_some_and(|by| {
+                let was_there = by.gone.is_none_or(|gone| it.signed_first.is_some_and(|at| at < gone.event));
+                was_there
+                    && invitation.is_of(&self.print, &by.key)
+                    && let_in(&invitation.key) < invitation.most as usize
+            }),
+            _ => false,
+        };
+        let invited_with = enrolled.invited.as_ref().map(|it| it.0.key);
+        Ok(is_admitted.then_some(KnownHost { host: it.host, key: enrolled.key, invited_with, gone: None }))
+    }
+
+    /// What was written before the first host had a key is not asked for a signature. A folder that does not know where that was believes
+    /// the rows, and checks everything from there on.
+    fn begin(&mut self, at: At, rows: &[Told]) {
+        if self.known.from.is_none() {
+            let from = first_of(rows).unwrap_or(at);
+            (self.known.from, self.known.checked) = (Some(from), from);
+        }
+    }
+
+    fn enrol_new(
+        &mut self,
+        session: &mut Session,
+        (repo, key): (i32, &Key),
+        at: At,
+        rows: &[Told],
+    ) -> Result<(), StoreError> {
+        let host = self.host;
+        let sql = "select host from provost.host_before where repo = $1";
+        let before = session.rows(Step::new(sql).with(repo))?;
+        let is_it = |row: &Row| row.try_get::<_, String>(0).is_ok_and(|it| it == host.to_string());
+        let invitation = self.known.invitation.clone();
+        let what = if before.iter().any(is_it) {
+            BEFORE
+        } else if before.is_empty() && rows.is_empty() {
+            FIRST
+        } else {
+            INVITED
+        };
+        let invited = match (what, &invitation) {
+            (INVITED, None) => {
+                return Err(StoreError::Key(
+                    "this host has not joined the repository, and a copied journal key is no invitation: on a host of it, run `provost \
+                     host export-key FILE`, and here `provost host join --key-file FILE`"
+                        .into(),
+                ));
+            }
+            (INVITED, Some((it, seed))) => Some((it, Signer::read(seed)?)),
+            _ => None,
+        };
+        // The key first: a host that is enrolled without one never starts again.
+        if self.own.is_none() {
+            self.own = Some(host_keys::make_own_key(&self.dir, host)?);
+        }
+        let Some(own) = &self.own else { return Ok(()) };
+        let invited = invited.as_ref().map(|(it, secret)| (*it, secret));
+        let enrolled = Enrolled::of(&self.print, host, own, invited);
+        session.rows(row_step(repo, key, (host, what), at, Some(enrolled))?)?;
+        self.learn(session, repo, key)?;
+        match self.known.get(host) {
+            Some(_) => Ok(()),
+            None => Err(StoreError::Key(
+                "the host that has exported the key was removed, or the file has let in as many as it may: export the key again on a host that takes \
+                 part, move this state folder away, and join with the new file"
+                    .into(),
+            )),
+        }
+    }
+}

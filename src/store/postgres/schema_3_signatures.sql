@@ -1,0 +1,35 @@
+-- Hosts sign what they write. Rows of these tables are only ever added.
+-- Who is a host ('first', 'before', 'invited'), with its key, and who is one no more ('gone'); n and event are where it was said.
+create table provost.host_key (
+    repo  int not null references provost.repo,
+    host  text not null,
+    what  text not null check (what in ('first', 'before', 'invited', 'gone')),
+    n     bigint not null,
+    event bigint not null,
+    body  text not null,
+    primary key (repo, host, what)
+);
+create unique index host_key_one on provost.host_key (repo, host) where what <> 'gone';
+create unique index host_key_first on provost.host_key (repo) where what = 'first';
+
+-- Hosts from before: each enrols its key at its next start. No daemon writes here.
+create table provost.host_before (repo int not null references provost.repo, host text not null, primary key (repo, host));
+insert into provost.host_before select repo, id from provost.host where state <> 'removed';
+
+-- Who has signed the journal up to which event, with the entry's link: kept for as long as the event.
+create table provost.signature (
+    repo  int not null references provost.repo,
+    event bigint not null,
+    n     bigint not null,
+    host  text not null,
+    mac   bytea not null,
+    sig   bytea not null,
+    primary key (repo, event)
+);
+
+-- What the users of the hosts may do.
+create table provost.host_user (repo int not null references provost.repo, id text not null, body text not null, primary key (repo, id));
+
+-- A daemon of an earlier release that still runs writes nothing from now on.
+alter table provost.entry add column sig bytea;
+alter table provost.entry add constraint entry_is_signed check (sig is not null) not valid;

@@ -1,0 +1,377 @@
+//! Signatures of hosts in the database: who is enrolled, who signs what, and who has signed what others have written.
+//!
+//! Rows of `host_key` and `signature` are only ever added. What is checked rests on the state folder first ([`KnownHosts`]), then on these rows
+//! as far as a host that is known vouches for them, and on no row of the table of hosts, which each daemon's login can change.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use tokio_postgres::Row;
+
+use super::enrolling::{GONE, first_of, row_step};
+use super::entry::{self, ENTRIES};
+use super::load;
+use super::session::{Session, Step};
+use super::{PostgresStore, unreadable};
+use crate::codec::{int, nat};
+use crate::host_keys::{self, At, KnownHosts, Signature, Signer, entry_text};
+use crate::journal::{JournalHead, Key};
+use crate::{SealedEntry, StoreError};
+use provost_base::limits::POSTGRES_PAGE_ROWS;
+use provost_base::{Digest, EntryNo, EventSeq, HostId};
+use provost_domain::{Change, Gone, Outbox};
+
+/// Signatures behind an event, with the links of the events at which they are.
+pub(super) const SIGNED: &str = "select s.event, s.n, s.host, s.mac, s.sig, e.mac from provost.signature s
+    join provost.event e on e.repo = s.repo and e.seq = s.event where s.repo = $1 and s.event > $2 order by s.event limit $3";
+
+/// The first event behind another one that names another host than the one that has signed it.
+pub(super) const MISNAMED: &str = "select e.seq, s.host from provost.event e
+    join lateral (select host from provost.signature where repo = e.repo and event >= e.seq order by event limit 1) s on true
+    where e.repo = $1 and e.seq > $2 and e.body is not null and e.body::json ->> 'host' <> s.host order by e.seq limit 1";
+
+/// What this daemon knows of the hosts, and its own key.
+pub(super) struct HostKeys {
+    pub(super) dir: PathBuf,
+    pub(super) host: HostId,
+    pub(super) print: Digest,
+    pub(super) own: Option<Signer>,
+    pub(super) known: KnownHosts,
+    /// Names of machines, for sentences.
+    pub(super) machines: BTreeMap<HostId, String>,
+}
+
+impl HostKeys {
+    /// What the state folder has.
+    ///
+    /// # Errors
+    /// When its files cannot be read.
+    pub(super) fn of(dir: &std::path::Path, name: &str, host: HostId, key: &Key) -> Result<Self, StoreError> {
+        let known = KnownHosts::of(dir, name, host)?;
+        let own = host_keys::own_key(dir, Some(host))?.map(|it| it.1);
+        let known = known.unwrap_or_else(|| KnownHosts { name: name.into(), ..KnownHosts::default() });
+        let (dir, print, machines) = (dir.to_owned(), key.fingerprint(), BTreeMap::new());
+        Ok(Self { dir, host, print, own, known, machines })
+    }
+
+    fn named(&self, host: HostId) -> String {
+        let machine = self.machines.get(&host).filter(|it| !it.is_empty());
+        machine.map_or_else(|| host.short(), |it| format!("{} ({it})", host.short()))
+    }
+
+    pub(super) fn has_gone(&mut self, host: HostId, at: At) {
+        if let Some(it) = self.known.hosts.iter_mut().find(|it| it.host == host) {
+            it.gone = Some(it.gone.map_or(at, |was| if was.n < at.n { was } else { at }));
+        }
+    }
+
+    /// Whether this host has signed this text, as one that takes part there; otherwise why not.
+    fn why_not(&self, host: HostId, at: At, text: &[u8], signature: Option<&[u8]>) -> Option<String> {
+        let name = self.named(host);
+        let Some(known) = self.known.get(host) else {
+            return Some(format!("it says that the host {name} has written it, which is no member"));
+        };
+        match signature {
+            _ if known.gone.is_some_and(|gone| gone.n < at.n) => {
+                Some(format!("the host {name} has signed it, which was removed before"))
+            }
+            None => Some(format!("the signature of the host {name} is missing")),
+            Some(it) if !known.key.has_signed(text, it) => {
+                Some(format!("the host {name} has not signed it, though it says so"))
+            }
+            Some(_) => None,
+        }
+    }
+
+    /// Checks that the host which an entry names has signed it, where the journal ends with it.
+    ///
+    /// # Errors
+    /// [`StoreError::BrokenLog`] with the entry and the host.
+    pub(super) fn check(
+        &mut self,
+        (session, repo, key): (&mut Session, i32, &Key),
+        (host, n, link): (HostId, EntryNo, Digest),
+        journal: &JournalHead,
+        signature: Option<&[u8]>,
+    ) -> Result<(), StoreError> {
+        if self.known.get(host).is_none() {
+            self.learn(session, repo, key)?;
+            self.keep()?;
+        }
+        let (at, text) = (At { n, event: journal.seq }, entry_text(&self.print, n, &link, journal));
+        match self.why_not(host, at, &text, signature) {
+            Some(what) => Err(StoreError::BrokenLog { n, what: what.into() }),
+            None => Ok(()),
+        }
+    }
+
+    /// Adds the statement that signs what a person has put on record while no daemon runs.
+    ///
+    /// # Errors
+    /// When a number is none for a column.
+    pub(super) fn sign_alone(
+        &self,
+        repo: i32,
+        (n, link): (EntryNo, &Digest),
+        journal: &JournalHead,
+        steps: &mut Vec<Step>,
+    ) -> Result<(), StoreError> {
+        // A host that is not enrolled yet has nobody who asks for its signature.
+        if self.own.is_some() {
+            let signature = self.sign(n, link, journal)?;
+            steps.push(signature_step(repo, (self.host, n, link), journal, signature)?);
+        }
+        Ok(())
+    }
+
+    /// Why the signatures of a journal that ends here do not hold, with the event; `None` where they do, or where there are none to be.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub(super) fn verify(
+        &mut self,
+        (session, repo, key): (&mut Session, i32, &Key),
+        head: &JournalHead,
+    ) -> Result<Option<(EventSeq, String)>, StoreError> {
+        let rows = self.learn(session, repo, key)?;
+        let Some(from) = self.known.from.or_else(|| first_of(&rows)) else { return Ok(None) };
+        let mut last = from.event;
+        loop {
+            let step = Step::new(SIGNED).with(repo).with(int(last.0)?).with(POSTGRES_PAGE_ROWS);
+            let rows = session.rows(step)?;
+            for row in &rows {
+                match self.check_row(row) {
+                    Ok(seq) => last = seq,
+                    Err(StoreError::BrokenLog { what, .. }) => return Ok(Some((last.next(), what.into()))),
+                    Err(err) => return Err(err),
+                }
+            }
+            if (rows.len() as i64) < POSTGRES_PAGE_ROWS {
+                break;
+            }
+        }
+        if last < head.seq {
+            return Ok(Some((last.next(), "no host has signed it".into())));
+        }
+        let found = misnamed(session, repo, from.event)?;
+        Ok(found.map(|(seq, host)| {
+            (seq, format!("the host {} has signed it, and it names another one", self.named(host)))
+        }))
+    }
+
+    /// Takes over which hosts were removed with an entry that was checked, or that is this daemon's.
+    pub(super) fn follow(&mut self, at: At, changes: &[Change]) {
+        self.known.checked = at;
+        for host in removed(changes) {
+            self.has_gone(host, at);
+        }
+    }
+
+    pub(super) fn distrust(&mut self, n: EntryNo, what: &str) {
+        self.known.refused.get_or_insert_with(|| (n, what.into()));
+    }
+
+    /// Has the state folder know it.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub(super) fn keep(&self) -> Result<(), StoreError> {
+        self.known.keep(&self.dir)
+    }
+
+    /// This host's signature of an entry, where the journal ends with it.
+    ///
+    /// # Errors
+    /// [`StoreError::Key`] without a key.
+    pub(super) fn sign(
+        &self,
+        n: EntryNo,
+        link: &Digest,
+        journal: &JournalHead,
+    ) -> Result<Signature, StoreError> {
+        let own = self.own.as_ref().ok_or_else(|| StoreError::Key("this host has no key yet".into()))?;
+        Ok(own.sign(&entry_text(&self.print, n, link, journal)))
+    }
+
+    /// Checks everything that was written behind what was checked, up to the ends of log and journal.
+    ///
+    /// # Errors
+    /// [`StoreError::BrokenLog`] with the first entry that no member has signed.
+    fn check_rest(
+        &mut self,
+        session: &mut Session,
+        repo: i32,
+        (end, journal): (EntryNo, &JournalHead),
+    ) -> Result<(), StoreError> {
+        let (from, mut last) = (self.known.checked, self.known.checked.event);
+        loop {
+            let step = Step::new(SIGNED).with(repo).with(int(last.0)?).with(POSTGRES_PAGE_ROWS);
+            let rows = session.rows(step)?;
+            for row in &rows {
+                last = self.check_row(row)?;
+            }
+            if (rows.len() as i64) < POSTGRES_PAGE_ROWS {
+                break;
+            }
+        }
+        if last < journal.seq {
+            let what = format!("no host has signed the events from {} on", last.next());
+            return Err(StoreError::BrokenLog { n: end, what: what.into() });
+        }
+        if let Some((seq, host)) = misnamed(session, repo, from.event)? {
+            let what =
+                format!("the host {} has signed event {seq}, which names another one", self.named(host));
+            return Err(StoreError::BrokenLog { n: end, what: what.into() });
+        }
+        self.check_log(session, repo, from)?;
+        self.known.checked = At { n: end, event: journal.seq };
+        Ok(())
+    }
+
+    /// Checks a row of [`SIGNED`]; the event at which it is.
+    fn check_row(&self, row: &Row) -> Result<EventSeq, StoreError> {
+        let number = |at: usize| -> Result<u64, StoreError> { nat(row.try_get(at).map_err(unreadable)?) };
+        let (seq, n) = (EventSeq(number(0)?), EntryNo(number(1)?));
+        let host: &str = row.try_get(2).map_err(unreadable)?;
+        let host: HostId = host.parse().map_err(StoreError::damaged)?;
+        let journal = JournalHead { seq, mac: load::digest(row, 5)? };
+        let signature: &[u8] = row.try_get(4).map_err(unreadable)?;
+        let text = entry_text(&self.print, n, &load::digest(row, 3)?, &journal);
+        match self.why_not(host, At { n, event: seq }, &text, Some(signature)) {
+            None => Ok(seq),
+            Some(what) => Err(StoreError::BrokenLog { n, what: format!("{what} (event {seq})").into() }),
+        }
+    }
+
+    /// Checks the entries that the log still has and that have no events: the others are signed in the journal.
+    fn check_log(&self, session: &mut Session, repo: i32, from: At) -> Result<(), StoreError> {
+        let (mut n, mut seq) = (from.n, Some(from.event));
+        loop {
+            let step = Step::new(ENTRIES).with(repo).with(int(n.0)?).with(POSTGRES_PAGE_ROWS);
+            let rows = session.rows(step)?;
+            let mut bare = Vec::new();
+            for row in &rows {
+                let sealed = entry::read(row)?;
+                if sealed.n != n.next() {
+                    // Those between are cut; where the journal was then, the next one with events says.
+                    seq = None;
+                }
+                n = sealed.n;
+                match (entry::events_of(&sealed)?.last().copied(), seq) {
+                    (Some(last), _) => seq = Some(last),
+                    (None, Some(at)) => bare.push((sealed, at, entry::signature(row)?)),
+                    (None, None) => {}
+                }
+            }
+            let macs = macs_of(session, repo, bare.iter().map(|it| it.1))?;
+            for (sealed, seq, signature) in bare {
+                let journal = JournalHead { seq, mac: macs.get(&seq).copied().unwrap_or_default() };
+                let text = entry_text(&self.print, sealed.n, &sealed.mac, &journal);
+                let at = At { n: sealed.n, event: seq };
+                if let Some(what) = self.why_not(sealed.by.host, at, &text, signature) {
+                    return Err(StoreError::BrokenLog { n: sealed.n, what: what.into() });
+                }
+            }
+            if (rows.len() as i64) < POSTGRES_PAGE_ROWS {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// The links of these events.
+fn macs_of(
+    session: &mut Session,
+    repo: i32,
+    of: impl Iterator<Item = EventSeq>,
+) -> Result<BTreeMap<EventSeq, Digest>, StoreError> {
+    let all = of.map(|it| int(it.0)).collect::<Result<Vec<i64>, _>>()?;
+    if all.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let sql = "select seq, mac from provost.event where repo = $1 and seq = any($2::bigint[])";
+    let rows = session.rows(Step::new(sql).with(repo).with(all))?;
+    let row = |it: &Row| -> Result<(EventSeq, Digest), StoreError> {
+        Ok((EventSeq(nat(it.try_get(0).map_err(unreadable)?)?), load::digest(it, 1)?))
+    };
+    rows.iter().map(row).collect()
+}
+
+/// Hosts that these changes remove.
+fn removed(changes: &[Change]) -> impl Iterator<Item = HostId> + '_ {
+    changes.iter().filter_map(|it| match it {
+        Change::HostDown(daemon, Gone::Removed) => Some(daemon.host),
+        _ => None,
+    })
+}
+
+/// The first event of [`MISNAMED`], and who has signed it.
+///
+/// # Errors
+/// When the database does not answer.
+pub(super) fn misnamed(
+    session: &mut Session,
+    repo: i32,
+    after: EventSeq,
+) -> Result<Option<(EventSeq, HostId)>, StoreError> {
+    let rows = session.rows(Step::new(MISNAMED).with(repo).with(int(after.0)?))?;
+    let Some(row) = rows.first() else { return Ok(None) };
+    let host: &str = row.try_get(1).map_err(unreadable)?;
+    let seq = EventSeq(nat(row.try_get(0).map_err(unreadable)?)?);
+    Ok(Some((seq, host.parse().map_err(StoreError::damaged)?)))
+}
+
+/// The statements that keep a signature, and say who was removed with the entry.
+///
+/// # Errors
+/// When a number is none for a column.
+pub(super) fn steps(
+    (repo, host, key): (i32, HostId, &Key),
+    sealed: &SealedEntry,
+    (signature, journal): (&Signature, &JournalHead),
+    batch: &Outbox,
+    steps: &mut Vec<Step>,
+) -> Result<(), StoreError> {
+    if !batch.events.is_empty() {
+        steps.push(signature_step(repo, (host, sealed.n, &sealed.mac), journal, signature.clone())?);
+    }
+    let at = At { n: sealed.n, event: journal.seq };
+    for host in removed(&batch.changes) {
+        steps.push(row_step(repo, key, (host, GONE), at, None)?);
+    }
+    Ok(())
+}
+
+/// The statement that keeps the signature of an entry with events.
+///
+/// # Errors
+/// When a number is none for a column.
+pub(super) fn signature_step(
+    repo: i32,
+    (host, n, link): (HostId, EntryNo, &Digest),
+    journal: &JournalHead,
+    signature: Signature,
+) -> Result<Step, StoreError> {
+    let sql =
+        "insert into provost.signature (repo, event, n, host, mac, sig) values ($1, $2, $3, $4, $5, $6)";
+    Ok(Step::new(sql)
+        .with(repo)
+        .with(int(journal.seq.0)?)
+        .with(int(n.0)?)
+        .with(host.to_string())
+        .with(link.as_bytes().to_vec())
+        .with(signature.into_bytes()))
+}
+
+impl PostgresStore {
+    /// Checks what was written since this daemon has last looked.
+    ///
+    /// # Errors
+    /// [`StoreError::BrokenLog`] with the first entry that no member has signed.
+    pub(super) fn check_signatures(&mut self, n: EntryNo, journal: &JournalHead) -> Result<(), StoreError> {
+        let Self { keys, session, key, repo, .. } = self;
+        keys.learn(session, *repo, key)?;
+        keys.check_rest(session, *repo, (n, journal))?;
+        keys.keep()
+    }
+}

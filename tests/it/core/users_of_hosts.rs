@@ -1,0 +1,149 @@
+//! Users and their roles over several machines: given on one, in force on all, and checked by the others where a machine does not keep to them.
+
+use std::time::Duration;
+
+use provost::base::ApprovalId;
+use provost::domain::{Change, EventKind, Verdict};
+use serde_json::{Value, json};
+
+use crate::support::World;
+use crate::support::commands::said;
+use crate::support::forger::{Forger, own, recorded};
+use crate::support::machines::Machines;
+use crate::support::rules::ASK;
+use crate::support::terminal::at_the_terminal;
+use crate::support::waits::{until_some, within};
+
+fn until(what: &str, condition: impl FnMut() -> bool) {
+    assert!(within(Duration::from_secs(60), condition), "{what}: not within a minute");
+}
+
+fn lock(world: &World, n: usize) -> (i32, String) {
+    let args = ["lock", "acquire", &format!("src/a.rs:f{n}")];
+    let out = world.by("ada", &args).env("DEVIT_NO_AUTO_START", "1").output().expect("the command runs");
+    let (code, said) = said(&out);
+    (code, said.to_string())
+}
+
+/// Types a command at a terminal of this machine.
+fn typed(world: &World, line: &str) -> (bool, String) {
+    let out = at_the_terminal(world, line);
+    (out.status.success(), String::from_utf8_lossy(&out.stdout).into_owned())
+}
+
+fn roles(world: &World) -> Vec<(bool, String)> {
+    let (code, listed) = said(&world.command(&["user", "list", "--json"]).output().unwrap());
+    assert_eq!(code, 0, "{listed}");
+    let row = |it: &Value| (it["here"].as_bool().unwrap(), it["role"].as_str().unwrap().to_owned());
+    let mut all: Vec<_> = listed["users"].as_array().unwrap().iter().map(row).collect();
+    all.sort();
+    all
+}
+
+fn both(other: &str, own: &str) -> Vec<(bool, String)> {
+    vec![(false, other.to_owned()), (true, own.to_owned())]
+}
+
+#[test]
+fn a_role_that_one_machine_gives_is_in_force_on_the_other() {
+    let machines = Machines::joined(2);
+    machines.all.iter().for_each(|it| it.rule(ASK));
+    let daemons = machines.start();
+    let (a, b) = (&machines.all[0], &machines.all[1]);
+    assert_eq!(roles(a), both("admin", "admin"), "without a list");
+    let other = own(b).host.to_string();
+    let (done, text) = typed(b, &format!("user add {} --name me --role admin", &other[..8]));
+    assert!(!done && text.contains("changes your role"), "{text}");
+    let out = a.command(&["user", "add", &other[..8], "--name", "bob", "--role", "viewer"]).output().unwrap();
+    assert!(!out.status.success(), "a process without a terminal gives no roles: {out:?}");
+    let (done, text) = typed(a, &format!("user add {} --name bob --role king", &other[..8]));
+    assert!(!done && text.contains("viewer, agent, approver or admin"), "{text}");
+    let (done, text) = typed(a, &format!("user add {} --name bob --role viewer", &other[..8]));
+    assert!(done, "{text}");
+    until("it is known there", || roles(b) == both("admin", "viewer"));
+    assert_eq!(roles(a), both("viewer", "admin"));
+
+    // A viewer changes nothing.
+    let (code, text) = lock(b, 1);
+    assert!(code != 0 && text.contains("is a viewer") && text.contains("an agent"), "{text}");
+    let asker = a.client(&daemons[0], "orch:a");
+    let (task, reply) = asker.delegate("shell", "true", json!({}));
+    drop(reply);
+    let number = until_some("it is seen there", || {
+        let listed = said(&b.command(&["approval", "list", "--json"]).output().unwrap()).1;
+        let rows = listed.as_array().cloned().or_else(|| listed["approvals"].as_array().cloned())?;
+        rows.first().map(|it| it["id"].to_string().trim_matches('"').to_owned())
+    });
+    let (done, text) = typed(b, &format!("approve {number}"));
+    assert!(!done && text.contains("is a viewer"), "{text}");
+
+    // An agent works, and answers nothing.
+    assert!(typed(a, &format!("user role {} agent", &other[..8])).0);
+    until("it works", || lock(b, 1).0 == 0);
+    let (done, text) = typed(b, &format!("approve {number}"));
+    assert!(!done && text.contains("is an agent") && text.contains("an approver"), "{text}");
+    let (done, text) = typed(b, &format!("user role {} admin", &own(a).host.to_string()[..8]));
+    assert!(!done && text.contains("an admin"), "{text}");
+
+    // An approver does.
+    assert!(typed(a, &format!("user role {} approver", &other[..8])).0);
+    until("it is known there", || roles(b) == both("admin", "approver"));
+    let (done, text) = typed(b, &format!("approve {number}"));
+    assert!(done, "{text}");
+    assert_eq!(asker.result_of(&task)["status"], "completed");
+
+    // Off the list is no way to more, also after a restart.
+    assert!(typed(a, &format!("user remove {}", &other[..8])).0);
+    drop(daemons);
+    let _daemons = machines.start();
+    assert_eq!(roles(b), both("admin", "viewer"));
+    assert_ne!(lock(b, 2).0, 0);
+    assert_eq!(lock(a, 2).0, 0);
+    machines.check();
+}
+
+#[test]
+fn what_a_viewers_machine_answers_nevertheless_is_refused_by_the_others() {
+    let machines = Machines::joined(2);
+    machines.all.iter().for_each(|it| it.rule(ASK));
+    let mut daemons = machines.start();
+    let (a, b) = (&machines.all[0], &machines.all[1]);
+    let of_b = own(b);
+    assert!(typed(a, &format!("user add {} --name bob --role viewer", &of_b.host.to_string()[..8])).0);
+    let asker = a.client(&daemons[0], "orch:a");
+    let (_task, reply) = asker.delegate("shell", "touch done.txt", json!({}));
+    drop(reply);
+    let number: u64 =
+        until_some("it waits", || machines.sql("select min(id) from provost.approval").parse().ok());
+    daemons[1].kill();
+    until("it is buried", || machines.sql("select count(*) from provost.host where state = 'down'") == "1");
+    let forger = Forger::with_key_of(&machines, b);
+    let answered = EventKind::ApprovalAnswered {
+        approval: ApprovalId(number),
+        verdict: Verdict::Granted,
+        proof: "weak-human".into(),
+        signed: None,
+    };
+    let itself = Change::PutUser(std::sync::Arc::new(provost::domain::User {
+        host: of_b.host,
+        name: "bob".into(),
+        role: provost::domain::UserRole::Admin,
+    }));
+    for (why, events, changes) in [
+        ("needs the role approver", vec![answered], vec![Change::DropApproval(ApprovalId(number))]),
+        ("users are changed", vec![recorded()], vec![itself]),
+    ] {
+        let before =
+            forger.write(of_b.host, events, changes, |text| Some(of_b.pair.sign(text).as_ref().to_vec()));
+        let n = before.n + 1;
+        let line = until_some("it is refused", || {
+            a.log().lines().find(|it| it.contains(&format!("broken at entry {n}"))).map(str::to_owned)
+        });
+        assert!(line.contains(why), "{line}");
+        assert!(!a.repo().join("done.txt").exists());
+        daemons[0].kill();
+        forger.take_out(&before);
+        crate::support::forger::forget(a);
+        daemons[0] = a.start();
+    }
+}
