@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use super::post::PostChange;
 use super::{
-    ApplyChange, Contract, Counters, CrewChange, Deed, Door, Gone, GrantChange, Intent, JobChange, Lock,
-    Mail, MergeEntry, Notice, OutgoingNotice, Parked, PasskeyChange, PushChange, RefusedCircle,
-    RegisteredAgent, SeenAt, SpendChange, Switched, Task, Token, Uses, Waiter,
+    ApplyChange, Contract, Counters, CrewChange, Deed, Door, Gone, GrantChange, HostAbility, Intent,
+    JobChange, Lock, Mail, MergeEntry, Notice, OutgoingNotice, Parked, PasskeyChange, PushChange,
+    RefusedCircle, RegisteredAgent, SeenAt, SpendChange, Switched, Task, Token, Uses, Waiter,
 };
 use provost_base::{
-    AgentId, ApprovalId, ContractId, DaemonId, Digest, EffectId, Fence, IntentId, MailSeq, SymbolPath,
-    TaskId, Ticket, Timestamp,
+    AgentId, ApprovalId, ContractId, DaemonId, Digest, EffectId, Fence, HostId, IntentId, MailSeq,
+    SymbolPath, TaskId, Ticket, Timestamp,
 };
 
 /// A row to write. Memory and store apply the same changes in the same order.
@@ -100,6 +100,10 @@ pub enum Change {
     OweDeed(EffectId, Deed, Option<TaskId>),
     /// A daemon has gone, and what it held is free. Memory only.
     HostDown(DaemonId, Gone),
+    /// What a host can do from now on. Memory only.
+    PutAbility(Arc<HostAbility>),
+    /// A host's daemon has stopped. Memory only.
+    DropAbility(HostId),
     /// An effect is being carried out; after a crash it is not tried again.
     StartEffect(EffectId),
     /// An effect needs nothing more.
@@ -162,6 +166,8 @@ impl Change {
             | Change::OweHook(..)
             | Change::OweNotice(..)
             | Change::OweDeed(..)
+            | Change::PutAbility(_)
+            | Change::DropAbility(_)
             | Change::HostDown(..) => ChangeClass::Shared,
             Change::Post(_) => ChangeClass::Row,
             Change::Beat(..) | Change::CameBy(..) | Change::Apply(_) | Change::RefuseCircle(_) => {

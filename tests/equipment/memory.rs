@@ -294,6 +294,8 @@ impl Rows {
             | Change::At(..)
             | Change::CarryMail(..)
             | Change::HostDown(..)
+            | Change::PutAbility(..)
+            | Change::DropAbility(..)
             | Change::Grant(..)
             | Change::Apply(..)
             | Change::OweHook(..)

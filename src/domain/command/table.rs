@@ -319,6 +319,8 @@ verbs! {
     RemovePush => PushRemoved, needs Operate, Durable, by state.remove_push(call.who, it, out);
     /// Tell a browser of a question once more, later.
     SnoozePush => PushSnoozed, needs Operate, Commit, by state.snooze_push(call.now, call.who, it, out);
+    /// Take an open task for this host.
+    TakeTask => TaskTaken, needs Host, Durable, by state.take_task(judge, &call, it, out);
     /// A worker process was confined and is about to run.
     BeginRun => Begun, needs Host, Durable, by state.begin_run(call.now, it, out);
     /// Report on the files of a task.

@@ -23,7 +23,7 @@ use provost_domain::{
 };
 
 /// Tables whose rows are a key and a body; a start reads them all.
-const TABLES: [&str; 29] = [
+const TABLES: [&str; 30] = [
     "agent",
     "mail",
     "approval",
@@ -51,6 +51,7 @@ const TABLES: [&str; 29] = [
     "waiter",
     "carried",
     "present",
+    "ability",
     "task",
     "meta",
 ];
@@ -192,6 +193,7 @@ fn rows(tables: &Tables, state: &mut State) -> Result<(), StoreError> {
     it.each("merge_entry", |it| state.apply(&Change::PutMerge(Arc::new(it))))?;
     it.each("waiter", |it| state.apply(&Change::PutWaiter(Arc::new(it))))?;
     it.each("present", |(agent, at)| state.apply(&Change::At(agent, Some(at))))?;
+    it.each("ability", |it| state.apply(&Change::PutAbility(Arc::new(it))))?;
     it.each("job", |it| state.apply(&JobChange::Put(Arc::new(it)).into()))?;
     // Behind the mail.
     for (id, body) in it.numbered("carried")? {

@@ -28,6 +28,7 @@ mod roots;
 mod schema;
 mod search;
 mod session;
+mod shelves;
 mod start;
 mod sums;
 mod tls;
@@ -56,6 +57,7 @@ pub(super) use loss::{accept_loss, loss};
 pub(super) use moving::{move_into, move_out};
 pub(super) use protection::protection;
 pub(super) use schema::migrate;
+pub(crate) use shelves::Shelves;
 
 pub(super) use read::{PostgresReader, look};
 use remembered::Remembered;

@@ -90,6 +90,8 @@ pub(super) fn apply(db: &Connection, changes: &[Change], finished: &mut i64) -> 
             | Change::At(..)
             | Change::CarryMail(..)
             | Change::HostDown(..)
+            | Change::PutAbility(..)
+            | Change::DropAbility(..)
             | Change::Grant(..)
             | Change::Apply(..)
             | Change::OweHook(..)

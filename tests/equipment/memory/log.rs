@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use provost_base::{
     AgentId, DaemonId, Digest, EffectId, EntryNo, HostId, MailSeq, TaskId, Ticket, Timestamp,
 };
-use provost_domain::{Change, Outbox, Owed, SeenAt, Settings, State, Switched, Task, Waiter};
+use provost_domain::{Change, HostAbility, Outbox, Owed, SeenAt, Settings, State, Switched, Task, Waiter};
 use provost_store::{
     Anchor, Begun, Behind, CommitError, ENTRY_FORMAT, ENTRY_FORMAT_OLDEST, Head, HostBeat, HostState,
     JournalHead, Loaded, Pruned, Reader, Retention, SealedEntry, Store, StoreError, StoredEvent,
@@ -72,6 +72,7 @@ struct SharedRows {
     switched: BTreeMap<AgentId, Switched>,
     effects: BTreeMap<EffectId, DaemonId>,
     seen: BTreeMap<AgentId, SeenAt>,
+    abilities: BTreeMap<HostId, Arc<HostAbility>>,
 }
 
 impl SharedRows {
@@ -85,6 +86,9 @@ impl SharedRows {
             Change::Switch(worker, None) => drop(self.switched.remove(worker)),
             Change::DropEffect(id) => drop(self.effects.remove(id)),
             Change::At(agent, Some(at)) => drop(self.seen.insert(agent.clone(), *at)),
+            Change::PutAbility(it) => drop(self.abilities.insert(it.daemon.host, it.clone())),
+            Change::DropAbility(host) => drop(self.abilities.remove(host)),
+            Change::HostDown(daemon, _) => drop(self.abilities.remove(&daemon.host)),
             Change::At(agent, None) | Change::DropAgent(agent) => drop(self.seen.remove(agent)),
             _ => {}
         }
@@ -96,7 +100,8 @@ impl SharedRows {
             self.carried.iter().map(|(seq, (to, by))| Change::CarryMail(to.clone(), *seq, Some(*by)));
         let switched = self.switched.iter().map(|(it, to)| Change::Switch(it.clone(), Some(to.clone())));
         let seen = self.seen.iter().map(|(it, at)| Change::At(it.clone(), Some(*at)));
-        waiters.chain(carried).chain(switched).chain(seen)
+        let abilities = self.abilities.values().cloned().map(Change::PutAbility);
+        waiters.chain(carried).chain(switched).chain(seen).chain(abilities)
     }
 }
 
