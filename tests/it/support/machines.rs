@@ -66,11 +66,16 @@ impl Machines {
     }
 
     fn configure(&self, world: &World) {
+        self.configure_with(world, "");
+        world.rule(ALLOW);
+    }
+
+    /// Writes a machine's configuration, with more behind what it needs for the store.
+    pub(crate) fn configure_with(&self, world: &World, more: &str) {
         world.configure(&format!(
-            "store.url = {:?}\nstore.name = \"shop\"\n[workers.robot]\ntype = \"polling\"\n",
+            "store.url = {:?}\nstore.name = \"shop\"\n[workers.robot]\ntype = \"polling\"\n{more}",
             self.database.url
         ));
-        world.rule(ALLOW);
     }
 
     /// Exports the key on the first machine, and joins with it.
