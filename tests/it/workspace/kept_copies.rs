@@ -327,7 +327,7 @@ fn what_is_removed_while_a_copy_is_made_does_not_fail_it() {
     let _busy = Busy::in_folder(&from);
     for n in 0..COPIES {
         let (kept, thrown) = match n % 2 {
-            0 => (Some(snapshot::copy(&folder(), &folder(), &RepoPath::root(), &into)), None),
+            0 => (Some(snapshot::copy(&folder(), &folder(), &RepoPath::default(), &into)), None),
             _ => (None, Some(Copied::of(folder(), &into))),
         };
         let copied = kept.map(|it| it.map(|it| it.copied)).or(thrown).unwrap();
