@@ -36,6 +36,7 @@ mod spending;
 mod start;
 #[cfg_attr(not(target_os = "linux"), path = "daemon/supervisor_elsewhere.rs")]
 mod supervisor;
+mod taking;
 mod telemetry;
 mod web_socket;
 mod wiring;
@@ -254,6 +255,7 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
         daemon.system.clone(),
         daemon.stop.clone(),
     ));
+    daemon.take_open_tasks(&config);
     daemon.see_files(&config.agent_protocol);
     daemon.follow_code_owners();
     daemon.doors.spawn(memory::give_back(daemon.stop.clone()));
@@ -425,6 +427,7 @@ fn start_hands(
         folders,
         keep: agents::keeper(provost),
         room: agents::room(provost),
+        share: agents::share(provost),
         trees: provost.work_trees().clone(),
         withhold: agents::withhold(provost),
         commits: agents::commits(provost),

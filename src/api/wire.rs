@@ -285,6 +285,12 @@ pub struct Task {
     /// The label that its host has to have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on: Option<String>,
+    /// The host that runs it, or is to, by the first digits of its id; absent where the repository has one host, and while none has taken it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// The hosts that do not take it, each with the reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_by: Vec<String>,
     /// Its place among the tasks that wait for its worker, or for the pool of that; the first is 1. It is the place of this moment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<usize>,
@@ -540,6 +546,9 @@ pub struct WorkerAt {
     /// `off` or `paused`, and by whom, where a command holds it back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub switched: Option<String>,
+    /// The other hosts that take tasks for it, by the first digits of their ids. One that only they have is of kind `cli`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<String>,
 }
 
 /// `POST /listen`: open the DevIt door at another address, for this run.

@@ -46,6 +46,9 @@ pub(super) struct Delegate {
     /// Begin when this task has succeeded; may be given several times. If one of them fails, this task ends without having begun
     #[arg(long, value_name = "TASK")]
     after: Vec<TaskId>,
+    /// Begin when this task has succeeded, or another one that is named so; may be given several times
+    #[arg(long, value_name = "TASK", conflicts_with = "after")]
+    after_any: Vec<TaskId>,
     /// Which of several waiting tasks begins first; only you, and agents that `[queue]` names, give `high`
     #[arg(long, value_enum)]
     priority: Option<Urgency>,
@@ -55,6 +58,9 @@ pub(super) struct Delegate {
     /// Run on a host with this label
     #[arg(long, value_name = "LABEL")]
     on: Option<String>,
+    /// Wait for a host that can do it, where none can now
+    #[arg(long)]
+    wait_for_host: bool,
     /// The task's id; repeated commands with the same id start one task
     #[arg(long, value_name = "ID")]
     task: Option<TaskId>,
@@ -113,10 +119,10 @@ pub(super) fn delegate(here: &RepoContext, asked: Delegate) -> Result<u8, CliErr
             request.continues = Some(earlier.id);
             request.worker = asked.worker.as_ref().map_or(earlier.worker, ToString::to_string);
         }
-        for earlier in &asked.after {
+        for earlier in asked.after.iter().chain(&asked.after_any) {
             request.after.push(id_meant(&client, earlier).await?);
         }
-        if asked.wait && !request.worker.is_empty() {
+        if asked.wait && !request.worker.is_empty() && !asked.wait_for_host {
             // Nobody would come for the task, and the wait would never end.
             if let Some(it) = stranger(here, &client, &request.worker).await? {
                 return Err(CliError::of(it.what).because(it.why).next(it.next));
@@ -128,6 +134,7 @@ pub(super) fn delegate(here: &RepoContext, asked: Delegate) -> Result<u8, CliErr
         }
         if done.state == "queued"
             && !request.worker.is_empty()
+            && !asked.wait_for_host
             && let Some(it) = stranger(here, &client, &request.worker).await?
         {
             out::note(format!("{}; the task waits until one comes for it ({})", it.what, it.why));
@@ -205,6 +212,8 @@ fn request(here: &RepoContext, asked: &Delegate) -> Result<wire::Delegate, CliEr
         priority: asked.priority.map(|it| it.word().into()),
         pool: asked.pool.clone(),
         on: asked.on.clone(),
+        wait_for_host: asked.wait_for_host,
+        after_any: asked.after_any.len() > 1,
         ..wire::Delegate::default()
     })
 }

@@ -355,7 +355,11 @@ fn worker(at: &wire::WorkerAt) -> [String; 2] {
         },
         Some(why) => format!("{}, cannot be used: {why}", at.kind),
     };
-    [format!("worker {}", out::one_line(&at.id, 60)), out::one_line(&state, 400)]
+    let hosts = match at.hosts.is_empty() {
+        true => String::new(),
+        false => format!(", also on host {}", at.hosts.join(", ")),
+    };
+    [format!("worker {}", out::one_line(&at.id, 60)), out::one_line(&format!("{state}{hosts}"), 400)]
 }
 
 /// When an agent was last seen, and at which host where there are several.

@@ -459,6 +459,8 @@ fn in_full(task: &wire::Task) -> String {
     facts.extend(task.priority.clone().map(|priority| ("priority", priority)));
     facts.extend(task.pool.clone().map(|pool| ("pool", pool)));
     facts.extend(task.on.clone().map(|label| ("on a host with", label)));
+    facts.extend(task.host.clone().map(|host| ("host", host)));
+    facts.extend(task.left_by.iter().map(|it| ("not taken by", it.clone())));
     facts.extend(task.worktree.clone().map(|branch| ("branch", branch)));
     facts.extend(task.working_dir.clone().map(|dir| ("directory", dir)));
     facts.extend(task.model_used.clone().or_else(|| task.model.clone()).map(|model| ("model", model)));

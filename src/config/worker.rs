@@ -107,6 +107,8 @@ section! {
         git: Git = Git::Read, "", Strict;
         /// The place of its tasks. `false`: the directory itself; `true`: a copy of it, which is deleted afterwards; `"kept"`: a private copy of the files that git does not ignore, whose changes `provost apply` writes; `"worktree"`: a git work tree on a branch of its own, on which its changes are committed. By default `"kept"` for an entry of type `acp`, and for one of type `cli` that speaks with a model: one that has `secrets`, `default_model`, `allowed_models` or `{model}` among its `args`; and `false` for others and with `git = "write"`.
         copy: Option<Copies> = None, "", Strict;
+        /// Whether tasks that are asked for on another host run here also where `copy` is `false`: then they work in this clone, if it is at the commit of the asker's, without changes.
+        other_hosts: bool = false, "", Strict;
         /// Resources that each of its runs has for itself, such as `@db:test`: a task waits for them before it takes one of `limits.workers`, and its run gives them back.
         needs: Needs = Needs::default(), "", Strict;
         /// How long a task waits for them before it fails.

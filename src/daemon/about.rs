@@ -51,6 +51,7 @@ pub(super) fn workers_at(settings: &provost_domain::Settings, config: &Config) -
         broken: it.broken.as_ref().map(ToString::to_string),
         stream: stream(id),
         switched: None,
+        hosts: Vec::new(),
     };
     settings.workers.iter().map(row).collect()
 }

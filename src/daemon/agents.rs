@@ -20,7 +20,7 @@ use provost_domain::post::Post;
 use provost_domain::view::OpenQuestions;
 use provost_domain::{Answer, Changeset, Event, EventKind, PhaseName, Settings, Task};
 use provost_effects::{
-    DeedHands, Keep, PermissionJudge, PermissionVerdict, QuestionAsker, RoomNow, Withhold, WriteTree,
+    DeedHands, Keep, PermissionJudge, PermissionVerdict, QuestionAsker, RoomNow, Share, Withhold, WriteTree,
 };
 use provost_jail::{AsAgent, Profile, Reader};
 use provost_service::Provost;
@@ -280,6 +280,14 @@ pub(super) fn keeper(provost: &Provost) -> Keep {
         provost.has_kept();
         artifacts.remove_old();
         Ok(())
+    })
+}
+
+/// Leaves what a run has changed and said for other hosts.
+pub(super) fn share(provost: &Provost) -> Share {
+    let provost = provost.clone();
+    Arc::new(move |task: &TaskId, output: &str| {
+        provost.artifacts().share(task, output).map_err(|error| error.to_string())
     })
 }
 

@@ -10,6 +10,7 @@ pub(super) fn settings(config: &Config, settings: &mut Settings) {
         (name.as_str().into(), pool)
     });
     settings.pools = pools.collect();
+    settings.places = config.limits.workers;
     settings.labels = config.host.labels.iter().map(|it| it.0.as_str().into()).collect();
     settings.high_priority = config.queue.high_priority.iter().cloned().collect();
 }

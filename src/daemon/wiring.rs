@@ -31,7 +31,8 @@ use provost_protocols::devit;
 use provost_protocols::own::{HubPages, Page, PasskeySetup};
 use provost_service::{ApplyRules, Applying, Base, Configured, MergeSettings, Profiles};
 use provost_store::{
-    self as store, Artifacts, Database, JobLogs, Keeping, Options, Retention, Roots, Store, journal,
+    self as store, Artifacts, Database, JobLogs, Keeping, Options, Retention, Roots, SharedArtifacts, Store,
+    journal,
 };
 use provost_system::folder_watch::FolderWatcher;
 use provost_vault::{Delivery, Listed, Vault};
@@ -172,7 +173,9 @@ pub(super) fn of_this_repository(config: &Config, places: &Places) -> (Settings,
     let agents = Arc::new(agents::agents(config, &settings));
     let changes = &config.changes;
     let keeping = Keeping { runs: changes.runs as usize, days: changes.days.into() };
-    let (artifacts, job_logs) = (Artifacts::at(&places.state).keeping(keeping), JobLogs::at(&places.state));
+    let shared = shared_artifacts(places, config);
+    let artifacts = Artifacts::at(&places.state).keeping(keeping).sharing(shared);
+    let job_logs = JobLogs::at(&places.state);
     job_logs.remove_old();
     let surroundings = agents::surroundings(places);
     let agents = AgentSettings { agents, fleet: fleet(config), job_logs, surroundings };
@@ -183,6 +186,13 @@ pub(super) fn of_this_repository(config: &Config, places: &Places) -> (Settings,
         check_timeout: config.merge.check_timeout,
     });
     (settings, Configured { profiles, artifacts, room, merges }, agents)
+}
+
+/// Where runs of other hosts leave their results. Without its password the daemon has not started.
+fn shared_artifacts(places: &Places, config: &Config) -> Option<SharedArtifacts> {
+    let found = database(places, config);
+    let found = found.inspect_err(|why| tracing::error!("results of other hosts are not to be had: {why:#}"));
+    Some(SharedArtifacts::of(&places.state, found.ok()??))
 }
 
 /// The store of this daemon, as durable as the configuration wants it.
@@ -335,6 +345,7 @@ fn setting(
         secrets,
         tier,
         copy: worker.copies() != config::Copies::No,
+        other_hosts: worker.other_hosts,
         speaks: worker.kind == config::WorkerKind::Acp,
         needs: worker.needs.0.clone(),
         needs_wait: worker.needs_wait,

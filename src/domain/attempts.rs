@@ -12,16 +12,18 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::command::EndRun;
 use super::progress::clip;
 use super::{
     Change, EventKind, Failure, Outbox, QueueEvent, State, Task, TaskNote, TaskState, Usage, WorkerKind,
 };
 use provost_base::limits::RETRY_DELAY_MS_MAX;
-use provost_base::{Json, Timestamp, Ttl};
+use provost_base::{DaemonId, Json, Timestamp, Ttl};
 
 /// How often a worker's failed runs begin again.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Retries {
     /// How many attempts follow the first one at the most.
     pub most: u32,
@@ -78,7 +80,8 @@ impl State {
         ended: &EndRun,
         out: &mut Outbox,
     ) -> Option<Timestamp> {
-        let retries = self.settings.workers.get(&task.order.worker)?.retries;
+        let own = || self.settings.workers.get(&task.order.worker).map(|it| it.retries);
+        let retries = task.travel.as_ref().map(|it| it.retries).or_else(own)?;
         let is_meant = match ended.failure.as_ref()? {
             Failure::WorkerFailed { .. } => exit_code(ended).is_some_and(|code| code > 0),
             Failure::Lost => retries.lost,
@@ -131,6 +134,10 @@ impl State {
         let mut task = Task::clone(task).with_note(note);
         task.tried += 1;
         task.state = TaskState::Retrying { at };
+        if task.travel.is_some() {
+            // The next attempt is on the host that takes it then.
+            task.daemon = DaemonId::default();
+        }
         // The next attempt begins as the first one has begun; what has tainted the workspace stays on record.
         (task.talk, task.watched, task.model_used) = (None, None, None);
         task.beside.clear();
@@ -142,7 +149,7 @@ impl State {
     pub(super) fn try_again(&self, now: Timestamp, task: &Task, out: &mut Outbox) {
         let (task_id, attempt) = (task.id().clone(), task.attempt());
         out.append_event(EventKind::Queue(QueueEvent::AttemptBegins { task: task_id, attempt }));
-        self.tasks.hand_over(now, task.clone(), &self.settings, &self.mail, out);
+        self.hand_over(now, task.clone(), out);
     }
 }
 

@@ -25,8 +25,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Change, Continued, Failure, Mail, Outbox, Placement, Report, ScanReport, SignedWord, TaskChanges,
-    TaskState, Verdict, Watched,
+    Change, Continued, Directory, Failure, Mail, Outbox, Placement, Report, ScanReport, SignedWord,
+    TaskChanges, TaskState, Verdict, Watched,
 };
 use provost_base::{AgentId, ApprovalId, Digest, EffectId, JobId, Json, MailSeq, TaskId, Timestamp, Ttl};
 
@@ -387,6 +387,26 @@ pub struct BeginRun {
 /// The run may go on. The answer is a refusal where it may not: the task may have been cancelled meanwhile.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Begun;
+
+/// A host takes an open task, or says why it cannot.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct TakeTask {
+    /// The task.
+    pub task: TaskId,
+    /// Where it would work in this host's clone.
+    pub directory: Option<Directory>,
+    /// The worker's executable on this host, as hashed now.
+    pub program: Option<Digest>,
+    /// Why this host cannot do it, in words for people.
+    pub cannot: Option<Box<str>>,
+}
+
+/// The outcome is on record.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TaskTaken {
+    /// Whether the task is this host's now.
+    pub is_taken: bool,
+}
 
 /// Report the files that a run has left, or changes of the files that a delegation wanted watched.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -227,11 +227,12 @@ fn grant(
         Turn::Runs(it) => {
             let waiting = parked.task().and_then(|task| state.tasks.get(task));
             let mut task = Task::clone(waiting.ok_or_else(|| refused(Refusal::TaskNotFound))?);
-            let facts = it.facts_now(state, parked.facts.clone()).map_err(refused)?;
+            let facts = it.facts_now(state, parked).map_err(refused)?;
             if facts != parked.facts {
                 return Err(refused(Refusal::ApprovalChanged));
             }
             task.terms = task.terms.within(&still_allowed(state, judge, call, parked, facts)?);
+            task.travel.iter_mut().for_each(|it| it.granted_by = Some(call.who.clone()));
             let mark = out.mark();
             // Its facts are of the machine where it was asked.
             out.owes_at(parked.daemon);
@@ -272,7 +273,7 @@ fn denied(parked: &Parked, rule: &RuleId, reason: Box<str>) -> (Box<str>, Failur
 
 impl State {
     /// Rate and concurrency limits that came with the permission.
-    fn over_limits(
+    pub(super) fn over_limits(
         &self,
         now: Timestamp,
         who: &Principal,

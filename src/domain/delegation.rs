@@ -36,7 +36,7 @@ impl Judged for Delegate {
         if self.errand.as_ref().is_some_and(|it| state.jobs.has_ended(&it.job)) {
             return Err(Refusal::TaskFinished);
         }
-        call.facts = state.settings.facts_of(self, std::mem::take(&mut call.facts))?;
+        call.facts = state.facts_of(self, std::mem::take(&mut call.facts))?;
         call.facts.running = state.tasks.asked_from(&call.who.share());
         call.facts.depth = state.tasks.depth_below(call.who);
         self.can_have_its_work_tree(&call.facts)?;
@@ -107,11 +107,12 @@ impl Judged for Delegate {
 
 impl Runs for Delegate {
     fn draft(&self, state: &State, now: Timestamp, who: &Principal, facts: &Facts, permit: Permit) -> Task {
-        state.tasks.draft(now, who, self, facts, permit.rule, permit.terms)
+        let task = state.tasks.draft(now, who, self, facts, permit.rule, permit.terms);
+        Task { travel: state.travel_of(who, self, facts), ..task }
     }
 
-    fn facts_now(&self, state: &State, facts: Facts) -> Result<Facts, Refusal> {
-        state.settings.facts_of(self, facts)
+    fn facts_now(&self, state: &State, parked: &Parked) -> Result<Facts, Refusal> {
+        state.facts_of_parked(self, parked)
     }
 
     fn run_granted(
@@ -137,10 +138,12 @@ fn start(
     policy: Digest,
     out: &mut Outbox,
 ) -> Result<Delegated, Refusal> {
-    if state.drains && task.kind == WorkerKind::Cli && state.is_here(out.owner()) {
+    let goes_on =
+        |it: &Task| it.travel.is_some() && (it.order.waits_for_host() || state.others().next().is_some());
+    if state.drains && task.kind == WorkerKind::Cli && state.is_here(out.owner()) && !goes_on(&task) {
         return Err(Refusal::Unavailable { why: DRAINS.into() });
     }
-    state.tasks.dispatch(now, task, &state.settings, policy, &state.mail, out)
+    state.dispatch(now, task, policy, out)
 }
 
 impl Command {

@@ -64,7 +64,11 @@ impl Core {
         for task in lost {
             // The end of one may have ended those that wait for it.
             let Some(task) = self.state.tasks.get(task.id()).cloned() else { continue };
-            self.by_itself(now, out, |state, out| state.lose(now, &task, out));
+            self.by_itself(now, out, |state, out| {
+                if !state.goes_on_elsewhere(now, &task, out) {
+                    state.lose(now, &task, out);
+                }
+            });
         }
         if gone == Gone::Removed {
             self.by_itself(now, out, |state, out| state.give_up_questions_of(now, is_its, out));
@@ -85,7 +89,13 @@ impl Core {
     /// Ends the same of this daemon, which stops.
     pub fn leave(&mut self, now: Timestamp, out: &mut Outbox) {
         let here = self.state.here;
-        self.by_itself(now, out, |state, out| state.end_connections_of(|it| it == here, out));
+        self.by_itself(now, out, |state, out| {
+            state.end_connections_of(|it| it == here, out);
+            state.give_back_taken(now, out);
+            if state.abilities.of(here.host).is_some() {
+                out.put(Change::DropAbility(here.host));
+            }
+        });
     }
 
     /// Passes numbers over that a database may have given and lost, when it continues from another server. Fences and the other

@@ -292,6 +292,12 @@ pub struct Facts {
     /// Why no run can go on with the session that the task asks for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub continue_refused: Option<Box<str>>,
+    /// The commit of the workspace, where the task may go to another host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<Box<str>>,
+    /// Why there is no commit that another host could work on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit_refused: Option<Box<str>>,
     /// How the worker gets its tasks; filled by the core from [`super::Settings`].
     pub worker_kind: Option<WorkerKind>,
     /// The network that the worker's profile asks for; filled by the core.

@@ -134,7 +134,7 @@ pub(super) trait Runs {
     ///
     /// # Errors
     /// A [`Refusal`] where the worker cannot do it any more.
-    fn facts_now(&self, state: &State, facts: Facts) -> Result<Facts, Refusal>;
+    fn facts_now(&self, state: &State, parked: &Parked) -> Result<Facts, Refusal>;
 
     /// Lets the task begin that was granted.
     ///

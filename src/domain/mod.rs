@@ -6,6 +6,7 @@
 //! a refusal cannot have changed anything.
 #![forbid(unsafe_code)]
 
+mod ability;
 mod apply;
 mod approval;
 pub mod artifact;
@@ -62,12 +63,14 @@ mod settings;
 pub mod shell_line;
 mod spending;
 mod switch;
+mod taking;
 mod talk;
 mod tally;
 mod task;
 mod timeline;
 mod token;
 mod tool_call;
+mod travel;
 mod turns;
 mod usage;
 mod user;
@@ -78,6 +81,7 @@ use std::sync::Arc;
 
 use provost_base::{AgentId, ApprovalId, DaemonId, RuleId, SymbolPath, TaskId, Timestamp, Ttl};
 
+pub use ability::{Abilities, AbleWorker, HOST_ABLE, HostAbility};
 pub use apply::{AppliedFile, ApplyChange, ApplyEvent, ApplyFile, Written};
 pub use approval::{Again, Approvals, Parked, Verdict, approvers_now, approvers_text};
 pub use artifact::{Artifact, Changeset, CollectedArtifact, StoredChangeset};
@@ -129,7 +133,7 @@ pub use outgoing::{
 pub use owing::{Deed, Owing};
 pub use passkey::{KnownPasskey, Passkey, PasskeyChange, PasskeyStanding, Passkeys, SOURCE_ROOT, SignedWord};
 pub use permission::PermissionEvent;
-pub use pool::{Candidate, IdlestInPool, NoHost, PoolHasPlace, PoolOf, PoolSetting, Wanted, choose_host};
+pub use pool::{IdlestInPool, PoolHasPlace, PoolOf, PoolSetting};
 pub use post::{BrokerState, Post, PostChange, PostSettings};
 pub use principal::{Principal, Proof, Share};
 pub use provost_base::{Door, Scope, Scopes};
@@ -146,6 +150,7 @@ pub use spending::{
     Spent, SpentKey,
 };
 pub use switch::{Switch, Switched, Switches};
+pub use taking::NextOpen;
 pub use talk::{AgentSession, Continued, Saying, SayingState, Talk, TalkEvent};
 pub use task::{Report, Task, TaskNote, TaskState, Tasks};
 pub use timeline::{BEAT, DOOR_OPENED, Topic, WATCHER};
@@ -154,6 +159,7 @@ pub use tool_call::{
     ToolCall, ToolCommand, ToolFacts, ToolPath, folders_of, is_machinery, is_of_processes, is_stream,
     runs_later, takes_patch,
 };
+pub use travel::{HasOthers, HereIs, MightTravel, Travel, WorkersElsewhere};
 pub use turns::{PlaceInLine, Turn, TurnNo, Turns};
 pub use usage::Usage;
 pub use user::{USER_CHANGED, User, UserRole, Users};
@@ -255,6 +261,8 @@ pub struct State {
     pub switches: Switches,
     /// What the users of the hosts may do.
     pub users: Users,
+    /// What the hosts can do that take part.
+    pub abilities: Abilities,
     /// Last numbers and totals.
     pub counters: Counters,
     /// The configuration's part in it.
@@ -300,6 +308,7 @@ impl State {
             spending: Spending::default(),
             switches: Switches::default(),
             users: Users::default(),
+            abilities: Abilities::default(),
             counters: Counters::default(),
             settings,
             here: DaemonId::default(),
@@ -360,8 +369,11 @@ impl State {
                 self.outgoing.remove(*id);
                 self.owing.remove(*id);
             }
-            // The store's, and the daemon's that is named.
-            Change::StartEffect(_) | Change::HostDown(..) => {}
+            Change::PutAbility(it) => self.abilities.put(it.clone()),
+            Change::DropAbility(host) => self.abilities.remove(*host),
+            // What else ends with it is changes of its own.
+            Change::HostDown(daemon, _) => self.abilities.end(*daemon),
+            Change::StartEffect(_) => {}
             Change::Count(counters) => self.counters = *counters,
         }
     }

@@ -1,18 +1,20 @@
-//! Pools: workers that share places, on all hosts together; and the host that a task goes to.
+//! Pools: workers that share places, on all hosts together.
 //!
-//! A pool's bound is kept by the core, which knows what runs everywhere. Where a task runs is one pure function over candidates, so
-//! that several hosts can be candidates as well as one.
+//! A pool's bound is kept by the core, which knows what runs everywhere, and the pools of all hosts. Where several hosts have a pool with
+//! a worker, each of its bounds holds.
 
 use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
 
 use super::command::Delegate;
 use super::queue::refused;
 use super::view::View;
-use super::{Refusal, Settings, State, Switch, Task, TaskState, WorkerKind};
-use provost_base::{AgentId, DaemonId, Timestamp};
+use super::{Refusal, Settings, State, Switch, Task, TaskState};
+use provost_base::{AgentId, Timestamp};
 
 /// A pool of the configuration.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct PoolSetting {
     /// The workers that are in it.
     pub workers: BTreeSet<AgentId>,
@@ -20,60 +22,6 @@ pub struct PoolSetting {
     pub concurrent: u32,
     /// How many of their tasks may wait for a place.
     pub waiting: u32,
-}
-
-/// A host that a task could go to.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Candidate {
-    /// The daemon of the host.
-    pub daemon: DaemonId,
-    /// What its configuration says of it, such as `gpu`.
-    pub labels: BTreeSet<Box<str>>,
-    /// The workers of its configuration that it can start.
-    pub workers: BTreeSet<AgentId>,
-    /// How many more tasks could begin there now.
-    pub free: u32,
-}
-
-/// What a task asks of its host.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Wanted<'a> {
-    /// The worker; `None` for one that connects by itself, wherever that is.
-    pub worker: Option<&'a AgentId>,
-    /// The label that the host has to have.
-    pub label: Option<&'a str>,
-    /// The host at which it is asked.
-    pub asked_at: DaemonId,
-}
-
-/// Why no host can have a task.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum NoHost {
-    /// None has the label.
-    Label,
-    /// None has the worker.
-    Worker,
-    /// Some have one of both, and none has both.
-    Both,
-}
-
-/// The host that a task goes to: that of its asker, or else the one with the most free places; of several, the first by id. A host
-/// without a free place is one all the same, since the task waits there.
-///
-/// # Errors
-/// [`NoHost`] says what is missing.
-pub fn choose_host<'a>(wanted: Wanted<'_>, candidates: &'a [Candidate]) -> Result<&'a Candidate, NoHost> {
-    let has_label = |it: &Candidate| wanted.label.is_none_or(|label| it.labels.contains(label));
-    let has_worker = |it: &Candidate| wanted.worker.is_none_or(|worker| it.workers.contains(worker));
-    let fitting = candidates.iter().filter(|it| has_label(it) && has_worker(it));
-    let order = |it: &&Candidate| (it.daemon != wanted.asked_at, std::cmp::Reverse(it.free), it.daemon);
-    fitting.min_by_key(order).ok_or_else(|| {
-        match (candidates.iter().any(has_label), candidates.iter().any(has_worker)) {
-            (false, _) => NoHost::Label,
-            (true, false) => NoHost::Worker,
-            (true, true) => NoHost::Both,
-        }
-    })
 }
 
 impl Settings {
@@ -92,11 +40,9 @@ impl State {
     pub(super) fn has_room_and_host(&self, verb: &Delegate) -> Result<(), Refusal> {
         let placement = verb.placement.as_deref();
         if let Some(name) = placement.and_then(|it| it.pool.as_ref()) {
-            let Some(pool) = self.settings.pools.get(name) else {
-                return Err(refused(format!(
-                    "there is no pool {name}; {}",
-                    known("pools", self.settings.pools.keys())
-                )));
+            let Some(pool) = self.pool_named(name) else {
+                let names: BTreeSet<&str> = self.pools().map(|(name, _)| name).collect();
+                return Err(refused(format!("there is no pool {name}; {}", known("pools", names.iter()))));
             };
             if !pool.workers.contains(&verb.worker) {
                 return Err(refused(format!(
@@ -106,8 +52,8 @@ impl State {
                 )));
             }
         }
-        if let Some((name, pool)) = self.settings.pool_of(&verb.worker)
-            && self.waiting_in(pool) >= pool.waiting
+        if let Some((name, pool)) =
+            self.pools_of(&verb.worker).find(|(_, it)| self.waiting_in(it) >= it.waiting)
         {
             return Err(Refusal::quota(
                 &format!("as many tasks as may wait for a place in the pool {name}"),
@@ -115,39 +61,41 @@ impl State {
                 "wait for some to begin, or cancel them",
             ));
         }
-        self.has_host(verb, placement.and_then(|it| it.on.as_deref()))
+        self.has_label(verb)
     }
 
-    fn has_host(&self, verb: &Delegate, label: Option<&str>) -> Result<(), Refusal> {
-        let Some(label) = label else { return Ok(()) };
-        let is_started = self.settings.kind_of(&verb.worker) == WorkerKind::Cli;
-        let worker = is_started.then_some(&verb.worker);
-        let wanted = Wanted { worker, label: Some(label), asked_at: self.here };
-        let candidates = self.candidates();
-        let Err(why) = choose_host(wanted, &candidates) else { return Ok(()) };
-        let labels: BTreeSet<&Box<str>> = candidates.iter().flat_map(|it| &it.labels).collect();
-        Err(refused(match why {
-            NoHost::Label => {
-                format!(
-                    "no host has the label {label}; {}: `labels` in `[host]` says them",
-                    known("labels", labels.into_iter())
-                )
-            }
-            NoHost::Worker => format!("no host has the worker {}", verb.worker),
-            NoHost::Both => format!("no host with the label {label} has the worker {}", verb.worker),
-        }))
+    /// Whether a known host has the label that a task asks for. Which host has the worker as well, is said where it is known what the
+    /// task works on.
+    fn has_label(&self, verb: &Delegate) -> Result<(), Refusal> {
+        let Some(label) = verb.label() else { return Ok(()) };
+        let of_others = self.abilities.iter().flat_map(|it| &it.labels);
+        let labels: BTreeSet<&Box<str>> = self.settings.labels.iter().chain(of_others).collect();
+        if !labels.iter().any(|it| &***it == label) && !verb.waits_for_host() {
+            return Err(refused(format!(
+                "no host has the label {label}; {}: `labels` in `[host]` says them",
+                known("labels", labels.into_iter())
+            )));
+        }
+        let is_broken = self.settings.workers.get(&verb.worker).is_some_and(|it| it.broken.is_some());
+        if is_broken && self.here.is_alone() {
+            return Err(refused(format!("no host has the worker {}", verb.worker)));
+        }
+        Ok(())
     }
 
-    /// The hosts that tasks could go to: this one.
-    pub fn candidates(&self) -> Vec<Candidate> {
-        let usable =
-            self.settings.workers.iter().filter(|(_, it)| it.kind == WorkerKind::Cli && it.broken.is_none());
-        vec![Candidate {
-            daemon: self.here,
-            labels: self.settings.labels.clone(),
-            workers: usable.map(|(id, _)| id.clone()).collect(),
-            free: u32::MAX,
-        }]
+    /// The pools of all hosts, those of this one first.
+    fn pools(&self) -> impl Iterator<Item = (&str, &PoolSetting)> {
+        let others = self.abilities.iter().filter(|it| it.daemon.host != self.here.host);
+        let all = std::iter::once(&self.settings.pools).chain(others.map(|it| &it.pools));
+        all.flatten().map(|(name, pool)| (&**name, pool))
+    }
+
+    fn pool_named(&self, name: &str) -> Option<&PoolSetting> {
+        self.pools().find(|(it, _)| *it == name).map(|(_, pool)| pool)
+    }
+
+    fn pools_of<'a>(&'a self, worker: &'a AgentId) -> impl Iterator<Item = (&'a str, &'a PoolSetting)> {
+        self.pools().filter(move |(_, pool)| pool.workers.contains(worker))
     }
 
     /// Whether one more task of a worker may run in its pool.
@@ -155,14 +103,25 @@ impl State {
     /// # Errors
     /// [`Refusal::NotPlaced`] where the pool is full.
     pub(super) fn has_place_in_pool(&self, worker: &AgentId) -> Result<(), Refusal> {
-        let Some((name, pool)) = self.settings.pool_of(worker) else { return Ok(()) };
-        let running = self.in_pool(pool, |it| matches!(it.state, TaskState::Running { .. }));
-        if running < pool.concurrent {
-            return Ok(());
+        let is_running = |it: &Task| matches!(it.state, TaskState::Running { .. });
+        for (name, pool) in self.pools_of(worker) {
+            let running = self.in_pool(pool, is_running);
+            if running >= pool.concurrent {
+                return Err(refused(format!(
+                    "{running} tasks run in the pool {name}, which is as many as may; wait for one to end"
+                )));
+            }
         }
-        Err(refused(format!(
-            "{running} tasks run in the pool {name}, which is as many as may; wait for one to end"
-        )))
+        Ok(())
+    }
+
+    /// Whether the pool of a worker has a place for a task that no host has taken yet.
+    pub(super) fn has_open_place_in_pool(&self, worker: &AgentId) -> bool {
+        let has_place = |it: &Task| {
+            let is_taken = it.state.is_queued() && it.travel.is_some() && !it.is_open();
+            is_taken || matches!(it.state, TaskState::Running { .. })
+        };
+        self.pools_of(worker).all(|(_, pool)| self.in_pool(pool, has_place) < pool.concurrent)
     }
 
     fn waiting_in(&self, pool: &PoolSetting) -> u32 {
@@ -206,10 +165,12 @@ impl View for IdlestInPool {
     type Out = Option<AgentId>;
 
     fn look(self, _now: Timestamp, state: &State) -> Option<AgentId> {
-        let pool = state.settings.pools.get(&self.0)?;
+        let pool = state.pool_named(&self.0)?;
         let is_usable = |it: &&AgentId| {
             let setting = state.settings.workers.get(*it);
-            setting.is_some_and(|it| it.broken.is_none()) && state.switches.of(it) == Switch::On
+            let is_elsewhere = || state.others().any(|host| host.workers.get(*it).is_some_and(|it| it.takes));
+            let is_there = setting.is_some_and(|it| it.broken.is_none()) || is_elsewhere();
+            is_there && state.switches.of(it) == Switch::On
         };
         let least = |it: &&AgentId| (state.tasks.of_worker(it).count(), (*it).clone());
         pool.workers.iter().filter(is_usable).min_by_key(least).cloned()

@@ -272,6 +272,7 @@ impl State {
             TaskState::Awaiting { approval } => self.drop_approval(approval, out),
             // Its worker has not heard of it.
             TaskState::Waiting | TaskState::Retrying { .. } => {}
+            TaskState::Queued { .. } if task.is_open() => {}
             TaskState::Running { .. } | TaskState::Queued { .. } if task.kind == WorkerKind::Cli => {
                 out.owe_at(
                     task.daemon,
@@ -327,6 +328,9 @@ impl State {
         let TaskState::Queued { .. } = task.state else {
             return Err(Refusal::TaskCannot { from: task.state });
         };
+        if task.travel.is_some() && !self.is_here(task.daemon) {
+            return Err(Refusal::TaskCannot { from: task.state });
+        }
         self.switches.begins(&task.order.worker)?;
         self.has_place_in_pool(&task.order.worker)?;
         let mut task = (**task).clone();
@@ -373,6 +377,7 @@ impl State {
         let (Some(one), Some(other)) = (&running.directory, &task.directory) else { return false };
         let (one, other) = (Path::new(&*one.absolute), Path::new(&*other.absolute));
         running.id() != task.id()
+            && running.daemon.host == task.daemon.host
             && matches!(running.state, TaskState::Running { .. })
             && in_place(running)
             && in_place(task)

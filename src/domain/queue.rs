@@ -68,7 +68,7 @@ pub struct Placement {
     /// Which of several waiting tasks begins first.
     #[serde(skip_serializing_if = "Priority::is_normal")]
     pub priority: Priority,
-    /// The tasks that have to succeed before it begins; each once.
+    /// The tasks that have to succeed before it begins; each once. With `after_any`, the success of one is enough.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<TaskId>,
     /// The pool that its worker is in, where it is asked for by that.
@@ -77,6 +77,16 @@ pub struct Placement {
     /// The label that its host has to have.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on: Option<Box<str>>,
+    /// Whether it waits for a host where none can do it now.
+    #[serde(skip_serializing_if = "is_false")]
+    pub wait_for_host: bool,
+    /// Whether the success of one of the tasks is enough.
+    #[serde(skip_serializing_if = "is_false")]
+    pub after_any: bool,
+}
+
+fn is_false(it: &bool) -> bool {
+    !*it
 }
 
 impl Placement {
@@ -90,6 +100,11 @@ impl Delegate {
     /// Which of several waiting tasks begins first.
     pub fn priority(&self) -> Priority {
         self.placement.as_ref().map_or(Priority::Normal, |it| it.priority)
+    }
+
+    /// Whether the success of one of these tasks is enough.
+    pub fn begins_after_any(&self) -> bool {
+        self.placement.as_ref().is_some_and(|it| it.after_any)
     }
 
     /// The tasks that have to succeed before it begins.
@@ -138,6 +153,23 @@ pub enum QueueEvent {
         /// The number of the attempt.
         attempt: u32,
     },
+    /// A task waits for a host that takes it.
+    TaskOpen {
+        /// The task.
+        task: TaskId,
+    },
+    /// A host has taken a task, and starts its worker.
+    TaskTaken {
+        /// The task.
+        task: TaskId,
+    },
+    /// A host does not take a task.
+    TaskLeft {
+        /// The task.
+        task: TaskId,
+        /// Why, in words for people.
+        why: Box<str>,
+    },
 }
 
 impl QueueEvent {
@@ -148,6 +180,9 @@ impl QueueEvent {
             QueueEvent::TaskReleased { .. } => "task_released",
             QueueEvent::AttemptFailed { .. } => "attempt_failed",
             QueueEvent::AttemptBegins { .. } => "attempt_begins",
+            QueueEvent::TaskOpen { .. } => "task_open",
+            QueueEvent::TaskTaken { .. } => "task_taken",
+            QueueEvent::TaskLeft { .. } => "task_left",
         }
     }
 
@@ -157,7 +192,10 @@ impl QueueEvent {
             QueueEvent::TaskWaits { task, .. }
             | QueueEvent::TaskReleased { task, .. }
             | QueueEvent::AttemptFailed { task, .. }
-            | QueueEvent::AttemptBegins { task, .. } => task,
+            | QueueEvent::AttemptBegins { task, .. }
+            | QueueEvent::TaskOpen { task }
+            | QueueEvent::TaskTaken { task }
+            | QueueEvent::TaskLeft { task, .. } => task,
         }
     }
 }
@@ -251,10 +289,18 @@ impl State {
     fn goes_on_after(&self, now: Timestamp, ended: &Task, waiting: &TaskId, out: &mut Outbox) {
         let Some(task) = self.tasks.get(waiting) else { return };
         if !matches!(ended.state, TaskState::Finished { status: Status::Completed, .. }) {
+            if task.order.begins_after_any() && task.waits.len() > 1 {
+                let mut task = Task::clone(task);
+                task.waits.retain(|it| it != ended.id());
+                return out.put(Change::PutTask(Arc::new(task)));
+            }
             return self.never_begins(now, task, ended, out);
         }
         let mut task = Task::clone(task);
         task.waits.retain(|it| it != ended.id());
+        if task.order.begins_after_any() {
+            task.waits.clear();
+        }
         task.updated_at = now;
         match task.state {
             TaskState::Waiting if task.waits.is_empty() => self.lets_go(now, task, ended.id(), out),
@@ -272,7 +318,7 @@ impl State {
         }
         let (id, after) = (task.id().clone(), after.clone());
         out.append_event(EventKind::Queue(QueueEvent::TaskReleased { task: id, after }));
-        self.tasks.hand_over(now, task, &self.settings, &self.mail, out);
+        self.hand_over(now, task, out);
     }
 
     fn never_begins(&self, now: Timestamp, task: &Task, ended: &Task, out: &mut Outbox) {

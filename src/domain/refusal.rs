@@ -531,6 +531,11 @@ pub enum Failure {
         /// How that one has ended, or what else stood in the way, in words for people.
         why: Box<str>,
     },
+    /// No host was left that could do it.
+    NoHost {
+        /// What each of them has said, in words for people.
+        why: Box<str>,
+    },
     /// The worker process ended badly.
     WorkerFailed {
         /// How (`exit code 3`, `terminated by signal 9`).
@@ -548,6 +553,7 @@ impl Failure {
                 | Self::ApprovalDenied { .. }
                 | Self::ApprovalTimeout { .. }
                 | Self::NotBegun { .. }
+                | Self::NoHost { .. }
         )
     }
 }
@@ -566,6 +572,7 @@ impl Failure {
             | Failure::Lost
             | Failure::JailRefused { .. }
             | Failure::NotBegun { .. }
+            | Failure::NoHost { .. }
             | Failure::WorkerFailed { .. } => false,
         }
     }
@@ -583,6 +590,7 @@ impl Failure {
             Failure::Lost => "lost",
             Failure::JailRefused { .. } => "jail_refused",
             Failure::NotBegun { .. } => "not_begun",
+            Failure::NoHost { .. } => "no_host",
             Failure::WorkerFailed { .. } => "worker_failed",
         }
     }

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::post::PostChange;
 use super::{
-    ApplyChange, Contract, Counters, CrewChange, Deed, Door, Gone, GrantChange, Intent, JobChange, Lock,
-    Mail, MergeEntry, Notice, OutgoingNotice, Parked, PasskeyChange, PushChange, RefusedCircle,
-    RegisteredAgent, SeenAt, SpendChange, Switched, Task, Token, User, Uses, Waiter,
+    ApplyChange, Contract, Counters, CrewChange, Deed, Door, Gone, GrantChange, HostAbility, Intent,
+    JobChange, Lock, Mail, MergeEntry, Notice, OutgoingNotice, Parked, PasskeyChange, PushChange,
+    RefusedCircle, RegisteredAgent, SeenAt, SpendChange, Switched, Task, Token, User, Uses, Waiter,
 };
 use provost_base::{
     AgentId, ApprovalId, ContractId, DaemonId, Digest, EffectId, Fence, HostId, IntentId, MailSeq,
@@ -104,6 +104,10 @@ pub enum Change {
     PutUser(Arc<User>),
     /// The user of a host is not listed any more. Of several hosts alone.
     DropUser(HostId),
+    /// What a host can do from now on. Memory only.
+    PutAbility(Arc<HostAbility>),
+    /// A host's daemon has stopped. Memory only.
+    DropAbility(HostId),
     /// An effect is being carried out; after a crash it is not tried again.
     StartEffect(EffectId),
     /// An effect needs nothing more.
@@ -168,6 +172,8 @@ impl Change {
             | Change::OweDeed(..)
             | Change::PutUser(_)
             | Change::DropUser(_)
+            | Change::PutAbility(_)
+            | Change::DropAbility(_)
             | Change::HostDown(..) => ChangeClass::Shared,
             Change::Post(_) => ChangeClass::Row,
             Change::Beat(..) | Change::CameBy(..) | Change::Apply(_) | Change::RefuseCircle(_) => {

@@ -89,8 +89,8 @@ impl Runs for TakeScreenshot {
         Task { capture: true, ..state.tasks.draft(now, who, &order, &facts, permit.rule, permit.terms) }
     }
 
-    fn facts_now(&self, _state: &State, facts: Facts) -> Result<Facts, Refusal> {
-        Ok(facts)
+    fn facts_now(&self, _state: &State, parked: &Parked) -> Result<Facts, Refusal> {
+        Ok(parked.facts.clone())
     }
 
     /// The picture is taken at once, and is also kept for its asker, who asks again.

@@ -33,6 +33,8 @@ pub struct Settings {
     pub pools: BTreeMap<Box<str>, PoolSetting>,
     /// What this host is, such as `gpu`.
     pub labels: BTreeSet<Box<str>>,
+    /// How many workers that the daemon starts run here at once.
+    pub places: u32,
     /// Agents that may give work a high priority, if they prove their names.
     pub high_priority: BTreeSet<AgentId>,
     /// Whether what another agent has through another door is refused, and not only told.
@@ -143,6 +145,8 @@ pub struct WorkerSetting {
     pub tier: Tier,
     /// Whether each of its tasks works in a copy of the directory.
     pub copy: bool,
+    /// Whether it takes tasks of other hosts also without a copy.
+    pub other_hosts: bool,
     /// Whether its runs are sessions in which it can be spoken to.
     pub speaks: bool,
     /// The resources that each of its runs has for itself.
@@ -169,6 +173,7 @@ impl Settings {
             tasks_per_agent: 1_000,
             pools: BTreeMap::new(),
             labels: BTreeSet::new(),
+            places: 1,
             high_priority: BTreeSet::new(),
             deny_across_doors: false,
             contracts_by_branch: false,

@@ -305,7 +305,10 @@ impl State {
         if let from @ TaskState::Awaiting { .. } = task.state {
             return Err(Refusal::TaskCannot { from });
         }
-        let speaks = self.settings.workers.get(worker).is_some_and(|it| it.speaks);
+        let speaks = match self.abilities.of(task.daemon.host).filter(|_| !self.is_here(task.daemon)) {
+            Some(host) => host.workers.get(worker).is_some_and(|it| it.speaks),
+            None => self.settings.workers.get(worker).is_some_and(|it| it.speaks),
+        };
         if task.kind != WorkerKind::Cli || !speaks || task.order.command().is_some() {
             return refused(format!(
                 "nothing can be said to {worker} while it works: only agents that speak ACP hear more than their task; \

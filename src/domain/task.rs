@@ -19,14 +19,14 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::command::{Delegate, Delegated, Status};
+use super::command::{Delegate, Status};
 use super::post::owned_slug;
 use super::{
-    Above, Change, Directory, Door, Effect, EventKind, Facts, Failure, MailKind, Mailboxes, Network, Outbox,
-    Principal, Refusal, ScanReport, Settings, Share, TaskChanges, Terms, Watched, WorkerKind,
+    Above, Directory, Door, Facts, Failure, Network, Principal, Refusal, ScanReport, Settings, Share,
+    TaskChanges, Terms, Watched, WorkerKind,
 };
 use provost_base::limits::{NOTES_MAX, TASKS_LIVE_MAX};
-use provost_base::{AgentId, ApprovalId, DaemonId, Digest, Json, RuleId, TaskId, Timestamp, Ttl};
+use provost_base::{AgentId, ApprovalId, DaemonId, Digest, HostId, Json, RuleId, TaskId, Timestamp, Ttl};
 
 /// Where a task stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -249,6 +249,9 @@ pub struct Task {
     /// The daemon that starts its worker, or runs it.
     #[serde(default, skip_serializing_if = "DaemonId::is_alone")]
     pub daemon: DaemonId,
+    /// What it carries along where it may run on another host than its asker's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub travel: Option<Box<super::Travel>>,
     /// Why it failed, when the daemon says so.
     pub failure: Option<Failure>,
     /// The reports about it: the first one and the newest ones.
@@ -297,6 +300,12 @@ impl Task {
         listeners
     }
 
+    /// The host whose place it takes; `None` for one that is on no host now, or is not started by its daemon.
+    fn takes_place_at(&self) -> Option<HostId> {
+        let is_there = matches!(self.state, TaskState::Queued { .. } | TaskState::Running { .. });
+        (is_there && self.kind == WorkerKind::Cli).then_some(self.daemon.host).filter(|it| !it.is_alone())
+    }
+
     pub(super) fn with_note(mut self, note: TaskNote) -> Self {
         if self.notes.len() >= NOTES_MAX {
             self.notes.remove(1);
@@ -317,6 +326,10 @@ pub struct Tasks {
     by_worker: BTreeMap<AgentId, BTreeSet<TaskId>>,
     /// Which tasks wait for one.
     waiting: BTreeMap<TaskId, BTreeSet<TaskId>>,
+    /// Those that wait for a host that takes them.
+    open: BTreeSet<TaskId>,
+    /// How many each host has taken that have not ended.
+    at_host: BTreeMap<HostId, u32>,
 }
 
 /// The effect of an earlier request with the same id on a new one.
@@ -370,7 +383,7 @@ impl Tasks {
             network: facts.network.clone(),
             depth: facts.depth,
             tried: 0,
-            waits: verb.after().iter().filter(|it| self.live.contains_key(*it)).cloned().collect(),
+            waits: self.waits_of(verb),
             above: self.above(who, verb.errand.as_ref().map(|it| &*it.job)),
             approval: None,
             model_used: None,
@@ -381,9 +394,17 @@ impl Tasks {
             changes: None,
             talk: None,
             daemon: DaemonId::default(),
+            travel: None,
             failure: None,
             notes: Vec::new(),
         }
+    }
+
+    /// The tasks that a delegation still waits for. Those of its tasks that have ended have succeeded.
+    fn waits_of(&self, verb: &Delegate) -> Vec<TaskId> {
+        let waits: Vec<TaskId> =
+            verb.after().iter().filter(|it| self.live.contains_key(*it)).cloned().collect();
+        if verb.begins_after_any() && waits.len() < verb.after().len() { Vec::new() } else { waits }
     }
 
     /// Whether one more unfinished task may be there, at all and for this asker.
@@ -404,65 +425,14 @@ impl Tasks {
         Ok(())
     }
 
-    /// Lets an allowed or granted task go to its worker. The only way there.
-    pub(super) fn dispatch(
-        &self,
-        now: Timestamp,
-        task: Task,
-        settings: &Settings,
-        policy: Digest,
-        mail: &Mailboxes,
-        out: &mut Outbox,
-    ) -> Result<Delegated, Refusal> {
-        // A granted task has its place already.
-        if !self.live.contains_key(task.id()) {
-            self.room_for(&task.share(), settings)?;
-        }
-        self.has_room_at_worker(&task, mail)?;
-        out.append_event(EventKind::TaskDelegated {
-            task: task.id().clone(),
-            worker: task.order.worker.clone(),
-            tool: task.order.tool.name.clone(),
-            rule: task.rule.clone(),
-            policy,
-            request: task.request,
-            working_dir: task.directory.as_ref().map(|dir| dir.relative.as_str().into()),
-            approval: task.approval,
-            judged: None,
-        });
-        if !task.waits.is_empty() {
-            return Ok(self.let_wait(now, task, out));
-        }
-        Ok(self.hand_over(now, task, settings, mail, out))
+    /// The tasks that wait for a host that takes them, by id.
+    pub(super) fn open(&self) -> impl Iterator<Item = &Arc<Task>> {
+        self.open.iter().filter_map(|id| self.live.get(id))
     }
 
-    /// The task goes to its worker now.
-    pub(super) fn hand_over(
-        &self,
-        now: Timestamp,
-        mut task: Task,
-        settings: &Settings,
-        mail: &Mailboxes,
-        out: &mut Outbox,
-    ) -> Delegated {
-        task.state = TaskState::Queued { until: now.after(settings.away_keep) };
-        task.updated_at = now;
-        match task.kind {
-            WorkerKind::Cli => {
-                // A task that has waited goes to the host that has accepted it.
-                if task.daemon.is_alone() {
-                    task.daemon = out.owner();
-                }
-                out.owe_at(task.daemon, Effect::SpawnWorker { task: task.id().clone() });
-            }
-            WorkerKind::Polling => {
-                let work = MailKind::Work { task: task.id().clone(), payload: task.order.payload.clone() };
-                mail.post(now, &task.order.worker, work, out);
-            }
-        }
-        let done = Delegated { task: task.id().clone(), state: task.state };
-        out.put(Change::PutTask(Arc::new(task)));
-        done
+    /// How many tasks of workers that daemons start are on a host: queued there, or running.
+    pub(super) fn under_way_at(&self, host: HostId) -> u32 {
+        self.at_host.get(&host).copied().unwrap_or(0)
     }
 
     /// The tasks that wait for this one.
@@ -546,6 +516,12 @@ impl Tasks {
         for earlier in &task.waits {
             self.waiting.entry(earlier.clone()).or_default().insert(task.id().clone());
         }
+        if task.is_open() {
+            self.open.insert(task.id().clone());
+        }
+        if let Some(host) = task.takes_place_at() {
+            *self.at_host.entry(host).or_default() += 1;
+        }
         self.live.insert(task.id().clone(), task);
     }
 
@@ -553,6 +529,10 @@ impl Tasks {
         let Some(task) = self.live.remove(id) else { return };
         if let Some(at) = task.state.deadline() {
             self.due.remove(&(at, id.clone()));
+        }
+        self.open.remove(id);
+        if let Some(count) = task.takes_place_at().and_then(|host| self.at_host.get_mut(&host)) {
+            *count -= 1;
         }
         for earlier in &task.waits {
             if let Some(tasks) = self.waiting.get_mut(earlier) {

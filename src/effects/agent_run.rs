@@ -13,11 +13,12 @@ use super::work_tree_run::TreeRun;
 use provost_base::limits::SCHEMA_BYTES_MAX;
 use provost_base::{RepoPath, TaskId};
 use provost_domain::{Changeset, Failure, JobContext, Task, TaskState};
-use provost_jail::{Copies, Draft, Git, Limits, Profile, Reader, Resolved, Transcript, find_place};
+use provost_jail::{Copies, Draft, Git, Limits, Profile, Reader, Resolved, Root, Transcript, find_place};
 use provost_system::find_program;
 use provost_workspace::collect::{ChangesRoom, gather};
 use provost_workspace::copy::{Copied, NoCopy};
 use provost_workspace::orphaned_copies::{self, Mark};
+use provost_workspace::quiet_git::{Input, QuietGit};
 use provost_workspace::size_quota::Size;
 use provost_workspace::snapshot::{self, Snapshot};
 
@@ -82,11 +83,18 @@ impl RunFolders {
         }
         let below = task.directory.as_ref().map(|it| it.relative.clone()).unwrap_or_default();
         let refused = |why: NoCopy| no_copy(&why, place.root.place().path(), directory.place().path());
-        let apart = || {
-            let copy = snapshot::copy(place.root.handle(), directory.handle(), &below, &place.copies);
-            copy.map_err(refused)
-        };
         let of_commit = task.order.errand.as_deref().and_then(|it| it.commit.as_deref());
+        let away = task.commit_away().filter(|_| profile.copies != Copies::No).map(|it| checkout(place, it));
+        let away = away.transpose()?;
+        // What is copied: the workspace, or the files of a commit where it is another host's task.
+        let inside = away.as_ref().map(|it| it.folder(&below)).transpose()?;
+        let apart = || match away.as_ref().zip(inside.as_ref()) {
+            Some((commit, folder)) => commit.copy(&place.root, folder, &below, &place.copies),
+            None => {
+                let copy = snapshot::copy(place.root.handle(), directory.handle(), &below, &place.copies);
+                copy.map_err(refused)
+            }
+        };
         let folder = match (of_commit, lent) {
             (Some(commit), _) => {
                 let copied = Copied::empty(&place.copies).map_err(refused)?;
@@ -101,7 +109,8 @@ impl RunFolders {
                 Folder::Own(own)
             }
             (None, None) if profile.copies == Copies::Thrown => {
-                let mut copied = Copied::of(directory.handle(), &place.copies).map_err(refused)?;
+                let folder = inside.as_ref().unwrap_or(directory);
+                let mut copied = Copied::of(folder.handle(), &place.copies).map_err(refused)?;
                 as_before(&mut copied, task, &place.copies)?;
                 Folder::Copy(copied)
             }
@@ -248,6 +257,49 @@ impl RunFolders {
         draft.environment.set("PROVOST_SCHEMA", file).map_err(jail_refused)?;
         self.given = Some(given);
         Ok(())
+    }
+}
+
+/// The files of a commit, from which a copy is made. Removed when this is dropped.
+struct Checkout {
+    commit: Box<str>,
+    top: Root,
+    _copied: Copied,
+}
+
+fn checkout(place: &RunEnvironment, commit: &str) -> Result<Checkout, Failure> {
+    let copied = Copied::empty(&place.copies).map_err(jail_refused)?;
+    let written = (place.commits)(commit, copied.path());
+    written.map_err(|why| jail_refused(format!("the files of the commit {commit}: {why}")))?;
+    let top = Root::open(copied.path()).map_err(jail_refused)?;
+    Ok(Checkout { commit: commit.into(), top, _copied: copied })
+}
+
+impl Checkout {
+    fn folder(&self, below: &RepoPath) -> Result<Resolved, Failure> {
+        let found = self.top.resolve_dir(below);
+        found.map_err(|err| jail_refused(format!("the commit of the task has no folder '{below}': {err}")))
+    }
+
+    /// Copies a folder of it, with the workspace's repository at this commit where that is the whole.
+    fn copy(
+        &self,
+        workspace: &Root,
+        folder: &Resolved,
+        below: &RepoPath,
+        copies: &Path,
+    ) -> Result<Snapshot, Failure> {
+        let from = (self.top.handle(), folder.handle());
+        let copy = snapshot::copy_of_commit(workspace.handle(), from, below, copies).map_err(jail_refused)?;
+        let path = copy.copied.path();
+        if path.join(".git").is_dir() {
+            let git = QuietGit::of(path, path).map_err(jail_refused)?;
+            let moves =
+                ["-c", "core.logAllRefUpdates=false", "update-ref", "--no-deref", "HEAD", &*self.commit];
+            git.must(&moves, Input::Nothing).map_err(jail_refused)?;
+            git.must(&["read-tree", "HEAD"], Input::Nothing).map_err(jail_refused)?;
+        }
+        Ok(copy)
     }
 }
 

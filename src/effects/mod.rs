@@ -21,6 +21,7 @@ mod capture_config;
 mod command_lines;
 mod compact;
 mod conversation;
+mod cut_off;
 mod deeds;
 #[cfg_attr(not(target_os = "linux"), path = "desktop_elsewhere.rs")]
 mod desktop;
@@ -90,4 +91,4 @@ pub use router::{EffectParts, EffectRunner};
 pub use run_outside::runs_outside;
 pub use shell::shell_profile;
 pub use work_tree_run::Withhold;
-pub use worker::{Profiles, RoomNow, TraceParent, WorkerParts};
+pub use worker::{Profiles, RoomNow, Share, TraceParent, WorkerParts};

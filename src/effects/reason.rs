@@ -122,9 +122,10 @@ fn space_in_words(space: Space, limits: &Limits) -> String {
 /// The sentence in a failure to start.
 pub(super) fn sentence(failure: &Failure) -> String {
     match failure {
-        Failure::JailRefused { why } | Failure::Sandbox { why } | Failure::WorkerFailed { why } => {
-            why.to_string()
-        }
+        Failure::JailRefused { why }
+        | Failure::Sandbox { why }
+        | Failure::NoHost { why }
+        | Failure::WorkerFailed { why } => why.to_string(),
         other => other.reason().to_owned(),
     }
 }

@@ -156,6 +156,7 @@ fn task(profile: &Profile, timeout: Option<Ttl>) -> Task {
         changes: None,
         talk: None,
         daemon: Default::default(),
+        travel: None,
         failure: None,
         notes: Vec::new(),
     }

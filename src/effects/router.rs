@@ -79,6 +79,7 @@ impl EffectRunner {
         };
         handle.tracker.spawn(Desktop::new(handle.clone(), parts.desktop).look_on());
         handle.tracker.spawn(super::reaper::look_on(handle.clone()));
+        handle.tracker.spawn(super::cut_off::look_on(router.workers.clone()));
         let (in_hand, taken_up) = oneshot::channel();
         handle.tracker.spawn(router.work(effects, owed, in_hand));
         Self { handle, taken_up, notices }

@@ -74,8 +74,8 @@ struct As {
 
 /// What is known of a run when it is over.
 pub(super) struct Over {
-    end: End,
-    output: Output,
+    pub(super) end: End,
+    pub(super) output: Output,
     prepared: Option<As>,
     started: Option<Timestamp>,
     processes_reached: bool,
@@ -258,6 +258,7 @@ impl Once {
         }
         self.compare(prepared.before.take(), watched, &mut over).await;
         let (mut prepared, over) = self.keep(&task, &profile, prepared, over).await;
+        self.share(&task, &over).await;
         if let Some(session) = prepared.session.take() {
             // A follow-up may come as soon as the end is told.
             prepared.private.step_aside();
@@ -456,9 +457,7 @@ impl Once {
             biased;
             () = talking.over() => None,
             _ = running.wait() => None,
-            () = self.order.stop.cancelled() => {
-                Some(End::Stopped(self.order.reason.get().cloned().unwrap_or_default()))
-            }
+            () = self.order.stop.cancelled() => Some(self.stopped()),
             () = self.workers.handle.shutdown.cancelled() => Some(End::Lost("daemon stopped")),
         };
         match early {

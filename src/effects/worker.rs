@@ -11,6 +11,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use tokio_util::sync::CancellationToken;
@@ -71,6 +72,8 @@ pub struct WorkerParts {
     pub keep: Keep,
     /// How much of it, as the configuration has it now.
     pub room: RoomNow,
+    /// Leaves it for other hosts, with the output of the run.
+    pub share: Share,
     /// The git work trees in which runs work.
     pub trees: Arc<WorkTrees>,
     /// Which of their changes are not committed.
@@ -88,6 +91,9 @@ pub struct WorkerParts {
 /// The header `traceparent` of a task's run.
 pub type TraceParent = Arc<dyn Fn(&TaskId) -> String + Send + Sync>;
 
+/// Leaves what is kept of a task, and the output of its run, for other hosts.
+pub type Share = Arc<dyn Fn(&TaskId, &str) -> Result<(), String> + Send + Sync>;
+
 /// Says how much of a run's changes is kept.
 pub type RoomNow = Arc<dyn Fn() -> ChangesRoom + Send + Sync>;
 
@@ -103,6 +109,7 @@ pub(super) struct Workers {
     pub(super) copies: Arc<SharedCheckouts>,
     pub(super) keep: Keep,
     pub(super) room: RoomNow,
+    pub(super) share: Share,
     pub(super) withhold: Withhold,
     pub(super) judge: Option<Judge>,
     pub(super) asker: Option<Asker>,
@@ -117,6 +124,8 @@ pub(super) struct Workers {
 pub(super) struct RunControl {
     pub(super) stop: CancellationToken,
     pub(super) reason: OnceLock<Box<str>>,
+    /// Whether it is lost, since its host was cut off from the others.
+    pub(super) cut_off: AtomicBool,
     over: CancellationToken,
 }
 
@@ -149,6 +158,7 @@ impl Workers {
             line: Line::new(parts.concurrent.max(1)),
             keep: parts.keep,
             room: parts.room,
+            share: parts.share,
             withhold: parts.withhold,
             judge: parts.judge,
             asker: parts.asker,
@@ -203,6 +213,15 @@ impl Workers {
             order.over.cancelled().await;
         }
         self.handle.settle(id).await;
+    }
+
+    /// Ends all runs, since this host may be taken for dead.
+    pub(super) fn end_all(&self, why: &str) {
+        for order in self.known().values() {
+            let _later = order.reason.set(why.into());
+            order.cut_off.store(true, Ordering::Release);
+            order.stop.cancel();
+        }
     }
 
     /// A run needs nothing more of us.

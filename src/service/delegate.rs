@@ -22,6 +22,7 @@ impl Provost {
         })
         .await
         .map_err(|_| Refusal::Unavailable { why: "it is shutting down".into() })?;
+        let facts = self.with_commit(&verb, facts).await;
         self.engine().submit_judged(who, verb, facts).await
     }
 
@@ -41,7 +42,7 @@ impl Provost {
     }
 
     /// The worker's own directory, else the task's, else the workspace itself; always beneath the workspace.
-    fn directory(&self, verb: &Delegate, profile: Option<&Profile>) -> Result<Directory, String> {
+    pub(super) fn directory(&self, verb: &Delegate, profile: Option<&Profile>) -> Result<Directory, String> {
         let asked = verb.working_dir.as_deref().unwrap_or_default();
         let root = self.root().place().path().to_string_lossy().into_owned();
         let from_profile = profile.and_then(|it| it.working_dir.as_deref().map(|dir| (it, dir)));
@@ -79,7 +80,7 @@ impl Provost {
         RepoPath::parse(&inside).map_err(|err| format!("working_dir '{text}' {err}"))
     }
 
-    fn program(&self, profile: &Profile, command: Option<&[Box<str>]>) -> Option<Digest> {
+    pub(super) fn program(&self, profile: &Profile, command: Option<&[Box<str>]>) -> Option<Digest> {
         let instead = command.map(|words| find_program(words.first()?).map(|it| profile.instead(it)));
         let profile = match &instead {
             Some(instead) => instead.as_ref()?,

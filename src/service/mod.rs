@@ -35,6 +35,7 @@ mod posts;
 mod programs;
 mod screenshot;
 mod sides;
+mod taking;
 mod task_pages;
 mod touching;
 mod work_trees;

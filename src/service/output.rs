@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use super::Provost;
 use provost_base::TaskId;
 use provost_engine::Woken;
-use provost_jail::{Page, Transcript};
+use provost_jail::{Chunk, Page, Stream, Transcript};
 
 impl Provost {
     /// What a task's worker has said since `from`, waiting up to `patience` for something new. `None` when
@@ -19,10 +19,12 @@ impl Provost {
             if let Some(live) = self.outputs().get(task) {
                 return Some(follow(&live, from, until).await);
             }
-            let over = self.task(task).await.map_or(true, |task| task.state.is_finished());
-            if over {
+            let found = self.task(task).await;
+            if found.as_ref().map_or(true, |task| task.state.is_finished()) {
                 // It may have been put there and have ended between the two looks.
-                return self.outputs().read_from(task, from);
+                let here = self.outputs().read_from(task, from);
+                let is_away = found.is_ok_and(|it| it.commit_away().is_some());
+                return if here.is_none() && is_away { self.output_left(task, from).await } else { here };
             }
             let nothing_yet = Page { chunks: Vec::new(), next: from, finished: false };
             match events.change(until, |_| true).await {
@@ -38,6 +40,20 @@ impl Provost {
 }
 
 impl Provost {
+    /// The output that the run of a task has left which was on another host.
+    async fn output_left(&self, task: &TaskId, from: u64) -> Option<Page> {
+        let (artifacts, task) = (self.artifacts(), task.clone());
+        let read = tokio::task::spawn_blocking(move || artifacts.output_of(&task)).await.ok()?;
+        let read = read
+            .inspect_err(|error| tracing::warn!(%error, "the output of a run elsewhere is not to be had"));
+        let bytes = read.ok()??.into_bytes();
+        let at = usize::try_from(from).unwrap_or(usize::MAX).min(bytes.len());
+        let (next, rest) = (bytes.len() as u64, bytes.get(at..).unwrap_or_default().to_vec());
+        let chunk = Chunk { at: at as u64, stream: Stream::Out, bytes: rest };
+        let chunks = if chunk.bytes.is_empty() { Vec::new() } else { vec![chunk] };
+        Some(Page { chunks, next, finished: true })
+    }
+
     /// Lets a transcript catch up with what its agent has said by now, without waiting. `false` when nothing will come
     /// any more, or nothing is to be had.
     pub fn catch_up(&self, task: &TaskId, transcript: &mut Transcript) -> bool {

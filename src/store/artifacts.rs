@@ -3,6 +3,7 @@
 //! A folder is made under a temporary name, written, synced to disk and then renamed; a start removes folders
 //! that still have a temporary name. The oldest are removed when there are too many or they are too old.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use super::StoreError;
+use super::{SharedArtifacts, StoreError};
 use provost_base::TaskId;
 use provost_base::limits::{ANSWER_BYTES_MAX, CHANGED_BYTES_MAX, HARVESTS_KEPT_DAYS, HARVESTS_KEPT_MAX};
 use provost_domain::artifact::{place_of, shelf};
@@ -32,6 +33,8 @@ const LIST_BYTES_MAX: u64 = 6 * (CHANGED_BYTES_MAX + ANSWER_BYTES_MAX as u64) + 
 pub struct Artifacts {
     folder: Arc<Path>,
     keeping: Keeping,
+    /// Where runs of other hosts leave theirs.
+    shared: Option<SharedArtifacts>,
 }
 
 /// How many results are kept, and for how long.
@@ -60,7 +63,66 @@ struct List {
 impl Artifacts {
     /// The artifacts of a state folder, which need not be there.
     pub fn at(state: &Path) -> Self {
-        Self { folder: state.join(FOLDER).into(), keeping: Keeping::default() }
+        Self { folder: state.join(FOLDER).into(), keeping: Keeping::default(), shared: None }
+    }
+
+    /// The same, where runs of other hosts leave their results in a database.
+    #[must_use]
+    pub fn sharing(self, shared: Option<SharedArtifacts>) -> Self {
+        Self { shared, ..self }
+    }
+
+    /// Leaves what is kept of a task for the other hosts, with the output of its run.
+    ///
+    /// # Errors
+    /// Where it is too much, and when the database does not answer.
+    pub fn share(&self, task: &TaskId, output: &str) -> Result<(), StoreError> {
+        let Some(shared) = &self.shared else { return Ok(()) };
+        let (shelf, mut files) = (shelf(task), Vec::new());
+        for path in fs::read_dir(self.folder.join(&shelf)).into_iter().flatten().flatten().map(|it| it.path())
+        {
+            if let Some(bytes) = read(&path, LIST_BYTES_MAX)? {
+                files.push((name_of(&path).into_string(), bytes));
+            }
+        }
+        files.push((OUTPUT.to_owned(), output.as_bytes().to_vec()));
+        shared.put(task, &shelf, &files)
+    }
+
+    /// The output of a task's run on another host; `None` where it is not kept.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn output_of(&self, task: &TaskId) -> Result<Option<String>, StoreError> {
+        let path = self.folder.join(shelf(task)).join(OUTPUT);
+        if !path.is_file() {
+            self.fetch(&shelf(task))?;
+        }
+        let bytes = read(&path, LIST_BYTES_MAX)?;
+        Ok(bytes.map(|it| String::from_utf8_lossy(&it).into_owned()))
+    }
+
+    /// Brings what a run of another host has left into this folder; `false` where there is nothing.
+    fn fetch(&self, shelf: &str) -> Result<bool, StoreError> {
+        let Some(shared) = &self.shared else { return Ok(false) };
+        let Some(files) = shared.get(shelf)? else { return Ok(false) };
+        system::make_private_folders(&self.folder).map_err(StoreError::io(&self.folder))?;
+        let half = self.folder.join(format!("{UNFINISHED}{}", uuid::Uuid::new_v4().simple()));
+        system::make_private_folders(&half).map_err(StoreError::io(&half))?;
+        let written = files.iter().try_for_each(|(name, bytes)| {
+            if !is_ours(name) {
+                return Err(StoreError::damaged(
+                    "a file that another host has left has a name that no file of a run has",
+                ));
+            }
+            write(&half.join(name), bytes)
+        });
+        let put = written.and_then(|()| sync(&half)).and_then(|()| self.put_on(&half, shelf));
+        if put.is_err() {
+            // The next start tries again.
+            let _left = fs::remove_dir_all(&half);
+        }
+        put.map(|()| true)
     }
 
     /// The same, with how many runs are kept, and for how long.
@@ -110,7 +172,11 @@ impl Artifacts {
     }
 
     fn put(&self, half: &Path, task: &TaskId) -> Result<(), StoreError> {
-        let whole = self.folder.join(shelf(task));
+        self.put_on(half, &shelf(task))
+    }
+
+    fn put_on(&self, half: &Path, shelf: &str) -> Result<(), StoreError> {
+        let whole = self.folder.join(shelf);
         match fs::remove_dir_all(&whole) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(StoreError::io(&whole)(error)),
             _ => {}
@@ -127,9 +193,17 @@ impl Artifacts {
         Ok(self.list(&shelf(task))?.filter(|list| list.task == *task).map(|list| list.kept))
     }
 
-    /// Whether something of a task is kept.
-    pub fn has(&self, task: &TaskId) -> bool {
-        self.folder.join(shelf(task)).join(LIST).is_file()
+    /// Those of these tasks of which something is kept, here or for the other hosts.
+    pub fn having(&self, tasks: Vec<TaskId>) -> BTreeSet<TaskId> {
+        let is_here = |it: &TaskId| self.folder.join(shelf(it)).join(LIST).is_file();
+        let (here, elsewhere): (BTreeSet<TaskId>, BTreeSet<TaskId>) = tasks.into_iter().partition(is_here);
+        let Some(shared) = self.shared.as_ref().filter(|_| !elsewhere.is_empty()) else { return here };
+        let shelves = elsewhere.iter().map(shelf).collect();
+        let there = shared.has(shelves).unwrap_or_else(|error| {
+            tracing::warn!(%error, "what runs of other hosts have left is not known");
+            BTreeSet::new()
+        });
+        here.into_iter().chain(elsewhere.into_iter().filter(|it| there.contains(&shelf(it)))).collect()
     }
 
     /// Removes what is kept of a task, at once and as a whole, also for a daemon that ends in the middle of it.
@@ -137,6 +211,7 @@ impl Artifacts {
     /// # Errors
     /// The disk's; then it may be there still.
     pub fn discard(&self, task: &TaskId) -> Result<(), StoreError> {
+        self.shared.as_ref().map_or(Ok(()), |shared| shared.clear(&shelf(task)))?;
         let whole = self.folder.join(shelf(task));
         let half = self.folder.join(format!("{UNFINISHED}{}", uuid::Uuid::new_v4().simple()));
         match fs::rename(&whole, &half) {
@@ -199,7 +274,12 @@ impl Artifacts {
     }
 
     fn list(&self, shelf: &str) -> Result<Option<List>, StoreError> {
-        let Some(bytes) = read(&self.folder.join(shelf).join(LIST), LIST_BYTES_MAX)? else { return Ok(None) };
+        let path = self.folder.join(shelf).join(LIST);
+        let mut found = read(&path, LIST_BYTES_MAX)?;
+        if found.is_none() && self.fetch(shelf)? {
+            found = read(&path, LIST_BYTES_MAX)?;
+        }
+        let Some(bytes) = found else { return Ok(None) };
         serde_json::from_slice(&bytes).map(Some).map_err(StoreError::damaged)
     }
 
@@ -244,6 +324,16 @@ impl Artifacts {
 
 const BASE: &str = "base";
 const BYTES: &str = "bytes";
+/// The output of a run of another host.
+const OUTPUT: &str = "output";
+
+/// Whether a file of a run can have this name.
+fn is_ours(name: &str) -> bool {
+    let is_content = |(number, ending): (&str, &str)| {
+        !number.is_empty() && number.bytes().all(|it| it.is_ascii_digit()) && [BASE, BYTES].contains(&ending)
+    };
+    [LIST, OUTPUT].contains(&name) || name.split_once('.').is_some_and(is_content)
+}
 
 fn name_of(folder: &Path) -> Box<str> {
     folder.file_name().unwrap_or_default().to_string_lossy().into()

@@ -297,6 +297,7 @@ pub(super) mod in_database {
     use std::path::Path;
 
     use super::Database;
+    pub(crate) use crate::postgres::Shelves;
     pub(super) use crate::postgres::{
         accept_loss, hosts, join, loss, migrate, move_into, move_out, protection, take_out, upgrade,
     };
@@ -329,9 +330,36 @@ pub(super) mod in_database {
 pub(super) mod in_database {
     use std::path::Path;
 
+    use std::collections::BTreeSet;
+
     use super::{Database, Loss, Migrated, Moved, Protection, Site};
     use crate::{HostRow, Joined, Options, Reader, Store, StoreError, TakenOut, Upgraded};
-    use provost_base::HostId;
+    use provost_base::{Digest, HostId, TaskId};
+
+    /// None can be opened.
+    pub(crate) struct Shelves(std::convert::Infallible);
+
+    impl Shelves {
+        pub(crate) fn open(_: &Path, _: &Database) -> Result<Self, StoreError> {
+            refused()
+        }
+
+        pub(crate) fn put(&mut self, _: &TaskId, _: &str, _: &Digest, _: &[u8]) -> Result<(), StoreError> {
+            match self.0 {}
+        }
+
+        pub(crate) fn get(&mut self, _: &str) -> Result<Option<(Digest, Vec<u8>)>, StoreError> {
+            match self.0 {}
+        }
+
+        pub(crate) fn has(&mut self, _: &[String]) -> Result<BTreeSet<String>, StoreError> {
+            match self.0 {}
+        }
+
+        pub(crate) fn clear(&mut self, _: &str) -> Result<(), StoreError> {
+            match self.0 {}
+        }
+    }
 
     fn refused<T>() -> Result<T, StoreError> {
         Err(StoreError::Setting(

@@ -33,6 +33,7 @@ mod postgres;
 mod said;
 mod search;
 mod shared;
+mod shared_artifacts;
 mod sqlite;
 mod sums;
 
@@ -65,6 +66,7 @@ pub use search::{Found, Hit, HitKind, SearchError, SearchQuery, SearchWords};
 pub use shared::{
     Begun, Behind, CommitError, Head, HostBeat, HostRow, HostState, Joined, ServerAt, TakenOut, Upgraded,
 };
+pub use shared_artifacts::SharedArtifacts;
 pub use sqlite::{ForeignEvent, Restore, Restored, SqliteStore, backup, foreign_events, restore};
 pub use sums::{CountedRow, UsageBy, UsageQuery, UsageRow};
 

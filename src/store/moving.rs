@@ -42,8 +42,9 @@ pub(super) struct Table {
 }
 
 /// Tables of a database that are not moved, with what becomes of them: the repository's row and the facts are written on their own; hosts,
-/// the log, the hosts' signatures and users, and the search's index begin again at the destination; waits for locks, messages on their way and places of agents end with the daemons.
-pub(super) const NOT_MOVED: [&str; 14] = [
+/// the log, the hosts' signatures and users, and the search's index begin again at the destination; waits for locks, messages on their way, places of agents
+/// and what hosts can do end with the daemons; what runs have left for other hosts is in the folder of the host that ran them.
+pub(super) const NOT_MOVED: [&str; 16] = [
     "repo",
     "meta",
     "host",
@@ -58,6 +59,8 @@ pub(super) const NOT_MOVED: [&str; 14] = [
     "host_before",
     "signature",
     "host_user",
+    "ability",
+    "artifact",
 ];
 
 /// The same of the state folder's file.

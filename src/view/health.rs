@@ -62,13 +62,17 @@ fn worker(it: &WorkerAt) -> Row {
         (None, Some(switched)) => Word::new(visible(switched), Tone::Waiting),
         (None, None) => Word::new("ready", Tone::Good),
     };
+    let kind = match it.hosts.is_empty() {
+        true => it.kind.clone(),
+        false => format!("{}, also on host {}", it.kind, it.hosts.join(", ")),
+    };
     Row {
         key: it.id.clone(),
         to: None,
         cells: vec![
             Cell::State(state),
             Cell::code(&it.id),
-            Cell::text(&it.kind),
+            Cell::text(&kind),
             Cell::maybe(it.broken.as_deref()),
         ],
         commands: vec![switch(it)],

@@ -108,7 +108,7 @@ pub fn failure(it: &Task) -> Option<String> {
         "run_timeout" => format!("It ran longer than the {} s that it had.", number("timeout_s")),
         "lost" => "The daemon ended while it ran, so that its end is not known.".into(),
         "jail_refused" => format!("The jail could not be set up{}.", because("why")),
-        "not_begun" => format!("It did not begin{}.", because("why")),
+        "not_begun" | "no_host" => format!("It did not begin{}.", because("why")),
         "worker_failed" => format!("The worker ended badly{}.", because("why")),
         // A kind of a later version.
         kind => format!("It failed: {}.", in_its_own_words(kind, about)),
@@ -152,6 +152,8 @@ fn facts(it: &Task) -> Vec<Fact> {
     facts.extend(some("priority", it.priority.as_deref()));
     facts.extend(some("pool", it.pool.as_deref()));
     facts.extend(some("on a host with", it.on.as_deref()));
+    facts.extend(some("host", it.host.as_deref()));
+    facts.extend(it.left_by.iter().map(|it| Fact::text("not taken by", it)));
     facts.extend(some("directory", it.working_dir.as_deref()));
     facts.push(Fact::new("accepted", Cell::time(Some(&it.created_at))));
     facts.push(Fact::new("changed", Cell::time(Some(&it.updated_at))));

@@ -140,13 +140,37 @@ impl Base {
 
 /// Copies a folder of a workspace into a new one beneath `into`.
 pub fn copy(workspace: &Dir, folder: &Dir, below: &RepoPath, into: &Path) -> Result<Snapshot, NoCopy> {
+    let git = repository_of(workspace)?;
+    let tracked = git.as_ref().map_or(Tracked::These(BTreeSet::new()), |git| Tracked::These(tracked(git)));
+    copy_with((workspace, git), tracked, (folder, below), into)
+}
+
+/// The same of a folder that has the files of a commit of a workspace's repository, and nothing else: all of them are tracked. The copy's
+/// repository is at another commit still.
+pub fn copy_of_commit(
+    workspace: &Dir,
+    (top, folder): (&Dir, &Dir),
+    below: &RepoPath,
+    into: &Path,
+) -> Result<Snapshot, NoCopy> {
+    copy_with((top, repository_of(workspace)?), Tracked::All, (folder, below), into)
+}
+
+fn repository_of(workspace: &Dir) -> io::Result<Option<Dir>> {
+    is_folder(workspace, ".git").then(|| open_folder(workspace, ".git".as_ref())).transpose()
+}
+
+fn copy_with(
+    (workspace, git): (&Dir, Option<Dir>),
+    tracked: Tracked,
+    (folder, below): (&Dir, &RepoPath),
+    into: &Path,
+) -> Result<Snapshot, NoCopy> {
     let copied = Copied::empty(into)?;
     let target = Dir::open_ambient_dir(copied.path(), ambient_authority())?;
     let contents = Contents { file: system::nameless_file(into)?, end: 0 };
-    let git = is_folder(workspace, ".git").then(|| open_folder(workspace, ".git".as_ref())).transpose()?;
     let above = rules_above(workspace, git.as_ref(), below);
     let base = Base { was: BTreeMap::new(), above: above.clone(), below: below.clone(), contents };
-    let tracked = git.as_ref().map(tracked).unwrap_or_default();
     let mut copier = Copier { base, room: Room::default(), tracked };
     let source = folder.open_dir(".")?;
     let here = Copying { to: Some(target.try_clone()?), rules: above, ignored: false };
@@ -204,7 +228,7 @@ pub fn record(
     let contents = Contents { file: system::nameless_file(into)?, end: 0 };
     let above = rules_above(tree, Some(common), below);
     let base = Base { was: BTreeMap::new(), above: above.clone(), below: below.clone(), contents };
-    let mut copier = Copier { base, room: Room::default(), tracked: tracked(entry) };
+    let mut copier = Copier { base, room: Room::default(), tracked: Tracked::These(tracked(entry)) };
     let here = Copying { to: None, rules: above, ignored: false };
     let bounds = Bounds { entries: SNAPSHOT_ENTRIES_MAX, depth: COPY_DEPTH_MAX, until: None };
     walk(&mut copier, (folder.open_dir(".")?, OsStr::new(below.as_str())), here, bounds)?;
@@ -291,8 +315,15 @@ fn readable<T>(opened: io::Result<T>) -> io::Result<Option<T>> {
 struct Copier {
     base: Base,
     room: Room,
-    /// What git knows, whatever its ignore files say.
-    tracked: BTreeSet<String>,
+    tracked: Tracked,
+}
+
+/// What git knows, whatever its ignore files say.
+enum Tracked {
+    /// These paths.
+    These(BTreeSet<String>),
+    /// Everything that is there.
+    All,
 }
 
 /// What holds in a folder that is copied.
@@ -358,10 +389,11 @@ impl Visitor for Copier {
 
 impl Copier {
     fn is_tracked(&self, path: &str, is_folder: bool) -> bool {
+        let Tracked::These(tracked) = &self.tracked else { return true };
         let below = format!("{path}/");
         match is_folder {
-            true => self.tracked.range(below.clone()..).next().is_some_and(|it| it.starts_with(&below)),
-            false => self.tracked.contains(path),
+            true => tracked.range(below.clone()..).next().is_some_and(|it| it.starts_with(&below)),
+            false => tracked.contains(path),
         }
     }
 

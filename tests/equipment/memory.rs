@@ -296,6 +296,8 @@ impl Rows {
             | Change::PutUser(_)
             | Change::DropUser(_)
             | Change::HostDown(..)
+            | Change::PutAbility(..)
+            | Change::DropAbility(..)
             | Change::Grant(..)
             | Change::Apply(..)
             | Change::OweHook(..)

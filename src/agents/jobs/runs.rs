@@ -99,7 +99,10 @@ pub(super) fn never_ran(task: &Task) -> bool {
         failure.is_denial()
             || matches!(
                 failure,
-                Failure::JailRefused { .. } | Failure::WorkerAway { .. } | Failure::NotBegun { .. }
+                Failure::JailRefused { .. }
+                    | Failure::WorkerAway { .. }
+                    | Failure::NotBegun { .. }
+                    | Failure::NoHost { .. }
             )
     };
     task.state.is_finished() && task.failure.as_ref().is_some_and(refused)

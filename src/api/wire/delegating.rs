@@ -46,6 +46,12 @@ pub struct Delegate {
     /// The label that its host has to have.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on: Option<String>,
+    /// Whether it waits for a host where none can do it now; otherwise it is refused then.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub wait_for_host: bool,
+    /// Whether the success of one of the tasks of `after` is enough.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub after_any: bool,
 }
 
 /// Answer to [`Delegate`].

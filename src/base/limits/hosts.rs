@@ -33,5 +33,18 @@ pub const USER_NAME_BYTES_MAX: usize = 64;
 /// How many root commits of a repository are compared when a host joins.
 pub const ROOT_COMMITS_MAX: usize = 64;
 
+/// How much of what one run has left goes through the database to other hosts, in bytes: it is in memory while it does.
+pub const SHARED_ARTIFACT_BYTES_MAX: usize = 8 << 20;
+
+/// How much of it the database keeps for one repository, in bytes; the oldest goes first.
+pub const SHARED_ARTIFACTS_BYTES_MAX: u64 = 512 << 20;
+
+/// A piece of it, in bytes: a value of one row.
+pub const SHARED_ARTIFACT_PIECE_BYTES: usize = 1 << 20;
+
+/// After how long without a turn at the shared store a host ends its runs by itself, in milliseconds: they are over before another host
+/// takes it for dead, so that a second attempt there is the only one.
+pub const RUNS_CUT_OFF_MS: u64 = HOST_TTL_MS / 3 * 2;
+
 /// After how long without a word from a shared store what a daemon shows is called old, in milliseconds.
 pub const STALE_AFTER_MS: u64 = 2_000;

@@ -321,6 +321,8 @@ verbs! {
     SnoozePush => PushSnoozed, needs Operate, Commit, by state.snooze_push(call.now, call.who, it, out);
     /// Give the user of a host a role.
     SetUser => UserSet, needs Operate, Durable, by state.set_user(call.who, it, out);
+    /// Take an open task for this host.
+    TakeTask => TaskTaken, needs Host, Durable, by state.take_task(judge, &call, it, out);
     /// A worker process was confined and is about to run.
     BeginRun => Begun, needs Host, Durable, by state.begin_run(call.now, it, out);
     /// Report on the files of a task.

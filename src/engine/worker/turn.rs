@@ -187,6 +187,9 @@ impl Worker {
                 self.core.begin_again(self.now, &mut self.out);
             }
             self.look_at_hosts(&begun.hosts)?;
+            if self.lost.is_none() {
+                self.core.publish_ability(self.now, &mut self.out);
+            }
         }
         if is_known && begun.moved {
             tracing::warn!(

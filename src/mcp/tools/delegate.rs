@@ -57,6 +57,12 @@ struct Delegate {
     pool: Option<String>,
     /// A label that its host has, such as `gpu`.
     on: Option<String>,
+    /// Whether it waits for a host where none can do it now.
+    #[serde(default)]
+    wait_for_host: bool,
+    /// Whether the success of one of the tasks of `after` is enough.
+    #[serde(default)]
+    after_any: bool,
     /// Globs, such as `src/**/*.ts`: which of these files have changed is told at the end.
     #[serde(default)]
     watch_patterns: Vec<String>,
@@ -89,7 +95,7 @@ async fn delegate(call: Call, asked: Delegate) -> Result<CallToolResponse, ToolE
     if let Some(task) = dialog::answered(&call).await? {
         return Ok(stands(&call, &find(&call, task).await?).await.into());
     }
-    if !asked.worker.is_empty() || asked.pool.is_none() {
+    if !asked.wait_for_host && (!asked.worker.is_empty() || asked.pool.is_none()) {
         workers::has(&call, &asked.worker).await?;
     }
     // What becomes of it is in the caller's inbox, too.
@@ -110,6 +116,8 @@ async fn delegate(call: Call, asked: Delegate) -> Result<CallToolResponse, ToolE
         priority: asked.priority,
         pool: asked.pool,
         on: asked.on,
+        wait_for_host: asked.wait_for_host,
+        after_any: asked.after_any,
         tool: Some("delegate".into()),
         ..wire::Delegate::default()
     };

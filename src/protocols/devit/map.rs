@@ -419,7 +419,7 @@ fn failure(failure: &Failure, task: &TaskId, worker: &AgentId, goal: &str) -> (V
             both("kept_secs", json!(kept_s));
             both("worker", json!(worker.as_str()));
         }
-        Failure::NotBegun { why, .. } => both("explanation", json!(why)),
+        Failure::NotBegun { why, .. } | Failure::NoHost { why } => both("explanation", json!(why)),
         Failure::RunTimeout { timeout_s } => both("timeout_secs", json!(timeout_s)),
         Failure::Lost => {}
     }

@@ -221,6 +221,8 @@ fn fault(fault: ApplyError) -> OwnError {
             .hint("`provost task show ID --wait` follows it to its end"),
         ApplyError::NotKeptAnyMore { .. } => OwnError::new(StatusCode::GONE, "not_kept_any_more", text)
             .hint("`changes.days` and `changes.runs` in provost.toml say how long they are kept; delegate it again"),
+        ApplyError::OnAnotherHost { .. } => OwnError::new(StatusCode::CONFLICT, "on_another_host", text)
+            .hint("ask on the machine that ran it: provost host list"),
         ApplyError::NoSuchApply(_) => OwnError::new(StatusCode::NOT_FOUND, "apply_not_found", text)
             .hint("`provost apply list` lists what there is"),
         ApplyError::NothingKept(_) => OwnError::new(StatusCode::NOT_FOUND, "nothing_kept", text).hint(

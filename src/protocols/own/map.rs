@@ -318,6 +318,8 @@ pub(super) fn task(task: &Task, there: bool) -> wire::Task {
         priority: None,
         pool: None,
         on: None,
+        host: None,
+        left_by: Vec::new(),
         place: None,
         attempt: None,
         again_at: None,
@@ -346,6 +348,12 @@ pub(super) fn task(task: &Task, there: bool) -> wire::Task {
         notes: task.notes.iter().map(note).collect(),
     };
     queue::with_placement(task, told)
+}
+
+/// A worker that only other hosts have.
+pub(super) fn worker_elsewhere(id: &AgentId, hosts: Vec<String>) -> wire::WorkerAt {
+    let (id, kind) = (id.to_string(), "cli".into());
+    wire::WorkerAt { id, kind, broken: None, stream: None, switched: None, hosts }
 }
 
 /// What a run has used, as it travels.

@@ -13,7 +13,7 @@ use provost_api::{endpoints, wire};
 use provost_auth::role;
 use provost_base::AgentId;
 use provost_domain::view::{AllPasskeys, AllSwitches, KnownAgents, OwedNotices, TaskCounts, Waiting};
-use provost_domain::{Principal, Switch};
+use provost_domain::{Principal, Switch, WorkersElsewhere};
 
 impl Handles<endpoints::About> for Own {
     async fn handle(&self, _call: &Call, (): ()) -> Answered<wire::About> {
@@ -29,6 +29,13 @@ impl Handles<endpoints::About> for Own {
             }
         }
         about.notes.extend(self.passkeys_given_up().await);
+        for (id, hosts) in provost.view(WorkersElsewhere).await.map_err(map::fault)? {
+            let hosts = hosts.iter().map(|it| it.short()).collect();
+            match about.workers.iter_mut().find(|worker| worker.id == id.as_str()) {
+                Some(worker) => worker.hosts = hosts,
+                None => about.workers.push(map::worker_elsewhere(&id, hosts)),
+            }
+        }
         for (id, switched) in switches.iter() {
             let worker = about.workers.iter_mut().find(|worker| worker.id == id.as_str());
             let says = format!("{} by {}", switched.to.as_str(), switched.by);

@@ -32,6 +32,14 @@ pub enum ApplyError {
         /// How long they are.
         days: u64,
     },
+    /// They are on the host that ran it: they were too large for the database, or could not be left there.
+    #[error("what task {task} has changed is on host {host} alone; ask there")]
+    OnAnotherHost {
+        /// The task whose changes are meant.
+        task: TaskId,
+        /// The host, by the first digits of its id.
+        host: String,
+    },
     /// Its run goes on.
     #[error("the run of {task} has not ended ({state}), so it is not known yet what it changes")]
     NotEnded {

@@ -9,10 +9,10 @@ use super::{
     Agreed, Answer, Applied, ApplyError, Artifact, Previewed, Principal, Provost, Refusal, RepoPath,
     SHOWN_CHARS,
 };
-use provost_base::{JobId, TaskId, is_absolute, nearest, shell_word, visible_name};
-use provost_domain::StoredChangeset;
+use provost_base::{DaemonId, JobId, TaskId, is_absolute, nearest, shell_word, visible_name};
 use provost_domain::command::DiscardChanges;
 use provost_domain::view::OneJob;
+use provost_domain::{HereIs, StoredChangeset};
 
 /// Paths near a wrong one that an error names.
 const NEAR_MAX: usize = 3;
@@ -106,7 +106,7 @@ impl Provost {
             return BTreeSet::new();
         }
         let artifacts = self.artifacts();
-        let there = move || tasks.into_iter().filter(|it| artifacts.has(it)).collect();
+        let there = move || artifacts.having(tasks);
         tokio::task::spawn_blocking(there).await.unwrap_or_default()
     }
 
@@ -168,11 +168,16 @@ impl Provost {
     /// Why there are no changes of a task.
     async fn why_nothing(&self, task: &TaskId, runs: &[TaskId]) -> ApplyError {
         let (mut is_known, mut were_kept) = (false, false);
+        let here = self.view(HereIs).await.ok();
+        let is_elsewhere = |it: DaemonId| !it.is_alone() && here.is_some_and(|here| here.host != it.host);
         for run in runs {
             let Ok(it) = self.task(run).await else { continue };
             is_known = true;
             match &it.changes {
                 Some(changes) if changes.discarded.is_some() => return Refusal::ChangesGone.into(),
+                Some(changes) if changes.files > 0 && is_elsewhere(it.daemon) => {
+                    return ApplyError::OnAnotherHost { task: task.clone(), host: it.daemon.host.short() };
+                }
                 Some(changes) => were_kept |= changes.files > 0,
                 None if it.may_still_run() => {
                     return ApplyError::NotEnded { task: task.clone(), state: "it is being ended" };

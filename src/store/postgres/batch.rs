@@ -135,7 +135,12 @@ impl Rows {
             Change::DropWaiter(ticket) => self.put_number("waiter", ticket.0, None)?,
             Change::At(agent, Some(at)) => self.put("present", agent.as_str(), text(&(agent, at))?),
             Change::At(agent, None) => self.drop_key("present", agent.as_str()),
-            Change::HostDown(daemon, _) => self.down.push(*daemon),
+            Change::HostDown(daemon, _) => {
+                self.down.push(*daemon);
+                self.drop_key("ability", &daemon.host.to_string());
+            }
+            Change::PutAbility(it) => self.put("ability", &it.daemon.host.to_string(), text(&**it)?),
+            Change::DropAbility(host) => self.drop_key("ability", &host.to_string()),
             Change::PutApproval(it) => self.put_number("approval", it.id.0, Some(text(it)?))?,
             Change::DropApproval(id) => self.put_number("approval", id.0, None)?,
             Change::PutUses(it) => {

@@ -148,13 +148,17 @@ impl PostgresStore {
             rows.iter().map(|it| it.try_get(0)).collect::<Result<Vec<String>, _>>().map_err(unreadable)?;
         let number = count(gone.len())?;
         if number > 0 {
-            let also = [("usage_task", "task"), ("counted_task", "task"), ("search_task", "id")].map(
-                |(table, column)| {
-                    let sql =
-                        format!("delete from provost.{table} where repo = $1 and {column} = any($2::text[])");
-                    Step::new(sql).with(self.repo).with(gone.clone())
-                },
-            );
+            let tables = [
+                ("usage_task", "task"),
+                ("counted_task", "task"),
+                ("search_task", "id"),
+                ("artifact", "task"),
+            ];
+            let also = tables.map(|(table, column)| {
+                let sql =
+                    format!("delete from provost.{table} where repo = $1 and {column} = any($2::text[])");
+                Step::new(sql).with(self.repo).with(gone.clone())
+            });
             self.session.ask(&also)?;
         }
         Ok(number)

@@ -23,7 +23,7 @@ use provost_domain::{
 };
 
 /// Tables whose rows are a key and a body; a start reads them all.
-const TABLES: [&str; 30] = [
+const TABLES: [&str; 31] = [
     "agent",
     "mail",
     "approval",
@@ -52,6 +52,7 @@ const TABLES: [&str; 30] = [
     "carried",
     "present",
     "host_user",
+    "ability",
     "task",
     "meta",
 ];
@@ -194,6 +195,7 @@ fn rows(tables: &Tables, state: &mut State) -> Result<(), StoreError> {
     it.each("merge_entry", |it| state.apply(&Change::PutMerge(Arc::new(it))))?;
     it.each("waiter", |it| state.apply(&Change::PutWaiter(Arc::new(it))))?;
     it.each("present", |(agent, at)| state.apply(&Change::At(agent, Some(at))))?;
+    it.each("ability", |it| state.apply(&Change::PutAbility(Arc::new(it))))?;
     it.each("job", |it| state.apply(&JobChange::Put(Arc::new(it)).into()))?;
     // Behind the mail.
     for (id, body) in it.numbered("carried")? {

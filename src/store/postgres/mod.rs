@@ -29,6 +29,7 @@ mod roots;
 mod schema;
 mod search;
 mod session;
+mod shelves;
 mod signing;
 mod start;
 mod sums;
@@ -59,6 +60,7 @@ pub(super) use loss::{accept_loss, loss};
 pub(super) use moving::{move_into, move_out};
 pub(super) use protection::protection;
 pub(super) use schema::migrate;
+pub(crate) use shelves::Shelves;
 pub(super) use upgrade::upgrade;
 
 pub(super) use read::{PostgresReader, look};

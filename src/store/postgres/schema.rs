@@ -11,7 +11,7 @@ use provost_base::limits::{LONG_STATEMENT_MS_MAX, STATEMENT_MS_MAX};
 
 /// One step for each version, in order. A step that was released is never changed.
 const STEPS: [&str; 3] =
-    [include_str!("schema_1.sql"), include_str!("schema_2.sql"), include_str!("schema_3_signatures.sql")];
+    [include_str!("schema_1.sql"), include_str!("schema_2.sql"), include_str!("schema_3.sql")];
 
 /// What groups of roles may do, after each step.
 const GRANTS: &str = include_str!("grants.sql");

@@ -92,6 +92,8 @@ pub(super) fn apply(db: &Connection, changes: &[Change], finished: &mut i64) -> 
             | Change::PutUser(_)
             | Change::DropUser(_)
             | Change::HostDown(..)
+            | Change::PutAbility(..)
+            | Change::DropAbility(..)
             | Change::Grant(..)
             | Change::Apply(..)
             | Change::OweHook(..)

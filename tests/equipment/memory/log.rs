@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use provost_base::{
     AgentId, DaemonId, Digest, EffectId, EntryNo, HostId, MailSeq, TaskId, Ticket, Timestamp,
 };
-use provost_domain::{Change, Outbox, Owed, SeenAt, Settings, State, Switched, Task, User, Waiter};
+use provost_domain::{
+    Change, HostAbility, Outbox, Owed, SeenAt, Settings, State, Switched, Task, User, Waiter,
+};
 use provost_store::{
     Anchor, Begun, Behind, CommitError, ENTRY_FORMAT, ENTRY_FORMAT_OLDEST, Head, HostBeat, HostState,
     JournalHead, Loaded, Pruned, Reader, Retention, SealedEntry, Store, StoreError, StoredEvent,
@@ -73,6 +75,7 @@ struct SharedRows {
     effects: BTreeMap<EffectId, DaemonId>,
     seen: BTreeMap<AgentId, SeenAt>,
     users: BTreeMap<HostId, Arc<User>>,
+    abilities: BTreeMap<HostId, Arc<HostAbility>>,
 }
 
 impl SharedRows {
@@ -88,6 +91,9 @@ impl SharedRows {
             Change::PutUser(it) => drop(self.users.insert(it.host, it.clone())),
             Change::DropUser(host) => drop(self.users.remove(host)),
             Change::At(agent, Some(at)) => drop(self.seen.insert(agent.clone(), *at)),
+            Change::PutAbility(it) => drop(self.abilities.insert(it.daemon.host, it.clone())),
+            Change::DropAbility(host) => drop(self.abilities.remove(host)),
+            Change::HostDown(daemon, _) => drop(self.abilities.remove(&daemon.host)),
             Change::At(agent, None) | Change::DropAgent(agent) => drop(self.seen.remove(agent)),
             _ => {}
         }
@@ -100,7 +106,8 @@ impl SharedRows {
         let switched = self.switched.iter().map(|(it, to)| Change::Switch(it.clone(), Some(to.clone())));
         let seen = self.seen.iter().map(|(it, at)| Change::At(it.clone(), Some(*at)));
         let users = self.users.values().cloned().map(Change::PutUser);
-        waiters.chain(carried).chain(switched).chain(seen).chain(users)
+        let abilities = self.abilities.values().cloned().map(Change::PutAbility);
+        waiters.chain(carried).chain(switched).chain(seen).chain(users).chain(abilities)
     }
 }
 

@@ -83,6 +83,8 @@ mod store_sqlite;
 mod supervised;
 mod talk;
 mod tasks;
+#[cfg(target_os = "linux")]
+mod tasks_of_hosts;
 #[cfg(unix)]
 mod telemetry;
 mod transcripts;

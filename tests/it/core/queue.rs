@@ -7,12 +7,11 @@ use std::time::Instant;
 
 use provost::base::Slug;
 use provost::base::limits::{AFTER_MAX, TASKS_LIVE_MAX};
-use provost::base::{DaemonId, EffectId, Json, TaskId, Timestamp, Ttl};
+use provost::base::{EffectId, Json, TaskId, Timestamp, Ttl};
 use provost::domain::command::{BeginRun, Delegate, EndRun, Status};
 use provost::domain::{
-    Candidate, Change, Door, Effect, EventKind, Failure, NoHost, Placement, PoolSetting, Principal, Priority,
-    Proof, QueueEvent, Refusal, Report, Scope, Settings, Share, State, TaskState, Turn, Turns, Verdict,
-    Wanted, choose_host,
+    Change, Door, Effect, EventKind, Failure, Placement, PoolSetting, Principal, Priority, Proof, QueueEvent,
+    Refusal, Report, Scope, Settings, Share, State, TaskState, Turn, Turns, Verdict,
 };
 use provost_test_equipment::callers::caller;
 
@@ -22,6 +21,12 @@ use crate::support::storm::settings;
 fn after(tasks: &[&TaskId]) -> Option<Box<Placement>> {
     let after = tasks.iter().map(|it| (*it).clone()).collect();
     Placement { after, ..Placement::default() }.unless_usual()
+}
+
+/// After the first of these tasks that succeeds.
+fn after_any(tasks: &[&TaskId]) -> Option<Box<Placement>> {
+    let after = tasks.iter().map(|it| (*it).clone()).collect();
+    Placement { after, after_any: true, ..Placement::default() }.unless_usual()
 }
 
 fn at(priority: Priority) -> Option<Box<Placement>> {
@@ -318,11 +323,6 @@ fn a_request_that_asks_for_nothing_special_is_the_one_that_it_has_always_been() 
     assert_ne!(order.digest(), Delegate { placement: at(Priority::Low), ..order.clone() }.digest());
 }
 
-/// A host's daemon, by a number.
-fn daemon(incarnation: u32) -> DaemonId {
-    DaemonId { incarnation: incarnation.into(), ..DaemonId::default() }
-}
-
 fn turn(asker: &str, number: u32, priority: Priority) -> Turn {
     Turn {
         task: TaskId::parse(&format!("{asker}-{number}")).unwrap(),
@@ -467,34 +467,40 @@ fn a_label_that_no_host_has_is_refused() {
 }
 
 #[test]
-fn a_task_goes_to_its_askers_host_or_to_the_one_with_most_free_places() {
-    let labels = |all: &[&str]| all.iter().map(|it| Box::from(*it)).collect::<BTreeSet<Box<str>>>();
-    let workers = |all: &[&str]| all.iter().map(|it| named(it)).collect::<BTreeSet<_>>();
-    let host = |id: u32, l: &[&str], w: &[&str], free: u32| Candidate {
-        daemon: daemon(id),
-        labels: labels(l),
-        workers: workers(w),
-        free,
+fn after_any_the_first_success_is_enough_and_only_the_last_failure_ends_it() {
+    let mut s = Script::with(settings());
+    let delegate = |s: &mut Script, placement| {
+        let order = Delegate { placement, ..s.order("do", "cli") };
+        let id = order.task.clone();
+        s.say(&client("ada"), order).unwrap();
+        id
     };
-    let all = [
-        host(1, &["linux"], &["cli"], 0),
-        host(2, &["linux", "gpu"], &["cli", "model"], 1),
-        host(3, &["gpu"], &["cli"], 4),
-        host(4, &["mac"], &["cli"], 4),
-    ];
-    let choose = |worker: &str, label: Option<&str>, asked_at: u32| {
-        let worker = named(worker);
-        let wanted = Wanted { worker: Some(&worker), label, asked_at: daemon(asked_at) };
-        choose_host(wanted, &all).map(|it| it.daemon)
-    };
-    assert_eq!(choose("cli", None, 1), Ok(daemon(1)), "the asker's own, also when it is full");
-    assert_eq!(choose("cli", None, 9), Ok(daemon(3)), "most free places, the first of several");
-    assert_eq!(choose("cli", Some("linux"), 9), Ok(daemon(2)));
-    assert_eq!(choose("cli", Some("gpu"), 1), Ok(daemon(3)));
-    assert_eq!(choose("model", None, 1), Ok(daemon(2)));
-    assert_eq!(choose("cli", Some("tpu"), 1), Err(NoHost::Label));
-    assert_eq!(choose("a-stranger", Some("gpu"), 1), Err(NoHost::Worker));
-    assert_eq!(choose("model", Some("mac"), 1), Err(NoHost::Both));
-    let polling = Wanted { worker: None, label: Some("mac"), asked_at: daemon(1) };
-    assert_eq!(choose_host(polling, &all).map(|it| it.daemon), Ok(daemon(4)));
+    let mut begun = Vec::new();
+    for _ in 0..4 {
+        delegate(&mut s, None);
+        begun.extend(spawned(&s).last().cloned());
+    }
+    let firsts: Vec<TaskId> = begun.iter().map(|(_, task)| task.clone()).collect();
+    let one_of = delegate(&mut s, after_any(&[&firsts[0], &firsts[1]]));
+    let none_of = delegate(&mut s, after_any(&[&firsts[0], &firsts[2]]));
+    for ((effect, task), code) in begun.iter().zip([1, 0, 1, 0]) {
+        begin(&mut s, *effect, task);
+        let state = |s: &Script, id: &TaskId| s.core.state().tasks.get(id).map(|it| it.state);
+        let before = state(&s, &none_of);
+        end(&mut s, *effect, task, code);
+        match task {
+            it if *it == firsts[0] => {
+                assert_eq!(state(&s, &one_of), Some(TaskState::Waiting), "another one may succeed");
+                assert_eq!(state(&s, &none_of), before);
+            }
+            it if *it == firsts[1] => assert!(state(&s, &one_of).unwrap().is_queued()),
+            it if *it == firsts[2] => {
+                assert_eq!(state(&s, &none_of), None, "it has ended with the last of them")
+            }
+            _ => {}
+        }
+    }
+    // Of one that has succeeded already nothing is waited for.
+    let late = delegate(&mut s, after_any(&[&firsts[3], &one_of]));
+    assert!(s.core.state().tasks.get(&late).unwrap().state.is_queued());
 }

@@ -48,17 +48,19 @@ fn a_database_without_tables_or_with_later_ones_is_refused_with_the_next_step() 
     assert!(says.contains("provost store migrate"), "{says}");
 
     let done = migrate(&database, false).expect("the tables are made");
-    assert_eq!((done.from, done.to), (0, 2));
+    let newest = done.to;
+    assert!(done.from == 0 && newest > 2);
     let done = migrate(&database, false).expect("a second run changes nothing");
-    assert_eq!((done.from, done.to), (2, 2));
+    assert_eq!((done.from, done.to), (newest, newest));
     drop(started(dir.path(), &database));
 
     server.sql(&name_of(&database), "update provost.schema set version = 99");
-    assert!(matches!(opened(dir.path(), &database), Err(StoreError::Newer { found: 99, known: 3 })));
-    assert!(matches!(migrate(&database, false), Err(StoreError::Newer { found: 99, known: 3 })));
+    let is_newer = |it: &StoreError| matches!(it, StoreError::Newer { found: 99, known } if *known == newest);
+    assert!(opened(dir.path(), &database).is_err_and(|it| is_newer(&it)));
+    assert!(migrate(&database, false).is_err_and(|it| is_newer(&it)));
     server.sql(
         &name_of(&database),
-        "update provost.schema set version = 3; update provost.repo set format = 7",
+        &format!("update provost.schema set version = {newest}; update provost.repo set format = 7"),
     );
     assert!(sentence(started_or(dir.path(), &database)).contains("format 7"));
 }
@@ -453,7 +455,7 @@ fn a_role_of_daemons_can_neither_change_events_nor_tables() {
         "delete from provost.signature",
         "insert into provost.host_before select repo, '0' from provost.host",
         "delete from provost.repo",
-        "update provost.schema set version = 2",
+        "update provost.schema set version = 1",
         "drop table provost.task",
         "create table provost.other (id int)",
     ] {

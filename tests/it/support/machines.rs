@@ -81,17 +81,21 @@ impl Machines {
     }
 
     fn configure(&self, world: &World) {
-        self.configure_with(world, &self.database.url, &self.more);
+        self.configure_with(world, &self.more);
         world.rule(ALLOW);
+    }
+
+    /// Writes a machine's configuration, with more behind what it needs for the store.
+    pub(crate) fn configure_with(&self, world: &World, more: &str) {
+        Self::write(world, &self.database.url, more);
     }
 
     /// Has a machine find the database by this address.
     pub(crate) fn configure_at(&self, world: &World, url: &str) {
-        self.configure_with(world, url, "");
+        Self::write(world, url, "");
     }
 
-    /// The same with more settings.
-    pub(crate) fn configure_with(&self, world: &World, url: &str, more: &str) {
+    fn write(world: &World, url: &str, more: &str) {
         world.configure(&format!(
             "store.url = {url:?}\nstore.name = \"shop\"\n[workers.robot]\ntype = \"polling\"\n{more}"
         ));

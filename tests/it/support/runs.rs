@@ -145,6 +145,7 @@ impl World {
             concurrent: self.concurrent,
             folders: FolderWatcher::default(),
             keep: keeper(Artifacts::at(&self.path("state"))),
+            share: Arc::new(|_, _| Ok(())),
             room: Arc::new(provost::workspace::collect::ChangesRoom::default),
         };
         let hooks = HookParts {
@@ -312,6 +313,7 @@ pub(crate) fn started(store: MemoryStore, terms: &Terms) -> Started {
         tier,
         git: Default::default(),
         copy: false,
+        other_hosts: false,
         speaks: false,
         needs: Vec::new(),
         needs_wait: Ttl::minutes(30),

@@ -80,6 +80,7 @@ pub(crate) fn settings() -> Settings {
         tier: Tier::Ns,
         git: Default::default(),
         copy: false,
+        other_hosts: false,
         speaks: true,
         needs: Vec::new(),
         needs_wait: Ttl::minutes(30),

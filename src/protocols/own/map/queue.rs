@@ -16,7 +16,11 @@ pub(super) fn placement(asked: &wire::Delegate) -> Result<Option<Box<Placement>>
         })?,
     };
     let (pool, on) = (text(asked.pool.clone()), text(asked.on.clone()));
-    let mut placement = Placement { priority, after: Vec::new(), pool, on };
+    let (wait_for_host, after_any) = (asked.wait_for_host, asked.after_any);
+    if after_any && asked.after.len() < 2 {
+        return Err(OwnError::invalid("after_any: it chooses among several tasks of `after`"));
+    }
+    let mut placement = Placement { priority, after: Vec::new(), pool, on, wait_for_host, after_any };
     for id in &asked.after {
         let id = task_id(id.trim()).map_err(|_| {
             let id: String = id.chars().take(40).collect();
@@ -47,7 +51,10 @@ pub(super) fn with_placement(of_task: &Task, task: wire::Task) -> wire::Task {
     };
     let attempt = (of_task.tried > 0).then(|| of_task.attempt());
     let (pool, on) = (of(|it| &it.pool), of(|it| &it.on));
-    wire::Task { priority: priority_word(order), pool, on, attempt, again_at, ..task }
+    let host = (!of_task.daemon.is_alone()).then(|| of_task.daemon.host.short());
+    let refused = of_task.travel.iter().flat_map(|it| &it.refused);
+    let left_by = refused.map(|(daemon, why)| format!("host {}: {why}", daemon.host.short())).collect();
+    wire::Task { priority: priority_word(order), pool, on, host, left_by, attempt, again_at, ..task }
 }
 
 /// The word for the state of a task.

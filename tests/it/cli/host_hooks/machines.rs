@@ -26,7 +26,7 @@ fn on_two_branches(more: &str) -> (Machines, Vec<Daemon>) {
     b.write("src/auth.ts", &format!("{CODE}export function who(): string {{ return '' }}\n"));
     git(b, &["commit", "-q", "-a", "-m", "who"]);
     for world in [a, b] {
-        machines.configure_with(world, &machines.database.url, more);
+        machines.configure_with(world, more);
         assert!(world.install_hooks("claude", &[]).status.success());
     }
     let daemons = machines.start();

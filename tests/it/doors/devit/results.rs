@@ -69,6 +69,7 @@ fn case(parse: ParseMode, stdout: &str) -> Case {
         changes: None,
         talk: None,
         daemon: Default::default(),
+        travel: None,
         failure: None,
         notes: vec![],
     };

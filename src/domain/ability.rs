@@ -1,0 +1,187 @@
+//! What the hosts of a repository can do: the workers that each of them starts, its labels, its pools and its places, as its daemon
+//! has published them in the shared log.
+//!
+//! A daemon publishes when it starts, when its configuration is read again, and when it is drained; it takes that back when it stops.
+//! What is published says who may come for a task. Whether a host can do it after all, its own daemon finds out when it takes the task.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Change, Core, Delegate, EventKind, Git, Network, Outbox, PoolSetting, SecretUse, State, Switch, Tier,
+    WorkerKind, WorkerSetting,
+};
+use provost_base::{AgentId, DaemonId, HostId, Json, Timestamp};
+
+/// The kind of the event that says what a host can do from now on.
+pub const HOST_ABLE: &str = "host.able";
+
+/// What a host can do, as its daemon has published it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct HostAbility {
+    /// The daemon that has published it.
+    pub daemon: DaemonId,
+    /// What the configuration says of the host, such as `gpu`.
+    pub labels: BTreeSet<Box<str>>,
+    /// The workers that it can start.
+    pub workers: BTreeMap<AgentId, AbleWorker>,
+    /// The pools of its configuration.
+    pub pools: BTreeMap<Box<str>, PoolSetting>,
+    /// How many tasks it runs at once.
+    pub places: u32,
+    /// Whether it takes no new tasks.
+    pub drains: bool,
+}
+
+/// A worker of a host, as far as the rules of other hosts care.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct AbleWorker {
+    /// The confinement that it gets; `None` where nothing is known of it.
+    pub tier: Option<Tier>,
+    /// The network that it asks for.
+    pub network: Network,
+    /// Its access to the repository.
+    pub git: Git,
+    /// The secrets that it would be given.
+    pub secrets: Vec<SecretUse>,
+    /// Whether it takes tasks that are asked for on other hosts.
+    pub takes: bool,
+    /// Whether its runs are sessions in which it can be spoken to.
+    #[serde(default)]
+    pub speaks: bool,
+}
+
+impl AbleWorker {
+    fn of(setting: &WorkerSetting) -> Self {
+        Self {
+            tier: Some(setting.tier),
+            network: setting.network.clone(),
+            git: setting.git,
+            secrets: setting.secrets.clone(),
+            takes: setting.copy || setting.other_hosts,
+            speaks: setting.speaks,
+        }
+    }
+
+    /// How another one reaches further, or another way, than this one, for which a permission was given; `None` where it does not.
+    pub(super) fn differs_in(&self, other: &Self) -> Option<&'static str> {
+        let is_other_tier = self.tier.is_some() && self.tier != other.tier;
+        match () {
+            () if self.network != other.network => Some("network"),
+            () if self.git != other.git => Some("access to the repository"),
+            () if self.secrets != other.secrets => Some("secrets"),
+            () if is_other_tier => Some("tier"),
+            () => None,
+        }
+    }
+}
+
+/// What all hosts that take part can do.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Abilities(BTreeMap<HostId, Arc<HostAbility>>);
+
+impl Abilities {
+    /// What a host can do.
+    pub fn of(&self, host: HostId) -> Option<&Arc<HostAbility>> {
+        self.0.get(&host)
+    }
+
+    /// All of them, by the ids of their hosts.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<HostAbility>> {
+        self.0.values()
+    }
+
+    pub(super) fn put(&mut self, it: Arc<HostAbility>) {
+        self.0.insert(it.daemon.host, it);
+    }
+
+    pub(super) fn remove(&mut self, host: HostId) {
+        self.0.remove(&host);
+    }
+
+    /// A daemon has gone, and each one before it on its host.
+    pub(super) fn end(&mut self, daemon: DaemonId) {
+        if self.of(daemon.host).is_some_and(|it| it.daemon.incarnation <= daemon.incarnation) {
+            self.remove(daemon.host);
+        }
+    }
+}
+
+impl Core {
+    /// Says to the other daemons what this host can do, where they do not know it yet.
+    pub fn publish_ability(&mut self, now: Timestamp, out: &mut Outbox) {
+        let ability = self.state.ability_here();
+        if self.state.abilities.of(ability.daemon.host).is_some_and(|it| **it == ability) {
+            return;
+        }
+        self.by_itself(now, out, |_, out| {
+            out.append_event(EventKind::Recorded {
+                what: HOST_ABLE.into(),
+                subject: ability.daemon.to_string().into(),
+                details: Json::from_value(&serde_json::json!({
+                    "workers": ability.workers.keys().collect::<Vec<_>>(), "labels": ability.labels,
+                    "places": ability.places, "drains": ability.drains,
+                })),
+            });
+            out.put(Change::PutAbility(Arc::new(ability)));
+        });
+    }
+}
+
+impl State {
+    /// What this host can do, by its configuration.
+    fn ability_here(&self) -> HostAbility {
+        let is_started = |it: &&WorkerSetting| it.kind == WorkerKind::Cli && it.broken.is_none();
+        let workers = self.settings.workers.iter().filter(|(_, it)| is_started(it));
+        HostAbility {
+            daemon: self.here,
+            labels: self.settings.labels.clone(),
+            workers: workers.map(|(id, it)| (id.clone(), AbleWorker::of(it))).collect(),
+            pools: self.settings.pools.clone(),
+            places: self.settings.places,
+            drains: self.drains,
+        }
+    }
+
+    /// The other hosts whose daemons have said what they can do, but those that are drained.
+    pub(super) fn others(&self) -> impl Iterator<Item = &Arc<HostAbility>> {
+        self.abilities.iter().filter(|it| it.daemon.host != self.here.host && !it.drains)
+    }
+
+    /// Whether this host has the worker and the label that a task asks for.
+    pub(super) fn fits_here(&self, order: &Delegate) -> bool {
+        let setting = self.settings.workers.get(&order.worker);
+        let label = order.label();
+        setting.is_some_and(|it| it.kind == WorkerKind::Cli && it.broken.is_none())
+            && label.is_none_or(|it| self.settings.labels.contains(it))
+    }
+
+    /// How many more tasks could begin on a host now, by what it has taken.
+    pub(super) fn free_at(&self, ability: &HostAbility) -> u32 {
+        ability.places.saturating_sub(self.tasks.under_way_at(ability.daemon.host))
+    }
+
+    /// Whether this host could begin one more task now.
+    pub(super) fn has_room_here(&self) -> bool {
+        self.abilities.of(self.here.host).is_none_or(|it| self.free_at(it) > 0)
+    }
+
+    /// Whether a worker may begin tasks here.
+    pub(super) fn is_on(&self, worker: &AgentId) -> bool {
+        self.switches.of(worker) == Switch::On
+    }
+}
+
+impl HostAbility {
+    /// Whether the host has the worker and the label that a task asks for, and takes tasks of other hosts for it.
+    pub(super) fn takes(&self, order: &Delegate) -> bool {
+        self.has(order) && self.workers.get(&order.worker).is_some_and(|it| it.takes)
+    }
+
+    /// Whether the host has the worker and the label.
+    pub(super) fn has(&self, order: &Delegate) -> bool {
+        self.workers.contains_key(&order.worker) && order.label().is_none_or(|it| self.labels.contains(it))
+    }
+}

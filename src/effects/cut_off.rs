@@ -1,0 +1,62 @@
+//! Runs and the other hosts: what a run of another host's task has left is put where that host finds it, and the runs of a host that is
+//! cut off from the store which it shares with others end by themselves. They are over before another host takes this one for dead, so
+//! that a second attempt there is the only one.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use super::result::End;
+use super::run::{Once, Over};
+use super::worker::Workers;
+use provost_base::limits::RUNS_CUT_OFF_MS;
+use provost_domain::{HasOthers, Task};
+
+/// How often the store's last word is looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Looks at it until the daemon stops. A host without others is taken for dead by none.
+pub(super) async fn look_on(workers: Arc<Workers>) {
+    let mut has_others = false;
+    loop {
+        tokio::select! {
+            () = workers.handle.shutdown.cancelled() => return,
+            () = sleep(LOOK_EVERY) => {}
+        }
+        let Some(standing) = workers.handle.engine.standing() else { continue };
+        if standing.looked < Duration::from_millis(RUNS_CUT_OFF_MS) {
+            // While the store is away, memory may not be shown.
+            if let Ok(found) = workers.handle.engine.view(HasOthers).await {
+                has_others = found;
+            }
+        } else if has_others {
+            workers.end_all("this host is cut off from the others");
+        }
+    }
+}
+
+impl Once {
+    /// How a run ends that was ordered to.
+    pub(super) fn stopped(&self) -> End {
+        if self.order.cut_off.load(Ordering::Acquire) {
+            return End::Lost("its host was cut off from the others");
+        }
+        End::Stopped(self.order.reason.get().cloned().unwrap_or_default())
+    }
+
+    /// Leaves what another host's task has changed and said for that host, before its end is on record there.
+    pub(super) async fn share(&self, task: &Arc<Task>, over: &Over) {
+        if task.commit_away().is_none() || matches!(over.end, End::NotStarted(_)) {
+            return;
+        }
+        let (share, id) = (self.workers.share.clone(), task.id().clone());
+        let output = format!("{}{}", over.output.stdout, over.output.stderr);
+        match tokio::task::spawn_blocking(move || share(&id, &output)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(why)) => tracing::warn!(why, task = %task.id(), "what a run has left stays on this host"),
+            Err(_) => tracing::warn!(task = %task.id(), "what a run has left stays on this host"),
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What runs have left for other hosts, in pieces, beside the repository's order: no turn waits for it.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+use super::remembered::Remembered;
+use super::session::{Place, Purpose, Session, Step};
+use super::{address, schema, unreadable};
+use crate::{Database, StoreError};
+use provost_base::limits::{LONG_STATEMENT_MS_MAX, SHARED_ARTIFACT_PIECE_BYTES, SHARED_ARTIFACTS_BYTES_MAX};
+use provost_base::{Digest, TaskId};
+
+/// A session with the shelves of one repository.
+pub(crate) struct Shelves {
+    session: Session,
+    repo: i32,
+    host: String,
+}
+
+/// The oldest shelves go until the others and so many bytes more have room.
+const MAKE_ROOM: &str = "with shelves as (
+        select shelf, max(at) as at, sum(length(bytes)) as bytes from provost.artifact where repo = $1 group by shelf
+    ), kept as (
+        select shelf, sum(bytes) over (order by at desc, shelf) as bytes from shelves
+    ) delete from provost.artifact where repo = $1 and shelf in (select shelf from kept where bytes > $2::bigint)";
+
+impl Shelves {
+    /// Opens a session.
+    ///
+    /// # Errors
+    /// When the database does not answer, or has no such repository.
+    pub(crate) fn open(dir: &Path, database: &Database) -> Result<Self, StoreError> {
+        let remembered = Remembered::of(dir, &database.name)?;
+        let servers = address::servers(database, &format!("provost-artifacts/{}", remembered.short()))?;
+        let mut session = Session::new(servers, Purpose::Write)?;
+        session.connect(&Place::default())?;
+        schema::check(&mut session)?;
+        let find = Step::new("select id from provost.repo where name = $1").with(database.name.clone());
+        let rows = session.rows(find)?;
+        let row =
+            rows.first().ok_or_else(|| StoreError::Database("there is no such repository in it".into()))?;
+        let repo = row.try_get(0).map_err(unreadable)?;
+        Ok(Self { session, repo, host: remembered.host.to_string() })
+    }
+
+    /// Puts something on a shelf, instead of what was there.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub(crate) fn put(
+        &mut self,
+        task: &TaskId,
+        shelf: &str,
+        seal: &Digest,
+        bytes: &[u8],
+    ) -> Result<(), StoreError> {
+        let room = SHARED_ARTIFACTS_BYTES_MAX.saturating_sub(bytes.len() as u64);
+        let mut steps = vec![
+            Step::new("begin"),
+            Step::new(MAKE_ROOM).with(self.repo).with(room.cast_signed()),
+            Step::new(CLEAR).with(self.repo).with(shelf.to_owned()),
+        ];
+        for (n, piece) in (0_i32..).zip(bytes.chunks(SHARED_ARTIFACT_PIECE_BYTES)) {
+            let sql = "insert into provost.artifact (repo, shelf, n, task, host, seal, bytes) values ($1, $2, $3, $4, $5, $6, $7)";
+            let step = Step::new(sql).with(self.repo).with(shelf.to_owned()).with(n);
+            let step = step.with(task.as_str().to_owned()).with(self.host.clone());
+            steps.push(step.with(seal.as_bytes().to_vec()).with(piece.to_vec()));
+        }
+        steps.push(Step::new("commit"));
+        let done = self.session.ask_within(&steps, Duration::from_millis(LONG_STATEMENT_MS_MAX));
+        done.map(drop).inspect_err(|_| self.session.drop_link())
+    }
+
+    /// What is on a shelf, with its seal.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub(crate) fn get(&mut self, shelf: &str) -> Result<Option<(Digest, Vec<u8>)>, StoreError> {
+        let sql = "select seal, bytes from provost.artifact where repo = $1 and shelf = $2 order by n";
+        let step = Step::new(sql).with(self.repo).with(shelf.to_owned());
+        let rows = self.session.ask_within(&[step], Duration::from_millis(LONG_STATEMENT_MS_MAX))?;
+        let (mut seal, mut bytes) = (None, Vec::new());
+        for row in rows.iter().flatten() {
+            seal = Some(super::load::digest(row, 0)?);
+            bytes.extend_from_slice(row.try_get(1).map_err(unreadable)?);
+        }
+        Ok(seal.map(|seal| (seal, bytes)))
+    }
+
+    /// Those of these shelves that have something.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub(crate) fn has(&mut self, shelves: &[String]) -> Result<BTreeSet<String>, StoreError> {
+        let sql = "select shelf from provost.artifact where repo = $1 and n = 0 and shelf = any($2::text[])";
+        let rows = self.session.rows(Step::new(sql).with(self.repo).with(shelves.to_vec()))?;
+        rows.iter().map(|it| it.try_get(0).map_err(unreadable)).collect()
+    }
+
+    /// Removes what is on a shelf.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub(crate) fn clear(&mut self, shelf: &str) -> Result<(), StoreError> {
+        self.session.ask(&[Step::new(CLEAR).with(self.repo).with(shelf.to_owned())]).map(drop)
+    }
+}
+
+const CLEAR: &str = "delete from provost.artifact where repo = $1 and shelf = $2";

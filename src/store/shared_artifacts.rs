@@ -1,0 +1,159 @@
+//! What runs have left for other hosts than the one that ran them: the files of its folder, packed and sealed, in the database that the
+//! hosts share.
+//!
+//! The seal is made with the journal's key, which the database never has: a host takes nothing that no other host has put there.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::database::{Database, in_database};
+use super::journal::Key;
+use super::{StoreError, files};
+use provost_base::limits::SHARED_ARTIFACT_BYTES_MAX;
+use provost_base::{Digest, TaskId};
+
+/// Begins what is packed.
+const MAGIC: &[u8] = b"provost-artifacts-1\n";
+/// What the seal is of.
+const SEALED: &[u8] = b"provost-artifacts-v1";
+
+/// The database in which runs leave their results for other hosts. Cheap to clone. Blocking.
+#[derive(Clone)]
+pub struct SharedArtifacts {
+    state: PathBuf,
+    database: Arc<Database>,
+    link: Arc<Mutex<Link>>,
+}
+
+/// The connection, and when the last one failed: who only looks does not wait for a database that is away.
+#[derive(Default)]
+struct Link {
+    open: Option<in_database::Shelves>,
+    failed: Option<Instant>,
+}
+
+/// How long after a failure no connection is made.
+const AGAIN_AFTER: Duration = Duration::from_secs(5);
+
+impl fmt::Debug for SharedArtifacts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedArtifacts").field("name", &self.database.name).finish_non_exhaustive()
+    }
+}
+
+/// Files of a folder: their names and contents.
+pub(super) type Packed = Vec<(String, Vec<u8>)>;
+
+impl SharedArtifacts {
+    /// In this database, for the state folder of one of its hosts. It connects when it is first used.
+    pub fn of(state: &Path, database: Database) -> Self {
+        Self { state: state.to_owned(), database: Arc::new(database), link: Arc::default() }
+    }
+
+    /// Leaves files of a task's run for the other hosts, instead of those that were there.
+    ///
+    /// # Errors
+    /// [`StoreError::Database`] where they are more than go through the database, and when that does not answer.
+    pub(super) fn put(&self, task: &TaskId, shelf: &str, files: &Packed) -> Result<(), StoreError> {
+        let bytes = pack(files);
+        if bytes.len() > SHARED_ARTIFACT_BYTES_MAX {
+            let (bytes, most) = (bytes.len(), SHARED_ARTIFACT_BYTES_MAX);
+            return Err(StoreError::Database(
+                format!("what the run has left has {bytes} bytes, and {most} at the most go to other hosts")
+                    .into(),
+            ));
+        }
+        let seal = self.seal(shelf, &bytes)?;
+        self.with(|link| link.put(task, shelf, &seal, &bytes))
+    }
+
+    /// The files on a shelf; `None` where there are none.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] where the seal is not that of a host, and when the database does not answer.
+    pub(super) fn get(&self, shelf: &str) -> Result<Option<Packed>, StoreError> {
+        let Some((seal, bytes)) = self.with(|link| link.get(shelf))? else { return Ok(None) };
+        if self.seal(shelf, &bytes)? != seal {
+            return Err(StoreError::damaged(
+                "what a run has left in the database is not what a host has put there: its seal does not hold",
+            ));
+        }
+        unpack(&bytes).map(Some)
+    }
+
+    /// Those of these shelves that have something.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub(super) fn has(&self, shelves: Vec<String>) -> Result<BTreeSet<String>, StoreError> {
+        self.with(|link| link.has(&shelves))
+    }
+
+    /// Removes what is on a shelf.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub(super) fn clear(&self, shelf: &str) -> Result<(), StoreError> {
+        self.with(|link| link.clear(shelf))
+    }
+
+    fn seal(&self, shelf: &str, bytes: &[u8]) -> Result<Digest, StoreError> {
+        let missing = || StoreError::Key("the journal's key is missing".into());
+        let secret = files::journal_key(&self.state)?.ok_or_else(missing)?;
+        Ok(Key::new(&secret).mac(SEALED, &[shelf.as_bytes(), bytes]))
+    }
+
+    /// Over the connection that there is, or over a new one. One that was lost is made again once: each of these can be done twice.
+    fn with<T>(
+        &self,
+        work: impl Fn(&mut in_database::Shelves) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let mut link = self.link.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(open) = link.open.as_mut() {
+            match work(open) {
+                Err(StoreError::Away(_)) => link.open = None,
+                done => return done,
+            }
+        }
+        if link.failed.is_some_and(|at| at.elapsed() < AGAIN_AFTER) {
+            return Err(StoreError::Away("it has not answered a moment ago".into()));
+        }
+        let opened = in_database::Shelves::open(&self.state, &self.database);
+        let mut open = opened.inspect_err(|_| link.failed = Some(Instant::now()))?;
+        let done = work(&mut open)?;
+        *link = Link { open: Some(open), failed: None };
+        Ok(done)
+    }
+}
+
+fn pack(files: &Packed) -> Vec<u8> {
+    let mut bytes = MAGIC.to_vec();
+    for (name, content) in files {
+        bytes.extend((name.len() as u64).to_be_bytes());
+        bytes.extend(name.as_bytes());
+        bytes.extend((content.len() as u64).to_be_bytes());
+        bytes.extend(content);
+    }
+    bytes
+}
+
+fn unpack(bytes: &[u8]) -> Result<Packed, StoreError> {
+    let broken = || StoreError::damaged("what a run has left in the database cannot be unpacked");
+    let mut rest = bytes.strip_prefix(MAGIC).ok_or_else(broken)?;
+    let take = |rest: &mut &[u8]| -> Result<Vec<u8>, StoreError> {
+        let (length, after) = rest.split_first_chunk::<8>().ok_or_else(broken)?;
+        let length = usize::try_from(u64::from_be_bytes(*length)).map_err(|_| broken())?;
+        let (content, after) = after.split_at_checked(length).ok_or_else(broken)?;
+        *rest = after;
+        Ok(content.to_vec())
+    };
+    let mut files = Vec::new();
+    while !rest.is_empty() {
+        let name = String::from_utf8(take(&mut rest)?).map_err(|_| broken())?;
+        files.push((name, take(&mut rest)?));
+    }
+    Ok(files)
+}

@@ -1,0 +1,353 @@
+//! Tasks over several machines with one PostgreSQL: each goes to a host that can do it, once, and its outcome comes back to the machine
+//! where it was asked for.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::support::commands::said;
+use crate::support::machines::{Machines, git};
+use crate::support::own_api::own;
+use crate::support::postgres::{Between, Loses, name_of};
+use crate::support::rules::{allow, policy, rule};
+use crate::support::terminal::at_the_terminal;
+use crate::support::waits::{stays, within};
+use crate::support::{Daemon, World};
+
+/// Waits for something that takes a burial, a restart, or less.
+fn until(what: &str, condition: impl FnMut() -> bool) {
+    assert!(within(Duration::from_secs(60), condition), "{what}: not within a minute");
+}
+
+/// A worker that runs its goal as a script, in a copy whose changes are kept.
+fn builder(more: &str) -> String {
+    format!(
+        "[workers.builder]\ntype = \"cli\"\nbinary = \"/bin/sh\"\nargs = [\"-c\", \"{{goal}}\"]\nparse_mode = \"text\"\n\
+         copy = \"kept\"\n{more}\n"
+    )
+}
+
+fn rules() -> String {
+    policy([allow("work", &["when.action = [\"delegate\"]"]), allow("write", &["when.action = [\"apply\"]"])])
+}
+
+/// So many machines, each with what its configuration has beside the store, and their daemons.
+fn machines<const N: usize>(of: [&str; N]) -> (Machines, Vec<Daemon>) {
+    let machines = Machines::joined(N);
+    for (world, more) in machines.all.iter().zip(of) {
+        machines.configure_with(world, more);
+        world.rule(&rules());
+    }
+    let daemons = machines.start();
+    let able = "select count(*) from provost.ability";
+    until("each host has said what it can do", || machines.sql(able) == N.to_string());
+    (machines, daemons)
+}
+
+fn host_of(world: &World) -> String {
+    let (_, listed) = said(&world.command(&["host", "list", "--json"]).output().unwrap());
+    let all = listed["hosts"].as_array().unwrap();
+    let own = all.iter().find(|it| it["here"] == true).unwrap();
+    own["host"].as_str().unwrap()[..8].to_owned()
+}
+
+fn ask(world: &World, args: &[&str]) -> (i32, Value) {
+    said(&world.by("ada", args).env("DEVIT_NO_AUTO_START", "1").output().expect("the command runs"))
+}
+
+fn delegate(world: &World, id: &str, goal: &str, more: &[&str]) -> (i32, Value) {
+    ask(world, &[&["delegate", goal, "--worker", "builder", "--task", id], more].concat())
+}
+
+fn task(world: &World, id: &str) -> Value {
+    world.done("ada", &["task", "show", id])
+}
+
+fn is(world: &World, id: &str, state: &str) -> Value {
+    let mut found = Value::Null;
+    until(&format!("task {id} is {state}"), || {
+        found = task(world, id);
+        assert!(found["state"] == state || found["ended_at"].is_null(), "{found}");
+        found["state"] == state
+    });
+    found
+}
+
+/// How often each task has such an event.
+fn counted(machines: &Machines, kind: &str) -> BTreeMap<String, usize> {
+    let rows = machines.sql(&format!("select task from provost.event where kind = '{kind}' order by seq"));
+    let mut counted = BTreeMap::new();
+    rows.lines().for_each(|it| *counted.entry(it.to_owned()).or_default() += 1);
+    counted
+}
+
+/// Whether a process has this among its arguments.
+fn runs(mark: &str) -> bool {
+    let all = std::fs::read_dir("/proc").unwrap().flatten();
+    let lines = all.filter_map(|it| std::fs::read(it.path().join("cmdline")).ok());
+    let is_it = |line: Vec<u8>| line.split(|it| *it == 0).any(|it| it == mark.as_bytes());
+    lines.into_iter().any(is_it)
+}
+
+#[test]
+fn a_task_runs_on_the_machine_that_has_its_worker_and_its_outcome_comes_back() {
+    let (machines, _daemons) = machines(["", &builder("")]);
+    let (a, b) = (&machines.all[0], &machines.all[1]);
+    let status = a.command(&["status"]).output().unwrap();
+    let status = String::from_utf8_lossy(&status.stdout).into_owned();
+    assert!(status.contains("worker builder") && status.contains(&host_of(b)), "{status}");
+    let goal = "head -1 src/a.rs; echo more >>src/a.rs; echo new >made.txt; echo it is done";
+    let (code, said) = delegate(a, "far", goal, &[]);
+    assert_eq!(code, 0, "{said}");
+    let done = is(a, "far", "completed");
+    assert_eq!(done["host"], host_of(b), "{done}");
+    assert!(done.to_string().contains("it is done"), "{done}");
+    assert!(
+        !b.repo().join("made.txt").exists() && !a.repo().join("made.txt").exists(),
+        "it worked in a copy"
+    );
+    let (status, output) = own(a, ("GET", "/output?id=far&from=0"), &[], &Value::Null);
+    assert!(status == 200 && output.to_string().contains("pub fn f0"), "{status}: {output}");
+    let diff = a.command(&["task", "diff", "far"]).output().unwrap();
+    let diff = String::from_utf8_lossy(&[diff.stdout, diff.stderr].concat()).into_owned();
+    assert!(diff.contains("+more") && diff.contains("made.txt"), "{diff}");
+    let (code, said) = ask(a, &["apply", "far"]);
+    assert_eq!(code, 0, "{said}");
+    assert_eq!(std::fs::read_to_string(a.repo().join("made.txt")).unwrap(), "new\n");
+    assert!(std::fs::read_to_string(a.repo().join("src/a.rs")).unwrap().ends_with("more\n"));
+    assert!(!b.repo().join("made.txt").exists());
+    machines.check();
+}
+
+#[test]
+fn what_another_host_has_left_is_taken_only_with_its_seal() {
+    let (machines, _daemons) = machines(["", &builder("")]);
+    let a = &machines.all[0];
+    for id in ["one", "two"] {
+        assert_eq!(delegate(a, id, &format!("echo {id} >made.txt"), &[]).0, 0);
+        is(a, id, "completed");
+    }
+    let diff = |id: &str| {
+        let out = a.command(&["task", "diff", id]).output().unwrap();
+        (out.status.success(), String::from_utf8_lossy(&[out.stdout, out.stderr].concat()).into_owned())
+    };
+    machines
+        .sql("update provost.artifact set bytes = set_byte(bytes, length(bytes) - 1, 88) where task = 'one'");
+    let (is_shown, said) = diff("one");
+    assert!(!is_shown && said.contains("seal does not hold"), "{said}");
+    // What a host has put there for another task is not this one's.
+    machines.sql("delete from provost.artifact where task = 'one'");
+    machines.sql(
+        "insert into provost.artifact (repo, shelf, n, task, host, seal, bytes)
+         select repo, (select substr(encode(sha256('x'), 'hex'), 1, 24)), n, 'one', host, seal, bytes
+         from provost.artifact where task = 'two'",
+    );
+    let (is_shown, said) = diff("one");
+    assert!(!is_shown && said.contains("alone"), "{said}");
+    let (is_shown, said) = diff("two");
+    assert!(is_shown && said.contains("+two"), "{said}");
+    // Discarded changes are gone everywhere.
+    let (code, said) = ask(a, &["task", "discard", "two", "--yes"]);
+    assert_eq!(code, 0, "{said}");
+    until("they are gone", || {
+        machines.sql("select count(*) from provost.artifact where task = 'two'") == "0"
+    });
+    machines.check();
+}
+
+#[test]
+fn a_label_says_which_machine_and_what_none_has_is_refused_or_waited_for() {
+    let (machines, mut daemons) =
+        machines([&builder(""), &format!("[host]\nlabels = [\"gpu\"]\n{}", builder("")), ""]);
+    let [a, b, c] = &machines.all[..] else { panic!("three") };
+    assert_eq!(delegate(a, "at-home", "true", &[]).0, 0);
+    assert_eq!(is(a, "at-home", "completed")["host"], host_of(a));
+    assert_eq!(delegate(a, "labelled", "true", &["--on", "gpu"]).0, 0);
+    assert_eq!(is(a, "labelled", "completed")["host"], host_of(b));
+    let (code, said) = delegate(a, "tpu", "true", &["--on", "tpu"]);
+    assert!(code != 0 && said.to_string().contains("no host has the label tpu"), "{said}");
+    // The machine with the label stops: none has both any more.
+    daemons.remove(1).stop();
+    until("it has taken its word back", || machines.sql("select count(*) from provost.ability") == "2");
+    let (code, said) = delegate(c, "gone", "true", &["--on", "gpu"]);
+    assert!(code != 0 && said.to_string().contains("no host has the label gpu"), "{said}");
+    let (code, said) = delegate(c, "patient", "true", &["--on", "gpu", "--wait-for-host"]);
+    assert_eq!(code, 0, "{said}");
+    stays("it waits", Duration::from_secs(2), || task(c, "patient")["state"] == "queued");
+    let _back = b.start();
+    assert_eq!(is(c, "patient", "completed")["host"], host_of(b));
+    machines.check();
+}
+
+#[test]
+fn a_machine_that_lacks_the_commit_leaves_the_task_and_a_clone_with_changes_gives_none() {
+    let (machines, _daemons) = machines(["", &builder("")]);
+    let (a, b) = (&machines.all[0], &machines.all[1]);
+    a.write("src/b.rs", "pub fn b() {}\n");
+    let (code, said) = delegate(a, "changed", "true", &[]);
+    assert!(code != 0 && said.to_string().contains("changes that are not committed"), "{said}");
+    git(a, &["add", "."]);
+    git(a, &["commit", "-q", "-m", "second"]);
+    assert_eq!(delegate(a, "lacking", "cat src/b.rs", &[]).0, 0);
+    let failed = is(a, "lacking", "failed");
+    let why = failed["failure"]["no_host"]["why"].as_str().unwrap_or_default();
+    assert!(why.contains("has not got the commit") && why.contains(&host_of(b)), "{failed}");
+    assert!(counted(&machines, "task_started").is_empty());
+    git(b, &["fetch", "-q", &a.repo().display().to_string(), "HEAD"]);
+    // It has the commit by now, and another one checked out.
+    let goal = "cat src/b.rs; git rev-parse HEAD; git status --porcelain | wc -l";
+    assert_eq!(delegate(a, "fetched", goal, &[]).0, 0);
+    let head = std::process::Command::new("git").args(["rev-parse", "HEAD"]).current_dir(a.repo()).output();
+    let head = String::from_utf8(head.unwrap().stdout).unwrap();
+    let said = is(a, "fetched", "completed").to_string();
+    assert!(said.contains("pub fn b()") && said.contains(&format!("{}\\n0", head.trim())), "{said}");
+    machines.check();
+}
+
+#[test]
+fn a_machine_judges_by_its_own_rules_and_leaves_what_they_deny_to_others() {
+    let (machines, _daemons) = machines(["", &builder(""), &builder("")]);
+    let [a, b, c] = &machines.all[..] else { panic!("three") };
+    let deny = rule("not-here", "deny", "not on this machine", &["when.action = [\"delegate\"]"]);
+    b.rule(&policy([deny.clone()]));
+    assert!(at_the_terminal(b, "daemon reload").status.success());
+    for n in 0..4 {
+        let id = format!("left-{n}");
+        assert_eq!(delegate(a, &id, "true", &[]).0, 0);
+        assert_eq!(is(a, &id, "completed")["host"], host_of(c));
+    }
+    c.rule(&policy([deny]));
+    assert!(at_the_terminal(c, "daemon reload").status.success());
+    assert_eq!(delegate(a, "nowhere", "true", &[]).0, 0);
+    let failed = is(a, "nowhere", "failed");
+    let why = failed["failure"]["no_host"]["why"].to_string();
+    assert!(why.contains("not on this machine") && why.contains(&host_of(b)), "{failed}");
+    assert!(why.contains(&host_of(c)), "{failed}");
+    assert_eq!(counted(&machines, "task_started").len(), 4);
+    machines.check();
+}
+
+#[test]
+fn of_two_machines_that_could_one_takes_each_task_and_a_pool_holds_over_both() {
+    let pool = "[limits]\nworkers = 3\n[pool.line]\nworkers = [\"builder\"]\nconcurrent = 2\nwaiting = 100\n";
+    let both = format!("{pool}{}", builder(""));
+    let (machines, _daemons) = machines(["", &both, &both]);
+    let a = &machines.all[0];
+    let goal = "sleep 0.3; echo done";
+    let ids: Vec<String> = (0..24).map(|n| format!("many-{n:02}")).collect();
+    std::thread::scope(|scope| {
+        for some in ids.chunks(6) {
+            scope.spawn(move || {
+                some.iter().for_each(|id| assert_eq!(delegate(a, id, goal, &["--pool", "line"]).0, 0))
+            });
+        }
+    });
+    for id in &ids {
+        is(a, id, "completed");
+    }
+    for kind in ["task_taken", "task_started", "task_finished"] {
+        let found = counted(&machines, kind);
+        assert!(found.len() == 24 && found.values().all(|it| *it == 1), "{kind}: {found:?}");
+    }
+    let sql = "select kind || ' ' || (body::json->>'host') from provost.event
+               where kind in ('task_started', 'task_finished') order by seq";
+    let (mut running, mut most, mut hosts) = (0_i32, 0_i32, BTreeSet::new());
+    for line in machines.sql(sql).lines() {
+        let (kind, host) = line.split_once(' ').unwrap();
+        hosts.insert(host.to_owned());
+        running += if kind == "task_started" { 1 } else { -1 };
+        most = most.max(running);
+    }
+    assert!(most == 2, "{most} ran at once");
+    assert_eq!(hosts.len(), 2, "both have worked");
+    machines.check();
+}
+
+#[test]
+fn a_task_of_a_machine_that_dies_begins_again_on_another_by_its_rule() {
+    let again = builder("retries = 2\nretry_delay = \"1s\"\nretry_lost = true");
+    let (machines, mut daemons) = machines(["", &again, &again]);
+    let [a, b, c] = &machines.all[..] else { panic!("three") };
+    assert_eq!(delegate(a, "again", "sleep 6", &["--timeout", "5m"]).0, 0);
+    let first = is(a, "again", "running");
+    let (dies, other) = if first["host"] == host_of(b) { (1, c) } else { (2, b) };
+    let since = Instant::now();
+    daemons[dies].kill();
+    let done = is(a, "again", "completed");
+    assert_eq!(done["host"], host_of(other), "{done}");
+    assert_eq!(done["attempt"], 2, "{done}");
+    assert!(since.elapsed() >= Duration::from_secs(10), "after {:?}", since.elapsed());
+    assert_eq!(counted(&machines, "task_started")["again"], 2);
+    assert_eq!(counted(&machines, "attempt_failed")["again"], 1);
+    assert_eq!(machines.sql("select count(*) from provost.effect"), "0");
+    machines.check();
+}
+
+#[test]
+fn a_machine_that_is_drained_takes_nothing_more() {
+    let (machines, mut daemons) = machines(["", &builder(""), &builder("")]);
+    let [a, b, c] = &machines.all[..] else { panic!("three") };
+    let (code, said) = ask(a, &["host", "drain", &host_of(b)]);
+    assert_eq!(code, 0, "{said}");
+    until("it has left", || !daemons[1].ended().success());
+    for n in 0..3 {
+        let id = format!("rest-{n}");
+        assert_eq!(delegate(a, &id, "true", &[]).0, 0);
+        assert_eq!(is(a, &id, "completed")["host"], host_of(c));
+    }
+    machines.check();
+}
+
+#[test]
+fn a_running_task_is_cancelled_from_a_third_machine() {
+    let (machines, _daemons) = machines(["", &builder(""), ""]);
+    let [a, b, c] = &machines.all[..] else { panic!("three") };
+    assert_eq!(delegate(a, "long", "sleep 301.5", &["--timeout", "10m"]).0, 0);
+    assert_eq!(is(a, "long", "running")["host"], host_of(b));
+    until("its process is there", || runs("301.5"));
+    let (code, said) = ask(c, &["task", "cancel", "long"]);
+    assert_eq!(code, 0, "{said}");
+    is(a, "long", "cancelled");
+    until("its process is gone", || !runs("301.5"));
+    // One that no machine has taken is cancelled as well.
+    assert_eq!(delegate(a, "open", "true", &["--on", "none", "--wait-for-host"]).0, 0);
+    assert_eq!(ask(c, &["task", "cancel", "open"]).0, 0);
+    is(a, "open", "cancelled");
+    until("nothing is owed", || machines.sql("select count(*) from provost.effect") == "0");
+    machines.check();
+}
+
+#[test]
+fn the_runs_of_a_machine_that_is_cut_off_end_before_another_begins_them_again() {
+    let machines = Machines::joined(3);
+    let again = builder("retries = 1\nretry_delay = \"1s\"\nretry_lost = true");
+    let between = Between::at(&machines.server);
+    for (n, world) in machines.all.iter().enumerate() {
+        machines.configure_with(world, if n == 1 { &again } else { "" });
+        world.rule(&rules());
+    }
+    let [a, b, c] = &machines.all[..] else { panic!("three") };
+    let text = std::fs::read_to_string(b.config_dir().join("provost.toml")).unwrap();
+    let by_the_way = between.database(&machines.database).url;
+    b.configure(&text.replace(&*machines.database.url, &by_the_way));
+    assert!(by_the_way.contains(&name_of(&machines.database)));
+    let _daemons = machines.start();
+    until("each has said what it can do", || machines.sql("select count(*) from provost.ability") == "3");
+    assert_eq!(delegate(a, "cut", "sleep 302.5", &["--timeout", "10m"]).0, 0);
+    assert_eq!(is(a, "cut", "running")["host"], host_of(b));
+    until("its process is there", || runs("302.5"));
+    let since = Instant::now();
+    between.lose(Loses::Both);
+    until("its process is gone", || !runs("302.5"));
+    let took = since.elapsed();
+    assert!(took >= Duration::from_secs(8) && took < Duration::from_secs(15), "after {took:?}");
+    assert_eq!(task(a, "cut")["state"], "running", "it is not taken for dead yet");
+    until("it is to begin again", || counted(&machines, "attempt_failed").contains_key("cut"));
+    assert_eq!(counted(&machines, "task_started")["cut"], 1);
+    assert!(!c.log().contains("panicked"));
+    assert_eq!(ask(a, &["task", "cancel", "cut"]).0, 0);
+    // Each machine verifies the journal.
+    between.lose(Loses::Nothing);
+    machines.check();
+}
