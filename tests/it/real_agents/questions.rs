@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{CLAUDE, CODEX, GEMINI, Program, QWEN, Set, eventually, order, until_some};
+use super::{CLAUDE, CODEX, GEMINI, GOOSE, Program, QWEN, Set, eventually, order, until_some};
 use crate::support::rules::{allow, rule};
 
 /// Agents that ask about each write.
@@ -52,6 +52,11 @@ fn gemini_asks_and_does_what_the_rules_allow() {
 }
 
 #[test]
+fn goose_asks_and_does_what_the_rules_allow() {
+    asks_about_writes(GOOSE);
+}
+
+#[test]
 fn qwen_asks_and_does_what_the_rules_allow() {
     asks_about_writes(QWEN);
 }
@@ -81,6 +86,11 @@ fn codex_is_cancelled_while_it_asks() {
 #[test]
 fn gemini_is_cancelled_while_it_asks() {
     is_cancelled_while_it_asks(GEMINI, "[[write made.txt hi]]");
+}
+
+#[test]
+fn goose_is_cancelled_while_it_asks() {
+    is_cancelled_while_it_asks(GOOSE, "[[write made.txt hi]]");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
 
-use super::{CLAUDE, CODEX, GEMINI, Program, QWEN, Set, eventually, order, said, until_some};
+use super::{CLAUDE, CODEX, GEMINI, GOOSE, Program, QWEN, Set, eventually, order, said, until_some};
 
 /// Gemini CLI 0.61 names a session's file after the minute in which it began, and begins that file again when it loads the session
 /// within the same minute; what was said is lost then. So another minute has to have begun.
@@ -106,6 +106,11 @@ fn gemini_goes_on_after_a_kill() {
 }
 
 #[test]
+fn goose_goes_on_after_a_kill() {
+    goes_on_after_a_kill(GOOSE);
+}
+
+#[test]
 fn qwen_goes_on_after_a_kill() {
     goes_on_after_a_kill(QWEN);
 }
@@ -138,6 +143,11 @@ fn codex_is_followed_up_in_its_session() {
 #[test]
 fn gemini_is_followed_up_in_its_session() {
     is_followed_up(GEMINI);
+}
+
+#[test]
+fn goose_is_followed_up_in_its_session() {
+    is_followed_up(GOOSE);
 }
 
 #[test]

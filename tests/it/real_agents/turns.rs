@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    CLAIMED, CLAUDE, CODEX, GEMINI, Program, QWEN, Set, claimed, eventually, last, look, order, until_some,
+    CLAIMED, CLAUDE, CODEX, GEMINI, GOOSE, Program, QWEN, Set, claimed, eventually, last, look, order, until_some,
 };
 
 /// `agent try`, a turn that writes a file, and a search for the key.
@@ -40,6 +40,8 @@ fn reported(program: Program, task: &Value, claimed: &Value) {
             let sum = claimed[0].as_u64().unwrap() + claimed[1].as_u64().unwrap();
             assert_eq!(found, json!([sum, null, claimed[2]]), "{used:#}");
         }
+        // It reports its last call alone, and adds what came out of the cache to what was read.
+        "goose" => assert_eq!(found, json!([CLAIMED.0, null, CLAIMED.2]), "{used:#}"),
         _ => assert_eq!(found, *claimed, "{used:#}"),
     }
 }
@@ -105,6 +107,11 @@ fn gemini_writes_a_file_and_never_sees_the_key() {
 }
 
 #[test]
+fn goose_writes_a_file_and_never_sees_the_key() {
+    works(GOOSE);
+}
+
+#[test]
 fn qwen_writes_a_file_and_never_sees_the_key() {
     works(QWEN);
 }
@@ -122,6 +129,11 @@ fn codex_is_cancelled_in_the_middle_of_a_turn() {
 #[test]
 fn gemini_is_cancelled_in_the_middle_of_a_turn() {
     is_cancelled(GEMINI);
+}
+
+#[test]
+fn goose_is_cancelled_in_the_middle_of_a_turn() {
+    is_cancelled(GOOSE);
 }
 
 #[test]
