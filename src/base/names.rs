@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::limits::PATH_LEN_MAX;
 
 /// What is said of a file that has a backslash in its name, as it may have on Unix.
-pub const WITH_BACKSLASH: &str = "a backslash in a name counts as a slash, so that it would mean another file";
+pub const WITH_BACKSLASH: &str =
+    "a backslash in a name counts as a slash, so that it would mean another file";
 
 /// Why a path from a peer was turned down. Safe to show to that peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]

@@ -97,8 +97,7 @@ impl Provost {
             let below = below.and_then(|it| RepoPath::parse(it).ok());
             below.is_some_and(|it| artifact_path::denied(deny, &it).is_err())
         };
-        let coming: BTreeSet<RepoPath> =
-            paths.iter().filter_map(|(it, _)| RepoPath::as_is(it)).collect();
+        let coming: BTreeSet<RepoPath> = paths.iter().filter_map(|(it, _)| RepoPath::as_is(it)).collect();
         let repositories = repositories(top, &coming, &coming);
         let is_above = |path: &RepoPath| {
             let at = top.join(path.as_str());

@@ -61,7 +61,9 @@ impl Visitor for Staying<'_> {
             // More folders than files that go: some of them have others in them.
             Ok(_) if *number > self.leaving.len() + 1 => Err(path.to_owned()),
             Ok(inner) => Ok(Step::Into(inner, 0)),
-            Err(_) if RepoPath::as_is(path).is_some_and(|path| self.leaving.contains(&path)) => Ok(Step::Over),
+            Err(_) if RepoPath::as_is(path).is_some_and(|path| self.leaving.contains(&path)) => {
+                Ok(Step::Over)
+            }
             Err(_) => Err(path.to_owned()),
         }
     }

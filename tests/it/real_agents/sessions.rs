@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
 
-use super::{CLAUDE, CODEX, GEMINI, GOOSE, Program, QWEN, Set, eventually, order, said, until_some};
+use super::{CLAUDE, CODEX, GEMINI, Program, QWEN, Set, eventually, order, said, until_some};
 
 /// Gemini CLI 0.61 names a session's file after the minute in which it began, and begins that file again when it loads the session
 /// within the same minute; what was said is lost then. So another minute has to have begun.
@@ -106,8 +106,9 @@ fn gemini_goes_on_after_a_kill() {
 }
 
 #[test]
+#[cfg(target_arch = "x86_64")]
 fn goose_goes_on_after_a_kill() {
-    goes_on_after_a_kill(GOOSE);
+    goes_on_after_a_kill(super::GOOSE);
 }
 
 #[test]
@@ -146,8 +147,9 @@ fn gemini_is_followed_up_in_its_session() {
 }
 
 #[test]
+#[cfg(target_arch = "x86_64")]
 fn goose_is_followed_up_in_its_session() {
-    is_followed_up(GOOSE);
+    is_followed_up(super::GOOSE);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    CLAIMED, CLAUDE, CODEX, GEMINI, GOOSE, Program, QWEN, Set, claimed, eventually, last, look, order, until_some,
+    CLAIMED, CLAUDE, CODEX, GEMINI, Program, QWEN, Set, claimed, eventually, last, look, order, until_some,
 };
 
 /// `agent try`, a turn that writes a file, and a search for the key.
@@ -107,8 +107,9 @@ fn gemini_writes_a_file_and_never_sees_the_key() {
 }
 
 #[test]
+#[cfg(target_arch = "x86_64")]
 fn goose_writes_a_file_and_never_sees_the_key() {
-    works(GOOSE);
+    works(super::GOOSE);
 }
 
 #[test]
@@ -132,8 +133,9 @@ fn gemini_is_cancelled_in_the_middle_of_a_turn() {
 }
 
 #[test]
+#[cfg(target_arch = "x86_64")]
 fn goose_is_cancelled_in_the_middle_of_a_turn() {
-    is_cancelled(GOOSE);
+    is_cancelled(super::GOOSE);
 }
 
 #[test]

@@ -88,7 +88,9 @@ fn a_thousand_sessions_write_by_their_hooks_and_each_has_its_own() {
             // Of another host's session, in another file, and of the neighbour in the same one.
             let next = if number % 2 == 0 { number + 1 } else { (number + OF_EACH) % SESSIONS };
             let began = Instant::now();
-            let why = host.objection(&write(&world, number, next)).unwrap_or_else(|| panic!("{number} wrote {next}"));
+            let why = host
+                .objection(&write(&world, number, next))
+                .unwrap_or_else(|| panic!("{number} wrote {next}"));
             took.push(began.elapsed());
             for words in [&format!("f{next}"), &agent_of(next), &format!("you are {}", agent_of(number))] {
                 assert!(why.contains(words.as_str()), "{words}: {why}");

@@ -1,4 +1,4 @@
-//! What an agent tells while it works: its plan and what its calls change are seen at once, and a flood of it delays nobody.
+//! What an agent tells while it works: its plan and what its calls change are seen at once, and a flood of it delays no other agent.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::steering::{at_work, begun, in_place, over, sign};
 use super::answer;
+use super::steering::{at_work, begun, in_place, over, sign};
 use crate::support::mcp_host::Host;
 use crate::support::processes::resident;
 use crate::support::waits::until_some;
@@ -45,7 +45,7 @@ fn its_plan_and_what_its_calls_change_are_shown_while_it_works() {
 }
 
 #[test]
-fn an_agent_that_floods_its_updates_delays_nobody_and_leaves_no_memory_behind() {
+fn an_agent_that_floods_its_updates_delays_no_other_and_leaves_no_memory_behind() {
     let (world, daemon) = in_place("");
     let before = resident(daemon.pid());
     // Sixty megabytes in pieces of a kilobyte.

@@ -16,6 +16,9 @@ fn of_two_files_that_a_slash_tells_apart_the_one_with_a_backslash_is_left_out_an
     let refused = ran(&world, &["task", "diff", &id, "back\\slash"], 2);
     assert!(refused.contains("a backslash in a name counts as a slash"), "{refused}");
     crate::support::terminal::at_the_terminal(&world, &format!("apply {id}"));
-    assert_eq!([text(&world, "back/slash"), text(&world, "back\\slash"), text(&world, "other")], ["one\n", "one\n", "two\n"]);
+    assert_eq!(
+        [text(&world, "back/slash"), text(&world, "back\\slash"), text(&world, "other")],
+        ["one\n", "one\n", "two\n"]
+    );
     assert_eq!(text(&world, "new/file"), "-");
 }
