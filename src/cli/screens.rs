@@ -3,8 +3,7 @@
 //! Codex' screens have one process in the background do the work, and nothing that this process tells a hook names the screen. A
 //! screen begins a session as soon as it is started, and while the session is open Codex keeps a file by the session's id
 //! (`thread-writer-locks`), made at that moment; tried with 0.169. So a session's screen is older than the session's file. Where that
-//! leaves several, it is the one that was started shortly before, if each other one has a session of its own; or, of a session that was begun later
-//! at a screen, the one that has no other session. Else it is not known.
+//! leaves several, it is the one that was started shortly before, if each other one has a session of its own. Else it is not known.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -51,8 +50,9 @@ fn chosen(mine: &Open, open: &[Open], screens: &[Screen], here: &[&Screen]) -> O
         return Some(one.pid);
     }
     let last = able.iter().copied().min_by_key(|it| it.age_ms)?;
+    // Of a session that was begun later at a screen, nothing says at which.
     if last.age_ms - mine.age > BEGINS_WITHIN_MS {
-        return only(able.into_iter().filter(|it| !has_another(it))).map(|it| it.pid);
+        return None;
     }
     let others_have = able.iter().filter(|it| it.pid != last.pid).all(|it| has_another(it));
     others_have.then_some(last.pid)

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 
@@ -129,7 +129,6 @@ fn of_several_screens_none_is_taken_for_the_one_that_writes() {
 
 const ONE: &str = "019dba93-8214-7d50-a089-00000000000a";
 const TWO: &str = "019dba93-8214-7d50-a089-00000000000b";
-const LATER: &str = "019dba93-8214-7d50-a089-00000000000c";
 
 /// The file of each lease, and its process.
 fn leases(world: &World) -> Vec<(String, u32)> {
@@ -165,32 +164,6 @@ fn of_two_screens_in_one_folder_each_gives_back_its_own_when_it_goes() {
     drop(first);
     eventually("the first one's", || leases(&world).is_empty());
     assert!(server.0.try_wait().unwrap().is_none(), "the process in the background lives on");
-}
-
-#[test]
-fn a_session_that_was_begun_later_is_of_the_screen_that_has_no_other_one() {
-    let world = world("codex");
-    world.configure("");
-    let _daemon = world.start();
-    let codex = Codex::of(&world);
-    let (_first, one) = codex.screen(&world, "one");
-    opened(&world, ONE);
-    let (_second, two) = codex.screen(&world, "two");
-    opened(&world, TWO);
-    let mut server = codex.server(&world);
-    // Long after both were started.
-    let of_later = in_a_file(opened(&world, LATER), "later.md");
-    let file = |session: &str| world.home().join(format!(".codex/thread-writer-locks/{session}.lock"));
-    let later = fs::File::options().write(true).open(file(LATER)).unwrap();
-    later.set_modified(SystemTime::now() + Duration::from_secs(60)).unwrap();
-    let number = server.0.id();
-    server.writes(&world, &of_later);
-    eventually("whose it is is not known", || leases(&world) == [("later.md".to_owned(), number)]);
-    // Codex closes the first one's earlier session.
-    fs::remove_file(file(ONE)).unwrap();
-    server.writes(&world, &of_later);
-    eventually("it is the first one's", || leases(&world) == [("later.md".to_owned(), one)]);
-    assert_ne!(one, two);
 }
 
 #[test]
