@@ -117,7 +117,18 @@ pub fn tool(call: &Value) -> &str {
 /// The kind of a call, in any case of letters; `other` where the agent says none.
 pub fn kind(call: &Value) -> &str {
     let said = call["kind"].as_str().map(str::trim).filter(|it| !it.is_empty()).unwrap_or("other");
-    KINDS.iter().find(|it| it.eq_ignore_ascii_case(said)).copied().unwrap_or(said)
+    let said = KINDS.iter().find(|it| it.eq_ignore_ascii_case(said)).copied().unwrap_or(said);
+    if said == "other" { of_goose(call).unwrap_or(said) } else { said }
+}
+
+/// The kind of a call of Goose's own tools, which it tells as `other`.
+fn of_goose(call: &Value) -> Option<&'static str> {
+    let tool = call.pointer("/_meta/goose/toolCall").filter(|it| it["extensionName"] == "developer")?;
+    match tool["toolName"].as_str()? {
+        "write" | "edit" => Some("edit"),
+        "shell" => Some("execute"),
+        _ => None,
+    }
 }
 
 /// The name under which rules know the tools of a kind, where the agent names none. ACP v1, `ToolKind`.
@@ -140,6 +151,11 @@ pub fn arguments(call: &Value) -> Value {
         }
         _ => Map::new(),
     };
+    if of_goose(call) == Some("edit")
+        && let Some(path) = told.remove("path")
+    {
+        told.entry("file_path").or_insert(path);
+    }
     let of_diffs = || diffs(call).filter_map(|it| it["path"].as_str());
     if ["command", "cmd"].iter().any(|it| told.contains_key(*it)) {
         let changed: BTreeSet<&str> = of_diffs().collect();

@@ -40,7 +40,7 @@ pub use ids::{
 pub use ignored::IgnoreRules;
 pub use json::Json;
 pub use lookalikes::{Unclear, check as check_look, look_of, small};
-pub use names::{BadName, RepoPath, Tops, is_absolute, normalised_path, plain_path};
+pub use names::{BadName, RepoPath, Tops, WITH_BACKSLASH, is_absolute, normalised_path, plain_path};
 pub use patterns::{BadPattern, WatchPatterns};
 pub use resources::{BadResource, Resource, held_of};
 pub use scopes::{Scope, Scopes};

@@ -8,6 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use super::limits::PATH_LEN_MAX;
 
+/// What is said of a file that has a backslash in its name, as it may have on Unix.
+pub const WITH_BACKSLASH: &str =
+    "a backslash in a name counts as a slash, so that it would mean another file";
+
 /// Why a path from a peer was turned down. Safe to show to that peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum BadName {
@@ -60,6 +64,12 @@ impl RepoPath {
             }
         }
         Ok(Self(parts.join("/").into()))
+    }
+
+    /// A name that a file system or git has, where it means itself. A name that would be another path here has none: on Unix
+    /// a backslash is an ordinary character.
+    pub fn as_is(text: &str) -> Option<Self> {
+        Self::parse(text).ok().filter(|it| it.as_str() == text)
     }
 
     /// The normalised text; empty for the root.

@@ -7,7 +7,7 @@ use clap::Args;
 use super::cli_error::USAGE;
 use super::{CliError, RepoContext, session, up};
 use provost_base::limits::{WAY_FOLDERS_MAX, WIT_WORKTREES_MAX};
-use provost_base::{AgentId, Resource, shell_word};
+use provost_base::{AgentId, Resource, WITH_BACKSLASH, shell_word};
 use provost_client::Client;
 use provost_system::{Ways, real_path};
 
@@ -73,6 +73,18 @@ impl RepoContext {
 
     /// The same, with the top of the work tree in which it lies.
     pub(super) fn place(&self, typed: &Path) -> Result<(PathBuf, String), CliError> {
+        let place = self.place_as_is(typed)?;
+        match place.1.contains('\\') {
+            true => Err(CliError::of(format!("{} cannot be named here", shell_word(&place.1)))
+                .because(WITH_BACKSLASH)
+                .next("write / between folders, or give the file another name")
+                .with_code(USAGE)),
+            false => Ok(place),
+        }
+    }
+
+    /// The same for each name that the system bears, also one that would be another path in a name of ours.
+    pub(super) fn place_as_is(&self, typed: &Path) -> Result<(PathBuf, String), CliError> {
         let wrong = |why: &str| {
             CliError::of(format!("{} names no file of the repository", typed.display()))
                 .because(why)

@@ -61,6 +61,7 @@ mod port;
 mod push;
 mod repo_context;
 mod say;
+mod screens;
 mod screenshot;
 mod search;
 mod search_all;

@@ -19,6 +19,8 @@ use provost_config::Places;
 use provost_mcp::{CallOf, agent_of, folder, of_process, recorded_for, recorded_in};
 use provost_system as system;
 
+use super::screens;
+
 /// The variables in which Claude Code tells its session's id and its process.
 const CLAUDE: [&str; 2] = ["CLAUDE_CODE_SESSION_ID", "CLAUDE_PID"];
 /// Those in which Codex tells shells its session's id.
@@ -208,19 +210,14 @@ pub(super) fn of_codex(id: &str) -> Session<'_> {
 }
 
 /// The process with which ends what a session of Codex holds that works in a folder. Codex' screen has a process in the background do
-/// the work, which keeps the session for a minute after the screen has gone. So it is the screen, where one alone is in that
-/// folder; of several it is not known whose the session is.
+/// the work, which keeps the session for a minute after the screen has gone. So it is the screen, where it is known which one.
 pub(super) fn last_of_codex(id: &str, folder: Option<&Path>) -> Option<u32> {
     let process = of_codex(id).process?;
     let started = system::arguments_of(process).unwrap_or_default();
     let is_behind_screens =
         started.get(1).is_some_and(|it| it == "app-server") && started.iter().any(|it| it == "--listen");
     let Some(folder) = folder.filter(|_| is_behind_screens) else { return Some(process) };
-    let folder = system::real_path(folder).unwrap_or_else(|_| folder.to_owned());
-    match system::screens_of("codex", &folder)[..] {
-        [screen] => Some(screen),
-        _ => Some(process),
-    }
+    screens::of_session(id, folder).or(Some(process))
 }
 
 /// As whom a call over MCP speaks whose host says in which session it is made, or which host it is.

@@ -127,6 +127,7 @@ const COMMAND_ARGUMENTS: &[&str] = &[
     "justification",
     "timeout",
     "timeout_ms",
+    "timeout_secs",
     "run_in_background",
     "cwd",
     "workdir",

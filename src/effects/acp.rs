@@ -29,7 +29,7 @@ use super::conversation::{Spoke, Untold};
 use super::kept_sessions::SessionLease;
 use super::result::clip;
 use provost_base::TaskId;
-use provost_base::limits::{ACP_HANDSHAKE_MS_MAX, ACP_SESSION_ID_MAX};
+use provost_base::limits::{ACP_HANDSHAKE_MS_MAX, ACP_SESSION_ID_MAX, ACP_SESSION_PAGES_MAX};
 use provost_domain::{AgentSession, Task};
 use provost_jail::{AcpSession, LiveOutput, OurEnd, Profile};
 
@@ -107,7 +107,7 @@ pub(super) async fn converse(
     };
     ways.steering.begun(session.record(&errand)).await?;
     talk(&mut wire, (&errand, &session), &ways).await?;
-    if session.closes {
+    if session.can.close {
         let close = wire.ask("session/close", json!({ "sessionId": session.id }));
         // It is ended all the same.
         let _closed = timeout(CLOSING, close).await;
@@ -135,11 +135,16 @@ struct Session {
     id: String,
     /// The mode that was set, and how; `None` where the agent has none.
     mode: Option<modes::Chosen>,
-    /// Whether the agent can close a session.
-    closes: bool,
-    loads: bool,
-    resumes: bool,
-    lists: bool,
+    can: Can,
+}
+
+/// What an agent can do with sessions.
+#[derive(Debug)]
+struct Can {
+    load: bool,
+    resume: bool,
+    list: bool,
+    close: bool,
 }
 
 impl Session {
@@ -148,10 +153,10 @@ impl Session {
         AgentSession {
             id: self.id.as_str().into(),
             folder: errand.folder.as_str().into(),
-            loads: self.loads,
-            resumes: self.resumes,
-            lists: self.lists,
-            closes: self.closes,
+            loads: self.can.load,
+            resumes: self.can.resume,
+            lists: self.can.list,
+            closes: self.can.close,
             kept: errand.kept.clone(),
         }
     }
@@ -170,27 +175,13 @@ async fn begin(wire: &mut Wire, errand: &Errand) -> Result<Session, Untold> {
         let it = hello["agentCapabilities"].pointer(at);
         it.is_some_and(|it| !it.is_null() && *it != Value::Bool(false))
     };
-    let (loads, resumes) = (offers("/loadSession"), offers("/sessionCapabilities/resume"));
-    let mut open = json!({ "cwd": errand.folder, "mcpServers": [] });
-    let method = match &errand.goes_on {
-        None => "session/new",
-        Some(_) if !loads && !resumes => {
-            return Err(untold(
-                ": it cannot go on with a session: it offers neither session/resume nor session/load",
-            ));
-        }
-        Some(id) => {
-            open["sessionId"] = json!(id);
-            if resumes { "session/resume" } else { "session/load" }
-        }
+    let can = Can {
+        load: offers("/loadSession"),
+        resume: offers("/sessionCapabilities/resume"),
+        list: offers("/sessionCapabilities/list"),
+        close: offers("/sessionCapabilities/close"),
     };
-    let made = match wire.ask(method, open.clone()).await? {
-        Answer::Err(error) if error.code == SIGN_IN => {
-            sign_in(wire, &hello, errand).await?;
-            wire.ask(method, open).await?.map_err(|it| it.untold(method))?
-        }
-        answer => answer.map_err(|it| it.untold(method))?,
-    };
+    let made = open(wire, &hello, errand, &can).await?;
     if errand.goes_on.is_some() {
         // What was said in earlier runs is in their output.
         wire.forget_updates();
@@ -213,14 +204,58 @@ async fn begin(wire: &mut Wire, errand: &Errand) -> Result<Session, Untold> {
             .map_err(|it| it.untold("session/set_config_option"))?;
     }
     wire.expect_session(&id);
-    Ok(Session {
-        id,
-        mode,
-        closes: offers("/sessionCapabilities/close"),
-        loads,
-        resumes,
-        lists: offers("/sessionCapabilities/list"),
-    })
+    Ok(Session { id, mode, can })
+}
+
+/// Begins a session, or takes up the one that the errand goes on with; what the agent answers.
+async fn open(wire: &mut Wire, hello: &Value, errand: &Errand, can: &Can) -> Result<Value, Untold> {
+    let mut asked = json!({ "cwd": errand.folder, "mcpServers": [] });
+    let method = match &errand.goes_on {
+        None => "session/new",
+        Some(_) if !can.load && !can.resume => {
+            return Err(untold(
+                ": it cannot go on with a session: it offers neither session/resume nor session/load",
+            ));
+        }
+        Some(id) => {
+            asked["sessionId"] = json!(id);
+            if can.resume { "session/resume" } else { "session/load" }
+        }
+    };
+    let made = match wire.ask(method, asked.clone()).await? {
+        Answer::Err(error) if error.code == SIGN_IN => {
+            sign_in(wire, hello, errand).await?;
+            wire.ask(method, asked).await?
+        }
+        answer => answer,
+    };
+    match (made, &errand.goes_on) {
+        (Answer::Err(_), Some(id)) if can.list && is_forgotten(wire, &errand.folder, id).await? => {
+            Err(untold(": it does not have the session any more, by its own list"))
+        }
+        (made, _) => made.map_err(|it| it.untold(method)),
+    }
+}
+
+/// Whether an agent that could not go on with a session lists its sessions, and not this one. The list has pages.
+async fn is_forgotten(wire: &mut Wire, folder: &str, id: &str) -> Result<bool, Untold> {
+    let mut cursor = Value::Null;
+    for _ in 0..ACP_SESSION_PAGES_MAX {
+        let mut params = json!({ "cwd": folder });
+        if !cursor.is_null() {
+            params["cursor"] = cursor;
+        }
+        let Ok(mut page) = wire.ask("session/list", params).await? else { return Ok(false) };
+        let Some(sessions) = page["sessions"].as_array() else { return Ok(false) };
+        if sessions.iter().any(|it| it["sessionId"] == id) {
+            return Ok(false);
+        }
+        cursor = page["nextCursor"].take();
+        if cursor.is_null() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn hello() -> Value {

@@ -529,7 +529,7 @@ impl<'a> Seeker<'a> {
         if !matches!(mode, Mode::Line | Mode::Alias) {
             let end = path.canonicalize().unwrap_or_else(|_| path.clone());
             let below = end.strip_prefix(self.root).unwrap_or(Path::new(""));
-            let is_plain = |it: &str| RepoPath::parse(it).is_ok_and(|path| path.as_str() == it);
+            let is_plain = |it: &str| RepoPath::as_is(it).is_some();
             let is_free = below.iter().any(|name| is_fetched(name.as_encoded_bytes()))
                 || self.is_worked_in(&end)
                 || !below.to_str().is_some_and(is_plain);

@@ -176,8 +176,8 @@ fn commit(tree: &WorkTree, changes: &Changeset, by: &By<'_>, withhold: &Withhold
                 (None, _) => Some(it.artifact.content.as_bytes().to_vec()),
             };
             let program = it.artifact.mode.is_some_and(|mode| mode & 0o111 != 0);
-            let path = RepoPath::parse(&it.artifact.path).ok()?;
-            (path.as_str() == &*it.artifact.path).then_some(ChangedFile { path, content, program })
+            let path = RepoPath::as_is(&it.artifact.path)?;
+            Some(ChangedFile { path, content, program })
         });
         let author = Author {
             agent: by.agent.as_str(),

@@ -252,7 +252,9 @@ impl CountedAnswer {
 
     fn count(&self) -> CallCount {
         let scan = self.reading.scan();
-        let model: Option<Box<str>> = scan.and_then(UsageScan::model).map(Into::into);
+        let named: Option<Box<str>> = scan.and_then(UsageScan::model).map(Into::into);
+        // A service that does not say which model has answered was asked for one.
+        let model = named.or_else(|| self.call.request.model());
         let told = scan.and_then(|scan| match self.is_over {
             true => scan.has_told().then(|| (scan, scan.told())),
             false => scan.settled().map(|told| (scan, told.clone())),
@@ -276,7 +278,7 @@ impl CountedAnswer {
                 }
             }
             None if self.is_over && self.is_made => CallCount {
-                model: model.or_else(|| self.call.request.model()),
+                model,
                 calls: 1,
                 guessed_input: self.call.request.guessed(),
                 guessed_output: match scan {

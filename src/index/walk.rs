@@ -160,10 +160,10 @@ impl Visitor for Looking<'_, '_> {
         if is_hidden(name) || !matches!(at.kind(), Kind::Folder | Kind::File) {
             return Ok(Step::Over);
         }
-        let Ok(path) = RepoPath::parse(path) else { return Ok(Step::Over) };
-        let is_folder = at.kind() == Kind::Folder;
         // A name with a backslash in it would be another path.
-        if !path.as_str().ends_with(name) || here.rules.ignore(path.as_str(), is_folder) {
+        let Some(path) = RepoPath::as_is(path) else { return Ok(Step::Over) };
+        let is_folder = at.kind() == Kind::Folder;
+        if here.rules.ignore(path.as_str(), is_folder) {
             return Ok(Step::Over);
         }
         if is_folder {

@@ -4,7 +4,7 @@
 mod patterns;
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 
 use rmcp::model::JsonObject;
 use serde_json::Value;
@@ -167,11 +167,11 @@ impl Trees {
             };
             let inside = path.strip_prefix(folder).ok().and_then(Path::to_str);
             if let Some(inside) = inside {
-                return Ok(Found { inside: inside.replace('\\', "/"), linked });
+                return Ok(Found { inside: inside.replace(MAIN_SEPARATOR, "/"), linked });
             }
         }
         if let Some(inside) = self.behind_links(&path).await {
-            return Ok(Found { inside: inside.replace('\\', "/"), linked: None });
+            return Ok(Found { inside: inside.replace(MAIN_SEPARATOR, "/"), linked: None });
         }
         let (path, root) = (one_line(text, 300), self.root.display());
         Err(ToolError::new(format!("{path} is outside of the repository, which is {root}")))

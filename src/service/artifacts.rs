@@ -33,7 +33,7 @@ use artifact_store::ArtifactStore;
 pub use changes::Discarded;
 pub use held::Held;
 use provost_base::limits::{APPLIERS_MAX, ARTIFACT_BYTES_MAX, DIFF_BYTES_MAX, DIFF_MS_MAX, DIFFS_BYTES_MAX};
-use provost_base::{AgentId, ApplyId, ApprovalId, Digest, RepoPath, WatchPatterns};
+use provost_base::{AgentId, ApplyId, ApprovalId, Digest, RepoPath, WITH_BACKSLASH, WatchPatterns};
 use provost_domain::command::ApplyFiles;
 use provost_domain::view::{InTheWay, WaitingOne};
 use provost_domain::{
@@ -356,6 +356,9 @@ impl Provost {
         let checkouts = self.checkouts(None);
         let one = |mut artifact: Artifact| {
             let shown = shown(&artifact.path);
+            if checkouts.has_with_backslash(&artifact.path) {
+                return ApplyItem { shown, way: Err(Instead::Refused(WITH_BACKSLASH.into())) };
+            }
             // What ends like a folder is one, and is refused as that.
             if !artifact.path.ends_with(['/', '\\', '.']) {
                 artifact.path = checkouts.inside(&artifact.path).into();

@@ -41,7 +41,18 @@ impl Checkouts {
         found.filter(|it| !is_absolute(it)).map_or(inside, Cow::Owned)
     }
 
-    /// The same for a folder, which may be a top itself: nothing is left of it then. `None` for one that is outside.
+    /// Whether a path, or `file:symbol`, is the name of a file here that has a backslash in it, as names may have on Unix. Read as a
+    /// path, it would mean another file.
+    pub fn has_with_backslash(&self, text: &str) -> bool {
+        let file = text.split(':').next().unwrap_or_default();
+        if cfg!(windows) || !file.contains('\\') || file.len() > PATH_LEN_MAX || file.contains('\0') {
+            return false;
+        }
+        let is_there = || self.folders.iter().any(|it| it.join(file).symlink_metadata().is_ok());
+        tokio::task::block_in_place(is_there)
+    }
+
+    /// A folder as [`Self::inside`] writes a path; it may be a top itself: nothing is left of it then. `None` for one that is outside.
     pub fn folder_inside(&self, text: &str) -> Option<String> {
         let folder = self.entering(Path::new(text))?;
         let tops = self.folders.iter().filter(|it| folder.starts_with(it));

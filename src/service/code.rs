@@ -267,7 +267,8 @@ fn one_spelling(root: &Root, path: &RepoPath) -> Result<RepoPath, &'static str> 
             Ok(found) => {
                 let found = rest.iter().rev().fold(found, |found, part| found.join(part));
                 let text = found.to_str().ok_or("its path is not text")?;
-                return RepoPath::parse(text).map_err(|_| "its path cannot be written down");
+                let text = text.replace(std::path::MAIN_SEPARATOR, "/");
+                return RepoPath::as_is(&text).ok_or("its path cannot be written down");
             }
             Err(err) if leads_out(&err) => return Err("a symbolic link leads out of the repository"),
             Err(_) => {

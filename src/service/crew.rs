@@ -25,9 +25,11 @@ use provost_workspace::versions::{Versions, first};
 
 impl Provost {
     /// The one spelling of a path as an agent writes it, which may be absolute; `None` for one that leaves the workspace,
-    /// or is the workspace itself.
+    /// or is the workspace itself, and for the name of a file that would mean another one.
     pub async fn file_of(&self, text: &str) -> Option<RepoPath> {
-        let path = RepoPath::parse(&self.checkouts(None).inside(text)).ok().filter(|it| !it.is_root())?;
+        let checkouts = self.checkouts(None);
+        let text = Some(text).filter(|it| !checkouts.has_with_backslash(it))?;
+        let path = RepoPath::parse(&checkouts.inside(text)).ok().filter(|it| !it.is_root())?;
         self.code().spelling_inside(self.base(), &path).await.filter(|it| !it.is_root())
     }
 

@@ -116,7 +116,7 @@ fn files(diff: &str) -> BTreeMap<RepoPath, Hunks<'_>> {
         } else if let Some(name) = line.strip_prefix("--- ") {
             old = name.strip_prefix("a/");
         } else if let Some(name) = line.strip_prefix("+++ ") {
-            path = name.strip_prefix("b/").or(old).and_then(|it| RepoPath::parse(it).ok());
+            path = name.strip_prefix("b/").or(old).and_then(RepoPath::as_is);
             if let Some(path) = &path {
                 found.entry(path.clone()).or_default();
             }

@@ -54,6 +54,17 @@ pub use ports::{Listener, is_this_program_at, listener_at};
 pub use ports_free::port_is_free;
 pub use ways::Ways;
 
+/// A process that a terminal controls.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Screen {
+    /// Its number.
+    pub pid: u32,
+    /// The folder in which it runs.
+    pub folder: PathBuf,
+    /// How long ago it was started, in milliseconds.
+    pub age_ms: i64,
+}
+
 /// The name of this user, as far as the environment knows it; otherwise the number.
 pub fn user_name() -> String {
     let name = USER_NAME.iter().find_map(|name| std::env::var(name).ok());

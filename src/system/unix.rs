@@ -446,15 +446,21 @@ pub fn arguments_of(pid: u32) -> Option<Vec<String>> {
     Some(words.collect())
 }
 
-/// The processes whose programs have this name, that run in this folder, and that a terminal controls. Blocking: it looks through all
-/// processes.
-pub fn screens_of(name: &str, folder: &Path) -> Vec<u32> {
+/// The processes whose programs have this name, and that a terminal controls. Blocking: it looks through all processes.
+pub fn screens_of(name: &str) -> Vec<super::Screen> {
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = processes.filter_map(|it| it.file_name().to_str()?.parse().ok());
-    numbers
-        .filter(|pid| is_named_at_a_terminal(*pid, name) && working_folder(*pid).as_deref() == Some(folder))
-        .collect()
+    let screen = |pid: u32| {
+        let began = process_began(pid).ok()??.saturating_mul(1_000 / TICKS_A_SECOND);
+        let now = super::boot_time().as_millis();
+        let age_ms = i64::try_from(now).ok()? - i64::try_from(began).ok()?;
+        Some(super::Screen { pid, folder: working_folder(pid)?, age_ms })
+    };
+    numbers.filter(|pid| is_named_at_a_terminal(*pid, name)).filter_map(screen).collect()
 }
+
+/// The unit of the times in `/proc`, the same on each processor that Provost runs on.
+const TICKS_A_SECOND: u64 = 100;
 
 fn is_named_at_a_terminal(pid: u32, name: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();

@@ -435,7 +435,7 @@ pub fn arguments_of(_pid: u32) -> Option<Vec<String>> {
 }
 
 /// None: no other process is looked at here.
-pub fn screens_of(_name: &str, _folder: &Path) -> Vec<u32> {
+pub fn screens_of(_name: &str) -> Vec<super::Screen> {
     Vec::new()
 }
 

@@ -107,7 +107,7 @@ struct Contents {
 
 /// Whether a path from the workspace means itself, and no other path, wherever it is read.
 pub(super) fn is_fit(path: &str) -> bool {
-    RepoPath::parse(path).is_ok_and(|parsed| parsed.as_str() == path)
+    RepoPath::as_is(path).is_some()
 }
 
 impl Base {

@@ -39,6 +39,9 @@ pub const ACP_CANCEL_MS_MAX: u64 = 10_000;
 /// Longest id of an agent's session, in bytes; those of real agents are UUIDs.
 pub const ACP_SESSION_ID_MAX: usize = 256;
 
+/// Pages of an agent's list of sessions that are read when it could not go on with one.
+pub const ACP_SESSION_PAGES_MAX: usize = 20;
+
 /// How long a question of an agent's waits for its answer, in milliseconds; then it is declined, and the agent goes on.
 pub const ACP_ANSWER_MS_MAX: u64 = 600_000;
 

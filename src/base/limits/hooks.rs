@@ -179,3 +179,6 @@ pub const HOOK_MS_MAX: u64 = 20_000;
 
 /// Calls of an agent for which a hook puts files aside at one time; the oldest goes first.
 pub const HOOK_CALLS_ASIDE_MAX: usize = 16;
+
+/// Open sessions of Codex that are looked at to find the screen of one.
+pub const CODEX_SESSIONS_MAX: usize = 1_000;

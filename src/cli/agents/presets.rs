@@ -9,6 +9,7 @@ mod codex;
 mod copilot;
 mod documented;
 mod gemini;
+mod goose;
 mod opencode;
 mod qwen;
 
@@ -198,7 +199,7 @@ pub(super) const PRESETS: &[&Preset] = &[
     &opencode::PRESET,
     &copilot::PRESET,
     &qwen::PRESET,
-    &documented::GOOSE,
+    &goose::PRESET,
     &documented::CURSOR,
 ];
 

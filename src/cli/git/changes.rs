@@ -87,8 +87,7 @@ fn parse(raw: &[u8]) -> Option<Vec<Change>> {
 /// A path as we name it; none for what cannot be named here, such as one with a line break.
 fn name(bytes: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(bytes).ok()?;
-    let path = RepoPath::parse(text).ok()?;
-    (path.as_str() == text).then(|| text.to_owned())
+    RepoPath::as_is(text).map(String::from)
 }
 
 /// Contents by git's names for them, from one process.

@@ -9,7 +9,8 @@ use serde_json::Value;
 use super::patch::{self, Change};
 use super::shell::{self, Written};
 use super::wide::{Wide, bounded};
-use crate::RepoContext;
+use crate::{RepoContext, out};
+use provost_base::WITH_BACKSLASH;
 use provost_base::limits::{HOOK_FILES_MAX, HOOK_LINKS_MAX, SOURCE_BYTES_MAX};
 
 /// What a host tells a hook.
@@ -403,11 +404,27 @@ pub(super) fn content(path: &Path) -> Option<Vec<u8>> {
 }
 
 /// The names under which the repository knows a file, each with the top of its work tree: by the words of its path, and by where
-/// its links lead. None for one outside of it.
+/// its links lead. None for one outside of it, and for one whose name would mean another file.
 pub(crate) fn names_in(here: &RepoContext, path: &Path) -> Vec<(PathBuf, String)> {
+    let mut names = names_as_is(here, path);
+    names.retain(|it| !it.1.contains('\\'));
+    names
+}
+
+/// Why a write to one of these is refused: it cannot be held, since its name would mean another file.
+pub(super) fn unnamed(here: &RepoContext, files: &[Target]) -> Option<String> {
+    let mut names = files.iter().flat_map(|it| names_as_is(here, &it.path));
+    let name = names.find_map(|it| it.1.contains('\\').then_some(it.1))?;
+    Some(format!(
+        "Not written: Provost cannot hold `{}` for you: {WITH_BACKSLASH}. Give the file a name without one.",
+        out::one_line(&name, 200)
+    ))
+}
+
+fn names_as_is(here: &RepoContext, path: &Path) -> Vec<(PathBuf, String)> {
     let mut names: Vec<(PathBuf, String)> = Vec::new();
     for path in [Some(path.to_owned()), real(path)].into_iter().flatten() {
-        if let Ok(name) = here.place(&path)
+        if let Ok(name) = here.place_as_is(&path)
             && !name.1.is_empty()
             && !names.contains(&name)
         {

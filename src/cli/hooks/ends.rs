@@ -67,6 +67,7 @@ pub(super) fn end(asked: &Run, told: Result<Told, CliError>, until: Instant) -> 
         let agent = agent(asked, &told, &here)?;
         Shown::take_all_away(&here.places, &agent);
         overwritten::forget_calls(&here.places, &agent);
+        let _told = inbox::has_ended_a_turn(&here, &agent);
         if let Some(session) = told.session().filter(|_| asked.host == Host::Codex) {
             session::of_codex(session).is_over(&here.places);
         }

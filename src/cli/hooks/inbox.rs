@@ -233,7 +233,8 @@ fn in_words(fresh: &[&wire::InboxEntry]) -> String {
 }
 
 /// What a turn that ends is held up for, as Claude Code wants to be told; nothing where it was held up already, so that two agents
-/// that write to each other do not keep each other going without a person.
+/// that write to each other do not keep each other going without a person. What the session holds is no reason to go on: the
+/// model is told with the next turn, however that begins.
 ///
 /// # Errors
 /// Those of [`news`].
@@ -243,10 +244,17 @@ async fn at_turn_end(
     told: &Told,
     hearer: Hearer,
 ) -> Result<Option<Value>, CliError> {
-    if told.is_true("stop_hook_active") {
+    let news = match told.is_true("stop_hook_active") {
+        true => None,
+        false => news(here, agent, told, hearer).await?,
+    };
+    let Some(news) = news else {
+        if hearer == Hearer::Session && super::afterwards::still_held(here, agent.clone()).await?.is_some() {
+            mark(&here.places, ENDED, agent)
+                .map_err(|err| CliError::of("it cannot be noted that the turn has ended").because(err))?;
+        }
         return Ok(None);
-    }
-    let Some(news) = news(here, agent, told, hearer).await? else { return Ok(None) };
+    };
     if hearer == Hearer::Subagent {
         let reason = format!(
             "{news}\nThis is the inbox of your session, which is told as well. If one of these is about what you work on, go by it or \
@@ -269,12 +277,7 @@ async fn waits(here: &RepoContext, agent: &AgentId, told: &Told) -> Result<(), C
         return Ok(());
     }
     let what = out::one_line(told.text("message").unwrap_or_default(), HOOK_NEWS_CHARS_MAX);
-    let mark = mark_of(&here.places, agent);
-    system::make_private_folders(mark.parent().unwrap_or(&here.places.runtime))
-        .and_then(|()| {
-            let mut options = std::fs::OpenOptions::new();
-            system::private_file(options.write(true).create(true).truncate(true)).open(&mark)
-        })
+    mark(&here.places, WAITS, agent)
         .map_err(|err| CliError::of("it cannot be noted that the session waits").because(err))?;
     stands(here, agent, WAITING, &what).await
 }
@@ -284,16 +287,40 @@ async fn waits(here: &RepoContext, agent: &AgentId, told: &Told) -> Result<(), C
 /// # Errors
 /// Of the daemon.
 pub(super) async fn goes_on(here: &RepoContext, agent: &AgentId, status: &str) -> Result<(), CliError> {
-    match std::fs::remove_file(mark_of(&here.places, agent)) {
-        Ok(()) => stands(here, agent, (status, None), "").await,
-        Err(_) => Ok(()),
+    match take_mark(&here.places, WAITS, agent) {
+        true => stands(here, agent, (status, None), "").await,
+        false => Ok(()),
     }
 }
 
-/// The file that says that a session waits for its person.
-fn mark_of(places: &Places, agent: &AgentId) -> PathBuf {
+/// Whether a turn of the session has ended since its model was last told what it holds, while it held something. The model of a
+/// turn that begins without words of a person, such as for a task in the background, is told after its first tool. Asked once.
+pub(super) fn has_ended_a_turn(here: &RepoContext, agent: &AgentId) -> bool {
+    take_mark(&here.places, ENDED, agent)
+}
+
+/// Where marks of sessions are that wait for their person.
+const WAITS: &str = "waits";
+
+/// Where those are that have ended a turn.
+const ENDED: &str = "ended";
+
+/// Leaves a mark of a session.
+fn mark(places: &Places, kind: &str, agent: &AgentId) -> std::io::Result<()> {
+    let mark = mark_of(places, kind, agent);
+    system::make_private_folders(mark.parent().unwrap_or(&places.runtime))?;
+    let mut options = std::fs::OpenOptions::new();
+    system::private_file(options.write(true).create(true).truncate(true)).open(&mark).map(drop)
+}
+
+/// Takes the mark away; whether there was one.
+fn take_mark(places: &Places, kind: &str, agent: &AgentId) -> bool {
+    std::fs::remove_file(mark_of(places, kind, agent)).is_ok()
+}
+
+fn mark_of(places: &Places, kind: &str, agent: &AgentId) -> PathBuf {
     let name = Digest::of(agent.as_str().as_bytes()).to_string();
-    places.runtime.join("waits").join(&name[..16])
+    places.runtime.join(kind).join(&name[..16])
 }
 
 /// Publishes where the session stands.

@@ -13,7 +13,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::afterwards;
-use super::call::{Target, Targets, Told, names_in};
+use super::call::{Target, Targets, Told, names_in, unnamed};
 use super::ends;
 use super::form;
 use super::host::{Event, Host};
@@ -249,6 +249,10 @@ fn foreseen(
         .unwrap_or_else(|| Ok(Targets::anything()))
         .map_err(|why| CliError::of("the tool call is not understood").because(why))?;
     let writes_index = targets.index.iter().any(|it| index::is_here(here, it));
+    // A command may mean such a file, which no agent holds; what it writes beside it is looked at.
+    if let Some(why) = unnamed(here, &targets.files).filter(|_| !told.is_command()) {
+        return Ok((Checked::Held(why), writes_index));
+    }
     let edits = trees::by_tree(here, &targets.files)?;
     if edits.is_empty() && targets.wide.is_empty() && !links::are_there(&targets) {
         return Ok((Checked::Free, writes_index));
@@ -410,8 +414,12 @@ fn answered_there(asked: &Run, told: Result<Told, CliError>, until: Instant) -> 
             Ok(tool) => Shown::take_away(&here.places, &agent, tool, told.arguments()),
             Err(_) => Shown::take_all_away(&here.places, &agent),
         }
+        // A subagent would hear it in its session's place.
+        let has_ended = told.text("agent_id").is_none() && inbox::has_ended_a_turn(&here, &agent);
+        let is_next_turn = has_ended || asked.event == Event::UserPromptSubmit;
+        let still_held = || within(&here, until, afterwards::still_held(&here, agent.clone()));
+        let held = if is_next_turn { still_held()? } else { None };
         let news = match asked.event {
-            Event::UserPromptSubmit => within(&here, until, afterwards::still_held(&here, agent.clone()))?,
             _ if told.is_command() => {
                 if asked.host == Host::Claude {
                     index::give_back(&here, &agent, &told, until);
@@ -426,7 +434,8 @@ fn answered_there(asked: &Run, told: Result<Told, CliError>, until: Instant) -> 
             Ok(heard) => (heard, None),
             Err(error) => (None, Some(error)),
         };
-        Ok((event, inbox::beside(moved, inbox::beside(news, heard)), failed))
+        let news = inbox::beside(inbox::beside(held, news), heard);
+        Ok((event, inbox::beside(moved, news), failed))
     });
     let (event, news, failed) = match news {
         Ok(it) => it,

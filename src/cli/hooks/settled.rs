@@ -38,13 +38,7 @@ pub(super) fn by_host(host: Host, told: &Told) -> bool {
 fn reviewer(told: &Told) -> Option<String> {
     let said = told.text("approvals_reviewer").map(str::to_owned);
     said.or_else(|| Record::of(told)?.reviewer(told.text("turn_id")))
-        .or_else(|| in_configuration(&codex_home()?.join("config.toml")))
-}
-
-fn codex_home() -> Option<PathBuf> {
-    let named = std::env::var_os("CODEX_HOME").filter(|it| !it.is_empty()).map(PathBuf::from);
-    let home = || provost_system::HOME.iter().find_map(std::env::var_os).filter(|it| !it.is_empty());
-    named.or_else(|| Some(PathBuf::from(home()?).join(".codex")))
+        .or_else(|| in_configuration(&crate::screens::home()?.join("config.toml")))
 }
 
 fn in_configuration(path: &Path) -> Option<String> {

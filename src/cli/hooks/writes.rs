@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::call::{Target, Targets, Told, content};
+use super::call::{Target, Targets, Told, content, unnamed};
 use super::host::Host;
 use super::links;
 use super::refusal::refusal;
@@ -243,6 +243,9 @@ pub(crate) async fn obstacle(
     until: Instant,
 ) -> Result<Option<String>, CliError> {
     let targets = &writes.targets;
+    if let Some(why) = unnamed(here, &targets.files).filter(|_| !writes.by_command) {
+        return Ok(Some(why));
+    }
     let edits = trees::by_tree(here, &targets.files)?;
     if edits.is_empty() && targets.wide.is_empty() && !links::are_there(targets) {
         return Ok(None);

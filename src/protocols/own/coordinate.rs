@@ -12,7 +12,7 @@ use super::map::{self, OwnError};
 use super::ties::Taken;
 use provost_api::{endpoints, wire};
 use provost_auth::peer::process_of_ours;
-use provost_base::{Fence, IntentId, SymbolPath, is_absolute};
+use provost_base::{Fence, IntentId, SymbolPath, WITH_BACKSLASH, is_absolute, visible_name};
 use provost_domain::IntentStatus;
 use provost_domain::command::{Apart, AppointLead};
 use provost_domain::view::{ClaimsOn, ContractsOn};
@@ -20,12 +20,24 @@ use provost_service::{Base, CallGraphImportError, Edit, IntentOrder, LockOrder, 
 
 /// Writes what is absolute and below the top of this work tree, or of the repository, as it is from there. What is outside
 /// stays as it is, and is refused where it is read.
-fn from_the_top<'a>(own: &Own, base: Option<&Base>, texts: impl IntoIterator<Item = &'a mut String>) {
+///
+/// # Errors
+/// For the name of a file that would mean another one.
+fn from_the_top<'a>(
+    own: &Own,
+    base: Option<&Base>,
+    texts: impl IntoIterator<Item = &'a mut String>,
+) -> Result<(), OwnError> {
     let mut checkouts = None;
-    for text in texts.into_iter().filter(|it| is_absolute(it)) {
+    for text in texts.into_iter().filter(|it| is_absolute(it) || it.contains('\\')) {
         let checkouts = checkouts.get_or_insert_with(|| own.0.provost.checkouts(base));
+        if checkouts.has_with_backslash(text) {
+            let name = visible_name(text, 200);
+            return Err(OwnError::invalid(format!("`{name}`: {WITH_BACKSLASH}")));
+        }
         *text = checkouts.inside(text).into_owned();
     }
+    Ok(())
 }
 
 /// The caller's work tree; `None` for the daemon's own.
@@ -53,7 +65,7 @@ fn in_tree(own: &Own, at: SymbolPath, base: Option<&Base>) -> SymbolPath {
 impl Handles<endpoints::Lock> for Own {
     async fn handle(&self, call: &Call, mut body: wire::TakeLock) -> Answered<wire::Locked> {
         let base = base(self, body.worktree).await?;
-        from_the_top(self, base.as_ref(), [&mut body.symbol]);
+        from_the_top(self, base.as_ref(), [&mut body.symbol])?;
         let at = in_tree(self, words::lockable(&body.symbol)?, base.as_ref());
         is_no_folder(base.as_ref().unwrap_or(self.0.provost.base()), &at).await?;
         let process = match body.pid {
@@ -120,7 +132,7 @@ impl Handles<endpoints::EndSession> for Own {
 impl Handles<endpoints::Unlock> for Own {
     async fn handle(&self, call: &Call, mut body: wire::Unlock) -> Answered<wire::Lock> {
         let base = base(self, body.worktree).await?;
-        from_the_top(self, base.as_ref(), [&mut body.symbol]);
+        from_the_top(self, base.as_ref(), [&mut body.symbol])?;
         let at = in_tree(self, words::lockable(&body.symbol)?, base.as_ref());
         let fence = words::fence(body.fence);
         let done = self
@@ -135,7 +147,7 @@ impl Handles<endpoints::Unlock> for Own {
 
 impl Handles<endpoints::Locks> for Own {
     async fn handle(&self, call: &Call, mut query: wire::Whose) -> Answered<wire::Locks> {
-        from_the_top(self, None, query.file.as_mut());
+        from_the_top(self, None, query.file.as_mut())?;
         let holder = words::whose(&query, call.who.agent())?;
         let files = query.file.as_deref().map(|it| words::path(it, "file")).transpose()?;
         let files: Vec<_> = files.into_iter().collect();
@@ -172,7 +184,7 @@ async fn order(own: &Own, mut body: wire::Declare) -> Result<IntentOrder, OwnErr
         return Err(OwnError::invalid("files is empty: an intent names at least one"));
     }
     let base = base(own, body.worktree).await?;
-    from_the_top(own, base.as_ref(), body.files.iter_mut().chain(&mut body.symbols));
+    from_the_top(own, base.as_ref(), body.files.iter_mut().chain(&mut body.symbols))?;
     let files = words::paths(&body.files, "files")?;
     let named = |path: provost_base::RepoPath| {
         let asked = path.as_str().into();
@@ -216,7 +228,7 @@ impl Handles<endpoints::CheckConflicts> for Own {
 
 impl Handles<endpoints::Intents> for Own {
     async fn handle(&self, call: &Call, mut query: wire::Whose) -> Answered<Vec<wire::Intent>> {
-        from_the_top(self, None, query.file.as_mut());
+        from_the_top(self, None, query.file.as_mut())?;
         let wanted = words::intents_wanted(&query, call.who.agent())?;
         let found = self.0.provost.intents(wanted).await.map_err(map::fault)?;
         Ok(found.iter().map(|it| words::intent(&it.it, it.name.as_deref())).collect())
@@ -243,7 +255,7 @@ impl Handles<endpoints::UpdateIntent> for Own {
 impl Handles<endpoints::ProposeContract> for Own {
     async fn handle(&self, call: &Call, mut body: wire::Propose) -> Answered<wire::Contract> {
         let base = base(self, body.worktree).await?;
-        from_the_top(self, base.as_ref(), [&mut body.symbol]);
+        from_the_top(self, base.as_ref(), [&mut body.symbol])?;
         let at = words::symbol(&body.symbol)?;
         let id = provost_base::ContractId::parse(&uuid::Uuid::new_v4().to_string()).expect("a UUID is an id");
         let done = self.0.provost.propose(&call.who, base.as_ref(), id, &at, &at.to_string()).await;
@@ -294,7 +306,7 @@ impl Handles<endpoints::ImportEvents> for Own {
 
 impl Handles<endpoints::Contracts> for Own {
     async fn handle(&self, _call: &Call, mut query: wire::ContractsQuery) -> Answered<Vec<wire::Contract>> {
-        from_the_top(self, None, query.symbol.as_mut());
+        from_the_top(self, None, query.symbol.as_mut())?;
         let wanted = words::contracts_wanted(&query)?;
         let found = self.0.provost.contracts(wanted).await.map_err(map::fault)?;
         Ok(found.iter().map(|it| words::contract(it)).collect())
@@ -303,7 +315,7 @@ impl Handles<endpoints::Contracts> for Own {
 
 impl Handles<endpoints::Concerned> for Own {
     async fn handle(&self, call: &Call, mut body: wire::Paths) -> Answered<wire::Concerned> {
-        from_the_top(self, None, &mut body.paths);
+        from_the_top(self, None, &mut body.paths)?;
         let paths = words::paths(&body.paths, "paths")?;
         let contracts = self.0.provost.view(ContractsOn(paths.clone())).await.map_err(map::fault)?;
         let (locks, _) = self.0.provost.locks(None, Vec::new()).await.map_err(map::fault)?;
@@ -329,7 +341,7 @@ impl Handles<endpoints::CheckContracts> for Own {
     async fn handle(&self, _call: &Call, mut body: wire::CheckContracts) -> Answered<wire::Checked> {
         let base = base(self, body.worktree).await?;
         let of_files = body.files.iter_mut().flat_map(|it| [Some(&mut it.path), it.from.as_mut()]).flatten();
-        from_the_top(self, base.as_ref(), of_files.chain(&mut body.on_disk).chain(&mut body.deleted));
+        from_the_top(self, base.as_ref(), of_files.chain(&mut body.on_disk).chain(&mut body.deleted))?;
         let mut staged = body.files.into_iter().map(words::staged).collect::<Result<Vec<_>, _>>()?;
         staged.extend(words::paths(&body.on_disk, "on_disk")?.into_iter().map(words::on_disk));
         let deleted = words::paths(&body.deleted, "deleted")?;
@@ -342,7 +354,7 @@ impl Handles<endpoints::CheckContracts> for Own {
 
 /// The edits of a caller, no more than are looked at at once.
 fn edits(own: &Own, base: Option<&Base>, mut edits: Vec<wire::Edit>) -> Result<Vec<Edit>, OwnError> {
-    from_the_top(own, base, edits.iter_mut().map(|it| &mut it.path));
+    from_the_top(own, base, edits.iter_mut().map(|it| &mut it.path))?;
     if edits.len() > provost_base::limits::STAGED_FILES_MAX {
         return Err(OwnError::invalid("more files than are looked at at once"));
     }

@@ -7,7 +7,7 @@ use super::map::WitError;
 use super::wire::{self, Faults, members, string};
 use provost_auth::peer::process_of_ours;
 use provost_base::limits::{DESCRIPTION_LEN_MAX, ID_LEN_MAX, TTL_MAX_MS};
-use provost_base::{AgentId, RepoPath, SymbolPath, Ttl, check_look};
+use provost_base::{AgentId, RepoPath, SymbolPath, Ttl, WITH_BACKSLASH, check_look};
 use provost_domain::ProcessMark;
 use provost_service::Checkouts;
 
@@ -148,6 +148,9 @@ impl<'a, const N: usize> Params<'a, N> {
         if text.is_empty() {
             self.empty::<()>(name);
         }
+        if self.checkouts.has_with_backslash(&text) {
+            return self.wrong(name, WITH_BACKSLASH);
+        }
         let text = self.checkouts.inside(&text);
         match SymbolPath::parse(&text) {
             Ok(at) => Some((at, text.as_ref().into())),
@@ -251,6 +254,9 @@ impl<'a, const N: usize> Params<'a, N> {
 /// A path of the repository, with how it was written.
 pub(super) fn path(value: &RawValue, checkouts: &Checkouts) -> Result<(RepoPath, Box<str>), String> {
     let text = filled(value)?;
+    if checkouts.has_with_backslash(&text) {
+        return Err(WITH_BACKSLASH.into());
+    }
     let text = checkouts.inside(&text);
     let path = RepoPath::parse(&text).map_err(|why| why.to_string())?;
     Ok((path, text.as_ref().into()))

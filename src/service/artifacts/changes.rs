@@ -9,7 +9,9 @@ use super::{
     Agreed, Answer, Applied, ApplyError, Artifact, Previewed, Principal, Provost, Refusal, RepoPath,
     SHOWN_CHARS,
 };
-use provost_base::{DaemonId, JobId, TaskId, is_absolute, nearest, shell_word, visible_name};
+use provost_base::{
+    DaemonId, JobId, TaskId, WITH_BACKSLASH, is_absolute, nearest, shell_word, visible_name,
+};
 use provost_domain::command::DiscardChanges;
 use provost_domain::view::OneJob;
 use provost_domain::{HereIs, StoredChangeset};
@@ -208,6 +210,10 @@ impl Provost {
             Err(ApplyError::NotAmong { path: visible_name(text, SHOWN_CHARS), task: task.clone(), more })
         };
         for text in paths {
+            if cfg!(unix) && text.contains('\\') {
+                let why = left_out_as(text, &left_out).unwrap_or_else(|| format!("; {WITH_BACKSLASH}"));
+                return not_among(text, why);
+            }
             let inside = checkouts.inside(text).into_owned();
             let inside = if is_absolute(&inside) { checkouts.folder_inside(text) } else { Some(inside) };
             let Some(path) = inside.filter(|_| !text.is_empty()).and_then(|it| RepoPath::parse(&it).ok())
@@ -230,11 +236,17 @@ fn is_at(path: &RepoPath, file: &str) -> bool {
     path.is_root() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
+/// Why a path is not among the changes, if it was left out.
+fn left_out_as(path: &str, left_out: &[Box<str>]) -> Option<String> {
+    let begins = |it: &&str| it.strip_prefix(path).is_some_and(|rest| rest.starts_with(": "));
+    let why = left_out.iter().map(|it| &**it).find(begins)?;
+    Some(format!(", since it was not kept: {}", visible_name(why, SHOWN_CHARS)))
+}
+
 /// What to say instead of a path that is not among the changes.
 fn instead(path: &RepoPath, artifacts: &[Artifact], left_out: &[Box<str>]) -> String {
-    let begins = |it: &&str| it.strip_prefix(path.as_str()).is_some_and(|rest| rest.starts_with(": "));
-    if let Some(why) = left_out.iter().map(|it| &**it).find(begins) {
-        return format!(", since it was not kept: {}", visible_name(why, SHOWN_CHARS));
+    if let Some(why) = left_out_as(path.as_str(), left_out) {
+        return why;
     }
     let all = || artifacts.iter().map(|it| &*it.path);
     let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();

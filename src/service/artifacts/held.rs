@@ -97,8 +97,7 @@ impl Provost {
             let below = below.and_then(|it| RepoPath::parse(it).ok());
             below.is_some_and(|it| artifact_path::denied(deny, &it).is_err())
         };
-        let coming: BTreeSet<RepoPath> =
-            paths.iter().filter_map(|(it, _)| RepoPath::parse(it).ok()).collect();
+        let coming: BTreeSet<RepoPath> = paths.iter().filter_map(|(it, _)| RepoPath::as_is(it)).collect();
         let repositories = repositories(top, &coming, &coming);
         let is_above = |path: &RepoPath| {
             let at = top.join(path.as_str());
@@ -106,7 +105,7 @@ impl Provost {
         };
         let is_held = |(path, is_link): &(String, bool)| {
             // What is no path of ours may be read as any path on another system.
-            let Ok(path) = RepoPath::parse(path) else { return true };
+            let Some(path) = RepoPath::as_is(path) else { return true };
             word_of(top, &outside, &path, false) != FileDecision::Free
                 || is_denied(&path)
                 || artifact_path::guarded(&path).is_some()

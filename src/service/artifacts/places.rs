@@ -61,7 +61,9 @@ impl Visitor for Staying<'_> {
             // More folders than files that go: some of them have others in them.
             Ok(_) if *number > self.leaving.len() + 1 => Err(path.to_owned()),
             Ok(inner) => Ok(Step::Into(inner, 0)),
-            Err(_) if RepoPath::parse(path).is_ok_and(|path| self.leaving.contains(&path)) => Ok(Step::Over),
+            Err(_) if RepoPath::as_is(path).is_some_and(|path| self.leaving.contains(&path)) => {
+                Ok(Step::Over)
+            }
             Err(_) => Err(path.to_owned()),
         }
     }
@@ -99,7 +101,7 @@ impl Visitor for Folders {
         if self.0.len() > APPLY_FILES_MAX {
             return Err(TooMany);
         }
-        let place = at.text().filter(|_| at.kind() == Kind::Folder).and_then(|it| RepoPath::parse(it).ok());
+        let place = at.text().filter(|_| at.kind() == Kind::Folder).and_then(RepoPath::as_is);
         let Some((place, inner)) = place.zip(at.open().ok()) else { return Ok(Step::Over) };
         self.0.push(place);
         Ok(Step::Into(inner, ()))

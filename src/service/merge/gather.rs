@@ -57,7 +57,7 @@ impl Provost {
         changes: &[TreeChange],
         all: &mut Gathered,
     ) -> Result<(), MergeError> {
-        let paths: Vec<RepoPath> = some.iter().filter_map(|it| RepoPath::parse(&it.path).ok()).collect();
+        let paths: Vec<RepoPath> = some.iter().filter_map(|it| RepoPath::as_is(&it.path)).collect();
         let bound = self.view(ContractsOn(paths.clone())).await?;
         let bound: BTreeSet<RepoPath> =
             paths.iter().zip(bound).filter(|(_, it)| !it.is_empty()).map(|(path, _)| path.clone()).collect();
@@ -66,7 +66,7 @@ impl Provost {
             return Ok(());
         }
         let of = |it: &TreeChange| {
-            RepoPath::parse(&it.path).is_ok_and(|it| bound.contains(&it) || concerned.contains(&it))
+            RepoPath::as_is(&it.path).is_some_and(|it| bound.contains(&it) || concerned.contains(&it))
         };
         let mut wanted: Vec<TreeChange> = some.into_iter().filter(of).collect();
         // A file of a contract that is gone may have come up elsewhere.
@@ -106,7 +106,7 @@ impl Provost {
             };
             for it in &files {
                 let (before, after) = (next(&it.old), next(&it.new));
-                if let Ok(path) = RepoPath::parse(&it.path) {
+                if let Some(path) = RepoPath::as_is(&it.path) {
                     found.push(Changed { path, before, after });
                 }
             }
@@ -211,7 +211,7 @@ fn renames(gone: &[TreeChange], changes: &[TreeChange]) -> BTreeMap<RepoPath, St
             other.old.is_none()
                 && other.new.as_ref().map(|it| &it.object) == it.old.as_ref().map(|it| &it.object)
         };
-        if let (Ok(path), Some(to)) = (RepoPath::parse(&it.path), changes.iter().find(same)) {
+        if let (Some(path), Some(to)) = (RepoPath::as_is(&it.path), changes.iter().find(same)) {
             found.insert(path, to.path.clone());
         }
     }

@@ -102,7 +102,7 @@ impl<'a> Study<'a> {
         self.go_to(tip)?;
         facts.calls = self.calls_of(&facts.touched);
         for (file, calls) in &mut facts.at_top {
-            let Ok(path) = RepoPath::parse(file) else { continue };
+            let Some(path) = RepoPath::as_is(file) else { continue };
             calls.imports = self.graph.imports(&path).into_iter().map(ToString::to_string).collect();
         }
         facts.changes = changes;
@@ -112,7 +112,7 @@ impl<'a> Study<'a> {
     fn calls_of(&self, touched: &BTreeMap<String, BTreeSet<Box<str>>>) -> BTreeSet<(SymbolPath, SymbolPath)> {
         let mut found = BTreeSet::new();
         for (file, symbols) in touched {
-            let Ok(path) = RepoPath::parse(file) else { continue };
+            let Some(path) = RepoPath::as_is(file) else { continue };
             for symbol in symbols {
                 let Ok(caller) = SymbolPath::of(path.clone(), symbol) else { continue };
                 let callees = self.graph.callees(&caller).into_iter();
@@ -133,7 +133,7 @@ impl<'a> Study<'a> {
         let sources: Vec<&TreeChange> = changes.iter().filter(|it| language_of(&it.path).is_some()).collect();
         let read = self.read(sources.iter().map(|it| (&*it.path, it.new.as_ref())))?;
         for (it, read) in sources.iter().zip(read) {
-            let Ok(path) = RepoPath::parse(&it.path) else { continue };
+            let Some(path) = RepoPath::as_is(&it.path) else { continue };
             match read {
                 // Without room for all of them, some calls are not seen.
                 Some((_, reading)) => {
@@ -149,7 +149,7 @@ impl<'a> Study<'a> {
         for it in settings {
             let content = it.new.as_ref().and_then(|_| contents.next().flatten());
             let text = content.and_then(|it| String::from_utf8(it).ok());
-            if let Ok(path) = RepoPath::parse(&it.path) {
+            if let Some(path) = RepoPath::as_is(&it.path) {
                 self.graph.set_settings(&path, text.as_deref());
             }
         }

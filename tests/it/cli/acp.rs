@@ -1,6 +1,7 @@
 //! `provost acp`: an editor of our own, which can misbehave, an agent of our own, which does, and the real program between them.
 
 mod bytes;
+mod clients;
 mod ends;
 mod held;
 mod jailed;

@@ -2,8 +2,10 @@
 //! what their documentation says that they are told.
 
 mod afterwards;
+mod backslash;
 mod bounds;
 mod bytes;
+mod crowd;
 mod given_back;
 mod held;
 mod history;

@@ -37,6 +37,7 @@ const LISTINGS: &[(&str, usize, &str)] = &[
     ("src/cli/hooks/index.rs", 1, "commands under way of a session"),
     ("src/cli/hooks/overwritten.rs", 2, "what was put aside for a command, and kept versions"),
     ("src/cli/hooks/shown.rs", 1, "what was asked of a person"),
+    ("src/cli/screens.rs", 1, "open sessions of Codex"),
     ("src/cli/session.rs", 3, "notes of sessions"),
     ("src/config/daemons.rs", 1, "entries of the user's daemons"),
     ("src/config/load.rs", 1, "files of workflows"),

@@ -1,6 +1,7 @@
 //! Agents that speak the Agent Client Protocol, in their jail: what they are told, how their permission requests are judged,
 //! what becomes of their words and files, and ones that do everything wrong.
 
+mod live;
 mod mutated;
 mod questions;
 mod sessions;

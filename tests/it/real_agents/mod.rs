@@ -42,6 +42,9 @@ const CLAUDE: Program = Program { name: "claude", header: "x-api-key", model: No
 /// Of a model that Codex knows it expects a program of JavaScript instead of a call.
 const CODEX: Program = Program { name: "codex", header: "authorization", model: Some("a-model") };
 const GEMINI: Program = Program { name: "gemini", header: "x-goog-api-key", model: None };
+/// npm has it as a binary for this processor.
+#[cfg(target_arch = "x86_64")]
+const GOOSE: Program = Program { name: "goose", header: "authorization", model: Some("a-model") };
 const QWEN: Program = Program { name: "qwen", header: "authorization", model: Some("m") };
 
 fn key() -> String {

@@ -77,6 +77,8 @@ def patch(path, old, new):
 
 def call(order, words, tools, folder):
     """The agent's own tool for an order, and its arguments; None where it has none of that kind."""
+    is_goose = "extensionmanager__manage_extensions" in tools
+
     def at(path):
         return path if path.startswith("/") else f"{folder}/{path}"
 
@@ -87,7 +89,9 @@ def call(order, words, tools, folder):
         if "write_file" in tools:
             return "write_file", {"file_path": at(path), "content": text + "\n"}
         if "write" in tools:
-            return "write", {"filePath": at(path), "content": text + "\n"}
+            # OpenCode's, or Goose's, which leaves out what it does not know.
+            name = "path" if is_goose else "filePath"
+            return "write", {name: at(path), "content": text + "\n"}
         order, words = "run", f"printf '%s\\n' '{text}' > {path}"
     if order == "edit":
         path, old, new = words.split("|")
@@ -101,7 +105,7 @@ def call(order, words, tools, folder):
     for name, argument in (
         ("exec_command", {"cmd": words}),
         ("shell_command", {"command": words}),
-        ("shell", {"command": ["bash", "-c", words]}),
+        ("shell", {"command": words if is_goose else ["bash", "-c", words]}),
         ("Bash", {"command": words, "description": "does it"}),
         ("bash", {"command": words, "description": "does it"}),
         ("run_shell_command", {"command": words, "description": "does it", "is_background": False}),

@@ -52,6 +52,12 @@ fn gemini_asks_and_does_what_the_rules_allow() {
 }
 
 #[test]
+#[cfg(target_arch = "x86_64")]
+fn goose_asks_and_does_what_the_rules_allow() {
+    asks_about_writes(super::GOOSE);
+}
+
+#[test]
 fn qwen_asks_and_does_what_the_rules_allow() {
     asks_about_writes(QWEN);
 }
@@ -81,6 +87,12 @@ fn codex_is_cancelled_while_it_asks() {
 #[test]
 fn gemini_is_cancelled_while_it_asks() {
     is_cancelled_while_it_asks(GEMINI, "[[write made.txt hi]]");
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn goose_is_cancelled_while_it_asks() {
+    is_cancelled_while_it_asks(super::GOOSE, "[[write made.txt hi]]");
 }
 
 #[test]

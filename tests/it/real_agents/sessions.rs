@@ -106,6 +106,12 @@ fn gemini_goes_on_after_a_kill() {
 }
 
 #[test]
+#[cfg(target_arch = "x86_64")]
+fn goose_goes_on_after_a_kill() {
+    goes_on_after_a_kill(super::GOOSE);
+}
+
+#[test]
 fn qwen_goes_on_after_a_kill() {
     goes_on_after_a_kill(QWEN);
 }
@@ -138,6 +144,12 @@ fn codex_is_followed_up_in_its_session() {
 #[test]
 fn gemini_is_followed_up_in_its_session() {
     is_followed_up(GEMINI);
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn goose_is_followed_up_in_its_session() {
+    is_followed_up(super::GOOSE);
 }
 
 #[test]

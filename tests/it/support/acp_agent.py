@@ -149,6 +149,13 @@ def do(line):
     elif verb == "long":
         sys.stdout.write("{\"x\":\"" + "y" * (20 << 20) + "\"}\n")
         sys.stdout.flush()
+    elif verb == "plan":
+        entries = [{"content": it, "priority": "high", "status": "in_progress"} for it in rest.split(" | ")]
+        update({"sessionUpdate": "plan", "entries": entries})
+    elif verb == "change":
+        diff = {"type": "diff", "path": path, "oldText": "one\n", "newText": text.replace("|", "\n") + "\n"}
+        call = {"toolCallId": f"change-{name}", "kind": "edit", "title": f"Change {name}", "content": [diff]}
+        update({"sessionUpdate": "tool_call", "status": "in_progress", **call})
     elif verb == "usage":
         update({"sessionUpdate": "usage_update", "used": 5, "size": 10, "cost": {"amount": float(name), "currency": "USD"}})
     elif verb == "remember":
@@ -217,7 +224,7 @@ def handle(message):
             return
         sign_in = [{"id": "terminal", "name": "t", "type": "terminal"}, {"id": "an-api-key", "name": "k"}]
         send({"id": id, "result": {
-            "protocolVersion": 2 if HOW == "v2" else 1, "agentCapabilities": {"loadSession": HOW == "loads", "sessionCapabilities": {"close": {}, **({"resume": {}} if HOW == "resumes" else {})}},
+            "protocolVersion": 2 if HOW == "v2" else 1, "agentCapabilities": {"loadSession": HOW == "loads", "sessionCapabilities": {"close": {}, **({"resume": {}} if HOW in ("resumes", "forgets") else {}), **({"list": {}} if HOW == "forgets" else {})}},
             "authMethods": sign_in[:1] if HOW == "person" else sign_in, "agentInfo": {"name": "fake", "version": "1"}}})
         state["offered"] = params["clientCapabilities"]
     elif method == "authenticate":
@@ -264,7 +271,7 @@ def handle(message):
         usage = {"inputTokens": 200, "outputTokens": 50, "cachedReadTokens": 14, "totalTokens": 264}
         send({"id": id, "result": {"stopReason": reason, "usage": usage}})
     elif method in ("session/resume", "session/load"):
-        if not os.path.exists(home("folder")) or params["sessionId"] != SESSION:
+        if not os.path.exists(home("folder")) or params["sessionId"] != SESSION or HOW == "forgets":
             send({"id": id, "error": {"code": -32002, "message": "no such session", "data": {"sessionId": params["sessionId"]}}})
             return
         with open(home("folder"), encoding="utf-8") as file:
@@ -275,6 +282,11 @@ def handle(message):
         send({"id": id, "result": {"modes": {"currentModeId": "auto", "availableModes": MODES}}})
     elif method == "session/cancel":
         state["cancelled"] = HOW != "never-cancels"
+    elif method == "session/list" and HOW == "forgets":
+        # A page, and a last one.
+        page = int(params.get("cursor") or 0)
+        rows = [{"sessionId": f"other-{page}", "cwd": params["cwd"]}]
+        send({"id": id, "result": {"sessions": rows, **({"nextCursor": str(page + 1)} if page < 2 else {})}})
     elif method == "session/close":
         send({"id": id, "result": {}})
     elif method and id is not None:

@@ -64,7 +64,7 @@ fn each_program_is_spoken_to_in_the_mode_that_was_asked_for() {
         ("opencode", "build {\"*\":\"allow\"}", Some("\"edit\":\"ask\"")),
         ("copilot", "#agent --allow-all-tools", Some("#agent")),
         ("qwen", "yolo", Some("default")),
-        ("goose", "auto", Some("approve")),
+        ("goose", "auto auto", Some("approve approve")),
         ("cursor", "PROVOST-READY", None),
     ];
     for (program, _, asks) in modes {

@@ -163,3 +163,36 @@ fn without_a_daemon_and_with_nonsense_a_turn_ends_as_it_is() {
         assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
     }
 }
+
+#[test]
+fn what_a_session_still_holds_when_its_turn_ends_is_told_with_its_next_turn_however_that_begins() {
+    let world = world("claude");
+    world.configure("");
+    let _daemon = world.start();
+    world.goes_on("claude", &recorded(&world, "claude/edit"));
+    let stop = event(&world, "Stop");
+    let mut used = recorded(&world, "claude/post_tool_use");
+    (used["tool_name"], used["tool_input"]) = (json!("Read"), json!({ "file_path": "a" }));
+    assert_eq!(said(&world, &used), Value::Null, "its turn goes on");
+    assert_eq!(said(&world, &stop), Value::Null, "no turn goes on for it");
+    // The next one begins without words of a person. A subagent hears nothing in its session's place.
+    let mut inner = used.clone();
+    inner["agent_id"] = json!("a1");
+    assert_eq!(said(&world, &inner), Value::Null);
+    let told = said(&world, &used)["hookSpecificOutput"]["additionalContext"].to_string();
+    assert!(told.contains("still hold") && told.contains("src/auth.ts:login"), "{told}");
+    assert_eq!(said(&world, &used), Value::Null, "once");
+    // One that begins with words tells with them.
+    assert_eq!(said(&world, &stop), Value::Null);
+    let told = said(&world, &event(&world, "UserPromptSubmit")).to_string();
+    assert!(told.contains("still hold"), "{told}");
+    assert_eq!(said(&world, &used), Value::Null);
+    // A turn that goes on for a message is told with that.
+    write(&world, "are you done?");
+    let told = said(&world, &stop)["reason"].to_string();
+    assert!(told.contains("are you done?") && told.contains("still hold"), "{told}");
+    let mut active = stop.clone();
+    active["stop_hook_active"] = json!(true);
+    assert_eq!(said(&world, &active), Value::Null);
+    assert!(said(&world, &used).to_string().contains("still hold"));
+}

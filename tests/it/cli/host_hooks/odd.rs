@@ -1,12 +1,13 @@
 //! What a hook makes of what no host should say, and of a daemon that is not there.
 
+use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use serde_json::{Value, json};
 
 use super::{command_of, finish, recorded, start, world};
-use crate::support::World;
+use crate::support::{World, eventually};
 
 /// The exit code and the reason of a refusal, whatever the host was told.
 fn said(world: &World, host: &str, event: &str, input: &[u8]) -> (i32, String) {
@@ -173,4 +174,82 @@ fn a_worker_in_its_jail_is_not_asked() {
     let output =
         finish(start(&world, &line, &world.repo()), recorded(&world, "claude/edit").to_string().as_bytes());
     assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
+}
+
+#[test]
+fn hooks_that_are_called_twice_out_of_order_and_after_the_end_hold_nothing_for_good() {
+    let world = world("claude");
+    world.configure("");
+    let _daemon = world.start();
+    let told = |name: &str| recorded(&world, &format!("claude/{name}"));
+    let quietly = |event: &str, told: &Value| {
+        let output = world.call("claude", event, told);
+        assert!(output.status.success() && output.stdout.is_empty(), "{event}: {output:?}");
+    };
+    let of = |event: &str, name: &str| {
+        let mut it = told(name);
+        it["hook_event_name"] = json!(event);
+        it
+    };
+    // Ends of what never began.
+    quietly("SessionEnd", &told("session_end"));
+    quietly("PostToolUse", &of("PostToolUse", "bash"));
+    quietly("Stop", &of("Stop", "session_end"));
+    // The same call again is the same call.
+    for _ in 0..2 {
+        world.goes_on("claude", &told("edit"));
+        assert_eq!(world.locked(), ["src/auth.ts:login"]);
+    }
+    for _ in 0..2 {
+        quietly("PostToolUse", &of("PostToolUse", "edit"));
+    }
+    // A session that begins when it has written already has what it wrote, and so has one that begins twice.
+    for _ in 0..2 {
+        assert!(!world.call("claude", "SessionStart", &told("session_start")).stdout.is_empty());
+        assert_eq!(world.locked(), ["src/auth.ts:login"]);
+    }
+    for _ in 0..2 {
+        quietly("SessionEnd", &told("session_end"));
+        assert!(world.locked().is_empty());
+    }
+    // What comes after its end holds no longer than the process that has called the hook.
+    let late = world.path("late.json");
+    fs::write(&late, told("edit").to_string()).unwrap();
+    let line = format!("({}) < '{}'; echo; cat", command_of(&world, "claude", "PreToolUse"), late.display());
+    let mut host = start(&world, &line, &world.repo());
+    eventually("the late one", || world.locked() == ["src/auth.ts:login"]);
+    host.kill().unwrap();
+    host.wait().unwrap();
+    eventually("its end", || world.locked().is_empty());
+}
+
+#[test]
+fn a_hook_that_a_process_outside_of_the_host_calls_is_checked_and_holds_no_longer_than_that_process() {
+    let world = world("claude");
+    world.configure("");
+    let _daemon = world.start();
+    let (told, script, go) = (world.path("told.json"), world.path("script"), world.path("go"));
+    fs::write(&told, recorded(&world, "claude/edit").to_string()).unwrap();
+    // It leaves its parent and the session of its processes, and ends when it is told to.
+    let text = format!(
+        "(({}) < '{}' > \"$1.part\"; mv \"$1.part\" \"$1\"; while [ ! -e '{}' ]; do sleep 0.05; done) &\n",
+        command_of(&world, "claude", "PreToolUse"),
+        told.display(),
+        go.display()
+    );
+    fs::write(&script, text).unwrap();
+    let called = |name: &str| {
+        let answer = world.path(name);
+        let line = format!("setsid --fork sh '{}' '{}' > /dev/null 2>&1", script.display(), answer.display());
+        finish(start(&world, &line, &world.repo()), b"");
+        eventually("its answer", || answer.exists());
+        fs::read_to_string(&answer).unwrap()
+    };
+    assert_eq!(called("first"), "");
+    assert_eq!(world.locked(), ["src/auth.ts:login"]);
+    fs::write(&go, "").unwrap();
+    eventually("it is free", || world.locked().is_empty());
+    world.done("codex-1", &["lock", "src/auth.ts:login"]);
+    let said = called("second");
+    assert!(said.contains("deny") && said.contains("codex-1"), "{said}");
 }

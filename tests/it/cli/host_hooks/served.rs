@@ -20,14 +20,14 @@ const SERVED: [&str; 7] =
 const COMMANDS: [&str; 3] = ["PermissionRequest", "UserPromptSubmit", "SessionStart"];
 
 /// A host that runs in the repository.
-struct Host {
+pub(super) struct Host {
     child: Child,
     to: ChildStdin,
     from: BufReader<ChildStdout>,
 }
 
 impl Host {
-    fn start(world: &World, environment: &[(&str, &str)]) -> Self {
+    pub(super) fn start(world: &World, environment: &[(&str, &str)]) -> Self {
         let like = world.command(&[]);
         let mut command = Command::new("/usr/bin/python3");
         command.args(["-c", HOST]).arg(world.repo().join(SETTINGS)).current_dir(world.repo()).env_clear();
@@ -49,7 +49,7 @@ impl Host {
 
     /// What the hook of an event answers.
     #[track_caller]
-    fn call(&mut self, event: &str, told: &Value) -> Value {
+    pub(super) fn call(&mut self, event: &str, told: &Value) -> Value {
         let (status, body) = self.send(&json!({ "event": event, "told": told }));
         assert_eq!(status, 200, "{body}");
         if body.is_empty() { Value::Null } else { serde_json::from_str(&body).unwrap() }
@@ -57,7 +57,7 @@ impl Host {
 
     /// Why a call is refused; `None` where it goes on.
     #[track_caller]
-    fn objection(&mut self, told: &Value) -> Option<String> {
+    pub(super) fn objection(&mut self, told: &Value) -> Option<String> {
         let said = self.call("PreToolUse", told);
         let inner = &said["hookSpecificOutput"];
         (!said.is_null()).then(|| {
@@ -90,12 +90,12 @@ fn install(world: &World, path: &str, more: &[&str]) -> Output {
 
 /// Installs them, which has to be over HTTP.
 #[track_caller]
-fn served(world: &World, more: &[&str]) {
+pub(super) fn served(world: &World, more: &[&str]) {
     let done = install(world, &with_claude(world, "2.1.330"), &[&["--form", "http"][..], more].concat());
     assert!(done.status.success(), "{done:?}");
 }
 
-fn world(config: &str) -> World {
+pub(super) fn world(config: &str) -> World {
     let world = World::new();
     world.configure(config);
     world.write("src/auth.ts", CODE);

@@ -88,6 +88,19 @@ fn an_agent_that_cannot_go_on_and_a_home_that_is_gone_are_told() {
     );
 }
 
+#[test]
+fn a_session_that_its_agent_does_not_list_any_more_is_said_to_be_gone() {
+    let (world, _daemon) = started("forgets", "", &[]);
+    begun(&world, "t1", "say ok");
+    over(&world, "t1");
+    let offered = shown(&world, "t1")["session"]["offers"].to_string();
+    assert!(offered.contains("list"), "{offered}");
+    let task = continued(&world, "t1", "t2", "recall");
+    assert_eq!(task["state"], "failed");
+    let said = last(&task, "summary").as_str().unwrap();
+    assert!(said.contains("it does not have the session any more, by its own list"), "{said}");
+}
+
 /// A home that its agent has shut is its agent's to use again.
 #[test]
 #[cfg(unix)]

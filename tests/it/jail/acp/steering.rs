@@ -55,11 +55,11 @@ pub(super) fn refused(output: &Output) -> String {
 }
 
 /// An agent that works in the workspace itself, so that a test can give it a sign.
-fn in_place(how: &str) -> (World, Daemon) {
+pub(super) fn in_place(how: &str) -> (World, Daemon) {
     started(how, "copy = false", &[allow("every", &["when.action = [\"permission\"]"])])
 }
 
-fn sign(world: &World) {
+pub(super) fn sign(world: &World) {
     fs::write(world.repo().join("go"), "").unwrap();
 }
 

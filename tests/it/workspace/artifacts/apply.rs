@@ -93,3 +93,17 @@ fn five_hundred_files_in_one_call() {
     let again = desk.apply(&json!(many));
     assert_eq!((&again["skipped"], &again["apply"]), (&json!(500), &json!(null)));
 }
+
+#[test]
+fn what_is_sent_for_a_file_with_a_backslash_in_its_name_is_written_to_no_other_file() {
+    let desk = Desk::new();
+    desk.put("a\\b.txt", "old\n");
+    desk.put("a/b.txt", "old\n");
+    let answer = desk.apply(&json!([file_for("old\n", "a\\b.txt", "new\n")]));
+    let why = "a backslash in a name counts as a slash, so that it would mean another file";
+    assert_eq!(errors(&answer), [format!("a\\b.txt: {why}")]);
+    assert_eq!((desk.text("a\\b.txt"), desk.text("a/b.txt")), ("old\n".into(), "old\n".into()));
+    // Where there is no such file, it is a path as editors on Windows write it.
+    let answer = desk.apply(&json!([file("c\\d.txt", "new\n")]));
+    assert_eq!((&answer["applied"], desk.text("c/d.txt")), (&json!(1), "new\n".into()), "{answer}");
+}

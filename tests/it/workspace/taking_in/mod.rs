@@ -2,6 +2,7 @@
 //! discarded.
 
 mod after_kills;
+mod backslash;
 mod bounds;
 mod discards;
 mod jobs;

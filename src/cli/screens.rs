@@ -1,0 +1,105 @@
+//! Which of several screens of Codex a session is of.
+//!
+//! Codex' screens have one process in the background do the work, and nothing that this process tells a hook names the screen. A
+//! screen begins a session as soon as it is started, and while the session is open Codex keeps a file by the session's id
+//! (`thread-writer-locks`), made at that moment; tried with 0.169. So a session's screen is older than the session's file. Where that
+//! leaves several, it is the one that was started shortly before, if each other one has a session of its own. Else it is not known.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use provost_base::limits::CODEX_SESSIONS_MAX;
+use provost_system::{self as system, Screen};
+
+/// Within this time a screen that is started has its first session, in milliseconds; it took two seconds.
+const BEGINS_WITHIN_MS: i64 = 10_000;
+
+/// A session that is open, by its age in milliseconds.
+struct Open {
+    id: String,
+    age: i64,
+}
+
+/// The screen of a session in a folder; `None` if that is not known.
+pub(super) fn of_session(id: &str, folder: &Path) -> Option<u32> {
+    let folder = system::real_path(folder).unwrap_or_else(|_| folder.to_owned());
+    let home = home();
+    let mut screens = system::screens_of("codex");
+    // Those of another home have their sessions there.
+    screens.retain(|it| home_in(|name| variable_of(it.pid, name)) == home);
+    let open = open_sessions(home.as_deref());
+    let here: Vec<&Screen> = screens.iter().filter(|it| it.folder == folder).collect();
+    let Some(mine) = open.iter().find(|it| it.id == id) else {
+        // A Codex that keeps no such files.
+        return only(here.iter().copied()).map(|it| it.pid);
+    };
+    chosen(mine, &open, &screens, &here)
+}
+
+fn chosen(mine: &Open, open: &[Open], screens: &[Screen], here: &[&Screen]) -> Option<u32> {
+    let older = |than: &Open, it: &Screen| it.age_ms > than.age;
+    // Whose a session is if each screen begins one before the next screen is started.
+    let likely = |session: &Open| {
+        screens.iter().filter(|it| older(session, it)).min_by_key(|it| it.age_ms).map(|it| it.pid)
+    };
+    let has_another =
+        |it: &Screen| open.iter().any(|other| other.id != mine.id && likely(other) == Some(it.pid));
+    let able: Vec<&Screen> = here.iter().copied().filter(|it| older(mine, it)).collect();
+    if let [one] = able[..] {
+        return Some(one.pid);
+    }
+    let last = able.iter().copied().min_by_key(|it| it.age_ms)?;
+    // Of a session that was begun later at a screen, nothing says at which.
+    if last.age_ms - mine.age > BEGINS_WITHIN_MS {
+        return None;
+    }
+    let others_have = able.iter().filter(|it| it.pid != last.pid).all(|it| has_another(it));
+    others_have.then_some(last.pid)
+}
+
+/// The one item of some, if there is one alone.
+fn only<'a>(mut some: impl Iterator<Item = &'a Screen>) -> Option<&'a Screen> {
+    let one = some.next()?;
+    some.next().is_none().then_some(one)
+}
+
+/// The sessions that Codex has open, as far as it says so.
+fn open_sessions(home: Option<&Path>) -> Vec<Open> {
+    let Some(folder) = home.map(|it| it.join("thread-writer-locks")) else { return Vec::new() };
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().take(CODEX_SESSIONS_MAX);
+    let session = |it: std::fs::DirEntry| {
+        let name = it.file_name().into_string().ok()?;
+        let id = name.strip_suffix(".lock").filter(|it| !it.starts_with('.'))?;
+        Some(Open { id: id.to_owned(), age: age_ms(it.metadata().ok()?.modified().ok()?) })
+    };
+    entries.filter_map(session).collect()
+}
+
+/// Negative for a time that is still to come.
+fn age_ms(time: SystemTime) -> i64 {
+    let whole = |it: std::time::Duration| i64::try_from(it.as_millis()).unwrap_or(i64::MAX);
+    match time.elapsed() {
+        Ok(past) => whole(past),
+        Err(ahead) => -whole(ahead.duration()),
+    }
+}
+
+/// Where Codex keeps what is its own.
+pub(super) fn home() -> Option<PathBuf> {
+    home_in(|name| std::env::var_os(name))
+}
+
+/// The same in another environment.
+fn home_in(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let named = variable("CODEX_HOME").filter(|it| !it.is_empty()).map(PathBuf::from);
+    let home = || system::HOME.iter().find_map(|name| variable(name)).filter(|it| !it.is_empty());
+    named.or_else(|| Some(PathBuf::from(home()?).join(".codex")))
+}
+
+/// A variable with which a process was started; `None` where the system does not show it.
+fn variable_of(pid: u32, name: &str) -> Option<OsString> {
+    let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let mut all = environment.split(|byte| *byte == 0).map(|it| String::from_utf8_lossy(it).into_owned());
+    all.find_map(|it| Some(it.strip_prefix(name)?.strip_prefix('=')?.into()))
+}
