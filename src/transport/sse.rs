@@ -55,8 +55,7 @@ impl Readers {
         let place = Arc::clone(&self.0).try_acquire_owned().ok()?;
         let (sender, queue) = mpsc::channel(STREAM_EVENTS_MAX);
         let waiting = Arc::new(Waiting::default());
-        let stream =
-            EventStream { queue, waiting: Arc::clone(&waiting), pulse, timer: None, _place: place };
+        let stream = EventStream { queue, waiting: Arc::clone(&waiting), pulse, timer: None, _place: place };
         Some((EventSender { queue: sender, waiting }, stream))
     }
 }

@@ -9,9 +9,7 @@ use super::{
     Agreed, Answer, Applied, ApplyError, Artifact, Previewed, Principal, Provost, Refusal, RepoPath,
     SHOWN_CHARS,
 };
-use provost_base::{
-    DaemonId, JobId, TaskId, WITH_BACKSLASH, is_absolute, nearest, shell_word, visible_name,
-};
+use provost_base::{DaemonId, JobId, TaskId, WITH_BACKSLASH, is_absolute, nearest, shell_word, visible_name};
 use provost_domain::command::DiscardChanges;
 use provost_domain::view::OneJob;
 use provost_domain::{HereIs, StoredChangeset};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use provost::base::{DaemonId, Digest, EntryNo, EventSeq, HostId, Json, Secret, Timestamp};
 use provost::domain::{Change, Event, EventKind, Outbox, provost};
 use provost::store::journal::Key;
-use provost::store::{Anchor, Head, StoredEvent};
+use provost::store::{Anchor, ENTRY_FORMAT, Head, StoredEvent};
 use ring::signature::Ed25519KeyPair;
 use serde_json::Value;
 
@@ -108,7 +108,10 @@ impl<'a> Forger<'a> {
         (batch.events, batch.changes) = (events, changes);
         let by = DaemonId { host: named, incarnation: 1 };
         let head = Head { n: EntryNo(before.n), mac: before.mac };
-        let entry = self.key.entry(&head, (by, 900_000 + before.n), Timestamp(1), &batch).expect("an entry");
+        let entry = self
+            .key
+            .entry(&head, (by, 900_000 + before.n), (Timestamp(1), ENTRY_FORMAT), &batch)
+            .expect("an entry");
         let last = linked.last().expect("an event");
         let (n, seq) = (entry.n.0, last.seq.0);
         let text = [
