@@ -283,7 +283,7 @@ fn signatures(table: &mut Table) -> Result<()> {
 }
 
 /// Says when rows are there and drawn, in milliseconds since the address was gone to.
-const PAINTED: &str = "globalThis.painted = new Promise((done) => { const look = () => (document.querySelector('#blocks tr[data-key]') \
+const PAINTED: &str = "globalThis.painted = new Promise((done) => { const look = () => (document.querySelector('#blocks tr[data-key], #blocks .empty:not([hidden])') \
     ? requestAnimationFrame(() => setTimeout(() => done(performance.now()), 0)) : requestAnimationFrame(look)); \
     requestAnimationFrame(look); }); globalThis.longest = 0; { let last = performance.now(); const tick = () => { \
     const now = performance.now(); globalThis.longest = Math.max(globalThis.longest, now - last); last = now; \

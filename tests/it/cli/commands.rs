@@ -21,7 +21,7 @@ const NOT_RUNNING: i32 = 3;
 const REFUSED: i32 = 4;
 
 /// Every command, with enough to ask for its help.
-const COMMANDS: [&str; 179] = [
+const COMMANDS: [&str; 180] = [
     "acp",
     "worktree",
     "worktree list",
@@ -53,6 +53,7 @@ const COMMANDS: [&str; 179] = [
     "host remove",
     "host drain",
     "host upgrade",
+    "user",
     "user add",
     "user list",
     "user role",
