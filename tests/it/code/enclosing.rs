@@ -67,7 +67,7 @@ fn begun_in_rust(line: &str) -> Option<String> {
         return Some(format!("{}!", word(named)));
     }
     // What is in a macro goes by its own name alone.
-    if rest.ends_with("! {") && !rest.starts_with("macro_rules") {
+    if (rest.ends_with("! {") || rest.ends_with("!(")) && !rest.starts_with("macro_rules") {
         return Some(String::new());
     }
     for start in ["fn ", "struct ", "enum ", "union ", "trait ", "mod ", "const ", "static mut ", "static "] {
