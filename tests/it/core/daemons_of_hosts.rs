@@ -21,6 +21,15 @@ fn until(what: &str, condition: impl FnMut() -> bool) {
     assert!(within(Duration::from_secs(60), condition), "{what}: not within a minute");
 }
 
+/// Tells the threads beside a test that it is over.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 fn symbol(n: usize) -> String {
     format!("src/a.rs:f{n}")
 }
@@ -276,6 +285,8 @@ fn what_is_acknowledged_on_three_machines_is_there_after_kills_of_machines_and_o
                 }
             });
         }
+        // Also where something fails here: the scope waits for the others.
+        let _ends = Ends(&stop);
         for round in 0..4 {
             let before = *done.lock().unwrap();
             until("something is acknowledged", || *done.lock().unwrap() > before + 5);
@@ -287,7 +298,6 @@ fn what_is_acknowledged_on_three_machines_is_there_after_kills_of_machines_and_o
                 daemons[round / 2] = worlds[round / 2].start();
             }
         }
-        stop.store(true, Ordering::Relaxed);
     });
     machines.check();
 }
