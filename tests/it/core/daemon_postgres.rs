@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use serde_json::Value;
 
 use crate::support::postgres::{Server, name_of};
-use crate::support::waits::until_some;
+use crate::support::waits::{Ends, until_some};
 use crate::support::{UP, World};
 
 /// A world whose repository has many functions, and whose configuration names this database.
@@ -122,6 +122,7 @@ fn what_was_answered_is_there_after_the_daemon_and_the_server_were_killed() {
                 }
             });
         }
+        let _ends = Ends(&stop);
         for round in 0..4 {
             let before = acknowledged.lock().unwrap().len();
             until_some("something is acknowledged", || {
@@ -135,7 +136,6 @@ fn what_was_answered_is_there_after_the_daemon_and_the_server_were_killed() {
                 daemon = world.start();
             }
         }
-        stop.store(true, Ordering::Relaxed);
     });
     let has = until_some("the daemon answers", || Some(locked(&world)));
     let lost: Vec<_> = acknowledged.lock().unwrap().difference(&has).cloned().collect();

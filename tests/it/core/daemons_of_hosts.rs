@@ -13,21 +13,12 @@ use crate::support::commands::said;
 use crate::support::machines::{Machines, git, join_with};
 use crate::support::rules::ASK;
 use crate::support::terminal::at_the_terminal;
-use crate::support::waits::{stays, until_some, within};
+use crate::support::waits::{Ends, stays, until_some, within};
 use crate::support::{Daemon, Reply, UP, World};
 
 /// Waits for something that takes a burial, a restart, or less.
 fn until(what: &str, condition: impl FnMut() -> bool) {
     assert!(within(Duration::from_secs(60), condition), "{what}: not within a minute");
-}
-
-/// Tells the threads beside a test that it is over.
-struct Ends<'a>(&'a AtomicBool);
-
-impl Drop for Ends<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 fn symbol(n: usize) -> String {
@@ -285,7 +276,6 @@ fn what_is_acknowledged_on_three_machines_is_there_after_kills_of_machines_and_o
                 }
             });
         }
-        // Also where something fails here: the scope waits for the others.
         let _ends = Ends(&stop);
         for round in 0..4 {
             let before = *done.lock().unwrap();

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::World;
 use super::own_api::own;
-use super::waits::{until_some, within};
+use super::waits::{Ends, until_some, within};
 
 /// What a write may take where the database does not answer: the commit before it (three seconds) and a handshake, and what a loaded machine
 /// adds.
@@ -96,9 +96,9 @@ impl<'a> Clients<'a> {
             for _ in 0..3 {
                 scope.spawn(|| self.work());
             }
+            let _ends = Ends(&self.ends);
             self.goes_on();
             work();
-            self.ends.store(true, Ordering::Relaxed);
         });
     }
 
@@ -118,9 +118,9 @@ impl<'a> Clients<'a> {
             for it in all {
                 scope.spawn(|| it.work());
             }
+            let _ends: Vec<_> = all.iter().map(|it| Ends(&it.ends)).collect();
             all.iter().for_each(Self::goes_on);
             work();
-            all.iter().for_each(|it| it.ends.store(true, Ordering::Relaxed));
         });
     }
 

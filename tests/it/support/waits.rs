@@ -1,6 +1,7 @@
 //! Ways to wait: until another process or task has brought something about, or long enough to see that
 //! nothing does. Tests do not sleep; these do it for them.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 const STEP: Duration = Duration::from_millis(5);
@@ -44,4 +45,13 @@ pub(crate) async fn eventually_so(what: &str, mut condition: impl AsyncFnMut() -
 #[track_caller]
 pub(crate) fn stays(what: &str, time: Duration, mut condition: impl FnMut() -> bool) {
     assert!(!within(time, || !condition()), "{what} did not stay so");
+}
+
+/// Tells the threads beside a test that it is over, also where the test fails: the scope of a failed test waits for them.
+pub(crate) struct Ends<'a>(pub(crate) &'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
