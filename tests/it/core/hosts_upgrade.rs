@@ -9,6 +9,7 @@ use provost::store::upgrade;
 use sha2::Sha256;
 
 use crate::support::commands::said;
+use crate::support::forger::{self, hex};
 use crate::support::histories::{Clients, reads_go_on, says};
 use crate::support::machines::Machines;
 use crate::support::waits::within;
@@ -30,10 +31,6 @@ fn lock(world: &World, n: usize) -> (i32, String) {
 fn state_of(world: &World) -> PathBuf {
     let below = std::fs::read_dir(world.home().join(".local/state/provost")).unwrap();
     below.flatten().map(|it| it.path()).find(|it| it.join("journal.key").exists()).unwrap()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|it| format!("{it:02x}")).collect()
 }
 
 /// Writes an entry with this body, sealed as a stopped host would have sealed it. Returns what the repository's row was.
@@ -64,9 +61,16 @@ fn write_entry(machines: &Machines, host: &str, body: &str) -> (String, String) 
         mac.update(part);
     }
     let mac = hex(&mac.finalize().into_bytes());
+    let ends = machines.sql("select encode(key_print, 'hex') || ' ' || event || ' ' || encode(event_mac, 'hex') from provost.repo");
+    let ends: Vec<&str> = ends.split(' ').collect();
+    let event = (ends[1].parse().unwrap(), &forger::digest(ends[2]));
+    let text = forger::to_sign(&forger::digest(ends[0]), (n, &forger::digest(&mac)), event);
+    let keys = machines.all.iter().map(forger::own);
+    let own_key = keys.into_iter().find(|it| it.host.to_string() == host).expect("one of these machines");
+    let sig = hex(own_key.pair.sign(&text).as_ref());
     machines.sql(&format!(
-        "insert into provost.entry (repo, n, host, inc, own_n, at, format, body, mac)
-         select id, {n}, '{host}', {inc}, {own}, {at}, 1, '{body}', '\\x{mac}' from provost.repo;
+        "insert into provost.entry (repo, n, host, inc, own_n, at, format, body, mac, sig)
+         select id, {n}, '{host}', {inc}, {own}, {at}, 1, '{body}', '\\x{mac}', '\\x{sig}' from provost.repo;
          update provost.repo set n = {n}, mac = '\\x{mac}'"
     ));
     (n.to_string(), before.to_owned())

@@ -114,15 +114,7 @@ impl<'a> Forger<'a> {
             .expect("an entry");
         let last = linked.last().expect("an event");
         let (n, seq) = (entry.n.0, last.seq.0);
-        let text = [
-            b"provost-entry-signature-v1".as_slice(),
-            self.print.as_bytes(),
-            &n.to_le_bytes(),
-            entry.mac.as_bytes(),
-            &seq.to_le_bytes(),
-            last.mac.as_bytes(),
-        ]
-        .concat();
+        let text = to_sign(&self.print, (n, &entry.mac), (seq, &last.mac));
         let signed = sign(&text).map_or("null".to_owned(), |it| format!("decode('{}', 'hex')", hex(&it)));
         let kept = match &*signed {
             "null" => "select 1".to_owned(),
@@ -163,6 +155,19 @@ impl<'a> Forger<'a> {
             before.counters,
         ));
     }
+}
+
+/// What a host signs of an entry: its number and link, and where the journal ends with it.
+pub(crate) fn to_sign(key_print: &Digest, entry: (u64, &Digest), event: (u64, &Digest)) -> Vec<u8> {
+    [
+        b"provost-entry-signature-v1".as_slice(),
+        key_print.as_bytes(),
+        &entry.0.to_le_bytes(),
+        entry.1.as_bytes(),
+        &event.0.to_le_bytes(),
+        event.1.as_bytes(),
+    ]
+    .concat()
 }
 
 /// The statements that put these events into the journal.
