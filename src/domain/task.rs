@@ -531,8 +531,13 @@ impl Tasks {
             self.due.remove(&(at, id.clone()));
         }
         self.open.remove(id);
-        if let Some(count) = task.takes_place_at().and_then(|host| self.at_host.get_mut(&host)) {
+        if let Some(host) = task.takes_place_at()
+            && let Some(count) = self.at_host.get_mut(&host)
+        {
             *count -= 1;
+            if *count == 0 {
+                self.at_host.remove(&host);
+            }
         }
         for earlier in &task.waits {
             if let Some(tasks) = self.waiting.get_mut(earlier) {
