@@ -30,40 +30,40 @@ pub(super) fn tools() -> Vec<Entry> {
 struct Delegate {
     /// What is to be done; for the worker `shell`, a command.
     goal: String,
-    /// Who does it; workers_list names them. Not needed with `pool`.
+    /// Who does it, of workers_list; or give `pool`.
     #[serde(default)]
     worker: String,
     /// Folder to work in; the root when absent.
     working_dir: Option<String>,
     /// Seconds until it is stopped.
     timeout_s: Option<u64>,
-    /// The model, where the worker has a choice.
+    /// The model, if it can be chosen.
     model: Option<String>,
-    /// Your own id for the task; the same id again is the same task.
+    /// Your own id; a repeated id is the same task.
     task_id: Option<String>,
     /// Data for the worker.
     context: Option<Value>,
-    /// A git branch, in whose work tree it works and commits; empty for one named after the task.
+    /// The git branch of its work tree; empty: named after the task.
     worktree: Option<String>,
-    /// Your finished task with whose session the worker goes on; only for agents that speak ACP.
+    /// Your finished task whose session goes on (ACP agents).
     #[serde(rename = "continue")]
     continues: Option<String>,
-    /// Ids of tasks that have to succeed first.
+    /// Tasks that must succeed first, by id.
     #[serde(default)]
     after: Vec<String>,
-    /// `low`, `normal` or `high`; few agents may ask for `high`.
+    /// `low`, `normal` or `high`.
     priority: Option<String>,
     /// A pool; one of its workers does it.
     pool: Option<String>,
-    /// A label that its host has, such as `gpu`.
+    /// A label of the host, such as `gpu`.
     on: Option<String>,
-    /// Whether it waits for a host where none can do it now.
+    /// Wait for a host if none can do it now.
     #[serde(default)]
     wait_for_host: bool,
-    /// Whether the success of one of the tasks of `after` is enough.
+    /// One success of `after` is enough.
     #[serde(default)]
     after_any: bool,
-    /// Globs, such as `src/**/*.ts`: which of these files have changed is told at the end.
+    /// Globs (`src/**/*.ts`) of files whose changes are told at the end.
     #[serde(default)]
     watch_patterns: Vec<String>,
 }
