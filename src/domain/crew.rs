@@ -383,3 +383,19 @@ impl State {
         }
     }
 }
+
+impl State {
+    /// Carries out what has become of the crew.
+    pub(super) fn apply_to_crew(&mut self, change: &CrewChange) {
+        match change {
+            CrewChange::PutMember(it) => self.crew.put(it.clone()),
+            CrewChange::DropMember(id) => self.crew.remove(id),
+            CrewChange::PutClaim(it) => self.claims.put(it.clone()),
+            CrewChange::DropClaim(file) => self.claims.remove(file),
+            CrewChange::PutAssignment(it) => self.assignments.put(it.clone()),
+            CrewChange::DropAssignment(id) => self.assignments.remove(id),
+            CrewChange::PutHandoff(it) => self.handoffs.put(it.clone()),
+            CrewChange::DropHandoff(id) => self.handoffs.remove(id),
+        }
+    }
+}

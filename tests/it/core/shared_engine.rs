@@ -1,13 +1,14 @@
 //! Two engines over one log: what one commits the other one has, and what becomes of a commit whose answer is lost.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use provost::base::{Fence, Json, Timestamp};
 use provost::domain::command::{FreeCommitted, HoldPlaces, Locked, PlaceToHold, PlacesHeld, Record};
 use provost::domain::post::Post;
 use provost::domain::view::{LiveLocks, LiveTasks, LockWaiters};
-use provost::domain::{Change, EventKind, Facts, Gone, Outbox, Refusal};
-use provost::engine::{Engine, Started, SystemClock, start};
+use provost::domain::{Change, Event, EventKind, Facts, Gone, Outbox, Refusal};
+use provost::engine::{Engine, Follower, Started, SystemClock, start};
 use provost::store::{Retention, Store};
 use provost_test_equipment::{LogStore, Lost, SharedLog};
 use tokio::time::timeout;
@@ -58,6 +59,16 @@ fn recorded(log: &SharedLog, what: &str) -> usize {
     log.events().iter().filter(|it| it.event().unwrap().is_some_and(|it| is_it(&it.kind))).count()
 }
 
+/// The next event that is no record, as that of what a host can do is.
+async fn next_but_records(news: &mut Follower) -> Arc<Event> {
+    loop {
+        let event = timeout(PATIENCE, news.next()).await.unwrap().unwrap();
+        if !matches!(event.kind, EventKind::Recorded { .. }) {
+            return event;
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lock_of_one_host_is_a_lock_at_the_other_and_reaches_who_waits_there() {
     let log = log();
@@ -66,12 +77,7 @@ async fn a_lock_of_one_host_is_a_lock_at_the_other_and_reaches_who_waits_there()
     let held = a.submit(&client("ada"), acquire("a.ts:run")).await.unwrap();
     let Locked::Held { lock, .. } = held else { panic!("{held:?}") };
     // What each of them can do comes first.
-    let first = loop {
-        let event = timeout(PATIENCE, news.next()).await.unwrap().unwrap();
-        if !matches!(event.kind, EventKind::Recorded { .. }) {
-            break event;
-        }
-    };
+    let first = next_but_records(&mut news).await;
     assert!(
         matches!(&first.kind, EventKind::LockAcquired { fence, .. } if *fence == lock.fence),
         "{first:?}"
@@ -266,7 +272,7 @@ async fn a_host_that_was_cut_off_for_long_loads_and_goes_on() {
     }
     eventually_so("all locks", async || locks(&b).await == 10).await;
     for n in 0..10 {
-        let event = timeout(PATIENCE, news.next()).await.unwrap().unwrap();
+        let event = next_but_records(&mut news).await;
         assert!(matches!(event.kind, EventKind::LockAcquired { .. }), "{n}: {event:?}");
     }
 }

@@ -65,7 +65,7 @@ const LISTINGS: &[(&str, usize, &str)] = &[
     ("src/workspace/work_trees.rs", 2, "git's entries about work trees, and what is half removed of them"),
     ("src/workspace/work_trees/record.rs", 1, "records of work trees"),
     ("src/service/conflicts.rs", 1, "versions of files in conflict"),
-    ("src/store/artifacts.rs", 1, "the changes of runs"),
+    ("src/store/artifacts.rs", 2, "the changes of runs, and what is in the folder of one"),
     ("src/store/job_logs.rs", 1, "logs of jobs"),
     ("src/system/unix.rs", 1, "processes, in /proc"),
     ("src/system/ports.rs", 2, "processes and their descriptors, in /proc"),
