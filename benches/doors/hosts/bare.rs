@@ -143,7 +143,10 @@ impl Turns {
             it.client.query(&it.tail, &after),
             it.client.query(&it.hosts, &[]),
         );
-        (begun?, row?, tail?, hosts?);
+        begun?;
+        row?;
+        tail?;
+        hosts?;
         self.n = head?.get(0);
         Ok(())
     }
@@ -157,7 +160,8 @@ impl Turns {
             it.client.execute(&it.moves, &moves),
             it.client.batch_execute("commit"),
         );
-        (inserted?, committed?);
+        inserted?;
+        committed?;
         anyhow::ensure!(moved? == 1, "the floor's head has moved");
         self.n = next;
         Ok(())

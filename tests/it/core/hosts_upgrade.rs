@@ -61,7 +61,8 @@ fn write_entry(machines: &Machines, host: &str, body: &str) -> (String, String) 
         mac.update(part);
     }
     let mac = hex(&mac.finalize().into_bytes());
-    let ends = machines.sql("select key_print || ' ' || event || ' ' || encode(event_mac, 'hex') from provost.repo");
+    let ends =
+        machines.sql("select key_print || ' ' || event || ' ' || encode(event_mac, 'hex') from provost.repo");
     let ends: Vec<&str> = ends.split(' ').collect();
     let event = (ends[1].parse().unwrap(), &forger::digest(ends[2]));
     let text = forger::to_sign(&forger::digest(ends[0]), (n, &forger::digest(&mac)), event);

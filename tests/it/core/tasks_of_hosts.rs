@@ -196,7 +196,8 @@ fn a_machine_that_lacks_the_commit_leaves_the_task_and_a_clone_with_changes_give
     assert!(counted(&machines, "task_started").is_empty());
     git(b, &["fetch", "-q", &a.repo().display().to_string(), "HEAD"]);
     // It has the commit by now, and another one checked out.
-    let goal = "cat src/b.rs; git rev-parse HEAD; git status --porcelain -uno; git status --porcelain -uno | wc -l";
+    let goal =
+        "cat src/b.rs; git rev-parse HEAD; git status --porcelain -uno; git status --porcelain -uno | wc -l";
     assert_eq!(delegate(a, "fetched", goal, &[]).0, 0);
     let head = std::process::Command::new("git").args(["rev-parse", "HEAD"]).current_dir(a.repo()).output();
     let head = String::from_utf8(head.unwrap().stdout).unwrap();
