@@ -28,8 +28,7 @@ fn refuses(world: &World, n: u64, named: HostId, why: &str) {
         let log = world.log();
         log.contains(&format!("broken at entry {n}")).then_some(log)
     });
-    let line =
-        log.lines().filter(|it| it.contains(&format!("broken at entry {n}"))).next_back().unwrap().to_owned();
+    let line = log.lines().rfind(|it| it.contains(&format!("broken at entry {n}"))).unwrap().to_owned();
     assert!(line.contains(&named.to_string()[..8]) && line.contains(why), "{line}");
     let said = world.command(&["status", "--json"]).output().unwrap();
     let text = String::from_utf8_lossy(&said.stdout).into_owned();

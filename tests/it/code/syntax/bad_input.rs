@@ -106,7 +106,7 @@ fn bytes_of_another_encoding_move_nothing_and_a_file_of_it_is_no_file_of_ours() 
         let whole = reading_of(language, &text);
         let at = sample.head.len();
         let bytes =
-            [text[..at].as_bytes(), sample.comment.as_bytes(), b"caf\xe9 \xff\n", text[at..].as_bytes()]
+            [&text.as_bytes()[..at], sample.comment.as_bytes(), b"caf\xe9 \xff\n", &text.as_bytes()[at..]]
                 .concat();
         let mixed = read(language, &bytes, &ParseDeadline::endless());
         let first = u32::try_from(at + sample.comment.len() + 3).unwrap();

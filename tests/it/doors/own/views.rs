@@ -216,7 +216,7 @@ fn who_has_a_caller_of_what_another_agent_has_is_told_between_the_same_symbol_an
     };
     // The one that calls stands first.
     let caller = ("caller".to_owned(), "src/a.py:f".to_owned(), "bob".to_owned());
-    assert_eq!(severities(), [caller.clone()]);
+    assert_eq!(severities(), std::slice::from_ref(&caller));
     // What calls nothing of it is no meeting, and one's own caller neither.
     world.done("eve", &["lock", "src/b.py:h"]);
     world.done("ada", &["intent", "declare", "g as well", "--file", "src/c.py", "--symbol", "k"]);
