@@ -193,7 +193,7 @@ impl Artifacts {
         Ok(self.list(&shelf(task))?.filter(|list| list.task == *task).map(|list| list.kept))
     }
 
-    /// Those of these tasks of which something is kept, here or for the other hosts.
+    /// Those of these tasks that have something kept, here or for the other hosts.
     pub fn having(&self, tasks: Vec<TaskId>) -> BTreeSet<TaskId> {
         let is_here = |it: &TaskId| self.folder.join(shelf(it)).join(LIST).is_file();
         let (here, elsewhere): (BTreeSet<TaskId>, BTreeSet<TaskId>) = tasks.into_iter().partition(is_here);

@@ -59,7 +59,7 @@ async fn handed_over((one, other): (&Host, &Host)) -> Result<(f64, f64)> {
         loop {
             let until = tokio::time::Instant::now() + Duration::from_secs(30);
             news.change(until, |it| matches!(it.kind, EventKind::LockFreed { .. })).await;
-            // As `provost lock acquire --wait` does: whoever waits asks again with its ticket.
+            // As `provost lock acquire --wait` does: the caller that waits asks again with its ticket.
             match other.engine.submit(&bob, verb.clone()).await {
                 Ok(Locked::Held { .. }) => return anyhow::Ok(Instant::now()),
                 Ok(Locked::Queued { .. }) => {}

@@ -103,10 +103,10 @@ pub const WEB_STREAMS_MAX: usize = 64;
 /// How long an invitation is good where nothing says it, in seconds: a day.
 pub const WEB_INVITE_S: u64 = 24 * 60 * 60;
 
-/// Decisions of which other rules are asked, from the newest back, where no number is said.
+/// Decisions that other rules are asked about, from the newest back, where no number is said.
 pub const REPLAY_LAST: usize = 1_000;
 
-/// Decisions of which other rules are asked at the most.
+/// Decisions that other rules are asked about, at the most.
 pub const REPLAY_LAST_MAX: usize = 10_000;
 
 /// Among how many of the newest events those decisions are looked for: some seconds of reading.

@@ -174,7 +174,7 @@ impl HostKeys {
         for it in &rows {
             self.machines.insert(it.host, it.machine.clone());
         }
-        // Who is gone first: nobody is invited by one that was removed before.
+        // Removals come first: a host that was removed before invites no other.
         for it in rows.iter().filter(|it| it.what == GONE) {
             if is_sealed(key, it, None)? {
                 self.has_gone(it.host, it.at);

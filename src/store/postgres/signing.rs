@@ -116,7 +116,7 @@ impl HostKeys {
         journal: &JournalHead,
         steps: &mut Vec<Step>,
     ) -> Result<(), StoreError> {
-        // A host that is not enrolled yet has nobody who asks for its signature.
+        // No other host asks for the signature of one that is not enrolled yet.
         if self.own.is_some() {
             let signature = self.sign(n, link, journal)?;
             steps.push(signature_step(repo, (self.host, n, link), journal, signature)?);

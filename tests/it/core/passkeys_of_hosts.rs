@@ -65,7 +65,7 @@ fn a_passkey_of_one_machine_answers_at_another_what_was_asked_at_the_first() {
     let (status, said) = answer(a, &mut key, approval, true);
     assert!(status == 403 && said.to_string().contains("counter"), "{said}");
     key.counter = now;
-    // A further one needs the signature of a known one, on whichever machine it is made.
+    // A further one needs the signature of a known one, on each machine.
     let mut second = Authenticator::new(Kind::Ed25519);
     let (status, said) = enrol(b, &mut second, "key", None);
     assert_ne!(status, 200, "{said}");
@@ -107,7 +107,7 @@ fn a_passkey_that_is_revoked_at_one_machine_is_good_at_none_from_then_on() {
     let asked = challenge(b, &json!({ "approval": approval, "grant": true }));
     let (status, said) = say(b, &mut first, &asked);
     assert_eq!(status, 403, "{said}");
-    // Nor does a new one, for a day, whoever runs.
+    // Nor does a new one, for a day, on any host.
     let mut third = Authenticator::new(Kind::Es256);
     let (status, said) = enrol(b, &mut third, "new", None);
     assert!(status == 200 || status == 403, "{said}");

@@ -1,4 +1,4 @@
-//! A small file of each language, in parts from which tests make what nobody writes on purpose.
+//! A small file of each language, in parts from which tests make what no person writes on purpose.
 
 use provost::syntax::Language;
 
