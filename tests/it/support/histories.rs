@@ -64,6 +64,10 @@ impl<'a> Clients<'a> {
 
     /// Takes one lock; whether it was granted.
     pub(crate) fn take(&self) -> bool {
+        // A daemon that was cut off for long begins again by itself.
+        if !self.world.listens() {
+            return false;
+        }
         let n = self.next.fetch_add(1, Ordering::Relaxed);
         let (symbol, agent) =
             (format!("work/{}n{n}.rs:run", self.name), format!("ada-{}{}", self.name, n / LOCKS_OF_AN_AGENT));

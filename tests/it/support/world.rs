@@ -135,6 +135,11 @@ impl World {
         host::find_socket(self.dir.path(), name)
     }
 
+    /// Whether a daemon listens; not so while one begins again.
+    pub(crate) fn listens(&self) -> bool {
+        self.find_socket("own.sock").is_some()
+    }
+
     pub(crate) fn own_socket(&self) -> PathBuf {
         self.find_socket("own.sock").unwrap()
     }
