@@ -169,7 +169,8 @@ impl<'a> Clients<'a> {
     pub(crate) fn refusals(&self) -> usize {
         let refused = self.refused.lock().unwrap();
         for (took, says) in refused.iter() {
-            assert!(says.contains("shared store"), "{says}");
+            let words = ["shared store", "taken this one for dead"];
+            assert!(words.iter().any(|it| says.contains(it)), "{says}");
             let is_unsure = says.contains("not known");
             assert!(is_unsure || *took < REFUSED_WITHIN, "{took:?}: {says}");
         }
