@@ -79,7 +79,7 @@ fn called_by((caller, callee): &Pair) -> Vec<Pair> {
     [name, "new"].map(|word| (caller.clone(), word.to_owned())).into()
 }
 
-/// The names of which an index says something, each with the symbols that it stands in.
+/// The names that an index tells something about, each with the symbols that it stands in.
 fn spoken(file: &Indexed<'_>) -> Vec<Pair> {
     let mut found = Vec::new();
     for it in file.document.occurrences.iter().filter(|it| !it.defines) {

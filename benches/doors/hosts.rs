@@ -1,7 +1,7 @@
 //! What several hosts cost: engines over one PostgreSQL, at several network delays, against two bare round trips a batch and against SQLite.
 //!
 //! Each host is the engine and the store of a daemon, in this process, and has a connection of its own through a delay of its own; what is
-//! asked are locks and releases, each of which is on record when it is answered. The floor makes the same two round trips a batch over bare
+//! asked are locks and releases; each is on record when it is answered. The floor makes the same two round trips a batch over bare
 //! connections, with as many bytes, and decides nothing.
 
 mod bare;

@@ -16,7 +16,7 @@ use provost::syntax::{Language, ParseDeadline, Reading, Version, language_of, re
 
 /// Edits of one project.
 const EDITS: usize = 500;
-/// Lines that are looked at for them, at most: most are none of which the definition can be told by looking.
+/// The most lines that are looked at to find them: of most lines, a look does not tell the definition.
 const TRIES_MAX: usize = 100_000;
 /// Longer files are edited nowhere, since each edit reads the file twice.
 const EDITED_BYTES_MAX: usize = 100_000;

@@ -4,7 +4,7 @@
 //!   viewer: looks   agent: and works   approver: and answers approvals   admin: and looks after users, tokens' owners and all agents
 //! ```
 //! Without a list, the users of all hosts are admins. The first entry begins it: who makes it is an admin from then on, and a host that is not in
-//! the list is a viewer's. The role holds for all that speaks at the host, whatever its proof, but for a passkey: that is its owner's word, and
+//! the list is a viewer's. The role holds for every caller at the host, with or without a proof, but not for a passkey: that is its owner's word, and
 //! not the host's that carries it. The host decides by it, and the daemons of the others check what it has decided.
 
 use std::borrow::Cow;
@@ -31,7 +31,7 @@ pub enum UserRole {
     Agent,
     /// Answers approvals as well.
     Approver,
-    /// Changes users, and what is other agents'.
+    /// Changes users, and what belongs to other agents.
     Admin,
 }
 

@@ -6,7 +6,7 @@
 //! ```
 //! The key of the journal's chain is known to all hosts, so a chain that holds says that a member has written it, and not which one. The
 //! signature says which one. A daemon keeps in its state folder (`hosts.json`) what it knows of the others: a key that it has taken in once
-//! is not another one later, whatever the database says. A file of `provost host export-key` brings that knowledge to a new host, with an
+//! is not another one later, even where the database says so. A file of `provost host export-key` brings that knowledge to a new host, with an
 //! invitation: a key of its own that the exporting host has signed, and that signs the new host's key.
 
 use std::path::Path;
@@ -115,7 +115,7 @@ impl Signer {
         Self::of(zeroize::Zeroizing::new(seed))
     }
 
-    /// The text of which [`Signer::read`] makes it again.
+    /// The text from which [`Signer::read`] makes it again.
     pub(super) fn seed(&self) -> String {
         hex(&self.seed[..])
     }

@@ -318,7 +318,7 @@ struct Copier {
     tracked: Tracked,
 }
 
-/// What git knows, whatever its ignore files say.
+/// What git knows, also where its ignore files name it.
 enum Tracked {
     /// These paths.
     These(BTreeSet<String>),

@@ -149,7 +149,7 @@ impl Asked {
     }
 }
 
-/// So many callers at each host, each of which asks again once it is answered, for so long. `ask` makes the next request of a
+/// So many callers at each host, for so long; each asks again once it is answered. `ask` makes the next request of a
 /// caller at a host; the numbers are the host's and the caller's.
 pub(super) fn closed_loops<A: AsyncFnMut() -> Result<()> + 'static>(
     (hosts, callers): (usize, usize),

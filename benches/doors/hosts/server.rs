@@ -42,7 +42,7 @@ impl Server {
         );
         File::options().append(true).open(data.join("postgresql.conf"))?.write_all(lines.as_bytes())?;
         let log = File::create(dir.path().join("log"))?;
-        // It ends with the benchmark, in whatever way that ends.
+        // It ends with the benchmark, also where that is killed.
         let mut postgres = Command::new("setpriv");
         postgres.args(["--pdeathsig", "QUIT", "--"]).arg(program("postgres")?).arg("-D").arg(&data);
         let child = postgres.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).spawn()?;

@@ -1,4 +1,4 @@
-//! A file of each language: a hundred functions of eight lines, each of which calls the next one.
+//! A file of each language: a hundred functions of eight lines; each calls the next one.
 
 /// How a file of a language is written.
 pub(super) struct Source {

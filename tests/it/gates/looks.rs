@@ -40,7 +40,7 @@ const LOOKS: &[(&str, usize, &str)] = &[
         2,
         "sockets in work trees that vanish, on network disks too, which tell of nothing",
     ),
-    ("src/effects/cut_off.rs", 3, "silence of a shared store, of which nothing can tell"),
+    ("src/effects/cut_off.rs", 3, "silence of a shared store, which nothing tells"),
     (
         "src/effects/reaper.rs",
         3,

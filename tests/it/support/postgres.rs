@@ -107,7 +107,7 @@ impl Server {
         Self { dir, child: None, port, databases: AtomicU32::new(0), disk: None, clocks: None }
     }
 
-    /// One that has some of its files on a disk of so many MiB, of which as many are taken as are given back later.
+    /// One that has some of its files on a disk of `mib` MiB; `taken` of these are filled, and are freed later.
     pub(crate) fn on_small_disk(what: OnDisk, mib: u32, taken: u32) -> Self {
         // No checkpoint gives room back.
         let mut server = Self::prepared(5432, |_| {

@@ -69,7 +69,7 @@ fn what_neovims_and_emacs_clients_say_reaches_an_agent_as_they_have_said_it() {
                 assert_eq!(sent, got, "{name}");
                 continue;
             }
-            // The session has our server beside its own, of which it has none.
+            // The session has our server; it had none of its own.
             let [before, after] = [sent, got].map(|it| serde_json::from_str::<Value>(it).unwrap());
             assert_eq!(after["params"]["mcpServers"][0]["name"], "provost", "{name}: {got}");
             assert_eq!(before["params"]["cwd"], after["params"]["cwd"]);

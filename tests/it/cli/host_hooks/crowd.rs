@@ -1,4 +1,4 @@
-//! A thousand sessions of Claude Code at one daemon, each of which writes by its hook: every one has its own, is kept from another
+//! A thousand sessions of Claude Code at one daemon; each writes by its hook: each has its own, is kept from another
 //! one's, and gives back what it had, in bounded time.
 
 use std::sync::Barrier;
