@@ -7,18 +7,22 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use provost_base::limits::CODEX_SESSIONS_MAX;
 use provost_system::{self as system, Screen};
 
-/// Within this time a screen that is started has its first session, in milliseconds; it took two seconds.
-const BEGINS_WITHIN_MS: i64 = 10_000;
+/// Within this time a screen that is started has its first session; it took two seconds.
+const BEGINS_WITHIN: Duration = Duration::from_secs(10);
 
-/// A session that is open, by its age in milliseconds.
+/// What lies nearer than this is at one moment: the system tells a process' beginning in hundredths of a second, and a file's as exactly
+/// as its timer ticks.
+const EXACT_TO: Duration = Duration::from_millis(20);
+
+/// A session that is open, and when its file was made.
 struct Open {
     id: String,
-    age: i64,
+    began: SystemTime,
 }
 
 /// The screen of a session in a folder; `None` if that is not known.
@@ -38,24 +42,32 @@ pub(super) fn of_session(id: &str, folder: &Path) -> Option<u32> {
 }
 
 fn chosen(mine: &Open, open: &[Open], screens: &[Screen], here: &[&Screen]) -> Option<u32> {
-    let older = |than: &Open, it: &Screen| it.age_ms > than.age;
+    let older = |than: &Open, it: &Screen| it.began < than.began;
     // Whose a session is if each screen begins one before the next screen is started.
     let likely = |session: &Open| {
-        screens.iter().filter(|it| older(session, it)).min_by_key(|it| it.age_ms).map(|it| it.pid)
+        screens.iter().filter(|it| older(session, it)).max_by_key(|it| it.began).map(|it| it.pid)
     };
     let has_another =
         |it: &Screen| open.iter().any(|other| other.id != mine.id && likely(other) == Some(it.pid));
+    if screens.iter().any(|it| apart(it.began, mine.began) < EXACT_TO) {
+        return None;
+    }
     let able: Vec<&Screen> = here.iter().copied().filter(|it| older(mine, it)).collect();
     if let [one] = able[..] {
         return Some(one.pid);
     }
-    let last = able.iter().copied().min_by_key(|it| it.age_ms)?;
+    let last = able.iter().copied().max_by_key(|it| it.began)?;
     // Of a session that was begun later at a screen, nothing says at which.
-    if last.age_ms - mine.age > BEGINS_WITHIN_MS {
+    if mine.began.duration_since(last.began).is_ok_and(|it| it > BEGINS_WITHIN) {
         return None;
     }
     let others_have = able.iter().filter(|it| it.pid != last.pid).all(|it| has_another(it));
     others_have.then_some(last.pid)
+}
+
+/// The time between two moments, in either order.
+fn apart(one: SystemTime, other: SystemTime) -> Duration {
+    one.duration_since(other).unwrap_or_else(|other_is_later| other_is_later.duration())
 }
 
 /// The one item of some, if there is one alone.
@@ -71,18 +83,9 @@ fn open_sessions(home: Option<&Path>) -> Vec<Open> {
     let session = |it: std::fs::DirEntry| {
         let name = it.file_name().into_string().ok()?;
         let id = name.strip_suffix(".lock").filter(|it| !it.starts_with('.'))?;
-        Some(Open { id: id.to_owned(), age: age_ms(it.metadata().ok()?.modified().ok()?) })
+        Some(Open { id: id.to_owned(), began: it.metadata().ok()?.modified().ok()? })
     };
     entries.filter_map(session).collect()
-}
-
-/// Negative for a time that is still to come.
-fn age_ms(time: SystemTime) -> i64 {
-    let whole = |it: std::time::Duration| i64::try_from(it.as_millis()).unwrap_or(i64::MAX);
-    match time.elapsed() {
-        Ok(past) => whole(past),
-        Err(ahead) => -whole(ahead.duration()),
-    }
 }
 
 /// Where Codex keeps what is its own.

@@ -61,8 +61,8 @@ pub struct Screen {
     pub pid: u32,
     /// The folder in which it runs.
     pub folder: PathBuf,
-    /// How long ago it was started, in milliseconds.
-    pub age_ms: i64,
+    /// When it was started, exact to a hundredth of a second.
+    pub began: std::time::SystemTime,
 }
 
 /// The name of this user, as far as the environment knows it; otherwise the number.

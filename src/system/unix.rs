@@ -450,11 +450,12 @@ pub fn arguments_of(pid: u32) -> Option<Vec<String>> {
 pub fn screens_of(name: &str) -> Vec<super::Screen> {
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = processes.filter_map(|it| it.file_name().to_str()?.parse().ok());
+    // Both clocks are read once: the search takes time, and two readings would tell two times of one moment.
+    let machine_began = SystemTime::now().checked_sub(super::boot_time());
     let screen = |pid: u32| {
-        let began = process_began(pid).ok()??.saturating_mul(1_000 / TICKS_A_SECOND);
-        let now = super::boot_time().as_millis();
-        let age_ms = i64::try_from(now).ok()? - i64::try_from(began).ok()?;
-        Some(super::Screen { pid, folder: working_folder(pid)?, age_ms })
+        let after = Duration::from_millis(process_began(pid).ok()??.saturating_mul(1_000 / TICKS_A_SECOND));
+        let began = machine_began?.checked_add(after)?;
+        Some(super::Screen { pid, folder: working_folder(pid)?, began })
     };
     numbers.filter(|pid| is_named_at_a_terminal(*pid, name)).filter_map(screen).collect()
 }

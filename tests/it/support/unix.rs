@@ -68,6 +68,13 @@ impl Connection {
         Ok(Self { stream, ahead: VecDeque::new() })
     }
 
+    /// Whether the process that began to listen here still lives. A child of a daemon that was killed, not yet the program that it is to
+    /// become, holds its sockets for a moment longer.
+    pub(super) fn is_of_the_living(&self) -> bool {
+        let peer = rustix::net::sockopt::socket_peercred(&self.stream).unwrap();
+        rustix::process::test_kill_process(peer.pid) != Err(rustix::io::Errno::SRCH)
+    }
+
     /// Whether something has come that was not read yet.
     pub(crate) fn has_something(&self) -> bool {
         !self.ahead.is_empty() || rustix::io::ioctl_fionread(&self.stream).unwrap() > 0

@@ -82,6 +82,11 @@ impl Connection {
         }
     }
 
+    /// A pipe ends with the process that made it.
+    pub(super) fn is_of_the_living(&self) -> bool {
+        true
+    }
+
     /// Whether something has come that was not read yet.
     #[expect(unsafe_code, reason = "a pipe has no safe words for it")]
     pub(crate) fn has_something(&self) -> bool {

@@ -115,8 +115,10 @@ impl World {
         let mut daemon = Daemon { child, socket: PathBuf::new() };
         let until = Instant::now() + Duration::from_secs(20);
         loop {
-            // The one door may still be held by a child of a daemon that was killed.
-            let is_open = |name| Some(self.find_socket(name)?).filter(|it| Connection::to(it).is_ok());
+            let is_open = |name| {
+                Some(self.find_socket(name)?)
+                    .filter(|it| Connection::to(it).is_ok_and(|it| it.is_of_the_living()))
+            };
             if let Some(socket) = is_open("devit.sock")
                 && is_open("own.sock").is_some()
             {

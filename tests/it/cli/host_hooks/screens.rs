@@ -4,12 +4,13 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use super::{command_of, world};
 use crate::support::host_hooks::recorded;
+use crate::support::waits::stays;
 use crate::support::{World, eventually};
 
 /// A shell by the name of Codex. What it is started with are its arguments, the first of them a script in the folder.
@@ -70,12 +71,19 @@ impl Running {
     }
 }
 
-/// A session of a screen, as Codex keeps it open: by a file that is made when the session begins.
+/// Longer than what the system's times of processes and files are exact to.
+fn a_moment() {
+    stays("the time passes", Duration::from_millis(60), || true);
+}
+
+/// A session of a screen, as Codex keeps it open: by a file that is made when the session begins, two seconds after its screen.
 fn opened(world: &World, session: &str) -> Value {
     let folder = world.home().join(".codex/thread-writer-locks");
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join(".coordination.lock"), "").unwrap();
+    a_moment();
     fs::write(folder.join(format!("{session}.lock")), "").unwrap();
+    a_moment();
     let mut told = recorded(world, "codex/apply_patch_beside");
     told["session_id"] = json!(session);
     told

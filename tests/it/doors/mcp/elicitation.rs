@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::support::World;
 use crate::support::mcp_host::Host;
 use crate::support::rules::{ASK, ask, policy};
+use crate::support::waits::stays;
 
 /// Whoever delegates waits for a person, who may sit at the host.
 fn ask_host() -> String {
@@ -226,6 +227,8 @@ fn a_state_that_is_too_old_is_refused_and_one_outlives_host_and_daemon() {
     let me = me(&world, "coder");
     let mut stale = completed("t1", &asked, yes());
     stale["requestState"] = json!(seal(&me, &goal("t1"), &carried, Duration::ZERO));
+    // It counts for the millisecond in which it was made.
+    stays("the time passes", Duration::from_millis(20), || true);
     assert!(refused(&mut coder, stale).contains("too old"));
     assert_eq!(state(&mut coder, "t1"), "awaiting");
 

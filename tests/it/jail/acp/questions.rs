@@ -31,7 +31,7 @@ fn open(world: &World) -> Vec<Value> {
     needs["questions"].as_array().unwrap().clone()
 }
 
-fn until_open(world: &World, count: usize) -> Vec<Value> {
+pub(super) fn until_open(world: &World, count: usize) -> Vec<Value> {
     until_some("as many questions are open", || Some(open(world)).filter(|it| it.len() == count))
 }
 

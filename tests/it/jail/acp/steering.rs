@@ -6,6 +6,7 @@ use std::process::Output;
 
 use serde_json::{Value, json};
 
+use super::questions::until_open;
 use super::{answer, last, started};
 use crate::support::rules::{allow, rule};
 use crate::support::terminal::at_the_terminal;
@@ -171,10 +172,9 @@ const COLOUR: &str = r#"{"type":"object","properties":{"colour":{"type":"string"
 fn a_question_of_an_agents_reaches_a_person_and_its_answer_goes_back() {
     let (world, _daemon) = in_place("");
     begun(&world, "t1", &format!("elicit {COLOUR} | Which colour?"));
-    eventually("it is answered", || {
-        let answered = at_the_terminal(&world, "question answer coder blue");
-        String::from_utf8_lossy(&answered.stdout).contains("answered coder")
-    });
+    until_open(&world, 1);
+    let answered = at_the_terminal(&world, "question answer coder blue");
+    assert!(String::from_utf8_lossy(&answered.stdout).contains("answered coder"), "{answered:?}");
     let task = over(&world, "t1");
     let expected = r#"heard {"action": "accept", "content": {"colour": "blue"}}"#;
     assert!(answer(&task).contains(expected), "{task:#}");
