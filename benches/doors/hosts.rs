@@ -117,7 +117,7 @@ impl Site {
         };
         let (mut folders, mut delays) = (vec![first], Vec::new());
         while folders.len() < HOSTS {
-            folders.push(Folder::joining(&folders[0])?);
+            folders.push(Folder::joining(&folders[0], database)?);
         }
         for _ in 0..HOSTS {
             delays.push(Delay::before(server.dir())?);

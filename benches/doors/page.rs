@@ -316,6 +316,12 @@ async fn in_a_browser(table: &mut Table, browser: &mut Browser, full: &Side, emp
     difference(table, browser, full).await
 }
 
+/// Waits for the row of an approval that is not there yet, drawn.
+const NEW_ROW: &str = "new Promise((done) => { const rows = () => [...document.querySelectorAll('tr[data-key^=\"approval:\"]')]; \
+    const before = new Set(rows().map((it) => it.dataset.key)); \
+    const look = () => (rows().some((it) => !before.has(it.dataset.key)) ? requestAnimationFrame(() => setTimeout(() => done(true), 0)) \
+    : requestAnimationFrame(look)); look(); })";
+
 /// From the first byte of a question to its row on the page, drawn; the floor is the door's own answer.
 async fn approvals(table: &mut Table, browser: &mut Browser, full: &Side) -> Result<()> {
     browser.go(&full.address("/")).await?;
@@ -325,14 +331,7 @@ async fn approvals(table: &mut Table, browser: &mut Browser, full: &Side) -> Res
     for n in 0..ASKED {
         // Questions do not come at the pace of the page.
         tokio::time::sleep(Duration::from_millis((n as u64 * 137) % 400)).await;
-        // One of its kind was asked before these.
-        let row = format!("tr[data-key=\"approval:{}\"]", n + 2);
-        let there = browser
-            .begin(&format!(
-                "new Promise((done) => {{ const look = () => (document.querySelector('{row}') ? requestAnimationFrame(() => \
-                 setTimeout(() => done(true), 0)) : requestAnimationFrame(look)); look(); }})"
-            ))
-            .await?;
+        let there = browser.begin(NEW_ROW).await?;
         let begun = Instant::now();
         let (task, answered) = delegate(&full.daemon, "asker:0", "shell", "true")?;
         browser.value(there).await?;

@@ -9,7 +9,6 @@
 //! (`domain`), and the deeds for which the wiring gives the hands: jobs (`agents`) and applies (`service`).
 #![forbid(unsafe_code)]
 
-#[cfg_attr(windows, path = "ack_windows.rs")]
 mod ack;
 mod acp;
 mod agent_run;

@@ -266,7 +266,8 @@ impl Graph {
             let [before, now] = adds;
             self.files.adds(number, &before, false);
             self.files.adds(number, &now, true);
-            self.look_again_at(before.symmetric_difference(&now));
+            // Also for what it had under a key before: something else may be there under the same one.
+            self.look_again_at(before.union(&now));
         }
     }
 

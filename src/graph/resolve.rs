@@ -443,10 +443,34 @@ impl<'g> Resolver<'g> {
         if it.kind.has_members() { added(self, (file, node), name, depth) } else { None }
     }
 
-    /// The files that define something, or add to it, under a key.
+    /// The files that define something, or add to it, under a key; in the order of their paths.
     pub(super) fn adding(&mut self, key: &str) -> Vec<u32> {
         self.asked.insert(key.into());
-        self.files.adding.get(key).into_iter().flatten().copied().collect()
+        let all = self.files.adding.get(key).into_iter().flatten().copied().collect();
+        self.in_order(all)
+    }
+
+    /// The same, and none if there are more than so many.
+    pub(super) fn adding_at_most(&mut self, key: &str, most: usize) -> Vec<u32> {
+        if self.files.adding.get(key).is_none_or(|all| all.len() > most) {
+            self.asked.insert(key.into());
+            return Vec::new();
+        }
+        self.adding(key)
+    }
+
+    /// Those of some files, on which the edges depend already, that define something under a key; in the order of their paths. What comes
+    /// and goes in other files makes no difference to that, however many of them have the same name.
+    pub(super) fn adding_among(&self, key: &str, some: &BTreeSet<u32>) -> Vec<u32> {
+        let Some(all) = self.files.adding.get(key) else { return Vec::new() };
+        let (fewer, more) = if all.len() < some.len() { (all, some) } else { (some, all) };
+        self.in_order(fewer.iter().filter(|it| more.contains(it)).copied().collect())
+    }
+
+    /// Numbers are given as files come, and the graph is to be the same in any order.
+    fn in_order(&self, mut files: Vec<u32>) -> Vec<u32> {
+        files.sort_by_key(|file| self.files.path(*file));
+        files
     }
 
     /// One of several things that a name may stand for: each of them counts, as a guess.

@@ -1,5 +1,5 @@
 //! Test equipment that shares code with no test: a store in memory, a second judge of rules, callers
-//! without proof, and what fills a store as a long life does.
+//! without proof, what fills a store as a long life does, and the signatures of hosts.
 //!
 //! It is a crate of its own so that nothing of it is in the product. Only the tests and the benches depend on
 //! it.
@@ -7,6 +7,7 @@
 
 pub mod callers;
 pub mod full_store;
+pub mod host_signature;
 mod memory;
 pub mod naive;
 mod naive_calls;

@@ -4,8 +4,8 @@
 use std::fs;
 use std::time::Instant;
 
-use anyhow::{Context as _, Result, ensure};
-use provost::base::{Secret, Timestamp};
+use anyhow::{Context as _, Result, anyhow, ensure};
+use provost::base::{Digest, Secret, Timestamp};
 use provost::domain::{Change, Core, Outbox, State};
 use provost::store::journal::Key;
 use provost::store::{Behind, ENTRY_FORMAT, Head, JOURNAL_KEY, Loaded, Store};
@@ -16,6 +16,7 @@ use super::engines::{
 };
 use super::server::{Server, by, connect, runtime};
 use crate::table::{Rounds, Table, Unit};
+use provost_test_equipment::host_signature::{Own, to_sign};
 
 const ROUNDS: usize = 3;
 /// The aim is below two seconds for so many.
@@ -34,10 +35,10 @@ pub(super) fn measure(table: &mut Table, server: &Server) -> Result<()> {
     let database = server.database(DATABASE)?;
     let first = Folder::new()?;
     live_locks(&first, server)?;
-    let joined = Folder::joining(&first)?;
+    let joined = Folder::joining(&first, &database)?;
     let mut away = joined.store(options(Some(database), false))?;
     let mut loaded = away.load(settings()?)?;
-    let forger = Others { key: key_of(&first)?, server, runtime: runtime()? };
+    let forger = Others { key: key_of(&first)?, own: Own::of(&first.path())?, server, runtime: runtime()? };
     table.ratios(ROUNDS)?;
     let (mut loads, mut reads) = (Rounds::default(), Rounds::default());
     for _ in 0..ROUNDS {
@@ -111,6 +112,7 @@ fn key_of(folder: &Folder) -> Result<Key> {
 /// What others write, sealed with the key and in bulk: each entry puts a lock as it is, so that rows and log say the same.
 struct Others<'a> {
     key: Key,
+    own: Own,
     server: &'a Server,
     runtime: tokio::runtime::Runtime,
 }
@@ -132,6 +134,14 @@ impl Others<'_> {
             let (host, inc, own): (String, i64, i64) = (by.get(0), by.get(1), by.get(2));
             let daemon = provost::base::DaemonId { host: host.parse()?, incarnation: u64::try_from(inc)? };
             let (mut head, mut own) = (loaded.head, u64::try_from(own)?);
+            let sql = "select decode(key_print, 'hex'), event, event_mac from provost.repo";
+            let at = client.query_one(sql, &[]).await?;
+            let digest = |column: usize| {
+                anyhow::Ok(Digest::from_bytes(
+                    at.get::<_, Vec<u8>>(column).try_into().map_err(|_| anyhow!("no digest"))?,
+                ))
+            };
+            let (print, event) = (digest(0)?, (u64::try_from(at.get::<_, i64>(1))?, digest(2)?));
             let now = Timestamp(i64::try_from(provost::system::wall_time().as_millis())?);
             let locks: Vec<_> = state.locks.iter().cloned().collect();
             let mut locks = locks.iter().cycle();
@@ -149,6 +159,8 @@ impl Others<'_> {
                     rows.format.push(i32::try_from(sealed.format)?);
                     rows.body.push(sealed.body.into());
                     rows.mac.push(sealed.mac.as_bytes().to_vec());
+                    let text = to_sign(&print, (sealed.n.0, &sealed.mac), (event.0, &event.1));
+                    rows.sig.push(self.own.pair.sign(&text).as_ref().to_vec());
                 }
                 left -= rows.n.len();
                 rows.insert(&client, (&host, inc, now.0)).await?;
@@ -182,15 +194,17 @@ struct Rows {
     format: Vec<i32>,
     body: Vec<String>,
     mac: Vec<Vec<u8>>,
+    sig: Vec<Vec<u8>>,
 }
 
 impl Rows {
     async fn insert(&self, client: &Client, (host, inc, at): (&str, i64, i64)) -> Result<()> {
-        let sql = "insert into provost.entry (repo, n, host, inc, own_n, at, format, body, mac)
-                   select (select id from provost.repo), n, $1, $2, own, $3, format, body, mac
-                   from unnest($4::bigint[], $5::bigint[], $6::int[], $7::text[], $8::bytea[]) as it (n, own, format, body, mac)";
-        let values: [&(dyn tokio_postgres::types::ToSql + Sync); 8] =
-            [&host, &inc, &at, &self.n, &self.own, &self.format, &self.body, &self.mac];
+        let sql = "insert into provost.entry (repo, n, host, inc, own_n, at, format, body, mac, sig)
+                   select (select id from provost.repo), n, $1, $2, own, $3, format, body, mac, sig
+                   from unnest($4::bigint[], $5::bigint[], $6::int[], $7::text[], $8::bytea[], $9::bytea[])
+                       as it (n, own, format, body, mac, sig)";
+        let values: [&(dyn tokio_postgres::types::ToSql + Sync); 9] =
+            [&host, &inc, &at, &self.n, &self.own, &self.format, &self.body, &self.mac, &self.sig];
         let written = client.execute(sql, &values).await?;
         ensure!(written as usize == self.n.len(), "entries are missing");
         Ok(())

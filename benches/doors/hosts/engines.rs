@@ -13,7 +13,7 @@ use provost::domain::{
     Command, Decision, Door, Effect, Facts, Judge, Principal, Proof, Refusal, Scope, Settings, Terms,
 };
 use provost::engine::{Engine, Lost, SteadyClock, start};
-use provost::store::{JOURNAL_KEY, Options, Retention, Store, open};
+use provost::store::{Database, Options, Retention, Store, join, open, seal_key};
 use provost_test_equipment::callers::caller;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
@@ -47,14 +47,11 @@ impl Folder {
         Ok(Self(dir))
     }
 
-    /// One more that has the journal's key of another one, as `provost host join` brings it.
-    pub(super) fn joining(other: &Self) -> Result<Self> {
-        use std::io::Write as _;
+    /// One more that has been invited by another one, as `provost host export-key` and `provost host join` do it.
+    pub(super) fn joining(other: &Self, database: &Database) -> Result<Self> {
         let new = Self::new()?;
-        let key = fs::read(other.path().join(JOURNAL_KEY))?;
-        let mut file = fs::OpenOptions::new();
-        let mut file = file.create_new(true).write(true).mode(0o600).open(new.path().join(JOURNAL_KEY))?;
-        file.write_all(&key)?;
+        let invitation = seal_key(&other.path(), &database.name, 1)?;
+        join(&new.path(), database, &invitation.text, &invitation.code)?;
         Ok(new)
     }
 
@@ -213,6 +210,6 @@ pub(super) fn locker(
 }
 
 /// How a store is opened: in a database, or in its folder.
-pub(super) fn options(database: Option<provost::store::Database>, always_durable: bool) -> Options {
+pub(super) fn options(database: Option<Database>, always_durable: bool) -> Options {
     Options { database, always_durable, ..Options::default() }
 }

@@ -14,7 +14,7 @@ use provost_syntax::{AROUND, Kind};
 /// Files that one file includes, with those that they include.
 const INCLUDED_MAX: usize = 1_024;
 
-/// Files that are looked at for the definition of one name.
+/// Files that are looked at for the definition of one name. Where more define it, which of them is meant is not known.
 const DEFINING_MAX: usize = 256;
 
 /// Definitions of one name that are told.
@@ -159,11 +159,11 @@ impl<'g> Names<'_, 'g> {
         self.step()?;
         let known = self.included(self.resolver.asking());
         let name = path.rsplit('.').next().unwrap_or(path);
-        let listed = self.resolver.adding(&key_of(name));
+        let listed = self.resolver.adding_among(&key_of(name), &known);
         let files = self.resolver.files;
         // What functions have for themselves is listed nowhere.
         let own = self.resolver.asking();
-        let there = listed.into_iter().filter(|file| *file != own && known.contains(file)).chain([own]);
+        let there = listed.into_iter().filter(|file| *file != own).chain([own]);
         let found: Found = there
             .filter_map(|file| Some((file, files.outline(file)?.node(path)?)))
             .collect::<Vec<_>>()
@@ -363,9 +363,9 @@ impl<'g> Names<'_, 'g> {
     fn defined(&mut self, path: &str, declaring: &[u32]) -> (Vec<(u32, u32)>, bool) {
         let files = self.resolver.files;
         let name = path.rsplit('.').next().unwrap_or(path);
-        let listed = self.resolver.adding(&key_of(name));
+        let listed = self.resolver.adding_at_most(&key_of(name), DEFINING_MAX);
         let mut all: Vec<(u32, u32)> = Vec::new();
-        for file in listed.into_iter().take(DEFINING_MAX) {
+        for file in listed {
             let Some(outline) = files.outline(file) else { continue };
             let mut at = outline.node(path);
             for (spec, _) in &*outline.stars {
@@ -379,6 +379,9 @@ impl<'g> Names<'_, 'g> {
             if !it.declared && it.exported {
                 all.push((file, node));
             }
+        }
+        if declaring.is_empty() {
+            return (all, false);
         }
         let includes = |names: &mut Self, file: u32| {
             let links = files.outline(file).map_or(&[][..], |outline| &outline.stars);
@@ -417,9 +420,9 @@ impl<'g> Names<'_, 'g> {
     fn only_member(&mut self, name: &str) -> Option<Found> {
         let known = self.included(self.resolver.asking());
         let files = self.resolver.files;
-        let listed = self.resolver.adding(&key_of(name));
+        let listed = self.resolver.adding_among(&key_of(name), &known);
         let mut paths: BTreeSet<&str> = BTreeSet::new();
-        for file in listed.into_iter().filter(|file| known.contains(file)) {
+        for file in listed {
             let Some(outline) = files.outline(file) else { continue };
             let is_it = |node: &&Node| {
                 let of_class = node.parent.is_some_and(|it| outline.nodes[it as usize].kind.has_members());

@@ -1,5 +1,6 @@
 //! Code as it is read: symbols, calls, imports, and the index over a repository.
 
+mod changes;
 mod edited;
 mod enclosing;
 mod enclosing_c;

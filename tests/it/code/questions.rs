@@ -35,10 +35,16 @@ fn files_below(folder: &Path, top: &Path, found: &mut BTreeMap<String, String>) 
     }
 }
 
-fn ask(folder: &str) -> Score {
+/// The files of one folder of questions, by path.
+pub(super) fn files_of(folder: &str) -> BTreeMap<String, String> {
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/code/questions").join(folder);
     let mut files = BTreeMap::new();
     files_below(&top, &top, &mut files);
+    files
+}
+
+fn ask(folder: &str) -> Score {
+    let files = files_of(folder);
     let mut graph = Graph::default();
     let mut expected: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let (settings, files): (BTreeMap<String, String>, BTreeMap<String, String>) =

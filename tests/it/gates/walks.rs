@@ -45,7 +45,6 @@ const LISTINGS: &[(&str, usize, &str)] = &[
     ("src/config/places.rs", 1, "work trees of the repository"),
     ("src/config/ports.rs", 1, "ports of other repositories"),
     ("src/effects/ack.rs", 1, "folders of hooks that an earlier daemon has left"),
-    ("src/effects/ack_windows.rs", 1, "folders of hooks that an earlier daemon has left"),
     ("src/effects/capture_backend.rs", 1, "pictures that an earlier daemon has left"),
     ("src/effects/interrupted_runs.rs", 1, "notes of runs that an earlier daemon has left"),
     ("src/effects/kept_sessions.rs", 1, "homes of sessions"),

@@ -6,7 +6,7 @@ use provost::base::{DaemonId, Digest, EntryNo, EventSeq, HostId, Json, Secret, T
 use provost::domain::{Change, Event, EventKind, Outbox, provost};
 use provost::store::journal::Key;
 use provost::store::{Anchor, ENTRY_FORMAT, Head, StoredEvent};
-use ring::signature::Ed25519KeyPair;
+pub(crate) use provost_test_equipment::host_signature::{Own, to_sign};
 use serde_json::Value;
 
 use super::World;
@@ -31,20 +31,9 @@ pub(crate) fn digest(hex: &str) -> Digest {
     Digest::from_bytes(bytes(hex).try_into().expect("a digest"))
 }
 
-/// A machine's own key, and its host.
-pub(crate) struct Own {
-    pub(crate) host: HostId,
-    pub(crate) pair: Ed25519KeyPair,
-}
-
+/// The own key of a world's machine.
 pub(crate) fn own(world: &World) -> Own {
-    let text = std::fs::read_to_string(state_dir(world).join("host.key")).expect("it has a key");
-    let it: Value = serde_json::from_str(&text).expect("its form");
-    let seed = bytes(it["seed"].as_str().expect("a seed"));
-    Own {
-        host: it["host"].as_str().expect("a host").parse().expect("an id"),
-        pair: Ed25519KeyPair::from_seed_unchecked(&seed).expect("a key"),
-    }
+    Own::of(&state_dir(world)).expect("it has a key")
 }
 
 /// What who has the journal's key and the database knows, in the place of a daemon.
@@ -155,19 +144,6 @@ impl<'a> Forger<'a> {
             before.counters,
         ));
     }
-}
-
-/// What a host signs of an entry: its number and link, and where the journal ends with it.
-pub(crate) fn to_sign(key_print: &Digest, entry: (u64, &Digest), event: (u64, &Digest)) -> Vec<u8> {
-    [
-        b"provost-entry-signature-v1".as_slice(),
-        key_print.as_bytes(),
-        &entry.0.to_le_bytes(),
-        entry.1.as_bytes(),
-        &event.0.to_le_bytes(),
-        event.1.as_bytes(),
-    ]
-    .concat()
 }
 
 /// The statements that put these events into the journal.
