@@ -1,7 +1,7 @@
 //! Engines as daemons have them, each with a state folder and a store of its own, and callers that take and release locks.
 
 use std::fs;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
