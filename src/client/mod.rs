@@ -242,9 +242,9 @@ impl Client {
                     .ok_or_else(|| ClientError::Broken("it answered something else".into()))
             }
             DaemonRoute::Socket(socket) => {
-                let members = serde_json::to_vec(asked).map_err(ClientError::broken)?;
+                let members = E::write(asked).map_err(ClientError::broken)?;
                 let bytes = self.bytes(socket, E::WHICH, members, patience).await?;
-                serde_json::from_slice(&bytes).map_err(|err| unexpected(&err))
+                E::read(&bytes).map_err(|err| unexpected(&err))
             }
         }
     }
