@@ -186,7 +186,7 @@ fn other_rules_are_asked_about_decisions_on_record_in_the_database_with_and_with
     };
     // Of the newest ones alone, where that is asked for: the denial is the third from the end.
     let (all, two, three) = ((4, 3), (2, 2), (3, 2));
-    let counted = || ["100", "2", "3"].map(|last| diff(last)).map(|(asked, changed)| (asked, changed.len()));
+    let counted = || ["100", "2", "3"].map(&diff).map(|(asked, changed)| (asked, changed.len()));
     assert_eq!(counted(), [all, two, three]);
     daemon.stop();
     assert_eq!(counted(), [all, two, three], "without a daemon");
