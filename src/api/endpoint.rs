@@ -61,6 +61,18 @@ pub trait Endpoint: Send + Sync + 'static {
 
     /// The members of a reply to this endpoint; nothing of a reply to another one.
     fn answer(reply: Reply) -> Option<Self::Answer>;
+
+    /// A request's members as they travel. This and [`Self::read`] are compiled here, once, and not in each crate that asks.
+    ///
+    /// # Errors
+    /// A member that JSON has no form for.
+    fn write(asked: &Self::Asked) -> Result<Vec<u8>, serde_json::Error>;
+
+    /// An answer as it has travelled.
+    ///
+    /// # Errors
+    /// What is no such answer.
+    fn read(answer: &[u8]) -> Result<Self::Answer, serde_json::Error>;
 }
 
 macro_rules! define {
@@ -142,6 +154,14 @@ macro_rules! define {
                     Reply::$Kind(it) => Some(*it),
                     _ => None,
                 }
+            }
+
+            fn write(asked: &Self::Asked) -> Result<Vec<u8>, serde_json::Error> {
+                serde_json::to_vec(asked)
+            }
+
+            fn read(answer: &[u8]) -> Result<Self::Answer, serde_json::Error> {
+                serde_json::from_slice(answer)
             }
         })+
     };

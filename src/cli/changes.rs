@@ -1,7 +1,7 @@
 //! The changes that a run has made in its private copy: shown as differences, summed up, discarded.
 
 use std::io::{BufRead as _, IsTerminal as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
 
@@ -225,7 +225,9 @@ fn in_work_tree(task: &wire::Task) -> String {
     match (&tree.commit, &tree.failed) {
         (Some(commit), _) => {
             let short = commit.get(..COMMIT_CHARS).unwrap_or(commit);
-            text.push_str(&format!("committed:    {short} on branch {branch}, in {path}\n"));
+            // Who has removed the work tree has kept the branch.
+            let place = if Path::new(&tree.path).is_dir() { format!(", in {path}") } else { String::new() };
+            text.push_str(&format!("committed:    {short} on branch {branch}{place}\n"));
         }
         (None, Some(why)) => text.push_str(&format!("not committed: {}\n", visible_name(why, 800))),
         (None, None) if tree.removed => {

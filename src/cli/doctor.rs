@@ -1,6 +1,6 @@
 //! `provost doctor`: everything that could be wrong, looked at one by one, with what to do.
 //!
-//! Only looks; nothing is made or changed.
+//! Only looks; nothing is changed. For as long as a jail is tried, a temporary folder is there for it.
 
 use serde::Serialize;
 
@@ -92,7 +92,10 @@ fn report(json: bool, found: &Findings) -> Result<u8, CliError> {
 }
 
 fn confinement(found: &mut Findings) {
-    let host = probe(&Supervisor::default());
+    let host = match wait_for(async { Ok(probe(&Supervisor::default()).await) }) {
+        Ok(host) => host,
+        Err(error) => return found.add("confinement", Health::Broken, error.text()),
+    };
     for finding in &host.findings {
         let health = if finding.works { Health::Fine } else { Health::Note };
         found.add(finding.name, health, &finding.note);

@@ -12,6 +12,7 @@ use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use serde_json::json;
 
 use super::cli_error::DONE;
+use super::repo_context::wait_for;
 use super::{CliError, Rehearsal, RepoContext, out};
 use provost_base::{AgentId, Ttl, nearest};
 use provost_config::{Config, Copies, Places, Worker};
@@ -185,7 +186,7 @@ fn explain(here: &RepoContext, asked: Explain, rehearse: &Rehearsal) -> Result<u
         facts.push((Topic::Network, door.into()));
     }
     facts.sort_by_key(|(topic, _)| *topic);
-    let host = probe(&Supervisor::default());
+    let host = wait_for(async { Ok(probe(&Supervisor::default()).await) })?;
     let runs = host.tiers.contains(&plan.tier());
     let open = stays_open(plan.tier());
     let unwell = host.findings.iter().filter(|it| !it.works);

@@ -35,10 +35,13 @@ use serde_json::Value;
 use idle_connections::{IdleConnections, Sender};
 use provost_api::wire::{self, *};
 use provost_api::{self as api, Endpoint, Reply, Which, endpoints, for_each_endpoint};
-use provost_base::limits::{OWN_ANSWER_BYTES_MAX, OWN_ANSWER_MS_MAX};
+use provost_base::limits::{HTTP_HEAD_BYTES_MAX, OWN_ANSWER_BYTES_MAX, OWN_ANSWER_MS_MAX};
 use provost_base::{AgentId, Secret};
 
 pub use stream::EventReader;
+
+/// The longest address of a question: what a door reads, less room for the headers.
+const TARGET_LEN_MAX: usize = HTTP_HEAD_BYTES_MAX - (4 << 10);
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -137,6 +140,9 @@ impl Debug for Client {
     }
 }
 
+/// An answer on its way. It is compiled here, once, and not in each crate that waits for one.
+pub type Asking<'a, T> = Pin<Box<dyn Future<Output = Result<T, ClientError>> + Send + 'a>>;
+
 macro_rules! methods {
     ($($(#[doc = $sentence:literal])+ $method:ident $path:literal $name:ident $Kind:ident($($Asked:ident)?) -> $Answer:ty,
         tools $tools:tt, commands $commands:tt $(, $flag:ident)*;)+) => {
@@ -145,8 +151,8 @@ macro_rules! methods {
             ///
             /// # Errors
             /// [`ClientError`].
-            pub async fn $name(&self $(, asked: &$Asked)?) -> Result<$Answer, ClientError> {
-                self.ask::<endpoints::$Kind>(methods!(@asked $(asked $Asked)?)).await
+            pub fn $name<'a>(&'a self $(, asked: &'a $Asked)?) -> Asking<'a, $Answer> {
+                Box::pin(self.ask::<endpoints::$Kind>(methods!(@asked $(asked $Asked)?)))
             }
         )+ }
     };
@@ -242,9 +248,9 @@ impl Client {
                     .ok_or_else(|| ClientError::Broken("it answered something else".into()))
             }
             DaemonRoute::Socket(socket) => {
-                let members = serde_json::to_vec(asked).map_err(ClientError::broken)?;
+                let members = E::write(asked).map_err(ClientError::broken)?;
                 let bytes = self.bytes(socket, E::WHICH, members, patience).await?;
-                serde_json::from_slice(&bytes).map_err(|err| unexpected(&err))
+                E::read(&bytes).map_err(|err| unexpected(&err))
             }
         }
     }
@@ -273,7 +279,11 @@ impl Client {
             return self.message(method, path, members.into());
         }
         let members: Value = serde_json::from_slice(&members).map_err(ClientError::broken)?;
-        self.message(method, &format!("{path}{}", query_text(&members)), Bytes::new())
+        let target = format!("{path}{}", query_text(&members));
+        if target.len() > TARGET_LEN_MAX {
+            return Err(too_long());
+        }
+        self.message(method, &target, Bytes::new())
     }
 
     /// A request as this client sends it, with its proof.
@@ -335,6 +345,18 @@ impl Client {
 async fn reply(replying: Replying, patience: Duration) -> Result<Reply, ClientError> {
     let reply = tokio::time::timeout(patience, replying).await.map_err(|_| ClientError::Slow)?;
     reply.map_err(|(status, fault)| ClientError::Refused { status, fault })
+}
+
+/// A question that no door would read, refused in words before it is sent.
+fn too_long() -> ClientError {
+    let message = format!("this question is longer than {TARGET_LEN_MAX} bytes, which no daemon reads");
+    let fault = wire::ErrorBody {
+        error: "invalid".into(),
+        message,
+        hint: Some("ask with less text".into()),
+        data: None,
+    };
+    ClientError::Refused { status: 400, fault }
 }
 
 fn unexpected(err: &serde_json::Error) -> ClientError {

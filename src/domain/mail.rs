@@ -8,7 +8,7 @@
 //! Only memory knows that a message is being carried: after a crash it is delivered again, never lost.
 //! DevIt 1.5, HEARTBEAT and POLL; decisions on bounds are in `docs/protocols/devit.md`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -165,8 +165,38 @@ impl MailKind {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct Queue {
     mail: BTreeMap<MailSeq, Arc<Mail>>,
+    /// The numbers of the messages about each task, so that its end does not look at all others.
+    about: BTreeMap<TaskId, BTreeSet<MailSeq>>,
     carried: BTreeMap<MailSeq, DaemonId>,
     bytes: usize,
+}
+
+impl Queue {
+    /// The messages about a task, oldest first.
+    fn about<'a>(&'a self, task: &TaskId) -> impl Iterator<Item = (&'a MailSeq, &'a Arc<Mail>)> + use<'a> {
+        self.about.get(task).into_iter().flatten().filter_map(|seq| self.mail.get_key_value(seq))
+    }
+
+    fn put(&mut self, mail: Arc<Mail>) {
+        if let Some(task) = mail.kind.task() {
+            self.about.entry(task.clone()).or_default().insert(mail.seq);
+        }
+        self.mail.insert(mail.seq, mail);
+    }
+
+    fn remove(&mut self, seq: MailSeq) -> Option<Arc<Mail>> {
+        self.carried.remove(&seq);
+        let mail = self.mail.remove(&seq)?;
+        if let Some(task) = mail.kind.task()
+            && let Some(numbers) = self.about.get_mut(task)
+        {
+            numbers.remove(&seq);
+            if numbers.is_empty() {
+                self.about.remove(task);
+            }
+        }
+        Some(mail)
+    }
 }
 
 /// The queues of all agents.
@@ -245,24 +275,24 @@ impl Mailboxes {
             return;
         }
         let queue = self.queues.get(to);
-        let carried = |seq: &MailSeq| queue.is_some_and(|queue| queue.carried.contains_key(seq));
-        let here: Vec<_> = queue
-            .into_iter()
-            .flat_map(|queue| queue.mail.values().cloned())
-            .chain(put)
-            .map(|mail| (mail.seq, mail))
-            .filter(|(seq, _)| !gone.contains(seq))
-            .collect();
-        let mut count = here.len();
-        let mut total = bytes + here.iter().map(|(_, mail)| mail.kind.bytes()).sum::<usize>();
+        let in_queue = |seq: &MailSeq| queue.and_then(|queue| queue.mail.get(seq));
+        let (mut count, mut total) = (queued + put.len(), held + new);
+        for mail in
+            gone.iter().filter_map(|seq| in_queue(seq).or_else(|| put.iter().find(|it| it.seq == *seq)))
+        {
+            (count, total) = (count - 1, total - mail.kind.bytes());
+        }
         let mut given_up = 0;
         for work in [false, true] {
-            for (seq, mail) in here.iter().filter(|(seq, _)| !carried(seq)) {
+            // From the oldest on, as far as is needed: a full queue is not looked at as a whole for each message.
+            for mail in queue.into_iter().flat_map(|queue| queue.mail.values()).chain(&put) {
                 if count < MAIL_MAX && total <= MAIL_BYTES_MAX {
                     break;
                 }
-                if matches!(mail.kind, MailKind::Work { .. }) == work {
-                    out.put(Change::DropMail(to.clone(), *seq));
+                let stays =
+                    gone.contains(&mail.seq) || queue.is_some_and(|it| it.carried.contains_key(&mail.seq));
+                if !stays && matches!(mail.kind, MailKind::Work { .. }) == work {
+                    out.put(Change::DropMail(to.clone(), mail.seq));
                     (count, total, given_up) = (count - 1, total - mail.kind.bytes(), given_up + 1);
                 }
             }
@@ -295,8 +325,8 @@ impl Mailboxes {
         let MailKind::Word { task, last: true, .. } = kind else { return };
         let (_, gone) = out.mail_of(to);
         let mut count = 0;
-        for (seq, mail) in &queue.mail {
-            let older = matches!(&mail.kind, MailKind::Word { task: it, last: false, .. } if it == task);
+        for (seq, mail) in queue.about(task) {
+            let older = matches!(&mail.kind, MailKind::Word { last: false, .. });
             if older && !queue.carried.contains_key(seq) && !gone.contains(seq) {
                 out.put(Change::DropMail(to.clone(), *seq));
                 count += 1;
@@ -310,8 +340,8 @@ impl Mailboxes {
     pub(super) fn thin_out_progress(&self, to: &AgentId, about: &TaskId, out: &mut Outbox) {
         let Some(queue) = self.queues.get(to) else { return };
         let (_, gone) = out.mail_of(to);
-        let words = queue.mail.iter().filter(|(seq, mail)| {
-            let its = matches!(&mail.kind, MailKind::Word { task, last: false, .. } if task == about);
+        let words = queue.about(about).filter(|(seq, mail)| {
+            let its = matches!(&mail.kind, MailKind::Word { last: false, .. });
             its && !queue.carried.contains_key(seq) && !gone.contains(seq)
         });
         let words: Vec<MailSeq> = words.map(|(seq, _)| *seq).collect();
@@ -368,8 +398,8 @@ impl Mailboxes {
     pub(super) fn withdraw_work(&self, worker: &AgentId, task: &TaskId, out: &mut Outbox) {
         let Some(queue) = self.queues.get(worker) else { return };
         let (_, gone) = out.mail_of(worker);
-        for (seq, mail) in &queue.mail {
-            let its = matches!(&mail.kind, MailKind::Work { task: it, .. } if it == task);
+        for (seq, mail) in queue.about(task) {
+            let its = matches!(&mail.kind, MailKind::Work { .. });
             if its && !gone.contains(seq) {
                 out.put(Change::DropMail(worker.clone(), *seq));
             }
@@ -452,9 +482,8 @@ impl Mailboxes {
     /// The message with a task's result, unless it is being delivered.
     pub(super) fn last_word(&self, agent: &AgentId, task: &TaskId) -> Option<&Arc<Mail>> {
         let queue = self.queues.get(agent)?;
-        let is_it =
-            |kind: &MailKind| matches!(kind, MailKind::Word { task: it, last: true, .. } if it == task);
-        let mut free = queue.mail.iter().filter(|(seq, _)| !queue.carried.contains_key(seq));
+        let is_it = |kind: &MailKind| matches!(kind, MailKind::Word { last: true, .. });
+        let mut free = queue.about(task).filter(|(seq, _)| !queue.carried.contains_key(seq));
         free.find(|(_, mail)| is_it(&mail.kind)).map(|(_, mail)| mail)
     }
 
@@ -486,17 +515,16 @@ impl Mailboxes {
         let queue = self.queues.entry(mail.to.clone()).or_default();
         let bytes = mail.kind.bytes();
         (queue.bytes, self.bytes) = (queue.bytes + bytes, self.bytes + bytes);
-        queue.mail.insert(mail.seq, mail);
+        queue.put(mail);
     }
 
     pub(super) fn remove(&mut self, agent: &AgentId, seq: MailSeq) {
         let Some(queue) = self.queues.get_mut(agent) else { return };
-        if let Some(mail) = queue.mail.remove(&seq) {
+        if let Some(mail) = queue.remove(seq) {
             let bytes = mail.kind.bytes();
             queue.bytes = queue.bytes.saturating_sub(bytes);
             self.bytes = self.bytes.saturating_sub(bytes);
         }
-        queue.carried.remove(&seq);
         if queue.mail.is_empty() {
             self.queues.remove(agent);
         }

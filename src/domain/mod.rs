@@ -25,6 +25,7 @@ mod delegation;
 mod effect;
 mod event;
 mod event_kinds;
+mod event_text;
 mod files;
 mod forced;
 mod grants;

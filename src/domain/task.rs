@@ -324,6 +324,8 @@ pub struct Tasks {
     by_asker: BTreeMap<AgentId, u32>,
     by_share: BTreeMap<Share, u32>,
     by_worker: BTreeMap<AgentId, BTreeSet<TaskId>>,
+    /// Those that an agent has said it works on, by the share of that agent.
+    by_hand: BTreeMap<Share, BTreeSet<TaskId>>,
     /// Which tasks wait for one.
     waiting: BTreeMap<TaskId, BTreeSet<TaskId>>,
     /// Those that wait for a host that takes them.
@@ -459,9 +461,8 @@ impl Tasks {
     /// The tasks that a caller works on, under any of its names; one may come twice.
     pub(super) fn worked_on<'a>(&'a self, who: &'a Principal) -> impl Iterator<Item = &'a Arc<Task>> {
         let share = who.share();
-        let here =
-            move |task: &&Arc<Task>| task.worked_from.as_ref() == Some(&share) && task.share() != share;
-        self.of_worker(who.agent()).chain(self.live.values().filter(here))
+        let in_hand = self.by_hand.get(&share).into_iter().flatten().filter_map(|id| self.live.get(id));
+        self.of_worker(who.agent()).chain(in_hand.filter(move |task| task.share() != share))
     }
 
     /// Unfinished tasks of a client, and of those that share with it, under a rule.
@@ -513,6 +514,9 @@ impl Tasks {
         *self.by_asker.entry(task.asked_by.clone()).or_default() += 1;
         *self.by_share.entry(task.share()).or_default() += 1;
         self.by_worker.entry(task.order.worker.clone()).or_default().insert(task.id().clone());
+        if let Some(share) = &task.worked_from {
+            self.by_hand.entry(share.clone()).or_default().insert(task.id().clone());
+        }
         for earlier in &task.waits {
             self.waiting.entry(earlier.clone()).or_default().insert(task.id().clone());
         }
@@ -559,11 +563,14 @@ impl Tasks {
                 self.by_share.remove(&task.share());
             }
         }
-        if let Some(tasks) = self.by_worker.get_mut(&task.order.worker) {
-            tasks.remove(id);
-            if tasks.is_empty() {
-                self.by_worker.remove(&task.order.worker);
-            }
+        let is_empty = |tasks: &mut BTreeSet<TaskId>| tasks.remove(id) && tasks.is_empty();
+        if self.by_worker.get_mut(&task.order.worker).is_some_and(is_empty) {
+            self.by_worker.remove(&task.order.worker);
+        }
+        if let Some(share) = &task.worked_from
+            && self.by_hand.get_mut(share).is_some_and(is_empty)
+        {
+            self.by_hand.remove(share);
         }
     }
 }

@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use super::child::{ARGUMENT, TRY_NAMESPACES, host_facts};
 use super::launch::Supervisor;
 use super::plan::Tier;
+use super::tried::try_tier;
 
 /// One thing that a jail needs or could use.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -108,8 +109,9 @@ impl Default for GroupFacts {
 /// The first version of Landlock that keeps signals inside, which tier `ll` cannot do without.
 const LANDLOCK_FOR_LL: i32 = 6;
 
-/// Looks at the host. Namespaces are not guessed from settings but made, in a process of their own.
-pub fn probe(supervisor: &Supervisor) -> MachineSupport {
+/// Looks at the host. Namespaces are not guessed from settings but made, in a process of their own; on Linux, a tier whose parts are there
+/// is tried with a program that ends at once, since a container can have all parts and forbid what is made of them.
+pub async fn probe(supervisor: &Supervisor) -> MachineSupport {
     let facts = host_facts();
     if let Some(job) = &facts.job {
         return windows(job);
@@ -139,7 +141,30 @@ pub fn probe(supervisor: &Supervisor) -> MachineSupport {
     let groups = control_groups(&facts.groups);
     let mut findings = vec![kernel, namespaces, landlock, seccomp, groups];
     findings.extend(facts.inotify.map(inotify));
+    // The supervisor of a daemon of root's refuses each run, whatever the host offers to others.
+    if !provost_system::is_superuser() {
+        findings.extend(keep_those_that_run(supervisor, &mut tiers).await);
+    }
     MachineSupport { findings, tiers }
+}
+
+/// Takes out the tiers in which no program starts; what each of these has said.
+async fn keep_those_that_run(supervisor: &Supervisor, tiers: &mut Vec<Tier>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for tier in std::mem::take(tiers) {
+        let name = if tier == Tier::Ns { "a jail of tier ns" } else { "a jail of tier ll" };
+        let found = try_tier(supervisor, tier).await;
+        let note = match &found {
+            Ok(()) => "tried: a program ran in it".into(),
+            Err(why) => format!(
+                "tried, and no worker starts in it: {why}; in a container, its filter of system calls or what it covers of /proc \
+                 is the usual cause"
+            ),
+        };
+        findings.push(Finding { name, works: found.is_ok(), note });
+        tiers.extend(found.is_ok().then_some(tier));
+    }
+    findings
 }
 
 /// What tells of a new repository at once.
@@ -196,7 +221,7 @@ fn namespaces(supervisor: &Supervisor) -> Finding {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let cause = match command.status().map(|status| status.code()) {
         Ok(Some(0)) => {
-            let note = "an ordinary user can make them, so tier ns works".into();
+            let note = "an ordinary user can make them".into();
             return Finding { name, works: true, note };
         }
         Ok(Some(number)) => std::io::Error::from_raw_os_error(number).to_string(),

@@ -44,6 +44,7 @@ mod repositories;
 mod root;
 mod seatbelt;
 mod transcript;
+mod tried;
 
 pub use bounds::{Limits, Space, size};
 pub use child::inherited_socket;

@@ -98,7 +98,7 @@ fn read_between(reader: &mut dyn Reader, after: EventSeq, upto: EventSeq) -> Res
         let Some(last) = page.last().map(|it| it.seq) else { break };
         let within = page.iter().filter(|it| it.seq <= upto);
         for body in within.filter_map(|it| it.body.as_deref()) {
-            events.push(serde_json::from_str(body).map_err(StoreError::damaged)?);
+            events.push(Event::from_json(body).map_err(StoreError::damaged)?);
         }
         at = last;
     }

@@ -113,7 +113,7 @@ pub(crate) const KEYS: &[KeyRow] = &[
     key("F", "follow the log, or stop following", Where::TaskDetail),
     key("j k, arrows", "down, up", Where::Anywhere),
     key("PgDn PgUp, Ctrl-D Ctrl-U", "a page down, a page up", Where::Anywhere),
-    key("Home End, G", "to the begin, to the end", Where::Anywhere),
+    key("Home End, G", "to the beginning, to the end", Where::Anywhere),
     key("Enter, o", "open", Where::List),
     key("Esc, q", "back", Where::Detail),
     key("1 to 8", "go to a screen", Where::Anywhere),

@@ -128,7 +128,10 @@ pub(super) fn asked(
     let mut found = Vec::new();
     for (branch, commit) in named.branches {
         let summary = match objects.base_of(&named.into.1, &commit)? {
-            Some(base) => format!("{} files", objects.changes(&base, &commit)?.len()),
+            Some(base) => match objects.changes(&base, &commit)?.len() {
+                1 => "1 file".into(),
+                files => format!("{files} files"),
+            },
             None => "a history of its own".into(),
         };
         found.push(MergeAsked { branch: branch.into(), commit: commit.into(), summary: summary.into() });

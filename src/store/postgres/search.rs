@@ -239,7 +239,7 @@ fn events(
 
 fn hit(row: &Row, query: &SearchQuery) -> Result<Option<Hit>, StoreError> {
     let Some(body) = row.try_get::<_, Option<&str>>(5).map_err(unreadable)? else { return Ok(None) };
-    let event: Event = parse(body)?;
+    let event = Event::from_json(body).map_err(StoreError::damaged)?;
     let (kind, post) = match &event.kind {
         EventKind::Published { n, .. } => (HitKind::Message, Some(*n)),
         _ => (HitKind::Event, None),

@@ -156,7 +156,7 @@ fn events(db: &Connection, query: &SearchQuery, found: &mut Found) -> Result<(),
             break;
         }
         let Some(body) = row.get_ref(5)?.as_str_or_null().map_err(StoreError::damaged)? else { continue };
-        let event: Event = parse(body)?;
+        let event = Event::from_json(body).map_err(StoreError::damaged)?;
         let (kind, post) = match &event.kind {
             EventKind::Published { n, .. } => (HitKind::Message, Some(*n)),
             _ => (HitKind::Event, None),

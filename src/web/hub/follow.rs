@@ -130,7 +130,7 @@ fn changed(hub: &Hub, repo: &Repo, mut event: Value) {
     let Some(seq) = event.get("seq").and_then(Value::as_u64) else { return };
     // Its time is in words there, and is not needed here.
     event["at"] = json!(0);
-    let data = match serde_json::from_value::<Event>(event) {
+    let data = match Event::from_json(&event.to_string()) {
         Ok(event) => without_content(&event),
         // One of a newer version: it may be about anything.
         Err(_) => json!({ "kind": "unknown", "task": null, "approval": null }),

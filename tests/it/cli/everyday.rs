@@ -126,3 +126,25 @@ fn the_help_of_acp_has_its_short_form() {
     let help = printed(&World::new(), &["acp", "--help"], &[]);
     assert!(help.contains("`provost acp -- COMMAND` is short for"), "{help}");
 }
+
+#[test]
+fn a_question_that_is_longer_than_a_door_reads_is_refused_in_words() {
+    let world = World::new();
+    let _daemon = world.start();
+    let (short, long, longest) = ("w".repeat(20_000), "w".repeat(60_000), "w".repeat(120_000));
+    for (args, says) in [
+        (["search", &short], "300 bytes at the most"),
+        (["search", &long], "longer than"),
+        (["search", &longest], "longer than"),
+    ] {
+        let output = world.command(&args).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(4), "{said:.400}");
+        // Not that the daemon were another version's, or gone.
+        assert!(said.contains(says) && !said.contains("provost up"), "{said:.400}");
+    }
+    let callers = ["graph", "callers", &format!("src/{longest}.py:f")];
+    let output = world.command(&callers).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(4) && said.contains("ask with less text"), "{said:.400}");
+}

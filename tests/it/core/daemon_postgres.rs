@@ -5,9 +5,11 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::support::own_api::own;
 use crate::support::postgres::{Server, name_of};
+use crate::support::rules::{allow, policy, rule};
 use crate::support::waits::{Ends, until_some};
 use crate::support::{UP, World};
 
@@ -151,4 +153,49 @@ fn what_was_answered_is_there_after_the_daemon_and_the_server_were_killed() {
     let lost: Vec<_> =
         acknowledged.lock().unwrap().iter().filter(|it| !rows.contains(&***it)).cloned().collect();
     assert!(lost.is_empty(), "not in the database: {lost:?}");
+}
+
+#[test]
+fn other_rules_are_asked_about_decisions_on_record_in_the_database_with_and_without_a_daemon() {
+    let server = Server::start();
+    let database = server.database();
+    let world = world(&database.url);
+    let delegate = "when.action = [\"delegate\"]";
+    world.rule(&policy([
+        allow("free", &[delegate]),
+        rule("private", "deny", "not there", &[delegate, "when.cwd = [\"private\"]"]),
+    ]));
+    world.write("private/key", "x");
+    let daemon = world.start();
+    for dir in ["src", "private", "src", "src"] {
+        let _decided = world.client(&daemon, "orch").delegate("shell", "true", json!({ "working_dir": dir }));
+    }
+    let file = world.path("none.toml");
+    let none = policy([rule("none", "deny", "closed", &[delegate])]);
+    std::fs::write(&file, &none).unwrap();
+    let (status, said) = own(&world, ("POST", "/replay-rules"), &[], &json!({ "text": none }));
+    assert_eq!((status, &said["asked"]), (200, &json!(4)), "{said}");
+    assert_eq!(said["changed"].as_array().unwrap().len(), 3, "{said}");
+    let diff = |last: &str| {
+        let args = ["policy", "diff", file.to_str().unwrap(), "--last", last, "--json"];
+        let output = world.command(&args).env("DEVIT_NO_AUTO_START", "1").output().unwrap();
+        let said: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+        let changed: Vec<String> =
+            said["changed"].as_array().unwrap().iter().map(|it| it["before"]["rule"].to_string()).collect();
+        (said["requests"].as_u64().unwrap(), changed)
+    };
+    // Of the newest ones alone, where that is asked for: the denial is the third from the end.
+    let (all, two, three) = ((4, 3), (2, 2), (3, 2));
+    let counted = || ["100", "2", "3"].map(&diff).map(|(asked, changed)| (asked, changed.len()));
+    assert_eq!(counted(), [all, two, three]);
+    daemon.stop();
+    assert_eq!(counted(), [all, two, three], "without a daemon");
+    // The rows are in the database and nowhere else.
+    let judged = "select count(*) from provost.event where body::text like '%judged%'";
+    assert_ne!(server.sql(&name_of(&database), judged).trim(), "0");
+    drop(server);
+    let args = ["policy", "diff", file.to_str().unwrap(), "--last", "2"];
+    let output = world.command(&args).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && !told.contains("nothing to replay"), "{told}");
 }

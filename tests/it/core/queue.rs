@@ -3,7 +3,7 @@
 mod attempts;
 
 use std::collections::BTreeSet;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use provost::base::Slug;
 use provost::base::limits::{AFTER_MAX, TASKS_LIVE_MAX};
@@ -268,24 +268,30 @@ fn waiting_survives_a_start_and_memory_is_what_was_stored() {
     assert!(finishes && spawned(&s).len() == 1);
 }
 
+/// How long each of many tasks in a row may take to end with the first, in a build without optimisation beside other tests. It takes
+/// an eighth of a millisecond; 3 ms when an end looked at all messages that wait.
+const ENDS_WITHIN: Duration = Duration::from_millis(2);
+
 #[test]
-fn thousands_of_tasks_in_a_row_end_with_the_first() {
+fn ten_thousand_tasks_in_a_row_end_with_the_first() {
     let mut settings = settings();
     settings.tasks_per_agent = 10_000;
     let mut s = Script::with(settings);
     let ada = client("ada");
     let first = s.delegate(&ada, "do", "bob");
     let mut last = first.clone();
-    // As many as may be take minutes to delegate without optimisation.
-    while s.core.state().tasks.len() < TASKS_LIVE_MAX / 4 {
+    let begun = Instant::now();
+    while s.core.state().tasks.len() < TASKS_LIVE_MAX {
         last = waits(&mut s, &ada, &[&last]);
     }
+    eprintln!("{TASKS_LIVE_MAX} tasks in a row were delegated in {:?}", begun.elapsed());
     let begun = Instant::now();
     s.cancel(&ada, &first).unwrap();
     let took = begun.elapsed();
+    eprintln!("they ended with the first in {took:?}");
     assert!(s.core.state().tasks.is_empty(), "{} are left", s.core.state().tasks.len());
     assert!(matches!(&s.task(&last).failure, Some(Failure::NotBegun { .. })));
-    assert!(took.as_secs() < 20, "{took:?}");
+    assert!(took < ENDS_WITHIN * u32::try_from(TASKS_LIVE_MAX).unwrap(), "{took:?}");
 }
 
 // Priorities.

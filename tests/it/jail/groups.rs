@@ -16,7 +16,8 @@ fn delegated() -> Option<Groups> {
 
 #[tokio::test]
 async fn a_worker_has_a_group_of_its_own_or_the_host_is_said_to_have_none() {
-    let note = probe(&supervisor()).findings.into_iter().find(|it| it.name == "control groups").unwrap();
+    let note =
+        probe(&supervisor()).await.findings.into_iter().find(|it| it.name == "control groups").unwrap();
     let Some(groups) = delegated() else {
         assert!(!note.works && note.note.contains("watched once a second"), "{note:?}");
         assert!(note.note.contains("Delegate=yes"), "what to do: {note:?}");

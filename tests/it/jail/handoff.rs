@@ -414,7 +414,8 @@ except OSError as e: print(e.strerror)
 
 /// The kernel's version of Landlock.
 fn landlock() -> u32 {
-    let host = provost::jail::probe(&provost::jail::Supervisor::at(provost()));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let host = runtime.block_on(provost::jail::probe(&provost::jail::Supervisor::at(provost())));
     let note = host.findings.into_iter().find(|it| it.name == "Landlock").unwrap().note;
     let words = note.split(|c: char| !c.is_ascii_digit());
     words.filter_map(|it| it.parse().ok()).next().unwrap_or(0)

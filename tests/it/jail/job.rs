@@ -119,5 +119,5 @@ async fn linux_has_no_tier_job() {
     let refused = launch(&Supervisor::default(), &plan, None, LiveOutput::new(1 << 10)).await.unwrap_err();
     assert!(refused.to_string().contains("tier job is for Windows"), "{refused}");
     assert!(!world.path("workspace/ran").exists());
-    assert!(!probe(&supervisor()).tiers.contains(&Tier::Job));
+    assert!(!probe(&supervisor()).await.tiers.contains(&Tier::Job));
 }

@@ -215,16 +215,23 @@ async fn more_input_than_the_bound_is_refused() {
     assert_eq!(error.step, Step::Input);
 }
 
-#[test]
-fn the_host_is_described_with_what_to_do() {
+#[tokio::test]
+async fn the_host_is_described_with_what_to_do() {
     let world = World::new();
-    let host = probe(&supervisor());
+    let host = probe(&supervisor()).await;
     assert_eq!(host.tiers, [Tier::Ns, Tier::Ll], "{} {host:?}", world.name());
     for finding in &host.findings {
         assert!(finding.note.len() > 5, "{finding:?}");
     }
-    let broken = probe(&Supervisor::at("/bin/false"));
+    for tier in ["ns", "ll"] {
+        let name = format!("a jail of tier {tier}");
+        assert!(host.findings.iter().any(|it| it.works && it.name == name), "{tier}: {host:?}");
+    }
+    let broken = probe(&Supervisor::at("/bin/false")).await;
     let namespaces = broken.findings.iter().find(|finding| finding.name == "user namespaces").unwrap();
     assert!(!namespaces.works && namespaces.note.contains("let policy accept tier ll"), "{namespaces:?}");
-    assert_eq!(broken.tiers, [Tier::Ll]);
+    // What has all its parts and starts nothing is no tier.
+    assert_eq!(broken.tiers, []);
+    let tried = broken.findings.iter().find(|finding| finding.name == "a jail of tier ll").unwrap();
+    assert!(!tried.works && tried.note.contains("no worker starts in it"), "{tried:?}");
 }

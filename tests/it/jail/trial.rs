@@ -251,3 +251,36 @@ fn ctrl_c_ends_a_trial_with_all_that_it_started() {
         });
     }
 }
+
+/// As in a container whose engine covers a part of `/proc`: namespaces can be made, and a jail cannot.
+const COVERED: &str =
+    "mount --bind /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys && exec \"$0\" \"$@\"";
+
+#[test]
+fn doctor_says_of_no_tier_that_workers_run_in_it_whose_jail_cannot_be_built() {
+    let world = world();
+    let args = ["--json", "doctor"];
+    let like = world.command(&args);
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-current-user", "--keep-caps", "--mount", "sh", "-c", COVERED]);
+    command.arg(like.get_program()).args(args).current_dir(world.repo()).env_clear();
+    command.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let output = command.output().unwrap();
+    let said: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+    let says = |what: &str| {
+        let all = said["findings"].as_array().unwrap().iter();
+        let its: Vec<&str> =
+            all.filter(|it| it["what"] == what).filter_map(|it| it["says"].as_str()).collect();
+        its.join(" ")
+    };
+    assert_eq!(says("user namespaces"), "an ordinary user can make them", "{said:#}");
+    assert!(says("a jail of tier ns").contains("no worker starts in it"), "{said:#}");
+    assert_eq!(says("confinement"), "workers can run in tier ll", "{said:#}");
+    // Elsewhere both are tried, and work; nothing of it is left.
+    let temporary = world.path("temporary");
+    std::fs::create_dir(&temporary).unwrap();
+    let output = world.command(&args).env("TMPDIR", &temporary).output().unwrap();
+    let (said, _) = ends(output, 0);
+    assert!(said.contains("workers can run in tier ns and ll"), "{said}");
+    assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0);
+}

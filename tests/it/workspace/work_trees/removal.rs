@@ -3,13 +3,14 @@
 use std::fs;
 
 use super::{folder, git, git_tried, listed, on, ran, world};
+use crate::support::terminal::at_the_terminal;
 use crate::support::waits::until_some;
 
 #[test]
 fn a_removal_keeps_the_branch_and_spares_what_is_not_committed() {
     let world = world(&[]);
     let _daemon = world.start();
-    on(&world, "feat/x", "echo x > x.txt");
+    let task = on(&world, "feat/x", "echo x > x.txt");
     let tree = folder(&world, "feat/x");
     fs::write(tree.join("mine.txt"), "by hand\n").unwrap();
     let said = ran(&world, &["worktree", "list"], 0);
@@ -20,6 +21,10 @@ fn a_removal_keeps_the_branch_and_spares_what_is_not_committed() {
     let said = ran(&world, &["worktree", "remove", "feat/x", "--force"], 0);
     assert!(said.contains("the branch stays"), "{said}");
     assert!(!tree.exists());
+    // What is said of its task names no folder that is gone.
+    let asked = at_the_terminal(&world, &format!("discard {}", task["id"].as_str().unwrap()));
+    let said = String::from_utf8_lossy(&asked.stdout).into_owned();
+    assert!(said.contains("on branch feat/x") && !said.contains(tree.to_str().unwrap()), "{said}");
     assert_eq!(git(&world, &["show", "feat/x:x.txt"]), "x");
     assert_eq!(git(&world, &["worktree", "list"]).lines().count(), 1);
     // A run on it later makes the work tree again.
