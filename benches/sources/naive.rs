@@ -37,11 +37,12 @@ pub(crate) fn around(language: Language, lines: &[&str], at: usize) -> Vec<Strin
     let (mut names, mut bound, mut in_value) = (Vec::new(), indent(lines[at]), false);
     for (from, line) in lines[..at].iter().enumerate().rev() {
         let text = line.trim();
-        if text.is_empty() || indent(line) >= bound || is_beside(language, text) {
+        let name = begun(language, line);
+        if text.is_empty() || indent(line) >= bound || (name.is_none() && is_beside(language, text)) {
             continue;
         }
         bound = indent(line);
-        let name = begun(language, line).filter(|_| has_body(language, &lines[from..]));
+        let name = name.filter(|_| has_body(language, &lines[from..]));
         if let Some(name) = macro_of(language, text) {
             // What stands in it belongs to it.
             names = vec![name];
@@ -49,10 +50,14 @@ pub(crate) fn around(language: Language, lines: &[&str], at: usize) -> Vec<Strin
             (names, in_value) = (Vec::new(), true);
         } else if let Some(name) = name {
             names.push(name);
-        } else if (in_value || (!names.is_empty() && is_nameless_class(language, text)))
-            && let Some(value) = value_name(text)
-        {
-            (names, in_value) = (vec![value], false);
+            in_value = false;
+        } else if in_value || (!names.is_empty() && is_nameless_class(language, text)) {
+            // A function of it belongs to the value, or to what is further out.
+            if let Some(value) = value_name(text) {
+                (names, in_value) = (vec![value], false);
+            } else {
+                (names, in_value) = (Vec::new(), true);
+            }
         } else if names.is_empty() && !in_value && is_doubtful(text) {
             return Vec::new();
         }
@@ -111,7 +116,11 @@ fn is_handed_on(language: Language, before: &[&str]) -> bool {
 
 /// Whether a line begins a class without a name, as the value of a field or a variable.
 fn is_nameless_class(language: Language, text: &str) -> bool {
-    language == Language::Java && text.contains(" = new ") && text.ends_with(") {")
+    match language {
+        Language::Java => text.contains(" = new ") && text.ends_with(") {"),
+        Language::Kotlin => text.contains("object :") && text.ends_with('{'),
+        _ => false,
+    }
 }
 
 /// The name that a line gives a value to.
@@ -122,7 +131,9 @@ fn value_name(text: &str) -> Option<String> {
 
 /// A value that has a function or a class in it goes by a name that is not looked for here.
 fn is_doubtful(text: &str) -> bool {
-    text.ends_with("=> {") || (text.contains(" = ") && text.ends_with(['{', '(', '[']))
+    text.ends_with("=>")
+        || text.ends_with("=> {")
+        || (text.contains(" = ") && text.ends_with(['{', '(', '[']))
 }
 
 /// Whether there is a body behind the head of a function.
@@ -132,6 +143,12 @@ fn has_body(language: Language, lines: &[&str]) -> bool {
     }
     for line in lines.iter().take(12) {
         let text = line.trim().trim_end_matches('\r');
+        // A function of Kotlin whose body is an expression.
+        if language == Language::Kotlin
+            && (text.ends_with('=') || text.contains(") = ") || text.contains(" = ") && text.contains("fun "))
+        {
+            return false;
+        }
         if text.ends_with('{') || text.ends_with("=> {") || text.starts_with('{') {
             return true;
         }
@@ -253,6 +270,7 @@ fn method(text: &str, without_type: bool) -> Option<String> {
         "function",
         "class",
         "import",
+        "interface",
     ];
     let (head, behind) = text.split_once('(')?;
     if text.ends_with(';')

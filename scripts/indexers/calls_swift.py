@@ -12,8 +12,9 @@ import re
 import subprocess
 import sys
 
-# `(declref_expr type="…" location=/a/B.swift:5:3 range=[…] decl="m.(file).B.find(by:)@/a/C.swift:1:6" …)`
-USE = re.compile(r'\(\w*declref_expr\b.*? location=(\S+?):(\d+):(\d+) .*?decl="([^"]*)@([^"@]+?):(\d+):(\d+)"')
+# `(declref_expr type="…" location=/a/B.swift:5:3 range=[…] decl="m.(file).B.find(by:)@/a/C.swift:1:6" …)`; behind the place there may be
+# what the types of a template are.
+USE = re.compile(r'\(\w*declref_expr\b.*? location=(\S+?):(\d+):(\d+) .*?decl="([^"@]*)@([^"@]+?):(\d+):(\d+)[" ]')
 
 
 def of_paths(root):
@@ -51,7 +52,7 @@ class Lines:
 def main():
     root, compiler = os.path.realpath(sys.argv[1]), sys.argv[2:]
     command = [*compiler, "-dump-ast", "-module-name", "measured", *of_paths(root)]
-    shown = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, errors="replace")
+    shown = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
     lines, seen = Lines(root), set()
     for text in shown.stdout:
         for path, line, column, name, there, there_line, there_column in USE.findall(text):
@@ -61,7 +62,7 @@ def main():
             symbol = f"{os.path.relpath(there, root)}:{there_line}:{there_column}"
             seen.add(lines.row(path, int(line), int(column), "uses", symbol))
             seen.add(lines.row(there, int(there_line), int(there_column), "defines", symbol))
-    print(*sorted(it for it in seen if it), sep="\n")
+    sys.stdout.writelines(f"{it}\n" for it in sorted(it for it in seen if it))
 
 
 main()

@@ -14,9 +14,7 @@ impl Masking<'_> {
         let mut open: Vec<usize> = Vec::new();
         for at in 0..self.tokens.len() {
             match self.mark(at) {
-                // A shift, or a comparison.
-                b'<' if [b'<', b'='].iter().any(|it| self.touches(at, *it)) || self.is_behind(at, b'<') => {}
-                b'<' if open.len() < OPEN_MAX => open.push(at),
+                b'<' if self.opens(at) && open.len() < OPEN_MAX => open.push(at),
                 b'>' if self.is_behind(at, b'-') => {}
                 b'>' => {
                     if let Some(begin) = open.pop()
@@ -27,10 +25,19 @@ impl Masking<'_> {
                         self.blank(range);
                     }
                 }
-                b';' | b'{' | b'}' => open.clear(),
+                b';' | b'{' | b'}' | b'|' => open.clear(),
+                // Of two values, not a reference to what will not be needed.
+                b'&' if self.is_behind(at, b'&') && !matches!(self.mark(at + 1), b'>' | b',') => open.clear(),
                 _ => {}
             }
         }
+    }
+
+    /// Whether a bracket opens what a template is made for: it stands directly behind a name, and is no shift and no comparison.
+    fn opens(&self, at: usize) -> bool {
+        let before = at.checked_sub(1).map_or("", |before| self.word(before));
+        let is_beside = before.is_empty() || self.tokens[at - 1].end != self.tokens[at].start;
+        !is_beside && ![b'<', b'='].iter().any(|it| self.touches(at, *it))
     }
 
     /// Whether a mark stands directly behind a token.

@@ -30,7 +30,6 @@ pub(crate) fn mask(bytes: &[u8]) -> Option<Vec<u8>> {
                     b'=' => {
                         beside(Some(at + 1)) != b'='
                             && !matches!(beside(at.checked_sub(1)), b'=' | b'!' | b'<' | b'>')
-                            && !is_of_type(bytes, at)
                     }
                     byte if byte.is_ascii_whitespace() => is_value,
                     _ => false,
@@ -40,12 +39,6 @@ pub(crate) fn mask(bytes: &[u8]) -> Option<Vec<u8>> {
         }
     }
     shown
-}
-
-/// Whether an equals sign gives a name to a type, whose annotations belong to it.
-fn is_of_type(bytes: &[u8], at: usize) -> bool {
-    let begin = bytes[..at].iter().rposition(|it| *it == b'\n').map_or(0, |end| end + 1);
-    bytes[begin..at].windows(10).any(|it| it == b"typealias ")
 }
 
 /// The end of `@Name`, `@a.Name(…)` or `@[Name Other]`.
