@@ -14,7 +14,7 @@ import sys
 
 # `(declref_expr type="…" location=/a/B.swift:5:3 range=[…] decl="m.(file).B.find(by:)@/a/C.swift:1:6" …)`; behind the place there may be
 # what the types of a template are.
-USE = re.compile(r'\(\w*declref_expr\b.*? location=(\S+?):(\d+):(\d+) .*?decl="([^"@]*)@([^"@]+?):(\d+):(\d+)[" ]')
+USE = re.compile(r'\(\w*declref_expr\b.*? location=(/.*?\.swift):(\d+):(\d+) .*?decl="([^"@]*)@([^"@]+?):(\d+):(\d+)[" ]')
 
 
 def of_paths(root):

@@ -1,9 +1,10 @@
 //! Classes of values: what the name of a class means where it stands, and what is called on an instance of it.
 
 use super::Target;
+use super::interned_names::NameId;
 use super::outline::{Outline, Use};
 use super::resolve::{Resolver, Value};
-use provost_syntax::{Given, HOLDS, Kind, TAKEN_OUT};
+use provost_syntax::{ELSEWHERE, Given, HOLDS, Kind, TAKEN_OUT};
 
 impl<'g> Resolver<'g> {
     /// What a call of a member leads to, on an instance of a class whose name is known; whether that is a guess.
@@ -91,6 +92,16 @@ impl<'g> Resolver<'g> {
         let Some(outline) = self.files.outline(file) else { return true };
         let node = &outline.nodes[node as usize];
         if is_member { node.declared } else { node.kind != Kind::Class }
+    }
+
+    /// What makes an instance of a type of this file where nothing is written that does: the type itself, wherever it is defined.
+    pub(super) fn implied(&mut self, of: u32) -> Option<Value> {
+        let outline = self.outline;
+        let is_part = |base: &NameId| outline.word(*base).starts_with(ELSEWHERE);
+        if outline.nodes[of as usize].bases.iter().any(is_part) {
+            return self.bases(self.asking(), of, 0).into_iter().next();
+        }
+        Some(Value::Symbol { file: self.asking(), node: of })
     }
 
     /// The class of what a function gives, at a place, to a function that it is given.

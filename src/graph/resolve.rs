@@ -150,6 +150,7 @@ impl<'g> Resolver<'g> {
                 let is_class = self.outline.nodes[of as usize].kind == Kind::Class;
                 match self.member(Value::Symbol { file: self.at, node: of }, name, 0) {
                     None if !is_class => return self.guess_of(one, None, guess),
+                    None if self.outline.rules().implied == Some(name) => self.implied(of),
                     found => found,
                 }
             }
