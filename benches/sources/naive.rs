@@ -86,7 +86,7 @@ fn is_plain(line: &str) -> bool {
 fn is_beside(language: Language, text: &str) -> bool {
     const STARTS: &[&str] = &["//", "/*", "*", "#", "@", "{", ")", "]", "}"];
     // A private member of JavaScript.
-    if text.starts_with('#') && is_ecma(language) {
+    if text.starts_with('#') && is_ecma(language) || text.starts_with('@') && text.ends_with('{') {
         return false;
     }
     STARTS.iter().any(|it| text.starts_with(it)) || (text.ends_with(':') && !text.contains([' ', '(']))
@@ -141,14 +141,14 @@ fn has_body(language: Language, lines: &[&str]) -> bool {
     if matches!(language, Language::Python | Language::Ruby) {
         return true;
     }
+    // A function of Kotlin whose body is an expression, which may be a call with a block.
+    let head = lines.first().map_or("", |line| line.trim());
+    if language == Language::Kotlin && (head.ends_with('=') || head.contains(") = ") || head.contains("> = "))
+    {
+        return head.ends_with('{');
+    }
     for line in lines.iter().take(12) {
         let text = line.trim().trim_end_matches('\r');
-        // A function of Kotlin whose body is an expression.
-        if language == Language::Kotlin
-            && (text.ends_with('=') || text.contains(") = ") || text.contains(" = ") && text.contains("fun "))
-        {
-            return false;
-        }
         if text.ends_with('{') || text.ends_with("=> {") || text.starts_with('{') {
             return true;
         }
@@ -234,7 +234,8 @@ fn behind(text: &str, keyword: &str) -> Option<String> {
     }
     let head = rest.split(['(', ' ', '<', '{', ';', '[', '!', '\r']).next()?.trim_start_matches("self.");
     let name = head.rsplit('.').next()?.trim_matches('`').trim_end_matches(['?', '=']);
-    let is_name = !name.is_empty() && name.chars().all(|it| it.is_alphanumeric() || it == '_');
+    let is_name =
+        !name.is_empty() && name != "interface" && name.chars().all(|it| it.is_alphanumeric() || it == '_');
     is_name.then(|| head.rsplit('.').next().unwrap_or(name).trim_matches('`').to_owned())
 }
 
