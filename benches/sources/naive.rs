@@ -232,8 +232,8 @@ fn behind(text: &str, keyword: &str) -> Option<String> {
             rest = rest.split_once(close)?.1;
         }
     }
-    let head = rest.split(['(', ' ', '<', '{', ';', '[', '!', '\r']).next()?.trim_start_matches("self.");
-    let name = head.rsplit('.').next()?.trim_matches('`').trim_end_matches(['?', '=']);
+    let head = rest.split(['(', ' ', '<', '{', ';', '[', '\r']).next()?.trim_start_matches("self.");
+    let name = head.rsplit('.').next()?.trim_matches('`').trim_end_matches(['?', '=', '!']);
     let is_name =
         !name.is_empty() && name != "interface" && name.chars().all(|it| it.is_alphanumeric() || it == '_');
     is_name.then(|| head.rsplit('.').next().unwrap_or(name).trim_matches('`').to_owned())
