@@ -100,15 +100,16 @@ fn what_a_signature_leaves_open_is_no_more_than_a_guess() {
 #[test]
 fn an_interface_has_what_it_extends_and_helper_types_have_what_they_are_made_for() {
     let main = "import { Keeper, Store } from './store';\n\
-                function kept(it: Keeper) { it.read(); it.keep(); }\n\
+                function kept(it: Keeper) { it.read(); it.keep(); it.peek(); }\n\
                 function part(it: Partial<Store>, own: Readonly<Store> | null) { it.each(x => x); own.read(); }\n";
-    let store = "export interface Reader { read(): void }\n\
+    let store = "export interface Reader { read(): void; peek(): void }\n\
                  export interface Keeper extends Reader { keep(): void }\n\
                  export class Store { each(it) {} read() {} }\n";
     assert_edges(
         &graph_of(&[("store.ts", store), ("main.ts", main)]),
         &[
             "main.ts:kept -> store.ts:Keeper.keep",
+            "main.ts:kept -> store.ts:Reader.peek",
             "main.ts:kept -> store.ts:Store.read",
             "main.ts:part -> store.ts:Store.each",
             "main.ts:part -> store.ts:Store.read",

@@ -277,6 +277,7 @@ fn a_body_that_is_an_expression_with_annotations_belongs_to_its_function() {
         "@Suppress(\"x\")\n    made().also {\n        it.next()\n    }",
         "@Suppress(\"a) = @b\", 'c') @a.b.Own made().also { it.next() }",
         "@[Own Other(1)] made().also { it.next() }",
+        "@Suppress(\"x\")\n    made().last ?: other(this).also {\n        made().last = it\n    }",
     ] {
         let text = format!("package p\nfun Window.first(): Any =\n    {body}\n\nfun second() {{}}\n");
         let reading = reading_of(Language::Kotlin, &text);
