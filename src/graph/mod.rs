@@ -7,7 +7,9 @@
 //! missing one. `index` reads the files, and notices their changes.
 #![forbid(unsafe_code)]
 
+mod given;
 mod guesses;
+mod instances;
 mod interned_names;
 mod lang;
 mod modules;

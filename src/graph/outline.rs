@@ -3,11 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::given::GivenClass;
 use super::interned_names::{InternedNames, NameId, Writer};
 use super::lang::{Rules, rules};
 use provost_syntax::{
-    AROUND, Call, Callee, ELSEWHERE, Export, Exported, Form, Import, Imported, Kind, Language, Reading,
-    Receiver, Symbol, Unread,
+    AROUND, Call, Callee, ELSEWHERE, Export, Exported, Form, Given, Import, Imported, Kind, Language,
+    Reading, Receiver, Symbol, Unread,
 };
 
 /// A file, as far as others can call what is in it and it calls what is in others. Made of a [`Reading`], without the
@@ -25,6 +26,8 @@ pub struct Outline {
     /// Modules all of whose names are passed on, or taken in, with their places among the imports of the file.
     pub(super) stars: Box<[(u32, u32)]>,
     pub(super) exports: Box<[Offer]>,
+    /// What its functions give to the functions that they are given.
+    pub(super) given: Box<[GivenClass]>,
     /// Up to here, words are about what others can see.
     shown_words: usize,
     pub(super) uses: Box<[Use]>,
@@ -114,6 +117,8 @@ pub(super) enum CalleeKind {
     Above(u32),
     /// A member of an instance of the class of this name.
     Instance(NameId),
+    /// A member of what a function gives to a function that it is given, by the path that asks for it.
+    Given { class: NameId, guess: Option<u32> },
     /// Nothing that has a name in the repository.
     Nowhere,
     /// A member of something of unknown type.
@@ -127,6 +132,7 @@ impl Outline {
         reading.imports.iter().enumerate().for_each(|(at, import)| maker.import(at, import));
         reading.exports.iter().for_each(|export| maker.export(export));
         maker.bindings.sort_by(|a, b| a.0.cmp(&b.0));
+        let given = GivenClass::all(reading, &maker.node_of, &mut maker.words);
         let shown_words = maker.words.len();
         let uses = maker.uses();
         let unread = match reading.unread() {
@@ -141,6 +147,7 @@ impl Outline {
             bindings: maker.bindings.into_iter().map(|(_, binding)| binding).collect(),
             stars: maker.stars.into(),
             exports: maker.exports.into(),
+            given,
             shown_words,
             uses,
             words: maker.words.done(),
@@ -280,6 +287,7 @@ impl Outline {
             && self.bindings == other.bindings
             && self.stars == other.stars
             && self.exports == other.exports
+            && self.given == other.given
             && self.words.agree(&other.words, self.shown_words)
     }
 
@@ -292,6 +300,7 @@ impl Outline {
             + size_of_val(&*self.specs)
             + size_of_val(&*self.bindings)
             + size_of_val(&*self.exports)
+            + size_of_val(&*self.given)
             + size_of_val(&*self.uses)
             + match &self.unread {
                 Gap::Beside(lost) => size_of_val(&**lost),
@@ -507,6 +516,9 @@ impl<'a> Maker<'a> {
                 None if path.is_empty() => CalleeKind::Bare,
                 None => CalleeKind::Path { path: self.words.word(path), guess: None },
             },
+            Receiver::Instance(class) if Given::is_asked_for(class) => {
+                CalleeKind::Given { class: self.words.word(class), guess: found }
+            }
             Receiver::Instance(class) => CalleeKind::Instance(self.words.word(class)),
             Receiver::BuiltIn | Receiver::Several | Receiver::Local => CalleeKind::Nowhere,
             Receiver::Other => CalleeKind::Other { guess: found },

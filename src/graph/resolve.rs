@@ -6,7 +6,7 @@ use super::lang::Memo;
 use super::outline::{Binding, CalleeKind, Offered, Outline, Take, Use};
 use super::{Edge, Files, FoundBy, Target};
 use provost_base::limits::{RESOLVE_DEPTH_MAX, RESOLVE_STEPS_MAX};
-use provost_syntax::{HOLDS, Kind, TAKEN_OUT};
+use provost_syntax::Kind;
 
 /// How many imports of one name are tried where any of them may be the one that counts.
 const ALTERNATIVES_MAX: usize = 4;
@@ -150,6 +150,7 @@ impl<'g> Resolver<'g> {
                 let is_class = self.outline.nodes[of as usize].kind == Kind::Class;
                 match self.member(Value::Symbol { file: self.at, node: of }, name, 0) {
                     None if !is_class => return self.guess_of(one, None, guess),
+                    None if self.outline.rules().implied == Some(name) => self.implied(of),
                     found => found,
                 }
             }
@@ -161,29 +162,14 @@ impl<'g> Resolver<'g> {
             CalleeKind::Instance(class) => {
                 let written = self.outline.word(class);
                 let class = self.class(self.at, self.outline, Some(one.caller), written, 0);
-                if self.outline.language.has_typed_members() && class.is_some_and(|it| self.gives_unknown(it))
-                {
-                    return self.guess_of(one, class, None);
-                }
-                if class.is_none() && self.outline.rules().guesses_behind_unknown && written.contains('.') {
-                    return self.guess_of(one, None, None);
-                }
-                let found = class.and_then(|class| self.member(class, name, 0));
-                let found = found.or_else(|| self.extension(written, name).filter(|_| class.is_none()));
-                let is_open = match found.or(class) {
-                    // What an interface declares, some class has the code of.
-                    Some(Value::Symbol { file, node }) => self.is_open(file, node, found.is_some()),
-                    Some(Value::Module(_)) => true,
-                    None => false,
+                return self.of_instance(one, written, class);
+            }
+            CalleeKind::Given { class, guess } => {
+                let written = self.outline.word(class);
+                return match self.class(self.at, self.outline, Some(one.caller), written, 0) {
+                    Some(class) => self.of_instance(one, written, Some(class)),
+                    None => self.guess_of(one, None, guess),
                 };
-                if is_open {
-                    let (target, guess) = self.guess_of(one, class, None);
-                    match (target, found.and_then(|found| self.called(found))) {
-                        (Target::Unknown(_), Some(declared)) => return (declared, false),
-                        _ => return (target, guess),
-                    }
-                }
-                found
             }
             CalleeKind::Nowhere => None,
             CalleeKind::Other { guess } => return self.guess_of(one, None, guess),
@@ -348,7 +334,7 @@ impl<'g> Resolver<'g> {
     }
 
     /// What a whole path means, by the language's own rules for namespaces.
-    fn by_path(&mut self, file: u32, path: &str, depth: u32) -> Option<Value> {
+    pub(super) fn by_path(&mut self, file: u32, path: &str, depth: u32) -> Option<Value> {
         let look = self.files.outline(file)?.rules().by_path?;
         let depth = self.step(depth)?;
         look(self, file, path, depth)
@@ -492,66 +478,10 @@ impl<'g> Resolver<'g> {
     }
 
     /// The name of the class whose instance a value is; empty for types of the language's own.
-    fn instance(&self, value: Value) -> Option<&'g str> {
+    pub(super) fn instance(&self, value: Value) -> Option<&'g str> {
         let Value::Symbol { file, node } = value else { return None };
         let outline = self.files.outline(file)?;
         outline.nodes[node as usize].instance.map(|class| outline.word(class))
-    }
-
-    /// The class that a name means in a file, at a place within a symbol.
-    fn class(
-        &mut self,
-        file: u32,
-        outline: &'g Outline,
-        around: Option<u32>,
-        name: &str,
-        depth: u32,
-    ) -> Option<Value> {
-        let mut names = name.split('.');
-        let Some(first) = self.in_file(file, outline, around, names.next()?, depth) else {
-            return self.by_path(file, name, depth).filter(|_| name.contains('.'));
-        };
-        let (mut value, mut held) = (first, 0);
-        for name in names {
-            (value, held) = match name {
-                TAKEN_OUT if held > 0 => (value, held - 1),
-                TAKEN_OUT => self.taken_out(value, depth)?,
-                // What holds a value has other members than the value.
-                _ if held > 0 => return None,
-                _ => (self.member(value, name, depth)?, 0),
-            };
-        }
-        (held == 0).then_some(value)
-    }
-
-    /// The class of what a value holds, and how often that is held itself.
-    fn taken_out(&mut self, of: Value, depth: u32) -> Option<(Value, usize)> {
-        let Some(written) = self.instance(of) else {
-            // Of what is not known, nothing more is known.
-            return self.gives_unknown(of).then_some((of, 0));
-        };
-        let Value::Symbol { file, node } = of else { return None };
-        let outline = self.outline_of(file)?;
-        let inner = written.trim_end_matches(HOLDS);
-        let held = (written.len() - inner.len()).checked_sub(1)?;
-        let class = self.class(file, outline, outline.nodes[node as usize].parent, inner, depth + 1)?;
-        Some((class, held))
-    }
-
-    /// Whether a value is that of a function that does not say what it gives back.
-    fn gives_unknown(&self, value: Value) -> bool {
-        let Value::Symbol { file, node } = value else { return false };
-        let Some(outline) = self.files.outline(file) else { return true };
-        let node = &outline.nodes[node as usize];
-        node.kind.is_callable() && node.instance.is_none()
-    }
-
-    /// Whether the member of an instance may be another one than what its type shows: that of an interface, or of
-    /// something that is no class.
-    fn is_open(&self, file: u32, node: u32, is_member: bool) -> bool {
-        let Some(outline) = self.files.outline(file) else { return true };
-        let node = &outline.nodes[node as usize];
-        if is_member { node.declared } else { node.kind != Kind::Class }
     }
 
     /// A member of the classes that one extends.
@@ -570,7 +500,7 @@ impl<'g> Resolver<'g> {
     }
 
     /// A name as it is understood in a file, at a place within a symbol.
-    fn in_file(
+    pub(super) fn in_file(
         &mut self,
         file: u32,
         outline: &'g Outline,

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{Kind, Reading};
+use super::{Given, Kind, Reading};
 use provost_base::limits::{CLASSES_ABOVE_MAX, NAMESAKES_MAX, SCOPES_MAX};
 
 /// A place in a file from which a function or method is called.
@@ -146,6 +146,8 @@ impl Reading {
             }
             Receiver::Within(path) if path.is_empty() => self.at_path(name).next(),
             Receiver::Within(path) => self.member_of(self.at_path(path).next()?, name),
+            // The graph knows what other files say of it.
+            Receiver::Instance(class) if Given::is_asked_for(class) => self.only_member(call.caller, name),
             Receiver::Instance(class) => {
                 let mut names = class.split('.');
                 let first = self.in_scope(call.caller, names.next()?)?;

@@ -13,7 +13,7 @@ pub struct Knowledge {
 
 pub(super) const ECMA: Knowledge = Knowledge {
     exact: "symbols, their ranges and signatures; imports, re-exports, CommonJS and the paths of tsconfig.json; methods of `this` \
-            and of instances whose class the file shows",
+            and of instances whose class the file shows, or the signature of the function that a callback is given to",
     guessed: "a method of a value of unknown type, where one class in reach has the name",
     unknown: "types that are inferred across files; what is called by a computed name",
 };

@@ -10,8 +10,8 @@ use super::canon::Role;
 use super::generated::Says;
 use super::known::Knowledge;
 use super::lang::{
-    Dialect, c_grammar, c_mask, csharp, ecma, go, java, kotlin, php, php_known, python, ruby, ruby_known,
-    rust, swift, swift_known, swift_mask,
+    Dialect, c_grammar, c_mask, csharp, ecma, go, java, kotlin, kotlin_mask, php, php_known, python, ruby,
+    ruby_known, rust, swift, swift_known, swift_mask,
 };
 use super::{built_in, built_in_jvm, generated, known};
 
@@ -322,6 +322,7 @@ impl Language {
     pub(super) fn masked(self, bytes: &[u8]) -> Option<(Vec<u8>, Vec<Range<u32>>)> {
         match self {
             Self::C | Self::Cpp | Self::CHeader => c_mask::mask(bytes),
+            Self::Kotlin => kotlin_mask::mask(bytes).map(|shown| (shown, Vec::new())),
             Self::Swift => swift_mask::mask(bytes).map(|shown| (shown, Vec::new())),
             _ => None,
         }

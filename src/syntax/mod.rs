@@ -18,6 +18,7 @@ mod canon;
 mod full_names;
 mod generated;
 mod generated_heads;
+mod given;
 mod imports;
 mod known;
 mod lang;
@@ -35,6 +36,7 @@ mod walk;
 
 pub use cache::Cache;
 pub use calls::{Call, Callee, Edge, Form, Receiver, Target};
+pub use given::Given;
 pub use imports::{Export, Exported, Import, ImportForm, Imported, ImportedName};
 pub use known::Knowledge;
 pub use lang::AROUND;

@@ -38,6 +38,8 @@ pub(super) struct Notes {
     pub(super) namespaces: Vec<(std::ops::Range<u32>, Box<str>)>,
     /// What is known of that which a lambda is given, by its node.
     pub(super) given: HashMap<usize, super::locals::Seen>,
+    /// To what functions are given as arguments, by their nodes: the path of what is called, and the place among the arguments.
+    pub(super) given_to: HashMap<usize, (Box<str>, u8)>,
     /// The name that a choice by types is about, by the place of the choice.
     pub(super) subjects: HashMap<u32, Box<str>>,
     /// Symbols whose code is a node that is still to come.

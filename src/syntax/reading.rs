@@ -11,8 +11,8 @@ use super::generated_heads;
 use super::locals::{self, Locals};
 use super::walk::Walk;
 use super::{
-    Call, Export, Exported, Import, Imported, ImportedName, Kind, Language, NoSignature, ParseDeadline,
-    Receiver, Signature, Symbol, Trouble,
+    Call, Export, Exported, Given, Import, Imported, ImportedName, Kind, Language, NoSignature,
+    ParseDeadline, Receiver, Signature, Symbol, Trouble,
 };
 use provost_base::limits::{SOURCE_BYTES_MAX, SOURCE_READ_MS_MAX};
 
@@ -29,6 +29,8 @@ pub struct Reading {
     pub imports: Vec<Import>,
     /// The exports of the file, in order.
     pub exports: Vec<Export>,
+    /// What functions give to the functions that they are given, in no order.
+    pub given: Vec<Given>,
     /// Why this is not the whole truth; empty if it is.
     pub trouble: Vec<Trouble>,
     /// Numbers of symbols, by path and then by place.
@@ -75,6 +77,7 @@ pub(super) struct Facts {
     pub(super) calls: Vec<Call>,
     pub(super) imports: Vec<Import>,
     pub(super) exports: Vec<Export>,
+    pub(super) given: Vec<Given>,
     pub(super) trouble: Vec<Trouble>,
     pub(super) aliases: Vec<(Box<str>, u32)>,
     pub(super) lost: BTreeSet<Box<str>>,
@@ -162,7 +165,8 @@ impl<'a> Limit<'a> {
 impl Reading {
     fn of(language: Language, facts: Facts) -> Self {
         let Facts { mut symbols, mut calls, mut imports, mut exports, .. } = facts;
-        let Facts { mut trouble, mut aliases, lost, lost_too_many, locals, mut together, .. } = facts;
+        let Facts { mut trouble, mut aliases, lost, lost_too_many, locals, mut together, mut given, .. } =
+            facts;
         // They have grown by doubling, and are kept for long.
         symbols.shrink_to_fit();
         calls.shrink_to_fit();
@@ -171,6 +175,7 @@ impl Reading {
         trouble.shrink_to_fit();
         aliases.shrink_to_fit();
         together.shrink_to_fit();
+        given.shrink_to_fit();
         let sorted = |key: fn(&Symbol) -> &str| {
             let mut all: Vec<u32> = (0..offset(symbols.len())).collect();
             all.sort_by_key(|at| key(&symbols[*at as usize]));
@@ -185,6 +190,7 @@ impl Reading {
             calls,
             imports,
             exports,
+            given,
             trouble,
             by_path,
             by_name,
@@ -354,6 +360,7 @@ impl Reading {
             text(&export.name) + what
         });
         // A tree's pieces are half full at the least.
+        let given = self.given.iter().map(|it| text(&it.class));
         let lost = self.lost.iter().flatten().map(|name| text(name) + 2 * size_of::<Box<str>>());
         let aliases = self.aliases.iter().map(|(alias, _)| text(alias));
         let lists = [
@@ -361,6 +368,7 @@ impl Reading {
             size_of_val(&*self.calls),
             size_of_val(&*self.imports),
             size_of_val(&*self.exports),
+            size_of_val(&*self.given),
             size_of_val(&*self.trouble),
             size_of_val(&*self.by_path),
             size_of_val(&*self.by_name),
@@ -372,7 +380,7 @@ impl Reading {
         let within = symbols.chain(calls).chain(imports).chain(exports).chain(lost).chain(aliases);
         piece(size_of::<Self>())
             + lists.map(piece).iter().sum::<usize>()
-            + within.chain(together).sum::<usize>()
+            + within.chain(together).chain(given).sum::<usize>()
     }
 
     /// Symbols of this own name, in order.

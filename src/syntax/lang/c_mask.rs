@@ -34,6 +34,7 @@ pub(super) enum Around {
 pub(in super::super) fn mask(source: &[u8]) -> Option<(Vec<u8>, Vec<Range<u32>>)> {
     let mut masking =
         Masking { source, tokens: tokens(source), text: None, macros: Vec::new(), begins: usize::MAX };
+    masking.nested_templates();
     masking.directives();
     masking.conditions();
     masking.tokens.retain(|it| it.kind != Kind::Directive);

@@ -9,6 +9,7 @@ use super::super::{Form, Kind as Sort, Receiver, Signature};
 use super::ecma_classes::{
     class, class_declaration, enum_members, enumeration, interface, namespace, type_alias,
 };
+use super::ecma_given as given;
 use super::ecma_locals as locals;
 use super::ecma_modules as modules;
 use super::ecma_names::{Head, bound_names, callee, dotted, property_name, unwrapped};
@@ -124,6 +125,7 @@ kinds! {
         PredefinedType = "predefined_type",
         ArrayType = "array_type",
         TupleType = "tuple_type",
+        FunctionType = "function_type",
         ParenthesizedType = "parenthesized_type",
     }
 }
@@ -265,6 +267,7 @@ fn function(walk: &mut Walk<'_>, node: Node<'_>) {
     // Only `export default function () {}` has no name.
     let name = walk.field(node, Field::Name as u8).map_or("default".into(), |name| walk.text(name));
     let at = walk.symbol(Found { signature, ..Found::new(&name, Sort::Function, node.byte_range()) });
+    given::record(walk, at, node);
     walk.open(at);
 }
 
@@ -276,6 +279,7 @@ fn function_signature(walk: &mut Walk<'_>, node: Node<'_>) {
     let found =
         Found { signature, overload: true, declared, ..Found::new(&name, Sort::Function, node.byte_range()) };
     let at = walk.symbol(found);
+    given::record(walk, at, node);
     walk.open(at);
 }
 
@@ -291,6 +295,7 @@ fn method(walk: &mut Walk<'_>, node: Node<'_>) {
     let signature = signature(walk, node, &head);
     let sort = head.sort(&name, Kind::above(walk, 0) == Some(Kind::ClassBody));
     let at = walk.symbol(Found { signature, ..Found::new(&name, sort, node.byte_range()) });
+    given::record(walk, at, node);
     walk.open(at);
 }
 
@@ -304,7 +309,9 @@ fn method_signature(walk: &mut Walk<'_>, node: Node<'_>, kind: Kind) {
     let sort = head.sort(&name, in_class);
     let declared = !in_class || kind == Kind::AbstractMethod || is_ambient(walk);
     let overload = !head.get && !head.set;
-    walk.symbol(Found { signature, overload, declared, ..Found::new(&name, sort, node.byte_range()) });
+    let at =
+        walk.symbol(Found { signature, overload, declared, ..Found::new(&name, sort, node.byte_range()) });
+    given::record(walk, at, node);
 }
 
 /// The type that is declared for a name, without its colon.
@@ -353,6 +360,7 @@ impl Named<'_> {
                     ..Found::new(self.name, self.as_function, self.node.byte_range())
                 });
                 inner_name(walk, value, self.name, at);
+                given::record(walk, at, value);
                 walk.claim(value);
                 walk.open(at);
             }
@@ -531,14 +539,16 @@ fn call(walk: &mut Walk<'_>, node: Node<'_>) {
         () if Kind::above(walk, 0) == Some(Kind::Decorator) => Form::Decorator,
         () => Form::Plain,
     };
+    given::arguments(walk, node, function);
     if let Some((name, receiver)) = callee(walk, function) {
         walk.call(node, &name, receiver, form);
     }
 }
 
 fn new(walk: &mut Walk<'_>, node: Node<'_>) {
-    let constructor = walk.field(node, Field::Constructor as u8);
-    if let Some((name, receiver)) = constructor.and_then(|constructor| callee(walk, constructor)) {
+    let Some(constructor) = walk.field(node, Field::Constructor as u8) else { return };
+    given::arguments(walk, node, constructor);
+    if let Some((name, receiver)) = callee(walk, constructor) {
         walk.call(node, &name, receiver, Form::New);
     }
 }

@@ -5,7 +5,8 @@ use tree_sitter::Node;
 use super::super::Kind as Sort;
 use super::super::walk::{Found, Walk};
 use super::ecma::{Field, Kind, is_ambient};
-use super::ecma_names::{base_names, property_name};
+use super::ecma_given::record_type;
+use super::ecma_names::{base_names, extended_names, property_name};
 
 /// Records a class under a name; `whole` is the node whose bytes the symbol gets.
 pub(super) fn class(walk: &mut Walk<'_>, class: Node<'_>, whole: Node<'_>, name: &str) -> Option<u32> {
@@ -44,8 +45,8 @@ fn with_parts(
     sort: Sort,
     word: Option<&str>,
     parts: &[Option<Node<'_>>],
-) {
-    let Some(name) = walk.field(node, Field::Name as u8).map(|name| walk.text(name)) else { return };
+) -> Option<u32> {
+    let name = walk.field(node, Field::Name as u8).map(|name| walk.text(name))?;
     let length = parts.iter().flatten().map(|part| part.byte_range().len()).sum();
     let signature = walk.sign(length, |scribe| {
         if let Some(word) = word {
@@ -61,6 +62,7 @@ fn with_parts(
     let declared = is_ambient(walk);
     let at = walk.symbol(Found { signature, declared, ..Found::new(&name, sort, node.byte_range()) });
     walk.open(at);
+    at
 }
 
 pub(super) fn interface(walk: &mut Walk<'_>, node: Node<'_>) {
@@ -68,13 +70,20 @@ pub(super) fn interface(walk: &mut Walk<'_>, node: Node<'_>) {
     let extends =
         node.named_children(&mut cursor).find(|child| Kind::at(walk, *child) == Some(Kind::ExtendsType));
     let parts = [walk.field(node, Field::TypeParameters as u8), extends, walk.field(node, Field::Body as u8)];
-    with_parts(walk, node, Sort::Interface, None, &parts);
+    let at = with_parts(walk, node, Sort::Interface, None, &parts);
+    if let Some(extends) = extends {
+        let bases = extended_names(walk, extends);
+        walk.bases(at, bases);
+    }
 }
 
 pub(super) fn type_alias(walk: &mut Walk<'_>, node: Node<'_>) -> bool {
     let value = walk.field(node, Field::Value as u8);
     let parts = [walk.field(node, Field::TypeParameters as u8), value];
-    with_parts(walk, node, Sort::TypeAlias, None, &parts);
+    let at = with_parts(walk, node, Sort::TypeAlias, None, &parts);
+    if let Some(value) = value {
+        record_type(walk, at, node, value);
+    }
     value.is_some_and(|value| Kind::at(walk, value) == Some(Kind::ObjectType))
 }
 

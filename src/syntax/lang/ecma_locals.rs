@@ -4,11 +4,12 @@ use std::ops::Range;
 
 use tree_sitter::Node;
 
-use super::super::Receiver;
 use super::super::locals::Seen;
 use super::super::reading::offset;
 use super::super::walk::Walk;
+use super::super::{Given, Receiver};
 use super::ecma::{Field, Kind};
+use super::ecma_given::in_places;
 use super::ecma_names::{bound_names, dotted};
 
 /// Casts and types within each other that are followed.
@@ -18,7 +19,7 @@ fn range(node: Node<'_>) -> Range<u32> {
     offset(node.start_byte())..offset(node.end_byte())
 }
 
-fn class_around(walk: &Walk<'_>) -> Option<Range<u32>> {
+pub(super) fn class_around(walk: &Walk<'_>) -> Option<Range<u32>> {
     walk.range_above(|kind| Kind::of(kind) == Some(Kind::ClassBody))
 }
 
@@ -46,10 +47,17 @@ fn names_of(walk: &mut Walk<'_>, node: Node<'_>, field: Field) {
 }
 
 fn parameters(walk: &mut Walk<'_>, function: Node<'_>) {
-    names_of(walk, function, Field::Parameter);
+    let given = walk.notes.given_to.remove(&function.id());
+    let given = |place: u8| match &given {
+        Some((path, argument)) => Seen::Of(Given::named(path, (*argument, place))),
+        None => Seen::Unknown,
+    };
+    if let Some(alone) = walk.field(function, Field::Parameter as u8) {
+        let name = walk.text(alone);
+        return walk.local(&name, range(function), given(0), false);
+    }
     let Some(parameters) = walk.field(function, Field::Parameters as u8) else { return };
-    let mut cursor = parameters.walk();
-    for parameter in parameters.named_children(&mut cursor) {
+    for (place, parameter) in in_places(walk, parameters) {
         let pattern = walk.field(parameter, Field::Pattern as u8).unwrap_or(parameter);
         if Kind::at(walk, pattern) != Some(Kind::Identifier) {
             for name in bound_names(walk, pattern) {
@@ -60,7 +68,7 @@ fn parameters(walk: &mut Walk<'_>, function: Node<'_>) {
         }
         let name = walk.text(pattern);
         let typed = walk.field(parameter, Field::Type as u8);
-        let seen = typed.map_or(Seen::Unknown, |typed| of_type(walk, typed));
+        let seen = typed.map_or_else(|| given(place), |typed| of_type(walk, typed));
         // `constructor(private store: Store)` makes a field.
         let first = parameter.child(0);
         let is_field = first.is_some_and(|first| {
@@ -126,7 +134,7 @@ fn assign(walk: &mut Walk<'_>, name: Node<'_>, seen: Seen) {
 
 /// `s = …`, `[s] = …` and `this.s = …`.
 pub(super) fn assigned(walk: &mut Walk<'_>, left: Node<'_>, right: Node<'_>) {
-    let seen = of_value(walk, right);
+    let seen = seen_of(walk, right);
     match Kind::at(walk, left) {
         Some(Kind::Identifier) => return assign(walk, left, seen),
         Some(Kind::ArrayPattern | Kind::ObjectPattern) => {
@@ -147,11 +155,12 @@ pub(super) fn assigned(walk: &mut Walk<'_>, left: Node<'_>, right: Node<'_>) {
 pub(super) fn of_named(walk: &Walk<'_>, node: Node<'_>, value: Option<Node<'_>>) -> Seen {
     match walk.field(node, Field::Type as u8) {
         Some(typed) => of_type(walk, typed),
-        None => value.map_or(Seen::Unset, |value| of_value(walk, value)),
+        None => value.map_or(Seen::Unset, |value| seen_of(walk, value)),
     }
 }
 
-fn of_value(walk: &Walk<'_>, value: Node<'_>) -> Seen {
+/// The value of an expression.
+pub(super) fn seen_of(walk: &Walk<'_>, value: Node<'_>) -> Seen {
     one_of(walk, value, 0)
 }
 
@@ -217,12 +226,26 @@ fn one_of(walk: &Walk<'_>, value: Node<'_>, depth: usize) -> Seen {
     Seen::Unknown
 }
 
-fn of_type(walk: &Walk<'_>, typed: Node<'_>) -> Seen {
+/// The name of a type that is made for others; of those types of the language that have the members of what they are made for, that
+/// one.
+fn without_helper<'t>(walk: &Walk<'_>, typed: Node<'t>) -> Option<Node<'t>> {
+    let name = walk.field(typed, Field::Name as u8).or_else(|| typed.named_child(0))?;
+    if !matches!(&*walk.text(name), "Partial" | "Readonly" | "Required" | "NonNullable") {
+        return Some(name);
+    }
+    let mut cursor = typed.walk();
+    let arguments =
+        typed.named_children(&mut cursor).find(|it| Kind::at(walk, *it) == Some(Kind::TypeArguments));
+    arguments.and_then(|it| it.named_child(0))
+}
+
+/// A value of a type that is written.
+pub(super) fn of_type(walk: &Walk<'_>, typed: Node<'_>) -> Seen {
     let mut typed = typed;
     for _ in 0..NESTED_MAX {
         let inner = match Kind::at(walk, typed) {
             Some(Kind::TypeAnnotation | Kind::ParenthesizedType) => typed.named_child(0),
-            Some(Kind::GenericType) => walk.field(typed, Field::Name as u8).or_else(|| typed.named_child(0)),
+            Some(Kind::GenericType) => without_helper(walk, typed),
             Some(Kind::TypeIdentifier | Kind::NestedType) => {
                 return Seen::Of(walk.text(typed).split_whitespace().collect::<String>().into());
             }
@@ -260,5 +283,5 @@ pub(super) fn receiver(walk: &Walk<'_>, object: Node<'_>) -> Option<Receiver> {
             _ => break,
         }
     }
-    of_value(walk, bare).receiver()
+    seen_of(walk, bare).receiver()
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use tree_sitter::Node;
 
+use super::super::locals::Seen;
 use super::super::walk::Walk;
 use super::super::{Kind as Sort, Receiver};
 use super::ecma::{Field, Kind};
@@ -195,4 +196,11 @@ pub(super) fn base_names(walk: &Walk<'_>, heritage: Node<'_>) -> Vec<Box<str>> {
         found.extend(base.and_then(|base| dotted(walk, base)).map(Into::into));
     }
     found
+}
+
+/// The names of the types that an interface extends.
+pub(super) fn extended_names(walk: &Walk<'_>, extends: Node<'_>) -> Vec<Box<str>> {
+    let mut cursor = extends.walk();
+    let named = extends.named_children(&mut cursor).map(|base| locals::of_type(walk, base));
+    named.filter_map(|base| if let Seen::Of(name) = base { Some(name) } else { None }).collect()
 }

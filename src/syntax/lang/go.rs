@@ -199,7 +199,7 @@ fn name_of(walk: &Walk<'_>, node: Node<'_>) -> Option<String> {
 // Functions and methods.
 
 fn function(walk: &mut Walk<'_>, node: Node<'_>) {
-    let Some(name) = name_of(walk, node) else { return };
+    let Some(name) = name_of(walk, node) else { return nameless(walk, node) };
     types::type_parameters(walk, node);
     let (signature, seen) = (signature_of(walk, node), types::of_result(walk, node));
     let found =
@@ -209,14 +209,20 @@ fn function(walk: &mut Walk<'_>, node: Node<'_>) {
     walk.open(at);
 }
 
+/// `func _() { … }`: nobody calls it, and what it declares is known to it alone.
+fn nameless(walk: &mut Walk<'_>, node: Node<'_>) {
+    types::parameters(walk, node, node);
+    walk.open_anonymous();
+}
+
 fn method(walk: &mut Walk<'_>, node: Node<'_>) {
     let (Some(name), Some(receiver)) = (name_of(walk, node), walk.field(node, Field::Receiver as u8)) else {
-        return;
+        return nameless(walk, node);
     };
     let mut cursor = receiver.walk();
     let of = receiver.named_children(&mut cursor).find(|it| Kind::at(walk, *it) == Some(Kind::Parameter));
     let of = of.and_then(|of| walk.field(of, Field::Type as u8)).and_then(|of| types::path_of(walk, of));
-    let Some(of) = of else { return };
+    let Some(of) = of else { return nameless(walk, node) };
     let (signature, seen) = (signature_of(walk, node), types::of_result(walk, node));
     let found = Found { signature, seen, typed: true, ..Found::new(&name, Sort::Method, node.byte_range()) };
     // It stands beside its type, not in it.
@@ -307,6 +313,10 @@ fn write_list(scribe: &mut Scribe<'_>, listed: &Listed<'_>) {
 
 fn type_spec(walk: &mut Walk<'_>, node: Node<'_>, kind: Kind) {
     let Some(name) = name_of(walk, node) else { return };
+    // Only a function without a name knows it.
+    if walk.scope.functions > 0 && walk.scope.owner.is_none() {
+        return;
+    }
     let typed = walk.field(node, Field::Type as u8);
     let sort = match typed.and_then(|typed| Kind::at(walk, typed)) {
         _ if kind == Kind::TypeAlias => Sort::TypeAlias,

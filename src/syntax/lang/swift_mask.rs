@@ -330,6 +330,12 @@ impl Mask<'_> {
                 self.at = end;
                 return;
             }
+            // The older words for how a value is passed, which only the compiler's own libraries write.
+            b"__owned" | b"__shared" | b"__consuming" => {
+                self.blank(start, end);
+                self.at = end;
+                return;
+            }
             b"sending" => {
                 let next = self.byte(self.next(end));
                 let is_before_type =

@@ -137,37 +137,47 @@ pub(super) fn edited(language: Language, lines: &[&str], at: usize) -> Vec<Strin
     touches(language, &lines.join("\n"), &changed.join("\n"))
 }
 
+/// Of so many lines one is edited.
+const SAMPLED_OF: u64 = 48;
+
+/// Whether a line is one of the sample. The file and the line alone say it, so that a change of other lines makes no other sample.
+fn is_sampled(path: &str, line: &str) -> bool {
+    let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    let hash = path.bytes().chain(line.bytes()).fold(0xcbf2_9ce4_8422_2325, mix);
+    (hash >> 32).is_multiple_of(SAMPLED_OF)
+}
+
 #[test]
 fn five_hundred_edits_of_this_project_touch_the_definition_that_is_around_them() {
-    let mut files = Vec::new();
-    files_below(&project_root().join("src"), ".rs", &mut files);
-    let (mut checked, mut wrong, mut number) = (0, Vec::new(), 7_usize);
-    while checked < 500 {
-        number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let file = &files[(number >> 33) % files.len()];
+    let (mut files, root) = (Vec::new(), project_root());
+    files_below(&root.join("src"), ".rs", &mut files);
+    let (mut checked, mut wrong) = (0, Vec::new());
+    for file in &files {
         let text = std::fs::read_to_string(file).unwrap();
         // What stands in a text of several lines looks like code and is none.
         if text.len() > 8_000 || text.contains("r#\"") || text.contains("\"\\\n") {
             continue;
         }
+        let path = file.strip_prefix(&root).unwrap().to_str().unwrap().replace('\\', "/");
         let lines: Vec<&str> = text.split('\n').collect();
-        let at = (number >> 20) % lines.len();
-        let expected = around_in_rust(&lines, at);
-        // A constant within a function is none that others know.
-        let last = expected.rsplit('.').next().unwrap_or_default();
-        let is_inner = expected.contains('.') && last.chars().all(|it| it.is_uppercase() || it == '_');
-        if !is_plain(lines[at]) || expected.is_empty() || is_inner || last == "use" || indent(lines[at]) == 0
-        {
-            continue;
-        }
-        checked += 1;
-        let found = edited(Language::Rust, &lines, at);
-        let is_it = |found: &String| *found == expected || encloses(&expected, found);
-        if found.len() != 1 || !is_it(&found[0]) {
-            wrong.push(format!("{}:{}: {expected} and {found:?}: {}", file.display(), at + 1, lines[at]));
+        for at in (0..lines.len()).filter(|at| is_plain(lines[*at]) && is_sampled(&path, lines[*at])) {
+            let expected = around_in_rust(&lines, at);
+            // A constant within a function is none that others know.
+            let last = expected.rsplit('.').next().unwrap_or_default();
+            let is_inner = expected.contains('.') && last.chars().all(|it| it.is_uppercase() || it == '_');
+            if expected.is_empty() || is_inner || last == "use" || indent(lines[at]) == 0 {
+                continue;
+            }
+            checked += 1;
+            let found = edited(Language::Rust, &lines, at);
+            let is_it = |found: &String| *found == expected || encloses(&expected, found);
+            if found.len() != 1 || !is_it(&found[0]) {
+                wrong.push(format!("{path}:{}: {expected} and {found:?}: {}", at + 1, lines[at]));
+            }
         }
     }
     assert!(wrong.is_empty(), "{} of {checked}:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(checked >= 500, "{checked}");
 }
 
 /// What a line at the left edge begins in Go.

@@ -97,3 +97,16 @@ fn what_an_option_or_a_result_holds_has_its_methods_once_it_is_taken_out() {
     ];
     assert_eq!(edges, expected);
 }
+
+#[test]
+fn an_initialiser_that_nobody_has_written_is_the_type_wherever_it_is_defined() {
+    let only = "struct Only { let base: Int\n static var one: Only { self.init(base: 1) } }\n";
+    let more = "extension Only { static var two: Only { self.init(base: 2) } }\n";
+    assert_edges(
+        &graph_of(&[("Sources/A/Only.swift", only), ("Sources/A/More.swift", more)]),
+        &[
+            "Sources/A/Only.swift:Only.one -> Sources/A/Only.swift:Only",
+            "Sources/A/More.swift:Only.two -> Sources/A/Only.swift:Only",
+        ],
+    );
+}

@@ -306,6 +306,21 @@ fn templates_within_templates_and_scopes_within_scopes_keep_their_names() {
 }
 
 #[test]
+fn templates_of_any_depth_are_read_and_comparisons_and_shifts_are_none() {
+    for depth in [2, 7, 9, 12, 60] {
+        let text = format!("{}int{} x;\nint next() {{ return 1; }}\n", "A<".repeat(depth), ">".repeat(depth));
+        let reading = reading_of(Language::Cpp, &text);
+        assert!(reading.is_whole(), "{depth}: {:?}", reading.trouble);
+        assert_eq!(reading.find("next").len(), 1, "{depth}");
+    }
+    let text = "bool f(int a) { return a < 1 && a < 2 && a < 3 && a < 4 && a < 5 && a < 6 && a < 7 && g<int>(a >> 1) > p->q; }\n\
+                int h() { return call(1) << 1 << 2 << 3 << 4 << 5 << 6 << 7 >> 8 >> other(2); }\n";
+    let reading = reading_of(Language::Cpp, text);
+    let called: Vec<&str> = reading.calls.iter().map(|it| &*it.callee.name).collect();
+    assert!(reading.is_whole() && called == ["g", "call", "other"], "{called:?} {:?}", reading.trouble);
+}
+
+#[test]
 fn macros_in_classes_and_before_members_are_read_around() {
     for (text, expected) in [
         ("class A : public B {\n  Q_OBJECT\npublic slots:\n  void go();\n};", &["A", "A.go"][..]),

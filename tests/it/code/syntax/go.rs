@@ -176,3 +176,12 @@ fn a_contract_of_go_is_the_same_however_it_is_written() {
     assert_ne!(canon("type F struct { A int; B string }"), canon("type F struct { B string; A int }"));
     assert_ne!(canon("type F int"), canon("type F = int"));
 }
+
+#[test]
+fn what_a_function_without_a_name_declares_is_known_to_it_alone() {
+    let text = "package p\nvar a = 1\nfunc _() {\n\tvar b [1]byte\n\ttype C struct{}\n\t_ = b[a]\n}\nfunc (T) _() { const d = 2 }\nfunc next() {}\n";
+    let reading = reading_of(Language::Go, text);
+    assert!(reading.is_whole(), "{:?}", reading.trouble);
+    let found: Vec<&str> = reading.symbols.iter().map(|it| &*it.path).collect();
+    assert_eq!(found, ["a", "next"]);
+}

@@ -270,3 +270,27 @@ fn what_a_program_has_written_in_kotlin_is_left_out() {
     }
     assert!(reading_of(Language::Kotlin, "package p\n// generated, do not edit\nfun f() {}\n").is_whole());
 }
+
+#[test]
+fn a_body_that_is_an_expression_with_annotations_belongs_to_its_function() {
+    for body in [
+        "@Suppress(\"x\")\n    made().also {\n        it.next()\n    }",
+        "@Suppress(\"a) = @b\", 'c') @a.b.Own made().also { it.next() }",
+        "@[Own Other(1)] made().also { it.next() }",
+        "@Suppress(\"x\")\n    made().last ?: other(this).also {\n        made().last = it\n    }",
+    ] {
+        let text = format!("package p\nfun Window.first(): Any =\n    {body}\n\nfun second() {{}}\n");
+        let reading = reading_of(Language::Kotlin, &text);
+        assert!(reading.is_whole(), "{:?} in {text}", reading.trouble);
+        let first = &reading.symbols[reading.numbers_of("Window.first")[0] as usize];
+        let end = u32::try_from(text.find("\n\nfun second").unwrap()).unwrap();
+        assert_eq!(first.range.end, end, "{text}");
+        let callers: Vec<Option<u32>> = reading.calls.iter().map(|it| it.caller).collect();
+        assert!(callers.iter().all(Option::is_some) && callers.len() >= 2, "{:?} in {text}", reading.calls);
+    }
+    // What stands in a text or a comment is shown as it is.
+    let text = "val text = \"a = @b\"\n/* = @c( */\nval other = 1 // = @d(\nval last = a() == @E b\n";
+    let reading = reading_of(Language::Kotlin, text);
+    let found: Vec<&str> = reading.symbols.iter().map(|it| &*it.path).collect();
+    assert_eq!(found, ["text", "other", "last"]);
+}

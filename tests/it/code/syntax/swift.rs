@@ -300,6 +300,7 @@ fn what_the_grammar_does_not_know_by_itself_is_read_all_the_same() {
         "let a = [~b, ~c.self]\n",
         "func f() { nonisolated(unsafe) let a = 1; nonisolated let b = 2 }\n",
         "func f(@A @B(c) body: () -> Int, d: sending @escaping () -> sending Int) {}\n",
+        "func f(_ a: __owned some Sequence<Int>, b: __shared C) {}\npublic __consuming func g() {}\n",
         "let a = b // what\n  * c(d) // why\n  % e\n",
         "protocol P {\n  associatedtype A: B where // which\n    A.C == D,\n    A.E: F\n  var a: A { get }\n}\n",
         "func f() { switch a {\n#if X\ncase .b(): c()\n#endif\ncase .d, .e():\n  g()\ndefault: ()\n} }\n",
