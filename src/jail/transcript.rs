@@ -112,6 +112,8 @@ struct Said {
     /// The same before the turn that goes on, of an agent that tells it for each turn.
     used_before: Used,
     model: Option<Box<str>>,
+    /// The difference that was told last.
+    difference: Option<Digest>,
     log: VecDeque<String>,
     log_bytes: usize,
     log_lost: u64,
