@@ -103,6 +103,8 @@ struct Said {
     answer: Option<String>,
     /// Whether more of that message may come.
     is_open: bool,
+    /// Whether the turn is over, so that what comes now answers nothing.
+    is_over: bool,
     /// What it has given as its result, which counts more.
     result: Option<String>,
     failure: Option<Box<str>>,

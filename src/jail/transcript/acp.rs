@@ -58,8 +58,11 @@ fn chunk(said: &mut Said, line: &Value) {
             *now = now.zip(before).map(|(now, before)| now.saturating_add(before)).or(*now).or(before);
         }
     }
-    if !words.is_empty() {
-        said.speaks_on(words, true);
+    match (words.is_empty(), said.is_over) {
+        (true, _) => {}
+        (false, false) => said.speaks_on(words, true),
+        // Words after the end of the turn are for people to see, and no part of an answer.
+        (false, true) => said.log_each(words),
     }
 }
 
@@ -138,6 +141,7 @@ fn titled(title: &str) -> String {
 fn own(said: &mut Said, line: &Value) {
     match text(line, "provost") {
         "turn" => {
+            said.is_over = false;
             said.pauses();
             said.used_before = said.used;
         }
@@ -159,6 +163,7 @@ fn own(said: &mut Said, line: &Value) {
             text(line, "set")
         )),
         "end" => {
+            said.is_over = true;
             said.pauses();
             for usage in [line.pointer("/_meta/quota/token_count"), line.get("usage")].into_iter().flatten() {
                 used(said, usage);

@@ -7,6 +7,7 @@ mod mutated;
 mod questions;
 mod sessions;
 mod steering;
+mod unasked;
 
 use std::fs;
 
