@@ -34,7 +34,7 @@ fn an_agent_that_does_not_ask_is_held_by_its_jail_and_changes_wait_for_the_apply
     let artifacts = last(&task, "details")["artifacts"].as_array().unwrap();
     assert!(artifacts.len() == 1 && artifacts[0]["path"] == "real.txt", "{task:#}");
     // The rules of this world allow no apply: what it has changed stays where it is.
-    let why = refused(&world.command(&["apply", task["id"].as_str().unwrap(), "--yes"]).output().unwrap());
+    let why = refused(&world.command(&["apply", task["id"].as_str().unwrap()]).output().unwrap());
     assert!(!why.is_empty());
     assert_eq!(fs::read_to_string(&real).unwrap(), "as it was\n");
 }
