@@ -63,14 +63,8 @@ fn goes_on(world: &World) {
 #[track_caller]
 fn is_watched(world: &World, mut command: Command) {
     let mut watching = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    let lines = BufReader::new(watching.stdout.take().unwrap()).lines();
-    let mut text = String::new();
-    for line in lines.map_while(Result::ok) {
-        text += &format!("{line}\n");
-        if is_seen(&text) {
-            break;
-        }
-    }
+    let (mut out, mut text) = (BufReader::new(watching.stdout.take().unwrap()), String::new());
+    while !is_seen(&text) && out.read_line(&mut text).unwrap() > 0 {}
     assert!(is_seen(&text), "{text}");
     goes_on(world);
     sign(world);
