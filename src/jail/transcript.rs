@@ -20,6 +20,7 @@ pub use claude::why_in_words;
 use serde_json::Value;
 
 use super::output::{Page, Stream, plain_text};
+use provost_base::Digest;
 use provost_base::limits::{
     ANSWER_BYTES_MAX, STREAM_LINE_BYTES_MAX, STREAM_LOG_BYTES_MAX, STREAM_LOG_LINE_MAX,
 };
