@@ -144,6 +144,7 @@ impl Words {
 
     fn take(&mut self, page: &Page, limit: usize) {
         // A cursor behind the end was never given out: the page says where the end is.
+        self.read_to = self.read_to.min(page.next);
         self.settled = self.settled.min(page.next);
         for chunk in &page.chunks {
             if chunk.at > self.read_to {

@@ -194,7 +194,7 @@ fn its_plan_and_changes_are_seen_while_it_works_by_the_editor_that_has_started_i
     let id = begun["taskId"].as_str().unwrap().to_owned();
     until_some("the editor is shown it", || {
         let output = editor.result("background.output", &json!({ "taskId": id }));
-        is_seen(output["output"].as_str().unwrap()).then_some(())
+        is_seen(output.as_str().unwrap()).then_some(())
     });
     let task = format!("job_{}", id.rsplit('_').next().unwrap());
     assert_eq!(shown(&world, &task)["state"], "running");
