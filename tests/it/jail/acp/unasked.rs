@@ -24,8 +24,9 @@ fn an_agent_that_does_not_ask_is_held_by_its_jail_and_changes_wait_for_the_apply
     assert_eq!(task["state"], "completed", "{task:#}");
     let said = answer(&task);
     assert!(said.contains("wrote real.txt"), "in its copy it does as it likes: {said}");
+    assert!(said.contains(&format!("kept out of {}", real.display())), "{said}");
+    // Of the person's home it has another one, which goes with its jail.
     for outside in [&real, &secret] {
-        assert!(said.contains(&format!("kept out of {}", outside.display())), "{said}");
         assert_eq!(fs::read_to_string(outside).unwrap(), "as it was\n");
     }
     for outside in ["/etc/new", ".git/hooks/pre-commit"] {
