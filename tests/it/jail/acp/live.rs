@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::steering::{at_work, begun, in_place, over, said, shown, sign};
-use super::{answer, entry};
+use super::{answer, entry, started};
 use crate::support::a6s_client::Socket;
 use crate::support::acp_agent::AGENT;
 use crate::support::browser::Browser;
@@ -59,6 +59,11 @@ fn goes_on(world: &World) {
     assert_eq!(shown(world, "t1")["state"], "running");
 }
 
+/// An agent in place, whose run ends by itself where what is waited for does not come.
+fn bounded() -> (World, Daemon) {
+    started("", "copy = false\ntimeout_secs = 120", &[allow("every", &["when.action = [\"permission\"]"])])
+}
+
 /// Watches a task by a command until all of it was seen, and lets the agent go on to its end.
 #[track_caller]
 fn is_watched(world: &World, mut command: Command) {
@@ -75,9 +80,9 @@ fn is_watched(world: &World, mut command: Command) {
 #[test]
 fn its_plan_and_changes_are_seen_while_it_works_by_who_delegates_and_who_looks_on() {
     let goal = format!("{TOLD}\nuntil-file go\nsay end");
-    let (world, _daemon) = in_place("");
+    let (world, _daemon) = bounded();
     is_watched(&world, world.command(&["delegate", &goal, "--worker", "coder", "--task", "t1", "--wait"]));
-    let (world, _daemon) = in_place("");
+    let (world, _daemon) = bounded();
     begun(&world, "t1", &goal);
     is_watched(&world, world.command(&["task", "show", "t1", "--wait"]));
 }
