@@ -412,6 +412,9 @@ pub struct OutputQuery {
     pub wait_ms: Option<u64>,
     /// So many bytes at most.
     pub limit: Option<usize>,
+    /// Whether the messages of an agent that writes messages are told in words for people: its answer, the calls of its tools with what
+    /// they change, its plans. A worker that writes text is told as it is.
+    pub in_words: bool,
 }
 
 /// `GET /output`: what a running worker has said since a position.

@@ -196,6 +196,8 @@ impl Follow {
             from: seen.output,
             wait_ms: Some(wait_ms),
             limit: None,
+            // The messages are put into words here, unless they are wanted to the letter.
+            in_words: false,
         };
         let page = self.client.output(&query).await?;
         seen.output = page.next;

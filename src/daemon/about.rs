@@ -36,7 +36,11 @@ pub(super) fn about(
 
 pub(super) fn workers_at(settings: &provost_domain::Settings, config: &Config) -> Vec<wire::WorkerAt> {
     let stream = |id: &AgentId| {
-        let agent = config.agents.iter().find(|it| it.id == *id)?;
+        let Some(agent) = config.agents.iter().find(|it| it.id == *id) else {
+            // What such a worker says is put down by the daemon, which speaks with it, whatever its entry says.
+            let is_acp = config.workers.get(id).is_some_and(|it| it.kind == provost_config::WorkerKind::Acp);
+            return is_acp.then(|| provost_config::Reader::Acp.as_str().to_owned());
+        };
         (agent.stream != provost_config::Reader::Lines).then(|| agent.stream.as_str().to_owned())
     };
     // As its entry says; the core knows only whether it starts a program.

@@ -20,6 +20,7 @@ pub use claude::why_in_words;
 use serde_json::Value;
 
 use super::output::{Page, Stream, plain_text};
+use provost_base::Digest;
 use provost_base::limits::{
     ANSWER_BYTES_MAX, STREAM_LINE_BYTES_MAX, STREAM_LOG_BYTES_MAX, STREAM_LOG_LINE_MAX,
 };
@@ -103,6 +104,8 @@ struct Said {
     answer: Option<String>,
     /// Whether more of that message may come.
     is_open: bool,
+    /// Whether the turn is over, so that what comes now answers nothing.
+    is_over: bool,
     /// What it has given as its result, which counts more.
     result: Option<String>,
     failure: Option<Box<str>>,
@@ -112,6 +115,8 @@ struct Said {
     /// The same before the turn that goes on, of an agent that tells it for each turn.
     used_before: Used,
     model: Option<Box<str>>,
+    /// The difference that was told last.
+    difference: Option<Digest>,
     log: VecDeque<String>,
     log_bytes: usize,
     log_lost: u64,

@@ -73,7 +73,13 @@ impl Heard {
     }
 
     async fn page(&self, wait_ms: Option<u64>) -> Option<wire::Output> {
-        let query = wire::OutputQuery { id: self.task.clone(), from: self.from, wait_ms, limit: None };
+        let query = wire::OutputQuery {
+            id: self.task.clone(),
+            from: self.from,
+            wait_ms,
+            limit: None,
+            in_words: true,
+        };
         self.client.output(&query).await.ok()
     }
 

@@ -1,4 +1,4 @@
-//! Follows the output of a running worker.
+//! Follows the output of a running worker: as it is, or in words where the worker writes messages.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use super::Provost;
 use provost_base::TaskId;
 use provost_engine::Woken;
-use provost_jail::{Chunk, Page, Stream, Transcript};
+use provost_jail::{Chunk, Page, Reader, Stream, Transcript};
 
 impl Provost {
     /// What a task's worker has said since `from`, waiting up to `patience` for something new. `None` when
@@ -40,6 +40,45 @@ impl Provost {
 }
 
 impl Provost {
+    /// The same in words, where a task's worker writes messages: each message's lines for people, once it is whole. At most about `limit`
+    /// bytes, and never nothing of something; what the worker writes to its standard error stays as it is.
+    ///
+    /// `from` is 0, or the cursor of a page that this has returned: it lies between two messages.
+    pub async fn output_in_words(
+        &self,
+        task: &TaskId,
+        from: u64,
+        (patience, limit): (Duration, usize),
+    ) -> Option<Page> {
+        let Some(reader) = self.messages_of(task).await else {
+            return self.output(task, from, patience).await.map(|it| it.up_to(limit));
+        };
+        let until = Instant::now() + patience;
+        let mut words = Words::of(reader, from);
+        // A line whose end does not come is not waited for without a bound.
+        for _ in 0..PAGES_AT_ONCE {
+            let left = until.saturating_duration_since(Instant::now());
+            let page = self.output(task, words.read_to, left).await?;
+            let (is_empty, is_over) = (page.chunks.is_empty(), page.finished && page.chunks.is_empty());
+            words.take(&page, limit);
+            if is_over {
+                words.end(limit);
+            }
+            let is_late = Instant::now() >= until && words.settled > from;
+            if is_empty || is_late || !words.told.is_empty() {
+                return Some(words.page(is_over));
+            }
+        }
+        Some(words.page(false))
+    }
+
+    /// How the messages of a task's worker are read; `None` where it writes text.
+    async fn messages_of(&self, task: &TaskId) -> Option<Reader> {
+        let task = self.task(task).await.ok()?;
+        let profile = self.profiles().get(&task.order.worker).cloned()?;
+        profile.agent.map(|it| it.reader).filter(|it| *it != Reader::Lines)
+    }
+
     /// The output that the run of a task has left which was on another host.
     async fn output_left(&self, task: &TaskId, from: u64) -> Option<Page> {
         let (artifacts, task) = (self.artifacts(), task.clone());
@@ -66,6 +105,140 @@ impl Provost {
             transcript.read(&page);
         }
         true
+    }
+}
+
+/// So much of one message is told also where less is asked for, in bytes: a page has no part of a message.
+const MESSAGE_BYTES: usize = 16 << 10;
+
+/// What a worker's messages say, told up to the end of the last whole one.
+struct Words {
+    transcript: Transcript,
+    from: u64,
+    /// What was read ends here.
+    read_to: u64,
+    /// What is told ends here: between two messages, so that a reader can go on here with nothing of them in mind.
+    settled: u64,
+    told: Vec<Chunk>,
+    bytes: usize,
+    /// What stands behind the beginning of a message that is not whole.
+    waiting: Vec<Chunk>,
+    is_within_a_message: bool,
+}
+
+impl Words {
+    fn of(reader: Reader, from: u64) -> Self {
+        let mut transcript = Transcript::new(reader);
+        transcript.read(&Page { chunks: Vec::new(), next: from, finished: false });
+        Self {
+            transcript,
+            from,
+            read_to: from,
+            settled: from,
+            told: Vec::new(),
+            bytes: 0,
+            waiting: Vec::new(),
+            is_within_a_message: false,
+        }
+    }
+
+    fn take(&mut self, page: &Page, limit: usize) {
+        // A cursor behind the end was never given out: the page says where the end is.
+        self.read_to = self.read_to.min(page.next);
+        self.settled = self.settled.min(page.next);
+        for chunk in &page.chunks {
+            if chunk.at > self.read_to {
+                // The transcript tells of the gap, and passes over what has lost its beginning.
+                self.is_within_a_message = true;
+                self.hear(chunk.at, &[]);
+            }
+            if chunk.stream == Stream::Err {
+                if self.bytes >= limit {
+                    return;
+                }
+                self.pass_to(chunk.at + chunk.bytes.len() as u64);
+                self.waiting.push(chunk.clone());
+                if !self.is_within_a_message {
+                    self.settle();
+                }
+                continue;
+            }
+            let mut at = chunk.at;
+            for part in chunk.bytes.split_inclusive(|byte| *byte == b'\n') {
+                if self.bytes >= limit {
+                    return;
+                }
+                self.hear(at, part);
+                at = self.read_to;
+                self.is_within_a_message = !part.ends_with(b"\n");
+                if !self.is_within_a_message {
+                    self.tell(limit);
+                }
+            }
+        }
+        self.pass_to(page.next);
+    }
+
+    /// Has the transcript read what the worker has written to its standard output.
+    fn hear(&mut self, at: u64, bytes: &[u8]) {
+        let next = at + bytes.len() as u64;
+        let chunks = vec![Chunk { at, stream: Stream::Out, bytes: bytes.to_vec() }];
+        self.transcript.read(&Page { chunks, next, finished: false });
+        self.read_to = next;
+    }
+
+    fn pass_to(&mut self, next: u64) {
+        self.read_to = self.read_to.max(next);
+        self.transcript.read(&Page { chunks: Vec::new(), next: self.read_to, finished: false });
+    }
+
+    /// Tells what the transcript has understood, of which no message is told without a bound.
+    fn tell(&mut self, limit: usize) {
+        let (mut text, mut left_out) = (String::new(), 0_u64);
+        for line in self.transcript.take_log() {
+            if left_out > 0 || (!text.is_empty() && text.len() + line.len() >= limit.max(MESSAGE_BYTES)) {
+                left_out += 1;
+                continue;
+            }
+            text.push_str(&line);
+            text.push('\n');
+        }
+        if left_out > 0 {
+            text.push_str(&format!("[{left_out} lines left out]\n"));
+        }
+        if !text.is_empty() {
+            self.waiting.push(Chunk { at: 0, stream: Stream::Out, bytes: text.into_bytes() });
+        }
+        self.settle();
+    }
+
+    fn settle(&mut self) {
+        self.settled = self.read_to;
+        for chunk in self.waiting.drain(..) {
+            self.bytes += chunk.bytes.len();
+            match self.told.last_mut() {
+                Some(last) if last.stream == chunk.stream => last.bytes.extend_from_slice(&chunk.bytes),
+                _ => self.told.push(chunk),
+            }
+        }
+    }
+
+    /// Nothing will follow: what has no end is whole.
+    fn end(&mut self, limit: usize) {
+        self.transcript.finish();
+        self.is_within_a_message = false;
+        self.tell(limit);
+    }
+
+    /// The page, with places as if the words were what was written.
+    fn page(self, finished: bool) -> Page {
+        let mut at = self.from;
+        let place = |chunk: Chunk| {
+            let chunk = Chunk { at, ..chunk };
+            at += chunk.bytes.len() as u64;
+            chunk
+        };
+        Page { chunks: self.told.into_iter().map(place).collect(), next: self.settled, finished }
     }
 }
 

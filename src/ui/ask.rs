@@ -216,7 +216,13 @@ async fn coloured(mut blocks: Vec<Block>) -> Vec<Block> {
 }
 
 async fn log(client: &Client, task: &str, from: u64) -> Result<Got, ClientError> {
-    let asked = wire::OutputQuery { id: task.to_owned(), from, wait_ms: Some(OUTPUT_WAIT_MS), limit: None };
+    let asked = wire::OutputQuery {
+        id: task.to_owned(),
+        from,
+        wait_ms: Some(OUTPUT_WAIT_MS),
+        limit: None,
+        in_words: true,
+    };
     let output = client.output(&asked).await?;
     let text: String = output.chunks.iter().map(|it| it.text.as_str()).collect();
     Ok(Got::Log { text: of_a_worker(&text), next: output.next, done: output.done })

@@ -385,13 +385,14 @@ async fn would_delegate(client: &Client, query: &Query) -> Result<String, WebErr
     text(&serde_json::json!({ "digest": digest, "outcome": outcome }))
 }
 
-/// What a task's worker has written since a position; nothing hides in it but what colours it.
+/// What a task's worker has written since a position, an agent's messages in words; nothing hides in it but what colours it.
 async fn output(client: &Client, query: &Query) -> Result<String, WebError> {
     let asked = wire::OutputQuery {
         id: query.needed("id")?.to_owned(),
         from: query.number("from")?.unwrap_or(0),
         wait_ms: query.number("wait_ms")?,
         limit: None,
+        in_words: true,
     };
     text(&client.output(&asked).await?)
 }

@@ -87,6 +87,12 @@ pub const ACP_JAILED_LATE_MS: u64 = 10_000;
 /// How much of a turn's differences an editor is shown in its dialog, in bytes.
 pub const ACP_JAILED_DIFF_BYTES_MAX: usize = 64 << 10;
 
+/// Turns that an editor is told of again when it takes up a session: as many as one page of tasks has.
+pub const ACP_JAILED_PAST_MAX: usize = 50;
+
+/// How much of what was said in a turn it is told again, in bytes.
+pub const ACP_JAILED_PAST_TEXT_MAX: usize = 64 << 10;
+
 /// How long the preparation of a session may hold up the editor's messages, in milliseconds: it looks for the repository.
 pub const ACP_PROXY_SETUP_MS_MAX: u64 = 2_000;
 

@@ -77,6 +77,9 @@ pub const STREAM_LOG_BYTES_MAX: usize = 256 << 10;
 /// Longest of these lines, in bytes.
 pub const STREAM_LOG_LINE_MAX: usize = 2_000;
 
+/// Lines of a difference that are told to people, of the old text and of the new one each; the whole is in the run's output.
+pub const STREAM_DIFF_LINES_MAX: usize = 12;
+
 /// Size of a reply that is looked through for JSON, in bytes.
 pub const REPLY_BYTES_MAX: usize = ANSWER_BYTES_MAX;
 

@@ -5,10 +5,12 @@
 //!   editor --session/prompt--> a task: delegated, or the session of the one before gone on with
 //!   editor <--session/update-- the agent's own updates, out of the task's output
 //!   editor <--session/request_permission-- what the turn has changed in its copy: may it be written?
+//!   editor --session/load--> the tasks of a session whose editor had gone, and the next one goes on with them
 //! ```
 //! The editor gets no rights of its own: rules judge the task and the agent's requests, and an answer in the editor is no proof, so
 //! that what a rule asks about is answered where all approvals are. Turns of several sessions go on beside each other.
 
+mod again;
 mod changes;
 mod output;
 mod prompt;
@@ -33,10 +35,15 @@ use crate::CliError;
 use crate::cli_error::DONE;
 use provost_base::AgentId;
 use provost_base::limits::{ACP_JAILED_LEAVE_MS, ACP_PROXY_SESSIONS_MAX, ACP_PROXY_UNREAD_BYTES_MAX};
+use provost_config::env::Environment;
+
+use again::Past;
 use session::{Running, Session};
 
 /// The code for a method that is not offered.
 const NO_METHOD: i64 = -32_601;
+/// The code for a session that is not there. ACP v1, "Error codes".
+const NO_SESSION: i64 = -32_002;
 /// The version of the protocol that is spoken.
 const VERSION: u64 = 1;
 /// What the editor may have unread, beyond which nothing more is read of it and of tasks, in bytes.
@@ -58,14 +65,16 @@ pub(super) struct Dialog {
 
 /// Work that has ended.
 enum Done {
-    /// A session was prepared for the request with this id.
-    Begun(Box<str>, Result<Box<Session>, CliError>),
+    /// A session was prepared for a request: a new one, or one that is taken up with its past.
+    Begun { asked_by: Box<str>, id: String, made: Result<(Box<Session>, Option<Past>), CliError> },
     /// A turn of a session is over; with the answer to its request, and the task that the next one goes on with, if there is one.
     Ended { session: String, answer: Vec<u8>, goes_on_with: Option<String> },
 }
 
 struct Server {
     served: Arc<Served>,
+    /// Whether a session can be taken up again: it is found by the name that it speaks as, which is its own then.
+    takes_up: bool,
     to_editor: Arc<Outlet>,
     sessions: HashMap<String, Session>,
     work: JoinSet<Done>,
@@ -83,6 +92,7 @@ pub(super) async fn serve(served: Served) -> Result<u8, CliError> {
         .map_err(|err| CliError::of("signals cannot be caught").because(err))?;
     let (ask, mut asked) = mpsc::unbounded_channel();
     let mut server = Server {
+        takes_up: served.speaks_as.is_none() && Environment::current().token.is_none(),
         served: Arc::new(served),
         to_editor: Arc::new(Outlet::new(tokio::io::stdout())),
         sessions: HashMap::new(),
@@ -125,9 +135,10 @@ impl Server {
             Err(why) => return self.fail(&id, NO_PARAMS, &why),
         };
         match &*method {
-            "initialize" => self.answer(&id, &hello()),
+            "initialize" => self.answer(&id, &hello(self.takes_up)),
             "authenticate" => self.answer(&id, &json!({})),
-            "session/new" => self.begin(&id, &params),
+            "session/new" => self.begin(&id, &params, None),
+            "session/load" if self.takes_up => self.load(&id, &params),
             "session/prompt" => self.prompt(&id, &params),
             "session/close" => self.close(&id, &params),
             _ => {
@@ -167,7 +178,20 @@ impl Server {
         let _over = answer.send(result.unwrap_or_default());
     }
 
-    fn begin(&mut self, id: &str, params: &Value) {
+    /// Takes up a session that another process of this program has begun.
+    fn load(&mut self, id: &str, params: &Value) {
+        let session = params["sessionId"].as_str().unwrap_or_default().to_owned();
+        if self.sessions.contains_key(&session) {
+            return self.fail(id, NO_PARAMS, "this session is open here");
+        }
+        match again::is_ours(&session) {
+            true => self.begin(id, params, Some(session)),
+            false => self.fail(id, NO_SESSION, "there is no such session"),
+        }
+    }
+
+    /// Begins a session, or takes up an earlier one.
+    fn begin(&mut self, id: &str, params: &Value, earlier: Option<String>) {
         if self.sessions.len() >= ACP_PROXY_SESSIONS_MAX {
             let why = format!("{ACP_PROXY_SESSIONS_MAX} sessions are open; close one first");
             return self.fail(id, INTERNAL, &why);
@@ -177,8 +201,19 @@ impl Server {
         };
         let servers = params["mcpServers"].as_array().into_iter().flatten();
         let servers: Vec<String> = servers.filter_map(|it| it["name"].as_str().map(str::to_owned)).collect();
-        let (served, id) = (Arc::clone(&self.served), id.into());
-        self.work.spawn(async move { Done::Begun(id, Session::begin(served, folder, servers).await) });
+        let (served, asked_by) = (Arc::clone(&self.served), id.into());
+        let is_earlier = earlier.is_some();
+        let id = earlier.unwrap_or_else(again::new_id);
+        self.work.spawn(async move {
+            let worker = served.worker.clone();
+            let made = async {
+                let mut session = Session::begin(served, (id.clone(), folder), servers).await?;
+                let past = if is_earlier { Some(again::past(&mut session, &worker).await?) } else { None };
+                Ok::<_, CliError>((session, past))
+            };
+            let made = made.await;
+            Done::Begun { asked_by, id, made }
+        });
     }
 
     fn prompt(&mut self, id: &str, params: &Value) {
@@ -245,12 +280,12 @@ impl Server {
 
     fn done(&mut self, done: Result<Done, tokio::task::JoinError>) {
         match done {
-            Ok(Done::Begun(id, Ok(session))) => {
-                let name = format!("provost-{}", uuid::Uuid::new_v4().simple());
-                self.sessions.insert(name.clone(), *session);
-                self.answer(&id, &json!({ "sessionId": name }));
+            Ok(Done::Begun { asked_by, id, made: Ok((session, past)) }) => {
+                self.begun(&asked_by, id, *session, past)
             }
-            Ok(Done::Begun(id, Err(error))) => self.to_editor.send(failure(&id, &error)),
+            Ok(Done::Begun { asked_by, made: Err(error), .. }) => {
+                self.to_editor.send(failure(&asked_by, &error))
+            }
             Ok(Done::Ended { session, answer, goes_on_with }) => {
                 if let Some(session) = self.sessions.get_mut(&session) {
                     session.running = None;
@@ -261,6 +296,29 @@ impl Server {
             }
             Err(error) => crate::out::note(format!("provost: a turn was given up: {error}")),
         }
+    }
+
+    /// A session is ready. Of one that is taken up the editor is told first what was said.
+    fn begun(&mut self, asked_by: &str, id: String, session: Session, past: Option<Past>) {
+        let result = match past {
+            None => json!({ "sessionId": id }),
+            Some(past) if past.is_empty() => {
+                return self.fail(asked_by, NO_SESSION, "no turn of this session is on record here");
+            }
+            Some(_) if self.sessions.contains_key(&id) => {
+                return self.fail(asked_by, NO_PARAMS, "this session is open here");
+            }
+            Some(past) => {
+                for update in past {
+                    let params = json!({ "sessionId": id, "update": update });
+                    let told = json!({ "jsonrpc": "2.0", "method": "session/update", "params": params });
+                    self.to_editor.send(message::line(&told));
+                }
+                json!({})
+            }
+        };
+        self.sessions.insert(id, session);
+        self.answer(asked_by, &result);
     }
 
     /// The editor has gone: turns are cancelled, or go on, as the agent's entry says.
@@ -297,11 +355,11 @@ fn failure(id: &str, error: &CliError) -> Vec<u8> {
     message::failure(id, INTERNAL, text, &Value::Null)
 }
 
-fn hello() -> Value {
+fn hello(takes_up: bool) -> Value {
     json!({
         "protocolVersion": VERSION,
         "agentCapabilities": {
-            "loadSession": false,
+            "loadSession": takes_up,
             "promptCapabilities": { "image": false, "audio": false, "embeddedContext": true },
             "mcpCapabilities": { "http": false, "sse": false },
             "sessionCapabilities": { "close": {} },

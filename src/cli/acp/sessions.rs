@@ -50,7 +50,8 @@ pub(super) fn new_name() -> AgentId {
     named_by(uuid::Uuid::new_v4().as_bytes())
 }
 
-fn named_by(id: &[u8]) -> AgentId {
+/// The name of the session with this id, the same in each process that takes it up.
+pub(super) fn named_by(id: &[u8]) -> AgentId {
     let digest = Digest::of(id).to_string();
     let digits = digest.rsplit(':').next().unwrap_or_default();
     AgentId::parse(&format!("acp-{}", &digits[..NAME_DIGITS])).expect("a plain word")

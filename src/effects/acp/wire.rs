@@ -12,6 +12,8 @@ use provost_jail::{LiveOutput, OurEnd, Stream};
 /// The codes of JSON-RPC for a message that is none, and for a method that is not offered.
 const NO_MESSAGE: i64 = -32_600;
 const NO_METHOD: i64 = -32_601;
+/// The member that lines of the daemon's own have in a run's output.
+const OURS: &str = "provost";
 /// How much of a line that is no message is quoted.
 const QUOTED: usize = 64;
 /// How much of an agent's own error is told, in bytes.
@@ -159,14 +161,19 @@ impl Wire {
         self.early.clear();
     }
 
-    /// Puts an update of the session into the run's output.
-    pub(super) fn told(&mut self, method: &str, params: Value) {
+    /// Puts an update of the session into the run's output, as the agent's own: it cannot tell what the daemon tells there.
+    pub(super) fn told(&mut self, method: &str, mut params: Value) {
         if method != "session/update" {
             return;
         }
         match &self.session {
             None if self.early.len() < ACP_GARBAGE_LINES_MAX => self.early.push_back(params),
-            Some(ours) if params["sessionId"] == ours.as_str() => self.show(&params["update"]),
+            Some(ours) if params["sessionId"] == ours.as_str() => {
+                if let Some(members) = params.get_mut("update").and_then(Value::as_object_mut) {
+                    members.remove(OURS);
+                }
+                self.show(&params["update"]);
+            }
             // Of another session, or one too many.
             _ => {}
         }

@@ -7,6 +7,8 @@
 use serde_json::Value;
 
 use super::{Said, text};
+use provost_base::Digest;
+use provost_base::limits::STREAM_DIFF_LINES_MAX;
 
 /// Takes one line; `false` when it is none of these.
 pub(super) fn read(said: &mut Said, line: &Value) -> bool {
@@ -56,8 +58,11 @@ fn chunk(said: &mut Said, line: &Value) {
             *now = now.zip(before).map(|(now, before)| now.saturating_add(before)).or(*now).or(before);
         }
     }
-    if !words.is_empty() {
-        said.speaks_on(words, true);
+    match (words.is_empty(), said.is_over) {
+        (true, _) => {}
+        (false, false) => said.speaks_on(words, true),
+        // Words after the end of the turn are for people to see, and no part of an answer.
+        (false, true) => said.log_each(words),
     }
 }
 
@@ -74,17 +79,44 @@ fn called(said: &mut Said, line: &Value) {
     }
 }
 
-/// What a call changes, file by file; the whole texts are in the run's output.
+/// What a call changes, file by file, with the first lines of it; the whole texts are in the run's output.
 fn differences(said: &mut Said, line: &Value) {
     let content = line["content"].as_array().into_iter().flatten();
     for diff in content.filter(|it| it["type"] == "diff") {
-        let lines = |key: &str| diff.get(key).and_then(Value::as_str).map(|it| it.lines().count());
-        let path = in_its_copy(text(diff, "path"));
-        match (lines("oldText"), lines("newText").unwrap_or_default()) {
+        let (path, new) = (in_its_copy(text(diff, "path")), text(diff, "newText"));
+        let old = diff.get("oldText").and_then(Value::as_str);
+        // Agents say it when a call begins, and again when it goes on and when it is over.
+        let told = Some(Digest::of_fields([path, old.unwrap_or_default(), new].map(str::as_bytes)));
+        if said.difference == told {
+            continue;
+        }
+        said.difference = told;
+        match (old.map(|it| it.lines().count()), new.lines().count()) {
             (Some(1), new) => said.log(&format!("  changes {path}: 1 line becomes {new}")),
             (Some(old), new) => said.log(&format!("  changes {path}: {old} lines become {new}")),
             (None, 1) => said.log(&format!("  writes {path}: 1 line")),
             (None, new) => said.log(&format!("  writes {path}: {new} lines")),
+        }
+        changed_lines(said, old.unwrap_or_default(), new);
+    }
+}
+
+/// The lines in which two texts differ: those between what both begin and end with, of each text as many as are shown.
+fn changed_lines(said: &mut Said, old: &str, new: &str) {
+    let (mut old, mut new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+    let same = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
+    old.drain(..same);
+    new.drain(..same);
+    let same = old.iter().rev().zip(new.iter().rev()).take_while(|(old, new)| old == new).count();
+    old.truncate(old.len() - same);
+    new.truncate(new.len() - same);
+    for (sign, lines) in [('-', old), ('+', new)] {
+        for line in lines.iter().take(STREAM_DIFF_LINES_MAX) {
+            said.log(&format!("    {sign} {line}"));
+        }
+        let more = lines.len().saturating_sub(STREAM_DIFF_LINES_MAX);
+        if more > 0 {
+            said.log(&format!("    {sign} [{more} more]"));
         }
     }
 }
@@ -109,6 +141,7 @@ fn titled(title: &str) -> String {
 fn own(said: &mut Said, line: &Value) {
     match text(line, "provost") {
         "turn" => {
+            said.is_over = false;
             said.pauses();
             said.used_before = said.used;
         }
@@ -130,6 +163,7 @@ fn own(said: &mut Said, line: &Value) {
             text(line, "set")
         )),
         "end" => {
+            said.is_over = true;
             said.pauses();
             for usage in [line.pointer("/_meta/quota/token_count"), line.get("usage")].into_iter().flatten() {
                 used(said, usage);

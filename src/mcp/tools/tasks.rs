@@ -370,7 +370,13 @@ struct Output {
 async fn output(call: Call, asked: OutputOf) -> Result<Said<Output>, ToolError> {
     let wait_ms = asked.max_wait_s.map(|it| it.min(MCP_WAIT_S_MAX) * 1_000);
     let mut limit = MCP_OUTPUT_BYTES_MAX;
-    let query = wire::OutputQuery { id: asked.task_id, from: asked.cursor, wait_ms, limit: Some(limit) };
+    let query = wire::OutputQuery {
+        id: asked.task_id,
+        from: asked.cursor,
+        wait_ms,
+        limit: Some(limit),
+        in_words: true,
+    };
     let waits = format!("Waiting for output of task {}.", query.id);
     let mut page = call.beat().during(&waits, call.client().output(&query)).await?;
     if page.next < asked.cursor {

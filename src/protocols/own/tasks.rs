@@ -116,8 +116,11 @@ impl Own {
 impl Handles<endpoints::Output> for Own {
     async fn handle(&self, _call: &Call, query: wire::OutputQuery) -> Answered<wire::Output> {
         let id = map::task_id(&query.id)?;
-        let page = self.0.provost.output(&id, query.from, patience(query.wait_ms)).await;
-        let page = page.map(|page| page.up_to(query.limit.unwrap_or(usize::MAX)));
+        let (limit, patience) = (query.limit.unwrap_or(usize::MAX), patience(query.wait_ms));
+        let page = match query.in_words {
+            true => self.0.provost.output_in_words(&id, query.from, (patience, limit)).await,
+            false => self.0.provost.output(&id, query.from, patience).await.map(|it| it.up_to(limit)),
+        };
         let mut end = query.from;
         let chunk = |it: Chunk| {
             let lost = it.at.saturating_sub(end);

@@ -1,5 +1,6 @@
 //! `provost acp`: an editor of our own, which can misbehave, an agent of our own, which does, and the real program between them.
 
+mod again;
 mod bytes;
 mod clients;
 mod ends;

@@ -3,7 +3,7 @@
 use provost::base::limits::{ANSWER_BYTES_MAX, STREAM_LINE_BYTES_MAX};
 use provost::config;
 use provost::jail::{Capture, LiveOutput, Reader, Stream, Transcript};
-use serde_json::json;
+use serde_json::{Value, json};
 
 const CLAUDE: &str = r#"{"type":"system","subtype":"init","model":"a-model","tools":["Edit"]}
 {"type":"assistant","message":{"content":[{"type":"text","text":"I look."},{"type":"tool_use","id":"t","name":"Read","input":{"file_path":"src/a.rs"}}]}}
@@ -29,8 +29,28 @@ fn paths_of_a_runs_copy_are_those_of_the_repository_and_one_line_is_one() {
     let diff = json!({ "type": "diff", "path": path, "oldText": "one\n", "newText": "two\n" });
     let title = format!("Write {path}");
     let line = json!({ "sessionUpdate": "tool_call", "title": title, "content": [diff] });
-    let mut read = Transcript::of(Reader::Acp, &format!("{line}\n"));
-    assert_eq!(read.take_log(), ["* Write src/a.txt", "  changes src/a.txt: 1 line becomes 1"]);
+    // What a call changes is told once, also where the agent says it again.
+    let again = json!({ "sessionUpdate": "tool_call_update", "content": line["content"] });
+    let mut read = Transcript::of(Reader::Acp, &format!("{line}\n{again}\n"));
+    let told = ["* Write src/a.txt", "  changes src/a.txt: 1 line becomes 1", "    - one", "    + two"];
+    assert_eq!(read.take_log(), told);
+}
+
+#[test]
+fn of_what_a_call_changes_the_lines_that_differ_are_told_and_not_without_a_bound() {
+    let told = |old: Value, new: &str| {
+        let diff = json!({ "type": "diff", "path": "a.rs", "oldText": old, "newText": new });
+        let line = json!({ "sessionUpdate": "tool_call_update", "content": [diff] });
+        Transcript::of(Reader::Acp, &format!("{line}\n")).take_log()
+    };
+    let inner = told(json!("a\nb\nc\nd\n"), "a\nB\nB\nc\nd\n");
+    assert_eq!(inner, ["  changes a.rs: 4 lines become 5", "    - b", "    + B", "    + B"]);
+    assert_eq!(told(json!("a\na\n"), "a\n"), ["  changes a.rs: 2 lines become 1", "    - a"]);
+    assert_eq!(told(json!("a"), "a"), ["  changes a.rs: 1 line becomes 1"]);
+    assert_eq!(told(Value::Null, "\u{1b}[2Ja"), ["  writes a.rs: 1 line", "    + a"]);
+    let many: String = (0..100_000).map(|n| format!("{n}\n")).collect();
+    let log = told(Value::Null, &many);
+    assert_eq!((log.len(), log.last().unwrap().as_str()), (14, "    + [99988 more]"));
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! Agents that speak the Agent Client Protocol, in their jail: what they are told, how their permission requests are judged,
 //! what becomes of their words and files, and ones that do everything wrong.
 
+mod heard;
 mod live;
 mod mutated;
 mod questions;
 mod sessions;
 mod steering;
+mod unasked;
 
 use std::fs;
 
@@ -184,7 +186,7 @@ fn a_mode_of_an_agent_whose_mode_was_not_set_is_in_its_transcript_once() {
     let goal = "mode bypass\nmode bypass\nsay x";
     let output = world.command(&["delegate", goal, "--worker", "coder", "--wait"]).output().unwrap();
     let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
-    assert_eq!(text.matches(r#"{"now":"bypass","provost":"mode"}"#).count(), 1, "{text}");
+    assert_eq!(text.matches("[it has set its mode to 'bypass' by itself]").count(), 1, "{text}");
 }
 
 #[test]
@@ -264,6 +266,30 @@ fn garbage_and_floods_and_processes_that_stay_do_not_keep_a_turn_from_its_end() 
         last(&task, "metadata")["cost_estimate_usd"].is_null(),
         "less than nothing is no price: {task:#}"
     );
+    // One of them has ignored its closed input, and another has left its session.
+    eventually("none of its processes is left", || processes(&world) == 0);
+}
+
+/// How many processes of the agent run.
+fn processes(world: &World) -> usize {
+    let script = world.path("tools/agent.py").display().to_string();
+    let all = fs::read_dir("/proc").unwrap().flatten();
+    let lines = all.filter_map(|it| fs::read(it.path().join("cmdline")).ok());
+    lines.filter(|it| String::from_utf8_lossy(it).contains(&script)).count()
+}
+
+#[test]
+fn a_path_outside_is_none_that_a_rule_allows_inside() {
+    let (world, _daemon) = started("", "", &[written()]);
+    fs::create_dir(world.repo().join("src")).unwrap();
+    let outside = world.path("outside.txt");
+    let goal = format!("write src/../../outside.txt x\nwrite {} x\nwrite src/a.txt x", outside.display());
+    let task = done(&world, &goal);
+    // It would try to write what it was allowed to, which its jail would not bear.
+    assert_eq!(task["state"], "completed", "{task:#}");
+    let artifacts = last(&task, "details")["artifacts"].as_array().unwrap();
+    assert!(artifacts.len() == 1 && artifacts[0]["path"] == "src/a.txt", "{task:#}");
+    assert!(!outside.exists() && !world.path("repo/../outside.txt").exists());
 }
 
 #[test]

@@ -259,6 +259,28 @@ print(call('cut', '/v1/messages?split=1&cut=1', stream=True)[0])
     assert!(said.contains("are guessed, since their service did not tell them"), "{said}");
 }
 
+/// As Codex calls a service that does not say which model has answered.
+#[test]
+fn a_model_that_is_named_in_the_request_alone_has_its_tokens_its_price_and_its_budget() {
+    let stub = ModelStub::start();
+    let settings = "\n[[price]]\nmodel = \"m*\"\ninput = 3.0\noutput = 15\n[[budget]]\nper = \"day\"\nusd = 100\nask_at = 100\n";
+    let (world, daemon) = world(&stub, settings);
+    let client = world.client(&daemon, "orch:a");
+    let program = "
+for path in ('/v1/responses', '/v1/messages', '/v1/chat/completions'):
+    for streams in (False, True):
+        print(call('m-1', path + '?nameless=1', stream=streams, stream_options={'include_usage': True})[0])
+";
+    let (task, said) = run(&client, "py", program);
+    assert_eq!(said, "200\n".repeat(6).trim());
+    let by_model = costs(&world, "model");
+    let counted = &row(&by_model, "m-1")["counted"];
+    let read = 2 * (93 + 100 + 93);
+    assert_eq!((&counted["calls"], &counted["tokens_input"]), (&json!(6), &json!(read)), "{by_model:#}");
+    let shown = told(&world, &["task", "show", &task, "--json"])["counted"].clone();
+    assert!(shown["cost_usd"].as_f64() > Some(0.0) && shown["unpriced"].is_null(), "{shown:#}");
+}
+
 #[test]
 fn a_call_counts_whose_worker_goes_before_the_answer_begins() {
     let stub = ModelStub::start();

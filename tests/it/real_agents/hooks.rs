@@ -4,6 +4,8 @@
 use std::fs;
 use std::process::{Child, Command, Stdio};
 
+use serde_json::json;
+
 use super::{CLAUDE, Model, Set, order, said, until_some, with_programs};
 use crate::support::World;
 
@@ -149,4 +151,29 @@ fn claude_works_in_its_jail_where_its_persons_hooks_are_requests() {
 #[test]
 fn claude_works_in_its_jail_where_its_persons_hooks_are_commands() {
     works_beside_hooks("command", &[]);
+}
+
+/// What another agent writes while it works reaches the real Claude Code when its turn ends, once, and the turn goes on for it.
+#[test]
+fn a_message_reaches_the_real_claude_code_at_its_turns_end() {
+    let world = World::new();
+    let _daemon = world.start();
+    let installed = with_programs(&world, &["hook", "install", "claude", "--form", "http"]).output().unwrap();
+    assert!(installed.status.success(), "{}", said(&installed));
+    let model = Model::start(&world, "model.log");
+    let go = world.path("go");
+    let goal = format!("Do this: [[wait {}]]", go.display());
+    let mut claude = host(&world, "claude", &["-p", &goal, "--permission-mode", "acceptEdits"]);
+    claude.env("ANTHROPIC_BASE_URL", model.url()).env("ANTHROPIC_API_KEY", super::key());
+    claude.env("PROVOST_AGENT", "claude-1");
+    let claude = claude.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    until_some("its model is asked", || model.heard().iter().any(|it| it["method"] == "wait").then_some(()));
+    let message = json!({ "type": "agent.feedback", "agent_id": "claude-1",
+        "payload": { "from": "boss", "errors": ["the tests of login fail"] } });
+    world.done("boss", &["broker", "publish", &message.to_string()]);
+    fs::write(&go, "").unwrap();
+    let output = said(&claude.wait_with_output().unwrap());
+    let heard = model.heard();
+    let told = heard.iter().filter(|it| it["told"].to_string().contains("the tests of login fail"));
+    assert_eq!(told.count(), 1, "{output}\n{heard:#?}");
 }

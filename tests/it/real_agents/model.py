@@ -5,20 +5,22 @@
 
 What a model "decides" is in the prompt, in double brackets: [[write PATH TEXT]], [[edit PATH OLD NEW]], [[run COMMAND]],
 [[escalate COMMAND]] and [[patch PATH OLD NEW]] call the agent's own tool, one after the other, each when the one before has its
-result; [[hang]] lets the agent wait, once. Then it says "Done.", or PROVOST-READY where that word is asked for. Every answer with tools
+result; [[hang]] lets the agent wait, once; [[wait FILE]], which has to be the last, lets it wait until that file is there. Then it says "Done.", or PROVOST-READY where that word is asked for. Every answer with tools
 claims the same tokens, so that a sum of them is known.
 """
 import json
+import os
 import re
 import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-HANGS_S = 120
 LOCK = threading.Lock()
 HUNG = threading.Event()
-ORDER = re.compile(r"\[\[(write|edit|run|escalate|patch|hang)\b ?(.*?)\]\]", re.DOTALL)
+# An answer that hangs does not come, however long a busy machine takes for what is to happen meanwhile.
+NEVER = threading.Event()
+ORDER = re.compile(r"\[\[(write|edit|run|escalate|patch|hang|wait)\b ?(.*?)\]\]", re.DOTALL)
 # What each answer claims: read in all, of that out of the cache, written, of that thoughts.
 READ, CACHED, WRITTEN, THOUGHT = 100, 7, 25, 5
 
@@ -187,10 +189,15 @@ class Model(BaseHTTPRequestHandler):
             if order == "hang":
                 self.note(method="hang", tools=len(tools))
                 HUNG.set()
-                time.sleep(HANGS_S)
+                NEVER.wait()
+            if order == "wait":
+                self.note(method="wait")
+                while not os.path.exists(rest):
+                    time.sleep(0.05)
             chosen = call(order, rest, tools, folder_of(body))
         self.note(method="POST", tools=len(tools), model=body.get("model"), called=chosen and chosen[0], results=results,
-                  claimed=bool(tools), names=tools, prompts=len(asked))
+                  claimed=bool(tools), names=tools, prompts=len(asked),
+                  told=[text for kind, text in done if kind == "user"][-1:])
         try:
             self.answer(path, body, chosen, words, bool(tools))
         except (BrokenPipeError, ConnectionResetError):

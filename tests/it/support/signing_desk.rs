@@ -21,8 +21,13 @@ pub(crate) struct SigningDesk {
 
 impl SigningDesk {
     pub(crate) fn new(rules: &str) -> Self {
+        Self::with(rules, |_| "[[agent]]\nid = \"coder\"\ncommand = [\"/bin/sh\"]\n".to_owned())
+    }
+
+    /// With other agents.
+    pub(crate) fn with(rules: &str, agents: impl FnOnce(&World) -> String) -> Self {
         let world = World::new();
-        world.configure("[web]\nenabled = true\n[[agent]]\nid = \"coder\"\ncommand = [\"/bin/sh\"]\n");
+        world.configure(&format!("[web]\nenabled = true\n{}", agents(&world)));
         world.rule(rules);
         world.write("src/a.py", "def f():\n    return 1\n");
         let daemon = world.start();

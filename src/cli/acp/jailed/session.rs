@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use super::Served;
 use crate::acp::judge::apart;
 use crate::acp::message::Id;
-use crate::acp::sessions::new_name;
+use crate::acp::sessions::named_by;
 use crate::{CliError, RepoContext, up};
 use provost_base::AgentId;
 use provost_base::limits::READY_MS_MAX;
@@ -57,13 +57,13 @@ pub(super) struct Place {
 }
 
 impl Session {
-    /// Finds the repository of a folder, starts its daemon if none runs, and makes sure that the agent is one of its own.
+    /// Finds the repository of a folder for the session with this id, starts its daemon if none runs, and makes sure that the agent is one of its own.
     ///
     /// # Errors
     /// Why no session can begin there.
     pub(super) async fn begin(
         served: Arc<Served>,
-        folder: PathBuf,
+        (id, folder): (String, PathBuf),
         servers: Vec<String>,
     ) -> Result<Box<Self>, CliError> {
         let most = Duration::from_millis(2 * READY_MS_MAX);
@@ -79,7 +79,7 @@ impl Session {
             up::start_if_absent(&here, true)?;
             let named = served.speaks_as.clone();
             // A token is one agent's, which it says itself.
-            let named = named.or_else(|| here.environment.token.is_none().then(new_name));
+            let named = named.or_else(|| here.environment.token.is_none().then(|| named_by(id.as_bytes())));
             Ok::<_, CliError>((here, named, gone, folder, working_dir))
         });
         let (here, named, gone, folder, working_dir) = found.await.ok_or_else(late)??;

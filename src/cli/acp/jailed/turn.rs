@@ -219,6 +219,7 @@ impl<'a> Watched<'a> {
             from: self.read,
             wait_ms: Some(wait_ms),
             limit: None,
+            in_words: false,
         };
         let page = self.place.client.output(&query).await?;
         self.read = page.next;

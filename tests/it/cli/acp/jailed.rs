@@ -13,7 +13,7 @@ use crate::support::waits::until_some;
 use crate::support::{Daemon, World};
 
 /// A daemon with an agent, an editor that uses it in its jail, and a session.
-fn begun(how: &str, more: &str, rules: &str) -> (World, Daemon, Editor, String) {
+pub(super) fn begun(how: &str, more: &str, rules: &str) -> (World, Daemon, Editor, String) {
     let world = World::new();
     world.configure(&entry(&world, "coder", how, more));
     world.rule(rules);
@@ -27,19 +27,19 @@ fn begun(how: &str, more: &str, rules: &str) -> (World, Daemon, Editor, String) 
 }
 
 /// Tasks may be delegated, files below `src` written by the agent, and changes written into the workspace.
-fn open() -> String {
+pub(super) fn open() -> String {
     let writes = allow("writes", &["when.action = [\"permission\"]", "when.path = [\"src/**\"]"]);
     format!("{ALLOW}\n{writes}\n{}", allow("apply", &["when.action = [\"apply\"]"]))
 }
 
 /// Words of the agent, or of Provost among them.
 #[track_caller]
-fn hears(editor: &mut Editor, words: &str) -> String {
+pub(super) fn hears(editor: &mut Editor, words: &str) -> String {
     let said = editor.until(words, |it| text(it).is_some_and(|it| it.contains(words)));
     text(&said).unwrap().to_owned()
 }
 
-fn the_task(world: &World) -> Value {
+pub(super) fn the_task(world: &World) -> Value {
     let tasks = world.done("x", &["task", "list"]);
     let all = ["active", "finished"].into_iter().flat_map(|it| tasks[it].as_array().unwrap().clone());
     all.last().unwrap_or_else(|| panic!("{tasks:#}"))

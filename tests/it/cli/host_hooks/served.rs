@@ -217,6 +217,32 @@ fn messages_reach_a_session_over_http_and_a_subagent_whose_turn_ends_once() {
     assert!(said["reason"].as_str().unwrap().contains("a third"), "{said}");
 }
 
+/// A session that waits for its person is told of at once, and no longer than it waits.
+#[test]
+fn a_notification_over_http_says_at_once_who_needs_its_person() {
+    let world = world("");
+    let _daemon = world.start();
+    served(&world, &[]);
+    let mut host = Host::start(&world, &[]);
+    let mut notice = recorded(&world, "claude/session_start");
+    notice["hook_event_name"] = json!("Notification");
+    (notice["message"], notice["notification_type"]) =
+        (json!("Claude needs you"), json!("permission_prompt"));
+    assert_eq!(host.call("Notification", &notice), Value::Null);
+    let needs = || String::from_utf8(world.command(&[]).output().unwrap().stdout).unwrap();
+    let seen = needs();
+    assert!(seen.contains(CLAUDE) && seen.contains("Agents that wait for their person"), "{seen}");
+    // The next tool shows that it goes on.
+    let mut used = recorded(&world, "claude/post_tool_use");
+    (used["tool_name"], used["tool_input"]) = (json!("Read"), json!({ "file_path": "a" }));
+    host.call("PostToolUse", &used);
+    eventually("it waits no more", || !needs().contains("Agents that wait for their person"));
+    // What is no message to a person changes nothing.
+    notice["notification_type"] = json!("auth_success");
+    assert_eq!(host.call("Notification", &notice), Value::Null);
+    assert!(!needs().contains("Agents that wait for their person"));
+}
+
 #[test]
 fn what_a_host_holds_over_http_is_its_process_and_ends_with_it() {
     let world = world("");

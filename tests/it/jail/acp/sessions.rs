@@ -36,8 +36,10 @@ fn a_follow_up_finds_the_session_the_home_and_the_folder_of_the_earlier_task() {
         let said = answer(&second);
         assert!(said.contains(&format!("[{method}, same folder: True]")), "{said}");
         assert!(said.contains("remembers blue green") && !said.contains("REPLAYED"), "{said}");
-        // And once more, at once.
-        assert!(answer(&continued(&world, "t2", "t3", "recall")).contains("remembers blue green"));
+        // And once more, at once. Each run has closed the session before its end, as the agent can.
+        let third = continued(&world, "t2", "t3", "recall\nwas-closed");
+        assert!(answer(&third).contains("remembers blue green"), "{third:#}");
+        assert!(answer(&third).contains("closed before: session-1 session-1"), "{third:#}");
     }
 }
 
