@@ -23,6 +23,9 @@ pub enum Refusal {
         /// The least role that may do it.
         needs: UserRole,
     },
+    /// This host has joined to work alone; what the command would do, as a part of a sentence.
+    #[error("this machine only works for others, and {0}: do it on a full host of this repository")]
+    OnlyWorks(Box<str>),
     /// Users cannot be changed so.
     #[error("{why}")]
     UserCannot {
@@ -389,7 +392,7 @@ impl Refusal {
                 RefusalKind::Rights
             }
             Refusal::NameTaken { .. } | Refusal::OtherSpelling { .. } => RefusalKind::Name,
-            Refusal::Denied { .. } | Refusal::SwitchedOff { .. } => RefusalKind::Forbidden,
+            Refusal::Denied { .. } | Refusal::SwitchedOff { .. } | Refusal::OnlyWorks(_) => RefusalKind::Forbidden,
             Refusal::Busy { .. } | Refusal::Quota { .. } => RefusalKind::Full,
             Refusal::NotReady { .. } | Refusal::Unavailable { .. } => RefusalKind::Unready,
             Refusal::TooLong { .. } => RefusalKind::Size,

@@ -209,8 +209,9 @@ impl PostgresStore {
             let is_first = found.is_empty();
             let of_it = events.by_ref().take(numbers.len()).collect();
             match self.key.open_entry((&mut head, &mut journal), sealed, of_it) {
-                Ok(entry) => {
+                Ok(mut entry) => {
                     self.must_be_signed(&entry, &journal, signature)?;
+                    entry.role = self.keys.known.role_of(entry.by.host);
                     found.push(entry);
                 }
                 // Others may have gone on from an older end than this daemon's.

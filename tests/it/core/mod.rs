@@ -90,6 +90,8 @@ mod telemetry;
 mod transcripts;
 #[cfg(target_os = "linux")]
 mod users_of_hosts;
+#[cfg(target_os = "linux")]
+mod worker_machines;
 mod view;
 mod view_beside;
 mod view_lists;
