@@ -164,9 +164,10 @@ fn join(here: &RepoContext, asked: &Join) -> Result<u8, CliError> {
         return Ok(DONE);
     }
     let names: Vec<&str> = joined.hosts.iter().map(|it| it.name.as_str()).collect();
-    let rest = asked.key_file.as_ref().map_or_else(String::new, |it| {
-        format!("; and remove {}, which is needed no more", it.display())
-    });
+    let rest = asked
+        .key_file
+        .as_ref()
+        .map_or_else(String::new, |it| format!("; and remove {}, which is needed no more", it.display()));
     out::line(format!(
         "this folder can take part in {:?} now, beside {}\nnext: provost up{rest}",
         database.name,
@@ -217,7 +218,8 @@ pub(super) fn hidden_line(asks: &str) -> Result<Secret, CliError> {
     }
     let _hidden = is_typed.then(HiddenTyping::begin).transpose().map_err(unread)?;
     let (mut bytes, mut byte) = (zeroize::Zeroizing::new(Vec::with_capacity(LINE_MAX)), [0]);
-    while bytes.len() < LINE_MAX && io::stdin().lock().read(&mut byte).map_err(unread)? == 1 && byte != *b"\n" {
+    while bytes.len() < LINE_MAX && io::stdin().lock().read(&mut byte).map_err(unread)? == 1 && byte != *b"\n"
+    {
         bytes.push(byte[0]);
     }
     Ok(Secret::new(bytes.trim_ascii().to_vec()))

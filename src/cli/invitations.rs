@@ -70,7 +70,7 @@ pub(super) fn invite(here: &RepoContext, asked: &Invite) -> Result<u8, CliError>
     let ca = database.ca.as_deref().map(authorities).transpose().map_err(|err| failed(&err))?;
     let clone = match &asked.clone {
         Some(it) => Some(address(it).map_err(|why| failed(&why).with_code(USAGE))?),
-        // An address that may have a secret in it is nobody's but this machine's.
+        // An address that may have a secret in it stays on this machine.
         None => origin(&here.places.worktree).and_then(|it| address(&it).ok()),
     };
     let role = HostRole::from(asked.role);
@@ -115,14 +115,22 @@ pub(super) fn read(line: &str) -> Result<String, CliError> {
             .with_code(USAGE)
     };
     if line.starts_with("postgres://") || line.starts_with("postgresql://") {
-        return Err(no("it is the address of a database, and an address lets no machine in: the line has the address in it"));
+        return Err(no(
+            "it is the address of a database, and an address lets no machine in: the line has the address in it",
+        ));
     }
     let bytes = line.strip_prefix(BEGINS).ok_or_else(|| no(&format!("such a line begins with {BEGINS}")))?;
     if bytes.len() as u64 > 2 * HOST_KEY_BYTES_MAX {
         return Err(no("it is too long"));
     }
-    let text = URL_SAFE_NO_PAD.decode(bytes).map_err(|_| no("a part of it is missing, or was changed on the way"))?;
-    String::from_utf8(text).map_err(|_| no("it was changed on the way"))
+    let text = URL_SAFE_NO_PAD
+        .decode(bytes)
+        .map_err(|_| no("a part of it is missing, or was changed on the way"))?;
+    // What is in it, the store says; that all of it is here, its form does.
+    match String::from_utf8(text) {
+        Ok(text) if serde_json::from_str::<serde_json::Value>(&text).is_ok() => Ok(text),
+        _ => Err(no("a part of it is missing, or was changed on the way")),
+    }
 }
 
 /// The same address with another user.
@@ -131,7 +139,9 @@ fn with_login(url: &str, login: &str) -> Result<Box<str>, String> {
     if login.is_empty() || !login.chars().all(is_plain) {
         return Err("a login of --login has letters, digits, `_`, `-` and `.`".into());
     }
-    let unfit = || "`[store] url` does not name its user before the server: write the address without --login".to_owned();
+    let unfit = || {
+        "`[store] url` does not name its user before the server: write the address without --login".to_owned()
+    };
     let (scheme, rest) = url.split_once("://").ok_or_else(unfit)?;
     let (authority, path) = rest.split_once('/').ok_or_else(unfit)?;
     let (_, servers) = authority.rsplit_once('@').ok_or_else(unfit)?;
@@ -149,9 +159,12 @@ fn authorities(path: &Path) -> Result<Box<str>, String> {
 
 /// An address from which any machine may clone: without a secret in it, and none that git takes for an option or a command.
 pub(super) fn address(url: &str) -> Result<Box<str>, String> {
-    let is_odd = url.is_empty() || url.len() > ADDRESS_BYTES_MAX || url.starts_with('-') || url.contains("::");
+    let is_odd =
+        url.is_empty() || url.len() > ADDRESS_BYTES_MAX || url.starts_with('-') || url.contains("::");
     if is_odd || url.chars().any(|it| it.is_control() || it.is_whitespace()) {
-        return Err("--clone takes an address as `git clone` takes it, such as https://git.example/shop.git".into());
+        return Err(
+            "--clone takes an address as `git clone` takes it, such as https://git.example/shop.git".into()
+        );
     }
     let user = url.split_once("://").and_then(|(_, rest)| rest.split('/').next()?.rsplit_once('@'));
     if user.is_some_and(|(user, _)| user.contains(':')) {

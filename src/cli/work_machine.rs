@@ -50,7 +50,9 @@ pub(super) fn join(here: RepoContext, asked: &Join) -> Result<u8, CliError> {
     let text = invitations::read(&asked.line)?;
     let code = code()?;
     let opened = store::open_invitation(&text, &code).map_err(|err| {
-        CliError::refusal("the invitation was not opened").because(err).next("on a full host: provost host invite --role worker")
+        CliError::refusal("the invitation was not opened")
+            .because(err)
+            .next("on a full host: provost host invite --role worker")
     })?;
     let Invited { name, role: HostRole::Worker, way: Some(way) } = opened else {
         return Err(CliError::refusal("this invitation is not for a machine that only works")
@@ -74,7 +76,10 @@ fn must_be_free(config: &Path) -> Result<(), CliError> {
     match [config.join(SETTINGS), config.join(AUTHORITIES)].iter().find(is_there) {
         None => Ok(()),
         Some(path) => Err(CliError::refusal("this machine has not joined, and nothing was written")
-            .because(format!("{} is there, and may be yours: a machine that only works has settings of its own", path.display()))
+            .because(format!(
+                "{} is there, and may be yours: a machine that only works has settings of its own",
+                path.display()
+            ))
             .next("move it away, or join with another user of this machine")),
     }
 }
@@ -97,27 +102,42 @@ fn in_clone(here: RepoContext, asked: &Join, (name, way): (&str, &Way)) -> Resul
     if let Err(why) = invitations::address(from) {
         return no(&why, "on a full host: provost host invite --role worker --clone URL");
     }
-    let is_plain = |it: &str| !it.is_empty() && it.chars().all(|it| it.is_ascii_alphanumeric() || matches!(it, '_' | '-'));
+    let is_plain = |it: &str| {
+        !it.is_empty() && it.chars().all(|it| it.is_ascii_alphanumeric() || matches!(it, '_' | '-'))
+    };
     let into = match &asked.into {
         Some(it) => here.cwd.join(it),
         None => here.cwd.join(if is_plain(name) { name } else { "repository" }),
     };
     if into.symlink_metadata().is_ok() {
-        return no(&format!("{} is there already", into.display()), "name another folder: --into FOLDER; or type this in the clone");
+        return no(
+            &format!("{} is there already", into.display()),
+            "name another folder: --into FOLDER; or type this in the clone",
+        );
     }
     let Some(git) = system::find_program("git") else {
         return no("git is not found in PATH", "install it");
     };
     out::note(format!("cloning {} into {}", out::one_line(from, 400), into.display()));
     let mut command = Command::new(git);
-    command.arg("clone").arg("--").arg(&**from).arg(&into).stdin(Stdio::null()).stdout(Stdio::null());
+    // Without git's advice about names of branches, which the clone brings along.
+    command
+        .args(["-c", "init.defaultBranch=main", "clone", "--"])
+        .arg(&**from)
+        .arg(&into)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null());
     match command.status() {
         Ok(done) if done.success() => {
             let json = here.json;
             Ok(RepoContext { json, ..RepoContext::in_folder(into, here.environment)? })
         }
-        Ok(done) => no(&format!("git clone has failed ({done})"), "clone it by hand, and type this in the clone"),
-        Err(err) => no(&format!("git cannot be started: {err}"), "clone it by hand, and type this in the clone"),
+        Ok(done) => {
+            no(&format!("git clone has failed ({done})"), "clone it by hand, and type this in the clone")
+        }
+        Err(err) => {
+            no(&format!("git cannot be started: {err}"), "clone it by hand, and type this in the clone")
+        }
     }
 }
 
@@ -126,7 +146,8 @@ fn in_clone(here: RepoContext, asked: &Join, (name, way): (&str, &Way)) -> Resul
 fn settings(asked: &Join, (name, way): (&str, &Way), has_password: bool, config: &Path) -> String {
     let text = |it: &str| toml::Value::String(it.to_owned()).to_string();
     let mut lines = vec![
-        "# A machine that only works: it carries out tasks that other hosts have asked for. docs/hosts.md".to_owned(),
+        "# A machine that only works: it carries out tasks that other hosts have asked for. docs/hosts.md"
+            .to_owned(),
         "# `provost config init` prints every setting; `provost agent add NAME` adds a worker.".to_owned(),
         format!("store.url = {}", text(&way.url)),
         format!("store.name = {}", text(name)),
@@ -142,7 +163,7 @@ fn settings(asked: &Join, (name, way): (&str, &Way), has_password: bool, config:
         lines.push(format!("host.labels = [{}]", labels.join(", ")));
     }
     lines.extend(asked.places.map(|it| format!("limits.workers = {it}")));
-    lines.push("\n# Nobody asks, answers or edits here.".to_owned());
+    lines.push("\n# People and editors have no door here.".to_owned());
     lines.extend(CLOSED.map(|it| format!("{it} = false")));
     let (program, before) = system::shell();
     let args: Vec<String> = before.iter().copied().chain(["{goal}"]).map(text).collect();
@@ -179,7 +200,8 @@ fn enrol(
     if let Some((path, pem)) = &authorities {
         write_new(path, pem)?;
     }
-    let mut database = Database::at(&way.url, authorities.as_ref().map(|it| it.0.as_path()), Some(name), &here.places.root);
+    let mut database =
+        Database::at(&way.url, authorities.as_ref().map(|it| it.0.as_path()), Some(name), &here.places.root);
     database.password = password.map(|it| Secret::new(it.expose().to_vec()));
     let places = here.places.clone();
     database.roots = store::Roots::by(move || provost_config::root_commits(&places));
@@ -203,8 +225,11 @@ fn enrol(
 fn write_new(path: &Path, text: &str) -> Result<(), CliError> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
-    let written = system::private_file(&mut options).open(path).and_then(|mut file| file.write_all(text.as_bytes()));
-    written.map_err(|err| CliError::of(format!("{} cannot be written", path.display())).because(err).next("provost doctor"))
+    let written =
+        system::private_file(&mut options).open(path).and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|err| {
+        CliError::of(format!("{} cannot be written", path.display())).because(err).next("provost doctor")
+    })
 }
 
 fn say(here: &RepoContext, asked: &Join, name: &str) -> Result<u8, CliError> {
@@ -222,9 +247,13 @@ fn say(here: &RepoContext, asked: &Join, name: &str) -> Result<u8, CliError> {
          the repository's files"
     ))?;
     if !found.is_empty() {
-        out::line(format!("found here as well: {}; each is offered once added: provost agent add NAME", found.join(", ")))?;
+        out::line(format!(
+            "found here as well: {}; each is offered once added: provost agent add NAME",
+            found.join(", ")
+        ))?;
     }
-    out::line(match here.cwd == here.places.worktree {
+    let is_there = std::env::current_dir().is_ok_and(|it| it.starts_with(&here.places.worktree));
+    out::line(match is_there {
         true => "next: provost up".to_owned(),
         false => format!("next: cd {folder} && provost up"),
     })?;

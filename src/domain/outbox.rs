@@ -8,7 +8,8 @@ use super::event::{Event, EventKind};
 use super::row::Change;
 use super::{Counters, Durability, JudgedRequest, Mail};
 use provost_base::{
-    AgentId, ApplyId, ApprovalId, DaemonId, EffectId, EventSeq, Fence, HostId, MailSeq, PostSeq, Ticket, Timestamp,
+    AgentId, ApplyId, ApprovalId, DaemonId, EffectId, EventSeq, Fence, HostId, MailSeq, PostSeq, Ticket,
+    Timestamp,
 };
 
 /// The outputs of a batch, in order. The store writes all of them or none.

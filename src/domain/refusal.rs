@@ -380,8 +380,7 @@ pub enum RefusalKind {
 
 /// A role with its article.
 fn article(role: UserRole) -> String {
-    let article = if matches!(role, UserRole::Viewer) { "a" } else { "an" };
-    format!("{article} {}", role.as_str())
+    format!("{} {}", if matches!(role, UserRole::Viewer) { "a" } else { "an" }, role.as_str())
 }
 
 impl Refusal {
@@ -392,7 +391,8 @@ impl Refusal {
                 RefusalKind::Rights
             }
             Refusal::NameTaken { .. } | Refusal::OtherSpelling { .. } => RefusalKind::Name,
-            Refusal::Denied { .. } | Refusal::SwitchedOff { .. } | Refusal::OnlyWorks(_) => RefusalKind::Forbidden,
+            Refusal::Denied { .. } | Refusal::SwitchedOff { .. } => RefusalKind::Forbidden,
+            Refusal::OnlyWorks(_) => RefusalKind::Forbidden,
             Refusal::Busy { .. } | Refusal::Quota { .. } => RefusalKind::Full,
             Refusal::NotReady { .. } | Refusal::Unavailable { .. } => RefusalKind::Unready,
             Refusal::TooLong { .. } => RefusalKind::Size,

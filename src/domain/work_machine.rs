@@ -13,13 +13,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{
-    Change, Command, Core, Effect, Event, EventKind, Failure, GrantChange, HOST_ABLE, HOST_DOWN, LogEntry,
-    Outbox, Outcome, Parked, Proof, QueueEvent, Refusal, State, Task, TaskState, USER_CHANGED, WorkerKind,
+    Change, Command, Core, Effect, Event, EventKind, Failure, GrantChange, HOST_ABLE, HOST_DOWN, HostAbility,
+    LogEntry, Outbox, Outcome, Parked, Proof, QueueEvent, Refusal, State, Task, TaskState, USER_CHANGED,
+    WorkerKind,
 };
 use provost_base::limits::NUMBERS_SKIPPED;
 use provost_base::{ApprovalId, DaemonId, EffectId, HostId, HostRole, TaskId};
 
-/// Kinds of events that such a machine never decides, whatever the state is.
+/// Kinds of events that such a machine decides in no state.
 pub const NEVER_WORK: [&str; 13] = [
     "approval_answered",
     "changes_discarded",
@@ -61,6 +62,7 @@ impl State {
     /// The first such thing, in words that go on a sentence about the machine.
     pub fn must_be_work(&self, entry: &LogEntry) -> Result<(), Beyond> {
         let mut checking = Checking::of(self, entry.by);
+        entry.events.iter().try_for_each(|it| never_work(&it.kind))?;
         entry.changes.iter().try_for_each(|it| checking.change(it))?;
         entry.events.iter().try_for_each(|it| checking.event(it))?;
         entry.effects.iter().try_for_each(|(_, host, effect)| checking.effect(*host, effect))
@@ -87,7 +89,9 @@ impl State {
         let before = out.changes.len() - changes.len();
         checking.has_ended.extend(out.changes[..before].iter().filter_map(ended));
         let mut all = changes.iter().filter(|it| it.is_shared());
-        all.try_for_each(|it| checking.change(it))
+        let is_never = events.iter().try_for_each(|it| never_work(&it.kind));
+        is_never
+            .and_then(|()| all.try_for_each(|it| checking.change(it)))
             .and_then(|()| events.iter().try_for_each(|it| checking.event(it)))
             .and_then(|()| {
                 let owed = out.owed_news();
@@ -108,6 +112,34 @@ fn no(why: impl Into<Beyond>) -> Result<(), Beyond> {
     Err(why.into())
 }
 
+/// What such a machine never decides. It comes first, since it says best what was tried.
+fn never_work(kind: &EventKind) -> Result<(), Beyond> {
+    match kind {
+        EventKind::ApprovalAnswered { approval, .. } => no(format!("it answers approval {}", approval.0)),
+        EventKind::GrantFailed { approval, .. } => no(format!("it grants approval {}", approval.0)),
+        EventKind::TaskDelegated { task, .. } => no(format!("it asks for task {task}")),
+        EventKind::TokenMinted { .. } | EventKind::TokenEnded { .. } => no("it changes tokens"),
+        EventKind::PasskeyAdded { .. }
+        | EventKind::PasskeyRevoked { .. }
+        | EventKind::PasskeysReset { .. }
+        | EventKind::WordSaid(_) => no("it changes passkeys, or says what one has signed"),
+        EventKind::PushAdded { .. } | EventKind::PushRemoved { .. } => {
+            no("it changes which browsers are told")
+        }
+        EventKind::WorkerSwitched { worker, .. } => no(format!("it switches worker {worker}")),
+        EventKind::Job(_) | EventKind::Apply(_) | EventKind::Merge(_) => {
+            no("it has a job, an apply or a merge")
+        }
+        EventKind::ChangesDiscarded { task, .. } | EventKind::ChangesMerged { task, .. } => {
+            no(format!("it says what has become of the changes of task {task}"))
+        }
+        EventKind::Published { proof: Some(Proof::Terminal | Proof::Desktop | Proof::Passkey), .. } => {
+            no("it speaks for a person")
+        }
+        _ => Ok(()),
+    }
+}
+
 /// An entry on its way through the rule.
 struct Checking<'a> {
     state: &'a State,
@@ -118,12 +150,14 @@ struct Checking<'a> {
     has_ended: BTreeSet<TaskId>,
     /// Questions that are asked in it.
     asked: BTreeSet<ApprovalId>,
+    /// What the machine says in it that it can do.
+    ability: Option<Arc<HostAbility>>,
 }
 
 impl<'a> Checking<'a> {
     fn of(state: &'a State, by: DaemonId) -> Self {
         let (tasks, has_ended, asked) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
-        Self { state, by, tasks, has_ended, asked }
+        Self { state, by, tasks, has_ended, asked, ability: None }
     }
 
     // tidy: long because it has one arm for each kind of change
@@ -139,15 +173,17 @@ impl<'a> Checking<'a> {
             Change::DropApproval(id) => self.is_its_question(*id),
             Change::Grant(GrantChange::Keep(_, _, grant, _)) => match grant.outcome {
                 Outcome::Denied(..) => self.is_its_question(grant.approval),
-                Outcome::Granted | Outcome::Made(_) => {
-                    no(format!("it grants approval {}", grant.approval.0))
-                }
+                Outcome::Granted | Outcome::Made(_) => no(format!("it grants approval {}", grant.approval.0)),
             },
             Change::HostDown(daemon, _) if !self.is_by(*daemon) => {
                 no(format!("it says that the host {} has gone", daemon.host.short()))
             }
             Change::PutAbility(it) if it.daemon != self.by => no("it says what another host can do"),
             Change::PutAbility(it) if it.role.is_full() => no("it says that it is a full host"),
+            Change::PutAbility(it) => {
+                self.ability = Some(it.clone());
+                Ok(())
+            }
             Change::DropAbility(host) if *host != self.by.host => no("it says what another host cannot do"),
             Change::StartEffect(id) | Change::DropEffect(id) => self.is_its_effect(*id),
             Change::Count(new) => self.numbers_rise(new),
@@ -160,7 +196,6 @@ impl<'a> Checking<'a> {
             Change::Switch(worker, _) => no(format!("it switches worker {worker}")),
             Change::OweDeed(..) => no("it writes files of the repository"),
             Change::HostDown(..)
-            | Change::PutAbility(_)
             | Change::DropAbility(_)
             | Change::Grant(GrantChange::Use(..))
             | Change::PutAgent(_)
@@ -221,8 +256,11 @@ impl<'a> Checking<'a> {
                 goes_back || self.is_by(new.daemon)
             }
             () if self.is_released(&old) => {
-                let stays = new.state == old.state || (old.state == TaskState::Waiting && new.state.is_queued());
-                stays && (goes_back || new.daemon == old.daemon) && new.waits.iter().all(|it| old.waits.contains(it))
+                let stays =
+                    new.state == old.state || (old.state == TaskState::Waiting && new.state.is_queued());
+                stays
+                    && (goes_back || new.daemon == old.daemon)
+                    && new.waits.iter().all(|it| old.waits.contains(it))
             }
             () => false,
         };
@@ -240,10 +278,14 @@ impl<'a> Checking<'a> {
         must_be_the_same(old, new)?;
         let may = match &new.failure {
             _ if self.is_by(old.daemon) => true,
-            // Each other host that could do it has said that it does not.
+            // It could have done it, and each other host that could has said that it does not.
             Some(Failure::NoHost { .. }) => {
-                let others = self.state.abilities.iter().filter(|it| !self.is_by(it.daemon) && !it.drains);
-                old.is_open() && !others.into_iter().any(|it| old.may_go_to(it))
+                let ability = self.ability.as_ref().or_else(|| self.state.abilities.of(self.by.host));
+                let could = ability.is_some_and(|it| old.may_go_to(it));
+                let mut others =
+                    self.state.abilities.iter().filter(|it| !self.is_by(it.daemon) && !it.drains);
+                let waits = old.order.waits_for_host() || !old.is_open();
+                could && !waits && !others.any(|it| old.may_go_to(it))
             }
             Some(Failure::NotBegun { .. }) => self.is_released(old),
             _ => false,
@@ -305,27 +347,8 @@ impl<'a> Checking<'a> {
     // tidy: long because it has one arm for each kind of event
     fn event(&self, event: &Event) -> Result<(), Beyond> {
         match &event.kind {
-            EventKind::ApprovalAnswered { approval, .. } => no(format!("it answers approval {}", approval.0)),
-            EventKind::GrantFailed { approval, .. } => no(format!("it grants approval {}", approval.0)),
             EventKind::ApprovalExpired { approval } | EventKind::ApprovalAskedAgain { approval, .. } => {
                 self.is_its_question(*approval)
-            }
-            EventKind::TaskDelegated { task, .. } => no(format!("it asks for task {task}")),
-            EventKind::TokenMinted { .. } | EventKind::TokenEnded { .. } => no("it changes tokens"),
-            EventKind::PasskeyAdded { .. }
-            | EventKind::PasskeyRevoked { .. }
-            | EventKind::PasskeysReset { .. }
-            | EventKind::WordSaid(_) => no("it changes passkeys, or says what one has signed"),
-            EventKind::PushAdded { .. } | EventKind::PushRemoved { .. } => no("it changes which browsers are told"),
-            EventKind::WorkerSwitched { worker, .. } => no(format!("it switches worker {worker}")),
-            EventKind::Job(_) | EventKind::Apply(_) | EventKind::Merge(_) => {
-                no("it has a job, an apply or a merge")
-            }
-            EventKind::ChangesDiscarded { task, .. } | EventKind::ChangesMerged { task, .. } => {
-                no(format!("it says what has become of the changes of task {task}"))
-            }
-            EventKind::Published { proof: Some(Proof::Terminal | Proof::Desktop | Proof::Passkey), .. } => {
-                no("it speaks for a person")
             }
             EventKind::Recorded { what, subject, .. } => self.recorded(what, subject),
             EventKind::TaskStarted { task }
@@ -340,6 +363,24 @@ impl<'a> Checking<'a> {
             EventKind::Queue(QueueEvent::TaskLeft { .. }) => Ok(()),
             EventKind::Queue(it) => self.is_about_its_task(it.task()),
             EventKind::Talk(it) => self.is_about_its_task(it.task()),
+            // See `never_work`.
+            EventKind::ApprovalAnswered { .. }
+            | EventKind::GrantFailed { .. }
+            | EventKind::TaskDelegated { .. }
+            | EventKind::TokenMinted { .. }
+            | EventKind::TokenEnded { .. }
+            | EventKind::PasskeyAdded { .. }
+            | EventKind::PasskeyRevoked { .. }
+            | EventKind::PasskeysReset { .. }
+            | EventKind::WordSaid(_)
+            | EventKind::PushAdded { .. }
+            | EventKind::PushRemoved { .. }
+            | EventKind::WorkerSwitched { .. }
+            | EventKind::Job(_)
+            | EventKind::Apply(_)
+            | EventKind::Merge(_)
+            | EventKind::ChangesDiscarded { .. }
+            | EventKind::ChangesMerged { .. } => Ok(()),
             EventKind::AgentRegistered { .. }
             | EventKind::AgentRevived
             | EventKind::Denied { .. }

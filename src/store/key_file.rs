@@ -134,7 +134,8 @@ fn given(
     let known = KnownHosts::of(dir, name, host)?.ok_or_else(none)?;
     if !known.role_of(host).is_full() {
         return Err(StoreError::Key(
-            "this machine only works, and lets no machine in: invite on a full host (`provost host list`)".into(),
+            "this machine only works, and lets no machine in: invite on a full host (`provost host list`)"
+                .into(),
         ));
     }
     let (invitation, with) = Invitation::make(print, host, (most, role), &own)?;

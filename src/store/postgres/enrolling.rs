@@ -203,14 +203,23 @@ impl HostKeys {
         Ok(rows)
     }
 
-    /// An earlier release has kept no roles of those that it knew.
+    /// An earlier release has kept no roles of those that it knew. A host's is that of the invitation by which it is known, and of no other one:
+    /// who has one for a machine that only works must not make a full host such a machine.
     fn learn_roles(&mut self, key: &Key, rows: &[Told]) -> Result<(), StoreError> {
         for it in rows.iter().filter(|it| it.what == INVITED) {
             let Ok(Sealed { enrolled: Some(enrolled), .. }) = parse::<Sealed>(&it.body) else { continue };
-            let is_its = |known: &&mut KnownHost| known.host == it.host && known.key == enrolled.key;
-            if !enrolled.role().is_full() && is_sealed(key, it, Some(&enrolled))? {
-                self.known.hosts.iter_mut().filter(is_its).for_each(|known| known.role = enrolled.role());
+            let Some((invitation, _)) = &enrolled.invited else { continue };
+            let by = self.known.get(invitation.by).map(|by| by.key);
+            let is_signed = by.is_some_and(|by| invitation.is_of(&self.print, &by));
+            if invitation.role.is_full() || !is_signed || !is_sealed(key, it, Some(&enrolled))? {
+                continue;
             }
+            let is_its = |known: &&mut KnownHost| {
+                known.host == it.host
+                    && known.key == enrolled.key
+                    && known.invited_with == Some(invitation.key)
+            };
+            self.known.hosts.iter_mut().filter(is_its).for_each(|known| known.role = invitation.role);
         }
         Ok(())
     }

@@ -66,6 +66,11 @@ impl HostKeys {
         machine.map_or_else(|| host.short(), |it| format!("{} ({it})", host.short()))
     }
 
+    /// Whether a host may say of another one that it was removed.
+    pub(super) fn may_remove(&self, by: HostId, gone: HostId) -> bool {
+        by == gone || self.known.role_of(by).is_full()
+    }
+
     pub(super) fn has_gone(&mut self, host: HostId, at: At) {
         if let Some(it) = self.known.hosts.iter_mut().find(|it| it.host == host) {
             it.gone = Some(it.gone.map_or(at, |was| if was.n < at.n { was } else { at }));
@@ -165,7 +170,8 @@ impl HostKeys {
             return Ok(Some((seq, says)));
         }
         let found = self.beyond_work(session, repo, from.event)?;
-        Ok(found.map(|(seq, host)| (seq, format!("the host {} has signed it, and only works", self.named(host)))))
+        Ok(found
+            .map(|(seq, host)| (seq, format!("the host {} has signed it, and only works", self.named(host)))))
     }
 
     /// The first event that a machine has signed which only works, and may not decide such a thing. What a rule says by the state before an
@@ -329,7 +335,7 @@ fn macs_of(
 }
 
 /// Hosts that these changes remove.
-fn removed(changes: &[Change]) -> impl Iterator<Item = HostId> + '_ {
+pub(super) fn removed(changes: &[Change]) -> impl Iterator<Item = HostId> + '_ {
     changes.iter().filter_map(|it| match it {
         Change::HostDown(daemon, Gone::Removed) => Some(daemon.host),
         _ => None,

@@ -239,6 +239,15 @@ impl PostgresStore {
         }
         let Self { keys, session, key, repo, .. } = self;
         keys.check((session, *repo, key), (it.by.host, it.n, it.mac), journal, signature)?;
+        // What its role does not carry, the engine looks at; who has gone is remembered here already.
+        if let Some(gone) = signing::removed(&it.changes).find(|gone| !keys.may_remove(it.by.host, *gone)) {
+            let what = format!(
+                "the host {} has written it, and that machine has joined to work alone, and it says that the host {} has gone",
+                it.by.host.short(),
+                gone.short()
+            );
+            return Err(StoreError::BrokenLog { n: it.n, what: what.into() });
+        }
         keys.follow(At { n: it.n, event: journal.seq }, &it.changes);
         Ok(())
     }

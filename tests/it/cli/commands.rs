@@ -21,7 +21,7 @@ const NOT_RUNNING: i32 = 3;
 const REFUSED: i32 = 4;
 
 /// Every command, with enough to ask for its help.
-const COMMANDS: [&str; 180] = [
+const COMMANDS: [&str; 182] = [
     "acp",
     "worktree",
     "worktree list",

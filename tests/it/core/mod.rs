@@ -90,8 +90,6 @@ mod telemetry;
 mod transcripts;
 #[cfg(target_os = "linux")]
 mod users_of_hosts;
-#[cfg(target_os = "linux")]
-mod worker_machines;
 mod view;
 mod view_beside;
 mod view_lists;
@@ -99,4 +97,6 @@ mod view_repositories;
 mod view_waits;
 mod view_words;
 mod waiters;
+#[cfg(target_os = "linux")]
+mod worker_machines;
 mod writing;

@@ -28,7 +28,8 @@ fn started(dir: &Path, database: &Database) -> (Box<dyn Store>, Loaded) {
 
 fn sealed(dir: &std::path::Path) -> provost::store::SealedKey {
     let role = provost::base::HostRole::Full;
-    provost::store::seal_key(dir, Invite { name: "shop", most: 1, role, way: None }).expect("a file")
+    provost::store::seal_key(dir, provost::store::Invite { name: "shop", most: 1, role, way: None })
+        .expect("a file")
 }
 
 fn folder() -> TempDir {

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use provost::base::{AgentId, ApprovalId, DaemonId, Digest, Fence, HostId, Json, Scopes, Timestamp};
+use provost::base::{AgentId, ApprovalId, DaemonId, Digest, HostId, Json, Scopes, Timestamp};
 use provost::domain::command::Status;
 use provost::domain::{
-    Change, Counters, EventKind, Failure, Gone, HOST_DOWN, HostAbility, PasskeyChange, Proof, Task, TaskState, Token,
-    USER_CHANGED, User, UserRole, Verdict,
+    Change, Counters, EventKind, Failure, Gone, HOST_DOWN, HostAbility, PasskeyChange, Proof, Task,
+    TaskState, Token, USER_CHANGED, User, UserRole, Verdict,
 };
 use serde_json::Value;
 
@@ -113,8 +113,12 @@ fn a_work_machine_joins_with_a_line_and_what_it_has_changed_is_applied_where_it_
     };
     assert_eq!((role(a), role(&works)), ("full".into(), "worker".into()));
     let (_, about) = said(&works.command(&["status", "--json"]).output().unwrap());
-    let doors: Vec<&str> = about["doors"].as_array().unwrap().iter().map(|it| it["door"].as_str().unwrap()).collect();
-    assert!(!about["doors"].to_string().contains("127.0.0.1"), "{doors:?} is open where nobody asks");
+    let doors: Vec<&str> =
+        about["doors"].as_array().unwrap().iter().map(|it| it["door"].as_str().unwrap()).collect();
+    assert!(
+        !about["doors"].to_string().contains("127.0.0.1"),
+        "{doors:?}: a door is open that no one needs there"
+    );
     assert!(about["notes"].to_string().contains("only works"), "{about}");
 
     let goal = "echo more >>src/a.rs; echo new >made.txt; echo it is done";
@@ -154,7 +158,7 @@ fn a_clone_is_made_from_where_the_invitation_says() {
     assert!(ended != 0 && text.contains("no root commit"), "{text}");
     assert!(!world.config_dir().join("provost.toml").exists());
     let (ended, text) = typed("empty", &[]);
-    assert!(ended == 0 && text.contains("cd ") && text.contains("provost up"), "{text}");
+    assert!(ended == 0 && text.contains("next: cd ") && text.contains("provost up"), "{text}");
     assert!(world.path("empty/shop/src/a.rs").exists());
     let address = |url: &str| {
         let out = a.command(&["host", "invite", "--role", "worker", "--clone", url]).output().unwrap();
@@ -163,7 +167,7 @@ fn a_clone_is_made_from_where_the_invitation_says() {
     for (url, why) in [
         ("https://ann:secret@git.example/shop.git", "with a password"),
         ("ext::sh -c true", "as `git clone` takes it"),
-        ("--upload-pack=true", "unexpected argument"),
+        ("--upload-pack=true", "--clone"),
     ] {
         let (done, text) = address(url);
         assert!(!done && text.contains(why), "{url}: {text}");
@@ -188,7 +192,7 @@ fn a_work_machine_refuses_what_it_may_not_decide() {
     let typed = [
         (format!("approve {number}"), "it answers approval"),
         (format!("user add {host} --name eve --role viewer"), "it changes users"),
-        ("token mint --as eve".to_owned(), "it changes tokens"),
+        ("token mint eve".to_owned(), "it changes tokens"),
         ("delegate true".to_owned(), "it asks for task"),
         ("worker pause shell".to_owned(), "it switches worker"),
         ("task cancel asked".to_owned(), "only works for others"),
@@ -219,7 +223,7 @@ fn what_follows_from_its_work_goes_on_and_a_lost_one_is_told() {
     let on = ["--on", "bench"];
     // What has waited for its task begins, here and there, or never.
     assert_eq!(delegate(a, "first", "sleep 2", &on).0, 0);
-    assert_eq!(delegate(a, "then-here", "touch then.txt", &["--after", "first"]).0, 0);
+    assert_eq!(delegate(a, "then-here", "true", &["--after", "first"]).0, 0);
     assert_eq!(delegate(a, "then-there", "true", &["--after", "first", "--on", "bench"]).0, 0);
     assert_eq!(is(a, "first", "completed")["host"], short(&works));
     assert_eq!(is(a, "then-here", "completed")["host"], short(a));
@@ -238,7 +242,11 @@ fn what_follows_from_its_work_goes_on_and_a_lost_one_is_told() {
     git(a, &["add", "."]);
     git(a, &["commit", "-q", "-m", "second"]);
     assert_eq!(delegate(a, "lacking", "true", &on).0, 0);
-    assert!(is(a, "lacking", "failed")["failure"]["no_host"]["why"].to_string().contains("has not got the commit"));
+    assert!(
+        is(a, "lacking", "failed")["failure"]["no_host"]["why"]
+            .to_string()
+            .contains("has not got the commit")
+    );
     git(&works, &["fetch", "-q", &a.repo().display().to_string(), "HEAD"]);
     assert_eq!(delegate(a, "lost", "sleep 304.5", &on).0, 0);
     is(a, "lost", "running");
@@ -302,21 +310,27 @@ fn says(what: &str, subject: &str) -> EventKind {
     EventKind::Recorded { what: what.into(), subject: subject.into(), details }
 }
 
-/// All of it, against a machine at which one task runs, one waits for approval, and one for a host.
+/// All of it, against a machine at which one task runs, one waits for its worker, one for approval, and one for a host.
 fn attacks(machines: &Machines, of_a: HostId, of_w: HostId) -> Vec<Attack> {
     let counters = machines.sql("select counters from provost.repo");
     let counters: Counters = serde_json::from_str(&counters).unwrap();
     let approval: u64 = machines.sql("select min(id) from provost.approval").parse().unwrap();
-    let [runs, asked, open] = ["runs", "asked", "open"].map(|id| stored(machines, id));
+    let [runs, waits, asked, open] = ["runs", "waits", "asked", "open"].map(|id| stored(machines, id));
     let host_a = DaemonId { host: of_a, incarnation: 2 };
     let admin = User { host: of_w, name: "eve".into(), role: UserRole::Admin };
-    let no_host = Some(Failure::NoHost { why: "nobody".into() });
+    let no_host = Some(Failure::NoHost { why: "none is left".into() });
     let other_goal = provost::domain::Delegate { goal: "touch done.txt".into(), ..open.order.clone() };
     let taken = |task: &Task| Task { daemon: DaemonId { host: of_w, incarnation: 1 }, ..task.clone() };
     let put = |task: Task| vec![Change::PutTask(Arc::new(task))];
     let ends = |task: Task| vec![Change::FinishTask(Arc::new(task))];
     vec![
-        attack("answers approval", vec![answered(approval)], vec![Change::DropApproval(ApprovalId(approval))]),
+        // It is lost when its machine begins again, so it comes first.
+        attack("ends task runs", vec![finished(&runs)], ends(completed(&runs))),
+        attack(
+            "answers approval",
+            vec![answered(approval)],
+            vec![Change::DropApproval(ApprovalId(approval))],
+        ),
         attack("settles approval", vec![recorded()], vec![Change::DropApproval(ApprovalId(approval))]),
         attack("changes tokens", vec![recorded()], vec![minted()]),
         attack("changes users", vec![recorded()], vec![Change::PutUser(Arc::new(admin))]),
@@ -336,14 +350,18 @@ fn attacks(machines: &Machines, of_a: HostId, of_w: HostId) -> Vec<Attack> {
                 drains: true,
             }))],
         ),
-        attack("ends task runs", vec![finished(&runs)], ends(completed(&runs))),
-        attack("speaks of task runs", vec![finished(&runs)], Vec::new()),
-        attack("changes task runs", vec![recorded()], put(taken(&runs))),
+        attack("ends task waits", vec![finished(&waits)], ends(completed(&waits))),
+        attack("speaks of task waits", vec![finished(&waits)], Vec::new()),
+        attack("changes task waits", vec![recorded()], put(taken(&waits))),
         attack("ends task asked", vec![finished(&asked)], ends(completed(&asked))),
         attack("changes task asked", vec![recorded()], put(taken(&asked))),
         attack("ends task open", vec![finished(&open)], ends(completed(&open))),
         attack("ends task open", vec![finished(&open)], ends(Task { failure: no_host, ..completed(&open) })),
-        attack("another one than was asked for", vec![recorded()], put(Task { order: other_goal, ..taken(&open) })),
+        attack(
+            "another one than was asked for",
+            vec![recorded()],
+            put(Task { order: other_goal, ..taken(&open) }),
+        ),
         attack("asks for task mine", vec![recorded()], {
             let order = provost::domain::Delegate {
                 task: provost::base::TaskId::parse("mine").unwrap(),
@@ -354,7 +372,7 @@ fn attacks(machines: &Machines, of_a: HostId, of_w: HostId) -> Vec<Attack> {
         attack(
             "numbers do not go on",
             vec![recorded()],
-            vec![Change::Count(Counters { fence: Fence(0), ..counters })],
+            vec![Change::Count(Counters { approval: ApprovalId(0), ..counters })],
         ),
         attack(
             "switches worker",
@@ -369,14 +387,18 @@ fn what_a_work_machine_that_has_turned_decides_is_folded_by_no_other_one() {
     let (machines, works, mut daemons) = with_work_machine(2);
     let (a, b) = (&machines.all[0], &machines.all[1]);
     for world in [a, b] {
+        let in_src = ["when.action = [\"delegate\"]", "when.cwd = [\"src/**\"]"];
         world.rule(&policy([
-            allow("work", &["when.action = [\"delegate\"]", "when.cwd = [\".\"]"]),
-            crate::support::rules::ask("\"human\"", &["when.action = [\"delegate\"]", "when.cwd = [\"src/**\"]"]),
+            crate::support::rules::ask("\"human\"", &in_src),
+            allow("work", &["when.action = [\"delegate\"]"]),
         ]));
         assert!(at_the_terminal(world, "daemon reload").status.success());
     }
     assert_eq!(delegate(a, "runs", "sleep 305.5", &["--timeout", "10m"]).0, 0);
     is(a, "runs", "running");
+    assert!(at_the_terminal(a, "worker pause shell").status.success());
+    assert_eq!(delegate(a, "waits", "true", &[]).0, 0);
+    assert_eq!(stored(&machines, "waits").daemon.host, own(a).host);
     assert_eq!(delegate(a, "asked", "touch done.txt", &["--dir", "src"]).0, 0);
     assert_eq!(delegate(a, "open", "true", &["--on", "none", "--wait-for-host"]).0, 0);
     daemons[2].kill();
@@ -398,11 +420,20 @@ fn what_a_work_machine_that_has_turned_decides_is_folded_by_no_other_one() {
         forger::forget(a);
         daemons[0] = a.start();
     }
+    // A daemon that did not run then finds it at its start, and who verifies finds it without one.
+    daemons[0].kill();
+    let before = forger
+        .write(of_w.host, vec![answered(1)], Vec::new(), |text| Some(of_w.pair.sign(text).as_ref().to_vec()));
+    for (world, args) in [(a, UP), (b, &["journal", "verify"][..])] {
+        let (done, text) = words(world, args);
+        assert!(!done && text.contains("only works"), "{args:?}: {text}");
+    }
+    forger.take_out(&before);
+    daemons[0] = a.start();
     assert_eq!(task(a, "asked")["state"], "awaiting_approval");
     // What is work is folded still.
-    let before = forger.write(of_w.host, vec![recorded()], Vec::new(), |text| {
-        Some(of_w.pair.sign(text).as_ref().to_vec())
-    });
+    let before = forger
+        .write(of_w.host, vec![recorded()], Vec::new(), |text| Some(of_w.pair.sign(text).as_ref().to_vec()));
     until("it is folded", || ask(a, &["lock", "acquire", "src/a.rs:f1"]).0 == 0);
     assert!(!a.log().contains(&format!("broken at entry {}", before.n + 1)), "{}", a.log());
 }
