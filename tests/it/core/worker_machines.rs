@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use provost::base::{AgentId, ApprovalId, DaemonId, Digest, HostId, Json, Scopes, Timestamp};
+use provost::base::{AgentId, ApprovalId, DaemonId, Digest, HostId, HostRole, Json, Scopes, Timestamp};
 use provost::domain::command::Status;
 use provost::domain::{
     Change, Counters, EventKind, Failure, Gone, HOST_DOWN, HostAbility, PasskeyChange, Proof, Task,
@@ -305,6 +305,19 @@ fn minted() -> Change {
     }))
 }
 
+fn able(daemon: DaemonId, role: HostRole) -> Change {
+    let (labels, workers, pools) = Default::default();
+    Change::PutAbility(Arc::new(HostAbility {
+        daemon,
+        labels,
+        workers,
+        pools,
+        places: 0,
+        drains: true,
+        role,
+    }))
+}
+
 fn says(what: &str, subject: &str) -> EventKind {
     let details = Json::parse("{}").unwrap();
     EventKind::Recorded { what: what.into(), subject: subject.into(), details }
@@ -317,10 +330,11 @@ fn attacks(machines: &Machines, of_a: HostId, of_w: HostId) -> Vec<Attack> {
     let approval: u64 = machines.sql("select min(id) from provost.approval").parse().unwrap();
     let [runs, waits, asked, open] = ["runs", "waits", "asked", "open"].map(|id| stored(machines, id));
     let host_a = DaemonId { host: of_a, incarnation: 2 };
+    let host_w = DaemonId { host: of_w, incarnation: 1 };
     let admin = User { host: of_w, name: "eve".into(), role: UserRole::Admin };
     let no_host = Some(Failure::NoHost { why: "none is left".into() });
     let other_goal = provost::domain::Delegate { goal: "touch done.txt".into(), ..open.order.clone() };
-    let taken = |task: &Task| Task { daemon: DaemonId { host: of_w, incarnation: 1 }, ..task.clone() };
+    let taken = |task: &Task| Task { daemon: host_w, ..task.clone() };
     let put = |task: Task| vec![Change::PutTask(Arc::new(task))];
     let ends = |task: Task| vec![Change::FinishTask(Arc::new(task))];
     vec![
@@ -338,18 +352,8 @@ fn attacks(machines: &Machines, of_a: HostId, of_w: HostId) -> Vec<Attack> {
         attack("changes passkeys", vec![recorded()], vec![Change::Passkey(PasskeyChange::Drop("it".into()))]),
         attack("has gone", vec![recorded()], vec![Change::HostDown(host_a, Gone::Removed)]),
         attack("speaks of the host", vec![says(HOST_DOWN, &host_a.to_string())], Vec::new()),
-        attack(
-            "what another host can do",
-            vec![recorded()],
-            vec![Change::PutAbility(Arc::new(HostAbility {
-                daemon: host_a,
-                labels: Default::default(),
-                workers: Default::default(),
-                pools: Default::default(),
-                places: 0,
-                drains: true,
-            }))],
-        ),
+        attack("what another host can do", vec![recorded()], vec![able(host_a, HostRole::Worker)]),
+        attack("says that it is a full host", vec![recorded()], vec![able(host_w, HostRole::Full)]),
         attack("ends task waits", vec![finished(&waits)], ends(completed(&waits))),
         attack("speaks of task waits", vec![finished(&waits)], Vec::new()),
         attack("changes task waits", vec![recorded()], put(taken(&waits))),

@@ -14,7 +14,7 @@ use crate::support::rules::ALLOW;
 use crate::support::{World, provost};
 
 /// Commands that ask no daemon for anything, with the reason.
-const WITHOUT_ENDPOINTS: [(&str, &str); 40] = [
+const WITHOUT_ENDPOINTS: [(&str, &str); 42] = [
     ("acp serve", "asks what the hooks of hosts ask, whose rows name `hook run`"),
     ("config init", "writes files"),
     ("daemon env", "prints what the daemon has written down"),
