@@ -323,7 +323,7 @@ fn says(what: &str, subject: &str) -> EventKind {
     EventKind::Recorded { what: what.into(), subject: subject.into(), details }
 }
 
-/// All of it, against a machine at which one task runs, one waits for its worker, one for approval, and one for a host.
+/// All of it, against a machine at which one task runs, one waits for approval, one for that one, and one for a host.
 fn attacks(machines: &Machines, of_a: HostId, of_w: HostId) -> Vec<Attack> {
     let counters = machines.sql("select counters from provost.repo");
     let counters: Counters = serde_json::from_str(&counters).unwrap();
@@ -399,8 +399,7 @@ fn what_a_work_machine_that_has_turned_decides_is_folded_by_no_other_one() {
     now_by(ASK);
     assert_eq!(delegate(a, "asked", "touch done.txt", &[]).0, 0);
     now_by(&rules());
-    assert!(at_the_terminal(a, "worker pause shell").status.success());
-    assert_eq!(delegate(a, "waits", "true", &[]).0, 0);
+    assert_eq!(delegate(a, "waits", "true", &["--after", "asked"]).0, 0);
     assert_eq!(stored(&machines, "waits").daemon.host, own(a).host);
     assert_eq!(delegate(a, "open", "true", &["--on", "none", "--wait-for-host"]).0, 0);
     daemons[2].kill();
