@@ -246,6 +246,8 @@ impl PostgresStore {
                 it.by.host.short(),
                 gone.short()
             );
+            keys.distrust(it.n, &what);
+            keys.keep()?;
             return Err(StoreError::BrokenLog { n: it.n, what: what.into() });
         }
         keys.follow(At { n: it.n, event: journal.seq }, &it.changes);
