@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize as _;
 use serde_json::json;
 
-use provost_base::{ApprovalId, Digest, Json, TaskId};
+use provost_base::{ApprovalId, Digest, HostRole, Json, TaskId};
 use provost_domain::{
     Approver, Change, Effect, EventKind, GrantChange, KnownPasskey, LogEntry, Outcome, Parked, Passkey,
     PasskeyChange, SOURCE_ROOT, SignedWord, State, Task, TaskState, USER_CHANGED, UserRole, Verdict, provost,
@@ -25,6 +25,11 @@ pub type Unproved = Box<str>;
 /// # Errors
 /// What it says and does not prove.
 pub fn check(state: &State, entry: &LogEntry) -> Result<(), Unproved> {
+    if entry.role == HostRole::Worker {
+        state.must_be_work(entry).map_err(|why| -> Unproved {
+            format!("that machine has joined to work alone, and {why}").into()
+        })?;
+    }
     if !concerns_people(state, entry) {
         return Ok(());
     }

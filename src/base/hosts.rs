@@ -75,6 +75,37 @@ impl From<HostId> for String {
     }
 }
 
+/// What a machine joins a repository for. It is written into the invitation, so no machine changes its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HostRole {
+    /// Everything: people and agents ask, answer and decide there.
+    #[default]
+    Full,
+    /// It carries out tasks that other hosts have asked for, and decides nothing else.
+    Worker,
+}
+
+impl HostRole {
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            HostRole::Full => "full",
+            HostRole::Worker => "worker",
+        }
+    }
+
+    /// The role of this word.
+    pub fn parse(word: &str) -> Option<Self> {
+        [HostRole::Full, HostRole::Worker].into_iter().find(|it| it.as_str() == word)
+    }
+
+    /// Whether it is the usual one, for members that are left out then.
+    pub fn is_full(&self) -> bool {
+        *self == HostRole::Full
+    }
+}
+
 /// One life of a host's daemon, from its start to its end. The default one is a daemon that writes alone.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]

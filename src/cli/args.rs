@@ -121,7 +121,7 @@ pub(super) enum Command {
     /// Take a picture of the screen
     #[command(subcommand, after_help = "Example:\n  provost screenshot take --wait")]
     Screenshot(screenshot::Screenshot),
-    /// Pause and resume a worker, and report from inside a worker's jail
+    /// Pause and resume a worker, report from inside a worker's jail, and make a machine work for other hosts
     #[cfg(unix)]
     #[command(
         subcommand,

@@ -2,17 +2,21 @@
 
 use std::fs::OpenOptions;
 use std::io::{self, IsTerminal as _, Read as _, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueHint};
 use serde_json::json;
 
-use super::cli_error::DONE;
+use super::cli_error::{DONE, USAGE};
+use super::invitations::{self, Invite};
 use super::{CliError, RepoContext, database, host_upgrade, out};
-use provost_base::Secret;
 use provost_base::limits::{HOST_KEY_BYTES_MAX, HOSTS_MAX};
+use provost_base::{HostRole, Secret};
 use provost_store::{self as store, Database, HostRow, TakenOut};
 use provost_system::HiddenTyping;
+
+/// Bytes of a line that is typed, at most.
+const LINE_MAX: usize = 1_024;
 
 /// `provost host`.
 #[derive(Subcommand, Debug)]
@@ -22,9 +26,14 @@ pub(super) enum Host {
         after_help = "The file and the code are worth something only together: give them to the other machine in two ways. One machine joins with a file, unless --hosts says how many.\n\nExample:\n  provost host export-key shop.key"
     )]
     ExportKey(ExportKey),
-    /// Join the repository that `[store]` names as one more host, with a file of `provost host export-key`
+    /// Invite a machine: print a line for it, and the code that opens the line
     #[command(
-        after_help = "The code is asked for at the terminal, or read from standard input. The folder has to be a clone of the repository, and must have no state of its own yet.\n\nExample:\n  provost host join --key-file shop.key"
+        after_help = "The line has the journal's key, the database's address and the invitation, sealed; it is worth something only with its code. Give both to the other machine in two ways. With --role worker, the machine carries out tasks of other hosts and decides nothing: docs/hosts.md. Give it a login of the database of its own, and name that with --login.\n\nExamples:\n  provost host invite --role worker --login provost_ci1\n  provost host invite --role worker --hosts 4 --clone https://git.example/shop.git\n  provost host invite"
+    )]
+    Invite(Invite),
+    /// Join the repository that `[store]` names as one more host, with a line of `provost host invite` or a file of `provost host export-key`
+    #[command(
+        after_help = "The code is asked for at the terminal, or read from standard input. The folder has to be a clone of the repository, and must have no state of its own yet. For a machine that only works: provost worker join LINE\n\nExamples:\n  provost host join --key-file shop.key\n  provost host join LINE"
     )]
     Join(Join),
     /// Take a host out at once: what it holds is freed, its runs are lost, and it never takes part again
@@ -58,10 +67,13 @@ pub(super) struct ExportKey {
 
 /// `provost host join`.
 #[derive(Args, Debug)]
+#[command(group = clap::ArgGroup::new("with").required(true).args(["line", "key_file"]))]
 pub(super) struct Join {
+    /// The line that `provost host invite` has printed on another host
+    line: Option<String>,
     /// The file that `provost host export-key` has written on another host
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    key_file: PathBuf,
+    key_file: Option<PathBuf>,
 }
 
 /// `provost host remove`.
@@ -84,6 +96,7 @@ pub(super) struct Drain {
 pub(super) fn host(here: &RepoContext, asked: &Host) -> Result<u8, CliError> {
     match asked {
         Host::ExportKey(it) => export_key(here, it),
+        Host::Invite(it) => invitations::invite(here, it),
         Host::Join(it) => join(here, it),
         Host::Remove(it) => remove(here, it),
         Host::Drain(it) => take_out(here, &it.host, TakenOut::Drained),
@@ -106,7 +119,11 @@ fn export_key(here: &RepoContext, asked: &ExportKey) -> Result<u8, CliError> {
     let failed = |err: &dyn std::fmt::Display| {
         CliError::of("the key was not exported").because(err).next("name a file that does not exist")
     };
-    let sealed = store::seal_key(&here.places.state, &name, asked.hosts).map_err(|err| failed(&err))?;
+    let sealed = store::seal_key(
+        &here.places.state,
+        store::Invite { name: &name, most: asked.hosts, role: HostRole::Full, way: None },
+    )
+    .map_err(|err| failed(&err))?;
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
@@ -134,55 +151,78 @@ fn join(here: &RepoContext, asked: &Join) -> Result<u8, CliError> {
     let mut database = shared(here)?;
     let places = here.places.clone();
     database.roots = store::Roots::by(move || provost_config::root_commits(&places));
-    let unread = |err: &dyn std::fmt::Display| {
-        CliError::of(format!("{} cannot be read", asked.key_file.display()))
-            .because(err)
-            .next("on a host of the repository: provost host export-key FILE")
+    let text = match (&asked.line, &asked.key_file) {
+        (Some(line), _) => invitations::read(line)?,
+        (None, Some(file)) => key_text(file)?,
+        (None, None) => return Err(CliError::of("say with what: a line, or a file").with_code(USAGE)),
     };
-    let mut text = String::new();
-    let file = std::fs::File::open(&asked.key_file).map_err(|err| unread(&err))?;
-    file.take(HOST_KEY_BYTES_MAX + 1).read_to_string(&mut text).map_err(|err| unread(&err))?;
     let code = code()?;
-    here.places.create()?;
-    here.places.create_config()?;
-    let joined = store::join(&here.places.state, &database, &text, &code).map_err(|err| {
-        CliError::refusal("this machine has not joined, and nothing was written")
-            .because(err)
-            .next("docs/hosts.md says what a second host needs")
-    })?;
+    let joined = joined(here, &database, &text, &code)?;
     if here.json {
         let hosts: Vec<_> = joined.hosts.iter().map(row_json).collect();
         out::json(&json!({ "name": database.name, "hosts": hosts }))?;
         return Ok(DONE);
     }
     let names: Vec<&str> = joined.hosts.iter().map(|it| it.name.as_str()).collect();
+    let rest = asked
+        .key_file
+        .as_ref()
+        .map_or_else(String::new, |it| format!("; and remove {}, which is needed no more", it.display()));
     out::line(format!(
-        "this folder can take part in {:?} now, beside {}\nnext: provost up; and remove {}, which is needed no more",
+        "this folder can take part in {:?} now, beside {}\nnext: provost up{rest}",
         database.name,
         names.join(", "),
-        asked.key_file.display()
     ))?;
     Ok(DONE)
 }
 
-/// The code, from the terminal without showing it, or from standard input.
-fn code() -> Result<Secret, CliError> {
-    let unread = |err: io::Error| CliError::of("the code could not be read").because(err);
-    let mut bytes = zeroize::Zeroizing::new(Vec::with_capacity(128));
-    if io::stdin().is_terminal() {
-        out::note(
-            "type the code that `provost host export-key` has printed, and press Enter; it is not shown",
-        );
-        let _hidden = HiddenTyping::begin().map_err(unread)?;
-        let mut byte = [0];
-        while bytes.len() < 128 && io::stdin().lock().read(&mut byte).map_err(unread)? == 1 && byte != *b"\n"
-        {
-            bytes.push(byte[0]);
-        }
-    } else {
-        io::stdin().lock().take(128).read_to_end(&mut bytes).map_err(unread)?;
+fn key_text(file: &Path) -> Result<String, CliError> {
+    let unread = |err: &dyn std::fmt::Display| {
+        CliError::of(format!("{} cannot be read", file.display()))
+            .because(err)
+            .next("on a host of the repository: provost host export-key FILE")
+    };
+    let mut text = String::new();
+    let it = std::fs::File::open(file).map_err(|err| unread(&err))?;
+    it.take(HOST_KEY_BYTES_MAX + 1).read_to_string(&mut text).map_err(|err| unread(&err))?;
+    Ok(text)
+}
+
+/// Joins a repository with what was sealed for that.
+pub(super) fn joined(
+    here: &RepoContext,
+    database: &Database,
+    text: &str,
+    code: &Secret,
+) -> Result<store::Joined, CliError> {
+    here.places.create()?;
+    here.places.create_config()?;
+    store::join(&here.places.state, database, text, code).map_err(|err| {
+        CliError::refusal("this machine has not joined, and nothing was written")
+            .because(err)
+            .next("docs/hosts.md says what another host needs")
+    })
+}
+
+/// The code of a file or a line.
+pub(super) fn code() -> Result<Secret, CliError> {
+    hidden_line("type the code that was printed with the invitation, and press Enter; it is not shown")
+}
+
+/// One line of standard input; at a terminal it is asked for in these words, and not shown. Empty where there is none.
+pub(super) fn hidden_line(asks: &str) -> Result<Secret, CliError> {
+    let unread = |err: io::Error| CliError::of("standard input could not be read").because(err);
+    let is_typed = io::stdin().is_terminal();
+    if is_typed {
+        out::note(asks);
     }
-    Ok(Secret::new(bytes.to_vec()))
+    let _hidden = is_typed.then(HiddenTyping::begin).transpose().map_err(unread)?;
+    let (mut bytes, mut byte) = (zeroize::Zeroizing::new(Vec::with_capacity(LINE_MAX)), [0]);
+    while bytes.len() < LINE_MAX && io::stdin().lock().read(&mut byte).map_err(unread)? == 1 && byte != *b"\n"
+    {
+        bytes.push(byte[0]);
+    }
+    Ok(Secret::new(bytes.trim_ascii().to_vec()))
 }
 
 /// Digits of an id that are enough to name a host.
@@ -250,8 +290,8 @@ fn list(here: &RepoContext) -> Result<u8, CliError> {
         out::json(&json!({ "hosts": hosts.iter().map(row_json).collect::<Vec<_>>() }))?;
         return Ok(DONE);
     }
-    let head = ["ID", "MACHINE", "STATE", "LAST SEEN", "BEHIND", "KEY", "VERSION"].map(str::to_owned);
-    let rows: Vec<[String; 7]> = std::iter::once(head).chain(hosts.iter().map(row)).collect();
+    let head = ["ID", "MACHINE", "ROLE", "STATE", "LAST SEEN", "BEHIND", "KEY", "VERSION"].map(str::to_owned);
+    let rows: Vec<[String; 8]> = std::iter::once(head).chain(hosts.iter().map(row)).collect();
     out::text_as_is(&out::table(&rows))?;
     Ok(DONE)
 }
@@ -261,11 +301,12 @@ fn state(it: &HostRow) -> &'static str {
     if it.is_stopped { "stopped" } else { it.state.as_str() }
 }
 
-fn row(it: &HostRow) -> [String; 7] {
+fn row(it: &HostRow) -> [String; 8] {
     let own = if it.is_here { " (here)" } else { "" };
     [
         it.daemon.host.short(),
         format!("{}{own}", it.name),
+        it.role.as_str().to_owned(),
         state(it).to_owned(),
         format!("{} s ago", it.silent_ms / 1_000),
         format!("{} batches", it.behind),
@@ -276,7 +317,7 @@ fn row(it: &HostRow) -> [String; 7] {
 
 pub(super) fn row_json(it: &HostRow) -> serde_json::Value {
     json!({
-        "host": it.daemon.host.to_string(), "incarnation": it.daemon.incarnation, "machine": it.name, "state": state(it),
+        "host": it.daemon.host.to_string(), "incarnation": it.daemon.incarnation, "machine": it.name, "role": it.role.as_str(), "state": state(it),
         "silent_ms": it.silent_ms, "behind": it.behind, "key": it.key, "version": it.version,
         "formats": it.formats, "here": it.is_here,
     })

@@ -41,6 +41,7 @@ mod hosts;
 mod identity;
 mod init;
 mod intents;
+mod invitations;
 mod jail;
 mod journal;
 mod keys;
@@ -79,6 +80,8 @@ mod watch;
 mod web;
 mod web_all;
 mod with;
+#[cfg(unix)]
+mod work_machine;
 #[cfg(unix)]
 mod worker;
 mod workflows;
@@ -160,6 +163,10 @@ fn carry_out(line: Line, narrowed: bool, run: &Run, rehearse: &Rehearsal) -> Res
         Some(Command::Hook(it)) => hooks::hook(it, json),
         #[cfg(unix)]
         Some(Command::Worker(worker::Worker::Inside(it))) => worker::inside_a_jail(&it, json),
+        #[cfg(unix)]
+        Some(Command::Worker(worker::Worker::Join(it))) => {
+            RepoContext::find(json).and_then(|here| work_machine::join(here, &it))
+        }
         Some(Command::Jail(it)) => RepoContext::find(json).and_then(|here| jail::jail(&here, it, rehearse)),
         Some(Command::Agent(it)) => {
             RepoContext::find(json).and_then(|here| agents::agent(&here, it, rehearse))

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::cli_error::{DONE, FAILED, USAGE};
 use super::identity::IdentityArgs;
 use super::repo_context::wait_for;
-use super::{CliError, RepoContext, out};
+use super::{CliError, RepoContext, out, work_machine};
 use provost_api::wire;
 use provost_base::{AgentId, Secret, TaskId};
 use provost_client::worker::{DoorAddress, WorkerError};
@@ -19,6 +19,11 @@ use provost_jail::{ENTRANCE_FD, inherited_socket};
 /// `provost worker`.
 #[derive(Subcommand, Debug)]
 pub(super) enum Worker {
+    /// Make this machine one that carries out tasks of other hosts and decides nothing, with a line of `provost host invite --role worker`
+    #[command(
+        after_help = "The code, and then the password of this machine's login to the database, are asked for at the terminal, or read from standard input, a line each. Type it in a clone of the repository, or in a folder where one is to be made. docs/hosts.md says what such a machine may do.\n\nExamples:\n  provost worker join LINE\n  provost worker join LINE --into ~/shop --label gpu --places 4"
+    )]
+    Join(Box<work_machine::Join>),
     /// Resume a paused worker (only a person may, at a terminal)
     #[command(
         after_help = "Examples:\n  provost worker resume claude_code\n  provost worker resume claude_code --json"
@@ -83,6 +88,8 @@ pub(super) fn switch(here: &RepoContext, asked: &Worker) -> Result<u8, CliError>
         Worker::Resume(which) => (which, true),
         Worker::Pause(which) => (which, false),
         Worker::Inside(asked) => return inside_a_jail(asked, here.json),
+        // Carried out before, since it may have to find its folder.
+        Worker::Join(_) => return Ok(DONE),
     };
     let asked = wire::SwitchWorker { worker: which.name.clone(), on };
     // An agent that says who it is hears that it may not.

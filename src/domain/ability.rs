@@ -13,7 +13,7 @@ use super::{
     Change, Core, Delegate, EventKind, Git, Network, Outbox, PoolSetting, SecretUse, State, Switch, Tier,
     WorkerKind, WorkerSetting,
 };
-use provost_base::{AgentId, DaemonId, HostId, Json, Timestamp};
+use provost_base::{AgentId, DaemonId, HostId, HostRole, Json, Timestamp};
 
 /// The kind of the event that says what a host can do from now on.
 pub const HOST_ABLE: &str = "host.able";
@@ -33,6 +33,9 @@ pub struct HostAbility {
     pub places: u32,
     /// Whether it takes no new tasks.
     pub drains: bool,
+    /// What it has joined for.
+    #[serde(default, skip_serializing_if = "HostRole::is_full")]
+    pub role: HostRole,
 }
 
 /// A worker of a host, as far as the rules of other hosts care.
@@ -142,6 +145,7 @@ impl State {
             pools: self.settings.pools.clone(),
             places: self.settings.places,
             drains: self.drains,
+            role: if self.only_works() { HostRole::Worker } else { HostRole::Full },
         }
     }
 

@@ -35,6 +35,15 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// Each of them, in one order.
+    pub(super) fn all(&self) -> [u64; 12] {
+        let Self { event, effect, approval, apply, mail, fence, ticket, post, .. } = self;
+        let Self { named, completed, failed, timeline, .. } = *self;
+        let numbers = [event.0, effect.0, approval.0, apply.0, mail.0, fence.0, ticket.0, post.0];
+        let [event, effect, approval, apply, mail, fence, ticket, post] = numbers;
+        [event, effect, approval, apply, mail, fence, ticket, post, named, completed, failed, timeline]
+    }
+
     /// The same with so many of each number passed over that something outside may have kept. Numbers of events are dense.
     #[must_use]
     pub fn skipped(self, step: u64) -> Self {

@@ -166,6 +166,7 @@ impl State {
         // Outcomes of questions may be of a batch that is not stored: their askers ask again.
         (self.written, self.circles) = (old.written, old.circles);
         (self.here, self.swept_at, self.awake_since) = (old.here, old.swept_at, old.awake_since);
+        self.works_only = old.works_only;
     }
 }
 

@@ -1,7 +1,7 @@
 //! The log that several hosts share: one entry has all that one batch has decided, so that every other daemon can fold it.
 
 use super::{Change, Effect, Event};
-use provost_base::{DaemonId, Digest, EffectId, EntryNo, HostId, Timestamp};
+use provost_base::{DaemonId, Digest, EffectId, EntryNo, HostId, HostRole, Timestamp};
 
 /// The outcome of one batch of one daemon, at its place in the log.
 #[derive(Clone, PartialEq, Debug)]
@@ -10,6 +10,8 @@ pub struct LogEntry {
     pub n: EntryNo,
     /// The daemon that has decided it.
     pub by: DaemonId,
+    /// What its host has joined for, as the store knows it from the host's invitation: nothing that the entry says itself.
+    pub role: HostRole,
     /// Its place among all entries of that daemon; by it a daemon finds out whether a commit without an answer was taken.
     pub own_n: u64,
     /// When, by the store's clock.

@@ -77,6 +77,7 @@ mod usage;
 mod user;
 mod version;
 pub mod view;
+mod work_machine;
 
 use std::sync::Arc;
 
@@ -160,11 +161,12 @@ pub use tool_call::{
     ToolCall, ToolCommand, ToolFacts, ToolPath, folders_of, is_machinery, is_of_processes, is_stream,
     runs_later, takes_patch,
 };
-pub use travel::{HasOthers, HereIs, MightTravel, Travel, WorkersElsewhere};
+pub use travel::{HasOthers, HereIs, MightTravel, OnlyWorks, Travel, WorkersElsewhere};
 pub use turns::{PlaceInLine, Turn, TurnNo, Turns};
 pub use usage::Usage;
 pub use user::{USER_CHANGED, User, UserRole, Users};
 pub use version::{Ahead, Earlier, KeptVersion, Version};
+pub use work_machine::NEVER_WORK;
 
 /// How often old mail is looked for.
 const SWEEP_EVERY: Ttl = Ttl::minutes(1);
@@ -272,6 +274,8 @@ pub struct State {
     pub here: DaemonId,
     /// Whether this host takes no new tasks; each daemon knows its own.
     drains: bool,
+    /// Whether this host has joined to work alone; each daemon knows its own.
+    works_only: bool,
     swept_at: Timestamp,
     /// When the first command or deadline after the last start came; signs of life were not seen before.
     awake_since: Option<Timestamp>,
@@ -314,6 +318,7 @@ impl State {
             settings,
             here: DaemonId::default(),
             drains: false,
+            works_only: false,
             swept_at: Timestamp::default(),
             awake_since: None,
         }
@@ -381,6 +386,9 @@ impl State {
 
     /// When [`Core::tick`] next has something to do.
     pub fn next_deadline(&self) -> Option<Timestamp> {
+        if self.works_only {
+            return None; // What runs out is ended by full hosts.
+        }
         let posts = &self.broker;
         let nothing_ages = self.mail.is_empty()
             && self.quota.is_empty()
@@ -489,7 +497,8 @@ impl Core {
         out.begin(self.state.counters, (call.now, call.who.agent().clone()), here);
         let (agent, door) = (call.who.agent().clone(), call.who.door());
         let (now, gives_back) = (call.now, command.gives_back());
-        match decide::decide(&self.state, &*self.judge, call, &command, out) {
+        let decided = decide::decide(&self.state, &*self.judge, call, &command, out);
+        match decided.and_then(|it| self.state.must_be_work_here(out).map(|()| it)) {
             Ok(answer) => {
                 self.state.owe_notices(now, out);
                 // Who gives back what it does not have was not here for that.
@@ -567,7 +576,7 @@ impl Core {
     /// lease is one millisecond longer because no command came; [`Core::tick`] comes after them, since they
     /// may be signs of life.
     pub fn lapse(&mut self, now: Timestamp, out: &mut Outbox) {
-        if self.state.next_lapse().is_some_and(|at| at <= now) {
+        if !self.state.works_only && self.state.next_lapse().is_some_and(|at| at <= now) {
             self.by_itself(now, out, |state, out| {
                 state.lapse_locks(now, out);
                 state.lapse_intents(now, out);
@@ -585,6 +594,7 @@ impl Core {
     fn step(&mut self, now: Timestamp, out: &mut Outbox, step: impl FnOnce(&State, &mut Outbox)) {
         out.begin(self.state.counters, (now, provost()), self.state.here);
         step(&self.state, out);
+        self.state.keep_to_work(out);
         self.state.owe_notices(now, out);
         out.finish(Durability::Commit).iter().for_each(|change| self.state.apply(change));
     }

@@ -8,7 +8,8 @@ use super::event::{Event, EventKind};
 use super::row::Change;
 use super::{Counters, Durability, JudgedRequest, Mail};
 use provost_base::{
-    AgentId, ApplyId, ApprovalId, DaemonId, EffectId, EventSeq, Fence, MailSeq, PostSeq, Ticket, Timestamp,
+    AgentId, ApplyId, ApprovalId, DaemonId, EffectId, EventSeq, Fence, HostId, MailSeq, PostSeq, Ticket,
+    Timestamp,
 };
 
 /// The outputs of a batch, in order. The store writes all of them or none.
@@ -80,6 +81,12 @@ impl Outbox {
     /// What the current command has announced, and the changes that it makes.
     pub(super) fn news(&self) -> (&[Event], &[Change]) {
         (&self.events[self.start.events..], &self.changes[self.start.changes..])
+    }
+
+    /// What the current command owes, each with the host that carries it out.
+    pub(super) fn owed_news(&self) -> Vec<(HostId, &Effect)> {
+        let host = |id| self.owed_at(id).unwrap_or(self.here).host;
+        self.effects[self.start.effects..].iter().map(|(id, effect)| (host(*id), effect)).collect()
     }
 
     /// Whether the current command has left anything that must be stored.

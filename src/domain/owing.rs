@@ -40,6 +40,11 @@ impl Owing {
         self.effects.contains_key(deed)
     }
 
+    /// Whether a deed goes on that is owed by this effect.
+    pub(super) fn has_effect(&self, effect: EffectId) -> bool {
+        self.deeds.contains_key(&effect)
+    }
+
     /// All deeds that go on.
     pub fn deeds(&self) -> impl Iterator<Item = &Deed> {
         self.effects.keys()

@@ -23,6 +23,9 @@ pub enum Refusal {
         /// The least role that may do it.
         needs: UserRole,
     },
+    /// This host has joined to work alone; what the command would do, as a part of a sentence.
+    #[error("this machine only works for others, and {0}: do it on a full host of this repository")]
+    OnlyWorks(Box<str>),
     /// Users cannot be changed so.
     #[error("{why}")]
     UserCannot {
@@ -377,8 +380,7 @@ pub enum RefusalKind {
 
 /// A role with its article.
 fn article(role: UserRole) -> String {
-    let article = if matches!(role, UserRole::Viewer) { "a" } else { "an" };
-    format!("{article} {}", role.as_str())
+    format!("{} {}", if matches!(role, UserRole::Viewer) { "a" } else { "an" }, role.as_str())
 }
 
 impl Refusal {
@@ -390,6 +392,7 @@ impl Refusal {
             }
             Refusal::NameTaken { .. } | Refusal::OtherSpelling { .. } => RefusalKind::Name,
             Refusal::Denied { .. } | Refusal::SwitchedOff { .. } => RefusalKind::Forbidden,
+            Refusal::OnlyWorks(_) => RefusalKind::Forbidden,
             Refusal::Busy { .. } | Refusal::Quota { .. } => RefusalKind::Full,
             Refusal::NotReady { .. } | Refusal::Unavailable { .. } => RefusalKind::Unready,
             Refusal::TooLong { .. } => RefusalKind::Size,

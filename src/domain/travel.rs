@@ -27,7 +27,7 @@ use super::{
     AbleWorker, Change, Delegate, Effect, EventKind, Facts, Failure, HostAbility, MailKind, Outbox, Parked,
     Placement, Principal, QueueEvent, Refusal, Report, Retries, State, Task, TaskState, WorkerKind,
 };
-use provost_base::{AgentId, DaemonId, Digest, EffectId, HostId, Timestamp};
+use provost_base::{AgentId, DaemonId, Digest, EffectId, HostId, HostRole, Timestamp};
 
 /// What a task carries along that may run on another host than its asker's.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -380,18 +380,18 @@ impl View for MightTravel {
     }
 }
 
-/// The workers that other hosts take tasks for, each with these hosts.
+/// The workers that other hosts take tasks for, each with these hosts and what they have joined for.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkersElsewhere;
 
 impl View for WorkersElsewhere {
-    type Out = BTreeMap<AgentId, Vec<HostId>>;
+    type Out = BTreeMap<AgentId, Vec<(HostId, HostRole)>>;
 
     fn look(self, _now: Timestamp, state: &State) -> Self::Out {
-        let mut found: BTreeMap<AgentId, Vec<HostId>> = BTreeMap::new();
+        let mut found = Self::Out::new();
         for host in state.others() {
             for (id, _) in host.workers.iter().filter(|(_, it)| it.takes) {
-                found.entry(id.clone()).or_default().push(host.daemon.host);
+                found.entry(id.clone()).or_default().push((host.daemon.host, host.role));
             }
         }
         found
@@ -407,6 +407,18 @@ impl View for HereIs {
 
     fn look(self, _now: Timestamp, state: &State) -> DaemonId {
         state.here
+    }
+}
+
+/// Whether this host only works for others.
+#[derive(Clone, Copy, Debug)]
+pub struct OnlyWorks;
+
+impl View for OnlyWorks {
+    type Out = bool;
+
+    fn look(self, _now: Timestamp, state: &State) -> bool {
+        state.only_works()
     }
 }
 

@@ -170,6 +170,7 @@ pub fn start_checking(
     let clock = of_store.clone().map_or(clock, |it| it as Arc<dyn Clock>);
     let mut core = Core::new(loaded.state, judge);
     core.decides_at(loaded.daemon);
+    core.joined_for(store.role());
     let intake = receiving::recover(&mut core, &loaded.received, &mut *store, loaded.intake)?;
     let (queue, inbox) = sync_channel(ENGINE_QUEUE_MAX);
     let queue = Arc::new(queue);

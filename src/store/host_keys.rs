@@ -18,7 +18,7 @@ use super::journal::JournalHead;
 use super::key_file::{bytes, hex};
 use super::{StoreError, codec, files};
 use provost_base::limits::HOST_STATE_BYTES_MAX;
-use provost_base::{Digest, EntryNo, EventSeq, HostId};
+use provost_base::{Digest, EntryNo, EventSeq, HostId, HostRole};
 
 /// This host's key, in the state folder.
 pub(super) const HOST_KEY: &str = "host.key";
@@ -156,7 +156,10 @@ pub(super) struct Invitation {
     pub(super) key: HostKey,
     /// How many hosts it lets in.
     pub(super) most: u32,
-    /// The inviting host's signature over both.
+    /// What these hosts join for.
+    #[serde(default, skip_serializing_if = "HostRole::is_full")]
+    pub(super) role: HostRole,
+    /// The inviting host's signature over all of it.
     pub(super) signed: Signature,
 }
 
@@ -168,23 +171,27 @@ impl Invitation {
     pub(super) fn make(
         print: &Digest,
         by: HostId,
-        most: u32,
+        (most, role): (u32, HostRole),
         host: &Signer,
     ) -> Result<(Self, Signer), StoreError> {
         let secret = Signer::make()?;
         let key = secret.key();
-        let signed = host.sign(&Self::text(print, by, most, &key));
-        Ok((Self { by, key, most, signed }, secret))
+        let signed = host.sign(&Self::text(print, by, (most, role), &key));
+        Ok((Self { by, key, most, role, signed }, secret))
     }
 
     /// Whether the host that it names has made it.
     pub(super) fn is_of(&self, print: &Digest, by: &HostKey) -> bool {
-        by.has_signed(&Self::text(print, self.by, self.most, &self.key), &self.signed.0)
+        by.has_signed(&Self::text(print, self.by, (self.most, self.role), &self.key), &self.signed.0)
     }
 
-    fn text(print: &Digest, by: HostId, most: u32, key: &HostKey) -> Vec<u8> {
+    fn text(print: &Digest, by: HostId, (most, role): (u32, HostRole), key: &HostKey) -> Vec<u8> {
         let mut text = host_text(INVITED, print, by, key);
         text.extend_from_slice(&most.to_le_bytes());
+        // Invitations from before there were roles have nothing here, and let full hosts in.
+        if !role.is_full() {
+            text.extend_from_slice(role.as_str().as_bytes());
+        }
         text
     }
 }
@@ -214,6 +221,11 @@ impl Enrolled {
         Self { key, owns, invited }
     }
 
+    /// What the host was invited for.
+    pub(super) fn role(&self) -> HostRole {
+        self.invited.as_ref().map(|it| it.0.role).unwrap_or_default()
+    }
+
     /// Whether it says of itself what only this host can say, and only with its invitation, if it has one.
     pub(super) fn holds(&self, print: &Digest, host: HostId) -> bool {
         let owns = self.key.has_signed(&host_text(OWNS, print, host, &self.key), &self.owns.0);
@@ -239,6 +251,9 @@ pub(super) struct KnownHost {
     /// The key of its invitation, which lets no more hosts in than it says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) invited_with: Option<HostKey>,
+    /// What its invitation has let it in for.
+    #[serde(default, skip_serializing_if = "HostRole::is_full")]
+    pub(super) role: HostRole,
     /// The entry with which it was removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) gone: Option<At>,
@@ -288,6 +303,11 @@ impl KnownHosts {
 
     pub(super) fn get(&self, host: HostId) -> Option<&KnownHost> {
         self.hosts.iter().find(|it| it.host == host)
+    }
+
+    /// What a host was let in for; one that is not known decides nothing.
+    pub(super) fn role_of(&self, host: HostId) -> HostRole {
+        self.get(host).map_or(HostRole::Worker, |it| it.role)
     }
 }
 

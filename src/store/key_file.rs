@@ -18,7 +18,7 @@ use super::host_keys::{self, Invitation, KnownHosts};
 use super::journal::Key;
 use super::{StoreError, codec, files};
 use provost_base::limits::HOST_KEY_BYTES_MAX;
-use provost_base::{Digest, Secret};
+use provost_base::{Digest, HostRole, Secret};
 
 /// Letters and digits of a code, without those that are mistaken for others.
 const SIGNS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
@@ -34,6 +34,42 @@ pub struct SealedKey {
     pub text: String,
     /// The code, in groups of five signs.
     pub code: Secret,
+}
+
+/// Whom a file lets in, and into what.
+pub struct Invite<'a> {
+    /// The repository's name in the database.
+    pub name: &'a str,
+    /// How many machines.
+    pub most: u32,
+    /// What they join for.
+    pub role: HostRole,
+    /// How they find the database and the repository, where the file says so.
+    pub way: Option<Way>,
+}
+
+/// How a machine that is invited finds the database and the repository.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Way {
+    /// The address of the database, without a password.
+    pub url: Box<str>,
+    /// The authorities of its certificate, in PEM; without them, the public ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ca: Option<Box<str>>,
+    /// From where git clones the repository, where the inviting machine knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clone: Option<Box<str>>,
+}
+
+/// What a file says to who has its code.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Invited {
+    /// The repository's name in the database.
+    pub name: String,
+    /// What a machine joins for with it.
+    pub role: HostRole,
+    /// How it finds the database and the repository, where the file says so.
+    pub way: Option<Way>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -52,20 +88,24 @@ struct Given {
     key: String,
     /// What the exporting host knows of the hosts, with the invitation.
     known: KnownHosts,
+    /// Sealed with the rest, so that it is the inviting host's word and no one else's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    way: Option<Way>,
 }
 
-/// Seals the journal's key of a state folder for a host that is to join the repository of this name, with an invitation for `most` hosts and the keys
-/// of those that are known here.
+/// Seals the journal's key of a state folder for hosts that are to join the repository, with an invitation and the keys of the hosts that are
+/// known here.
 ///
 /// # Errors
-/// [`StoreError::Key`] where there is no key, no host's key, or no randomness.
-pub fn seal_key(dir: &Path, name: &str, most: u32) -> Result<SealedKey, StoreError> {
+/// [`StoreError::Key`] where there is no key, no host's key, or no randomness, and on a host that only works, which invites none.
+pub fn seal_key(dir: &Path, invite: Invite<'_>) -> Result<SealedKey, StoreError> {
+    let name = invite.name;
     let none = || {
         StoreError::Key("this state folder has no journal key yet: start the daemon once: provost up".into())
     };
     let secret = files::journal_key(dir)?.ok_or_else(none)?;
     let print = Key::new(&secret).fingerprint();
-    let given = zeroize::Zeroizing::new(codec::text(&given((dir, name, most), &secret, &print)?)?);
+    let given = zeroize::Zeroizing::new(codec::text(&given(dir, invite, &secret, &print)?)?);
     let print = print.to_string();
     let mut bits = [0; CODE_SIGNS];
     getrandom::fill(&mut bits).map_err(|err| StoreError::Key(format!("no random numbers: {err}").into()))?;
@@ -80,7 +120,8 @@ pub fn seal_key(dir: &Path, name: &str, most: u32) -> Result<SealedKey, StoreErr
 }
 
 fn given(
-    (dir, name, most): (&Path, &str, u32),
+    dir: &Path,
+    Invite { name, most, role, way }: Invite<'_>,
     secret: &Secret,
     print: &Digest,
 ) -> Result<Given, StoreError> {
@@ -91,9 +132,27 @@ fn given(
     };
     let (host, own) = host_keys::own_key(dir, None)?.ok_or_else(none)?;
     let known = KnownHosts::of(dir, name, host)?.ok_or_else(none)?;
-    let (invitation, with) = Invitation::make(print, host, most, &own)?;
+    if !known.role_of(host).is_full() {
+        return Err(StoreError::Key(
+            "this machine only works, and lets no machine in: invite on a full host (`provost host list`)"
+                .into(),
+        ));
+    }
+    let (invitation, with) = Invitation::make(print, host, (most, role), &own)?;
     let invitation = Some((invitation, with.seed()));
-    Ok(Given { key: hex(secret.expose()), known: KnownHosts { here: None, invitation, ..known } })
+    Ok(Given { key: hex(secret.expose()), known: KnownHosts { here: None, invitation, ..known }, way })
+}
+
+/// Says what a file is for, to who has its code.
+///
+/// # Errors
+/// [`StoreError::Key`], with what does not fit.
+pub fn open_invitation(text: &str, code: &Secret) -> Result<Invited, StoreError> {
+    let code =
+        std::str::from_utf8(code.expose()).map_err(|_| StoreError::Key("the code is no text".into()))?;
+    let given = open(text, code, None)?;
+    let role = given.known.invitation.map(|it| it.0.role).unwrap_or_default();
+    Ok(Invited { name: given.known.name, role, way: given.way })
 }
 
 /// Opens such a file with its code, for the repository of this name. Spaces, dashes and upper case in the code do not matter.
@@ -101,6 +160,13 @@ fn given(
 /// # Errors
 /// [`StoreError::Key`], with what does not fit.
 pub(super) fn open_key(text: &str, code: &str, name: &str) -> Result<(Secret, KnownHosts), StoreError> {
+    let given = open(text, code, Some(name))?;
+    let key = bytes(&given.key).ok_or_else(|| StoreError::Key("the file has no key".into()))?;
+    Ok((Secret::new(key), given.known))
+}
+
+/// What is sealed in it; of the repository of this name, if there is one.
+fn open(text: &str, code: &str, name: Option<&str>) -> Result<Given, StoreError> {
     let wrong = |why: String| StoreError::Key(why.into());
     let no_file = || wrong("this is no file that `provost host export-key` has written".into());
     if text.len() as u64 > HOST_KEY_BYTES_MAX {
@@ -112,7 +178,7 @@ pub(super) fn open_key(text: &str, code: &str, name: &str) -> Result<(Secret, Kn
             "another release of Provost has written this file: install the one that the other host has, on both, and export the key again".into(),
         ));
     }
-    if content.name != name {
+    if let Some(name) = name.filter(|it| *it != content.name) {
         let other = &content.name;
         return Err(wrong(format!(
             "the file is for the repository {other:?}, and `[store] name` is {name:?}"
@@ -126,12 +192,12 @@ pub(super) fn open_key(text: &str, code: &str, name: &str) -> Result<(Secret, Kn
     };
     let mut sealed = bytes(&content.sealed).ok_or_else(no_file)?;
     let opened = seal_of(&signs.to_ascii_lowercase())?
-        .open_in_place(nonce(), aead::Aad::from(bound_to(name, &content.print)), &mut sealed)
+        .open_in_place(nonce(), aead::Aad::from(bound_to(&content.name, &content.print)), &mut sealed)
         .map_err(|_| bad_code())?;
     let given: Given = serde_json::from_slice(opened).map_err(|_| no_file())?;
     let secret = Secret::new(bytes(&given.key).ok_or_else(no_file)?);
-    match Key::new(&secret).fingerprint().to_string() == content.print && given.known.name == name {
-        true => Ok((secret, given.known)),
+    match Key::new(&secret).fingerprint().to_string() == content.print && given.known.name == content.name {
+        true => Ok(given),
         false => Err(no_file()),
     }
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::journal::{JournalHead, Key};
 use super::{Anchor, Head, StoreError, StoredEvent, codec};
-use provost_base::{DaemonId, Digest, EffectId, EntryNo, EventSeq, HostId, Timestamp};
+use provost_base::{DaemonId, Digest, EffectId, EntryNo, EventSeq, HostId, HostRole, Timestamp};
 use provost_domain::{Change, Effect, LogEntry, Outbox};
 
 /// The newest format of entries that this Provost reads; it writes the one that the log is in.
@@ -136,7 +136,9 @@ impl Key {
         let events = events.iter().filter_map(|it| it.event().transpose()).collect::<Result<_, _>>()?;
         (*head, *journal) = (sealed.head(), end);
         let SealedEntry { n, by, own_n, at, format, mac, .. } = sealed;
-        Ok(LogEntry { n, by, own_n, at, format, changes: body.changes, events, effects: body.effects, mac })
+        let (changes, effects) = (body.changes, body.effects);
+        // Who knows the hosts says more of it.
+        Ok(LogEntry { n, by, role: HostRole::Full, own_n, at, format, changes, events, effects, mac })
     }
 
     /// Where the journal ends with these events behind `head`.

@@ -43,7 +43,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use provost_base::{AgentId, DaemonId, Digest, EntryNo, EventSeq, JobId, Json, TaskId, Timestamp};
+use provost_base::{AgentId, DaemonId, Digest, EntryNo, EventSeq, HostRole, JobId, Json, TaskId, Timestamp};
 use provost_domain::post::Received;
 use provost_domain::{Event, JobResult, Outbox, Owed, Settings, State, Status, Task};
 
@@ -59,7 +59,7 @@ use error::WAYS_BACK;
 pub use intake::Intake;
 pub use job_logs::{JobLogs, LogPart};
 pub use journal::{Anchor, AnchorSink, JournalHead, Leap, Verdict, export};
-pub use key_file::{SealedKey, seal_key};
+pub use key_file::{Invite, Invited, SealedKey, Way, open_invitation, seal_key};
 pub use letters::{Letters, StoredPost};
 pub use log::{ENTRY_FORMAT, ENTRY_FORMAT_OLDEST, SealedEntry};
 pub use search::{Found, Hit, HitKind, SearchError, SearchQuery, SearchWords};
@@ -123,6 +123,11 @@ pub trait Store: Send {
     /// When the store does not answer or a row cannot be read.
     fn owed_by(&mut self, _daemon: DaemonId) -> Result<Vec<Owed>, StoreError> {
         Ok(Vec::new())
+    }
+
+    /// What this host has joined for, once [`Store::load`] has returned.
+    fn role(&self) -> HostRole {
+        HostRole::Full
     }
 
     /// Remembers that an entry does not prove what it says: no later start goes on behind it.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use provost_base::{DaemonId, Digest, EntryNo, Timestamp};
+use provost_base::{DaemonId, Digest, EntryNo, HostRole, Timestamp};
 use provost_domain::LogEntry;
 
 use super::StoreError;
@@ -144,6 +144,8 @@ pub struct HostRow {
     pub formats: (u32, u32),
     /// The fingerprint of the key with which it signs; none where it has none yet.
     pub key: Option<String>,
+    /// What it has joined for.
+    pub role: HostRole,
     /// Whether it is the host of the state folder from which this was asked.
     pub is_here: bool,
 }

@@ -70,6 +70,10 @@ impl Worker {
             // Its last run is over: it leaves, and learns so with its next turn.
             self.core.bury(self.now, (here, Gone::Removed), &[], &mut self.out);
         }
+        if self.core.state().only_works() {
+            // Who has gone, full hosts decide.
+            return Ok(());
+        }
         for (daemon, gone) in self.others.watch.look(self.now, here, hosts) {
             tracing::warn!(host = %daemon, ?gone, "a host takes part no more; what it held is freed");
             let owed = self.store.owed_by(daemon)?;

@@ -591,7 +591,7 @@ pub(super) fn fault(refusal: Refusal, advertised: &str) -> DevitError {
         Refusal::ApprovalChanged | Refusal::MailNotFound | Refusal::PasskeyRefused { .. } => Code::Invalid,
         Refusal::TooLong { .. } | Refusal::Exists { .. } | Refusal::UserCannot { .. } => Code::Invalid,
         Refusal::ApprovalNotFound(_) => Code::ApprovalNotFound,
-        Refusal::Denied { .. } => Code::PolicyDenied,
+        Refusal::Denied { .. } | Refusal::OnlyWorks(_) => Code::PolicyDenied,
         Refusal::SwitchedOff { .. } | Refusal::TooOften { .. } => Code::ScreenshotDenied,
         Refusal::Busy { .. } | Refusal::Quota { .. } => Code::Busy,
         Refusal::NotReady { .. } | Refusal::Unavailable { .. } => Code::Internal,

@@ -74,6 +74,7 @@ pub(super) fn fault(refusal: Refusal) -> OwnError {
             fault.hint("a person makes such a token, in a terminal of their own, in which no agent has run")
         }
         Refusal::RoleTooLow { .. } | Refusal::UserCannot { .. } => fault.hint("`provost user list` lists users, and who is an admin"),
+        Refusal::OnlyWorks(_) => fault.hint("`provost host list` lists the hosts, and which of them are full ones"),
         Refusal::TaskNotFound => fault.hint("`provost task list` lists what there is"),
         Refusal::ApprovalNotFound(_) | Refusal::ApprovalChanged => fault.hint("`provost approval list` lists what waits"),
         Refusal::SessionCannot { why } => talk::with_next_step(fault, &why),
@@ -100,6 +101,7 @@ fn word(refusal: &Refusal) -> (StatusCode, &'static str) {
     match refusal {
         Refusal::OutOfScope { .. } => (StatusCode::FORBIDDEN, "out_of_scope"),
         Refusal::RoleTooLow { .. } => (StatusCode::FORBIDDEN, "role_too_low"),
+        Refusal::OnlyWorks(_) => (StatusCode::FORBIDDEN, "only_works"),
         Refusal::UserCannot { .. } => (StatusCode::CONFLICT, "user_cannot"),
         Refusal::VersionMismatch { .. } | Refusal::VersionMissing { .. } | Refusal::RegisterFirst { .. } => {
             (StatusCode::FORBIDDEN, "version")

@@ -11,9 +11,12 @@ use super::map::{self, OwnError};
 use super::{DaemonCommand, Own, SessionsThere};
 use provost_api::{endpoints, wire};
 use provost_auth::role;
-use provost_base::AgentId;
+use provost_base::{AgentId, HostId, HostRole};
 use provost_domain::view::{AllPasskeys, AllSwitches, KnownAgents, OwedNotices, TaskCounts, Waiting};
-use provost_domain::{Principal, Switch, WorkersElsewhere};
+use provost_domain::{OnlyWorks, Principal, Switch, WorkersElsewhere};
+
+/// What people read of a machine that has joined for no more.
+const ONLY_WORKS: &str = "this machine only works for the other hosts: it carries out their tasks, and refuses what only a full host decides";
 
 impl Handles<endpoints::About> for Own {
     async fn handle(&self, _call: &Call, (): ()) -> Answered<wire::About> {
@@ -29,8 +32,15 @@ impl Handles<endpoints::About> for Own {
             }
         }
         about.notes.extend(self.passkeys_given_up().await);
+        if provost.view(OnlyWorks).await.map_err(map::fault)? {
+            about.notes.push(ONLY_WORKS.into());
+        }
         for (id, hosts) in provost.view(WorkersElsewhere).await.map_err(map::fault)? {
-            let hosts = hosts.iter().map(|it| it.short()).collect();
+            let named = |(host, role): &(HostId, HostRole)| match role {
+                HostRole::Full => host.short(),
+                HostRole::Worker => format!("{} (only works)", host.short()),
+            };
+            let hosts = hosts.iter().map(named).collect();
             match about.workers.iter_mut().find(|worker| worker.id == id.as_str()) {
                 Some(worker) => worker.hosts = hosts,
                 None => about.workers.push(map::worker_elsewhere(&id, hosts)),

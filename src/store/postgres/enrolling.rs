@@ -13,7 +13,7 @@ use crate::StoreError;
 use crate::codec::{int, nat, parse, text};
 use crate::host_keys::{self, At, Enrolled, HostKey, KnownHost, Signer};
 use crate::journal::Key;
-use provost_base::{Digest, EntryNo, EventSeq, HostId};
+use provost_base::{Digest, EntryNo, EventSeq, HostId, HostRole};
 
 /// What a row of `host_key` says.
 const FIRST: &str = "first";
@@ -106,9 +106,9 @@ pub(super) fn first_of(rows: &[Told]) -> Option<At> {
     rows.iter().filter(|it| matches!(&*it.what, FIRST | BEFORE)).map(|it| it.at).min_by_key(|it| it.event)
 }
 
-/// The fingerprint of the key in such a row, to be shown.
-pub(super) fn fingerprint(body: Option<&str>) -> Option<String> {
-    parse::<Sealed>(body?).ok()?.enrolled.map(|it| it.key.fingerprint())
+/// The fingerprint of the key in such a row, and what its host was invited for, to be shown.
+pub(super) fn shown(body: Option<&str>) -> Option<(String, HostRole)> {
+    parse::<Sealed>(body?).ok()?.enrolled.map(|it| (it.key.fingerprint(), it.role()))
 }
 
 impl PostgresStore {
@@ -180,6 +180,7 @@ impl HostKeys {
                 self.has_gone(it.host, it.at);
             }
         }
+        self.learn_roles(key, &rows)?;
         // One may be invited by one that comes behind it.
         for _ in 0..rows.len() {
             let before = self.known.hosts.len();
@@ -202,6 +203,27 @@ impl HostKeys {
         Ok(rows)
     }
 
+    /// An earlier release has kept no roles of those that it knew. A host's is that of the invitation by which it is known, and of no other one:
+    /// who has one for a machine that only works must not make a full host such a machine.
+    fn learn_roles(&mut self, key: &Key, rows: &[Told]) -> Result<(), StoreError> {
+        for it in rows.iter().filter(|it| it.what == INVITED) {
+            let Ok(Sealed { enrolled: Some(enrolled), .. }) = parse::<Sealed>(&it.body) else { continue };
+            let Some((invitation, _)) = &enrolled.invited else { continue };
+            let by = self.known.get(invitation.by).map(|by| by.key);
+            let is_signed = by.is_some_and(|by| invitation.is_of(&self.print, &by));
+            if invitation.role.is_full() || !is_signed || !is_sealed(key, it, Some(&enrolled))? {
+                continue;
+            }
+            let is_its = |known: &&mut KnownHost| {
+                known.host == it.host
+                    && known.key == enrolled.key
+                    && known.invited_with == Some(invitation.key)
+            };
+            self.known.hosts.iter_mut().filter(is_its).for_each(|known| known.role = invitation.role);
+        }
+        Ok(())
+    }
+
     fn admitted(&self, key: &Key, it: &Told) -> Result<Option<KnownHost>, StoreError> {
         let Ok(Sealed { enrolled: Some(enrolled), .. }) = parse::<Sealed>(&it.body) else { return Ok(None) };
         if !is_sealed(key, it, Some(&enrolled))? || !enrolled.holds(&self.print, it.host) {
@@ -214,13 +236,15 @@ impl HostKeys {
             (INVITED, Some((invitation, _))) => self.known.get(invitation.by).is_some_and(|by| {
                 let was_there = by.gone.is_none_or(|gone| it.signed_first.is_some_and(|at| at < gone.event));
                 was_there
+                    && by.role.is_full()
                     && invitation.is_of(&self.print, &by.key)
                     && let_in(&invitation.key) < invitation.most as usize
             }),
             _ => false,
         };
         let invited_with = enrolled.invited.as_ref().map(|it| it.0.key);
-        Ok(is_admitted.then_some(KnownHost { host: it.host, key: enrolled.key, invited_with, gone: None }))
+        let (key, role) = (enrolled.key, enrolled.role());
+        Ok(is_admitted.then_some(KnownHost { host: it.host, key, invited_with, role, gone: None }))
     }
 
     /// What was written before the first host had a key is not asked for a signature. A folder that does not know where that was believes
@@ -274,8 +298,8 @@ impl HostKeys {
         match self.known.get(host) {
             Some(_) => Ok(()),
             None => Err(StoreError::Key(
-                "the host that has exported the key was removed, or the file has let in as many as it may: export the key again on a host that takes \
-                 part, move this state folder away, and join with the new file"
+                "the host that has exported the key was removed, or only works, or the file has let in as many as it may: invite again on a full \
+                 host that takes part, move this state folder away, and join with that"
                     .into(),
             )),
         }

@@ -61,6 +61,7 @@ fn rows(session: &mut Session, name: &str) -> Result<Vec<HostRow>, StoreError> {
         };
         let clean: bool = row.try_get(5).map_err(unreadable)?;
         let state = HostState::parse(&text(4)?)?;
+        let (key, role) = enrolling::shown(row.try_get(10).map_err(unreadable)?).unzip();
         Ok(HostRow {
             daemon: provost_base::DaemonId {
                 host: text(0)?.parse().map_err(StoreError::damaged)?,
@@ -73,7 +74,8 @@ fn rows(session: &mut Session, name: &str) -> Result<Vec<HostRow>, StoreError> {
             silent_ms: nat(number(6)?.max(0))?,
             behind: nat(number(7)?)?,
             formats: (format(8)?, format(9)?),
-            key: enrolling::fingerprint(row.try_get(10).map_err(unreadable)?),
+            key,
+            role: role.unwrap_or_default(),
             is_here: false,
         })
     };
@@ -105,7 +107,9 @@ pub(crate) fn take_out(database: &Database, host: HostId, how: TakenOut) -> Resu
     }
     let (state, others) = match how {
         TakenOut::AtOnce => {
-            (HostState::Removing, hosts.iter().filter(takes_part).any(|it| it.daemon.host != host))
+            // A machine that only works frees nothing of others.
+            let frees = |it: &HostRow| it.daemon.host != host && it.role.is_full();
+            (HostState::Removing, hosts.iter().filter(takes_part).any(frees))
         }
         TakenOut::Drained => (HostState::Draining, true),
     };

@@ -52,7 +52,7 @@ use super::{
     AnchorSink, Begun, Behind, CommitError, Database, Head, JournalHead, Loaded, Options, Pruned, Reader,
     Retention, RootCommits, ServerAt, Store, StoreError,
 };
-use provost_base::{DaemonId, Digest, EntryNo, EventSeq, HostId, TaskId, Timestamp};
+use provost_base::{DaemonId, Digest, EntryNo, EventSeq, HostId, HostRole, TaskId, Timestamp};
 use provost_domain::{Counters, Outbox, Owed, Settings, Task};
 
 pub(super) use hosts::{hosts, join, take_out};
@@ -279,6 +279,10 @@ impl Store for PostgresStore {
 
     fn owed_by(&mut self, daemon: DaemonId) -> Result<Vec<Owed>, StoreError> {
         load::owed_by(&mut self.session, self.repo, daemon)
+    }
+
+    fn role(&self) -> HostRole {
+        self.keys.known.get(self.host()).map(|it| it.role).unwrap_or_default()
     }
 
     fn distrust(&mut self, n: EntryNo, what: &str) {

@@ -19,7 +19,7 @@ use crate::journal::{JournalHead, Key};
 use crate::{SealedEntry, StoreError};
 use provost_base::limits::POSTGRES_PAGE_ROWS;
 use provost_base::{Digest, EntryNo, EventSeq, HostId};
-use provost_domain::{Change, Gone, Outbox};
+use provost_domain::{Change, Gone, NEVER_WORK, Outbox, USER_CHANGED};
 
 /// Signatures behind an event, with the links of the events at which they are.
 pub(super) const SIGNED: &str = "select s.event, s.n, s.host, s.mac, s.sig, e.mac from provost.signature s
@@ -29,6 +29,13 @@ pub(super) const SIGNED: &str = "select s.event, s.n, s.host, s.mac, s.sig, e.ma
 pub(super) const MISNAMED: &str = "select e.seq, s.host from provost.event e
     join lateral (select host from provost.signature where repo = e.repo and event >= e.seq order by event limit 1) s on true
     where e.repo = $1 and e.seq > $2 and e.body is not null and e.body::json ->> 'host' <> s.host order by e.seq limit 1";
+
+/// The first event behind another one that one of these hosts has signed, of one of these kinds; users change by a recorded one.
+const SIGNED_BY: &str = "select e.seq, s.host from provost.event e
+    join lateral (select host from provost.signature where repo = e.repo and event >= e.seq order by event limit 1) s on true
+    where e.repo = $1 and e.seq > $2 and s.host = any($3::text[]) and (e.kind = any($4::text[])
+        or (e.kind = 'recorded' and e.body is not null and e.body::json -> 'kind' -> 'recorded' ->> 'what' = $5))
+    order by e.seq limit 1";
 
 /// What this daemon knows of the hosts, and its own key.
 pub(super) struct HostKeys {
@@ -57,6 +64,11 @@ impl HostKeys {
     fn named(&self, host: HostId) -> String {
         let machine = self.machines.get(&host).filter(|it| !it.is_empty());
         machine.map_or_else(|| host.short(), |it| format!("{} ({it})", host.short()))
+    }
+
+    /// Whether a host may say of another one that it was removed.
+    pub(super) fn may_remove(&self, by: HostId, gone: HostId) -> bool {
+        by == gone || self.known.role_of(by).is_full()
     }
 
     pub(super) fn has_gone(&mut self, host: HostId, at: At) {
@@ -153,10 +165,31 @@ impl HostKeys {
         if last < head.seq {
             return Ok(Some((last.next(), "no host has signed it".into())));
         }
-        let found = misnamed(session, repo, from.event)?;
-        Ok(found.map(|(seq, host)| {
-            (seq, format!("the host {} has signed it, and it names another one", self.named(host)))
-        }))
+        if let Some((seq, host)) = misnamed(session, repo, from.event)? {
+            let says = format!("the host {} has signed it, and it names another one", self.named(host));
+            return Ok(Some((seq, says)));
+        }
+        let found = self.beyond_work(session, repo, from.event)?;
+        Ok(found
+            .map(|(seq, host)| (seq, format!("the host {} has signed it, and only works", self.named(host)))))
+    }
+
+    /// The first event that a machine has signed which only works, and may not decide such a thing. What a rule says by the state before an
+    /// entry is looked at where the entry is folded.
+    fn beyond_work(
+        &self,
+        session: &mut Session,
+        repo: i32,
+        after: EventSeq,
+    ) -> Result<Option<(EventSeq, HostId)>, StoreError> {
+        let works = self.known.hosts.iter().filter(|it| !it.role.is_full());
+        let works: Vec<String> = works.map(|it| it.host.to_string()).collect();
+        if works.is_empty() {
+            return Ok(None);
+        }
+        let kinds: Vec<String> = NEVER_WORK.map(str::to_owned).to_vec();
+        let step = Step::new(SIGNED_BY).with(repo).with(int(after.0)?).with(works).with(kinds);
+        first_signed(session, step.with(USER_CHANGED))
     }
 
     /// Takes over which hosts were removed with an entry that was checked, or that is this daemon's.
@@ -221,6 +254,10 @@ impl HostKeys {
         if let Some((seq, host)) = misnamed(session, repo, from.event)? {
             let what =
                 format!("the host {} has signed event {seq}, which names another one", self.named(host));
+            return Err(StoreError::BrokenLog { n: end, what: what.into() });
+        }
+        if let Some((seq, host)) = self.beyond_work(session, repo, from.event)? {
+            let what = format!("the host {} has signed event {seq}, and only works", self.named(host));
             return Err(StoreError::BrokenLog { n: end, what: what.into() });
         }
         self.check_log(session, repo, from)?;
@@ -298,7 +335,7 @@ fn macs_of(
 }
 
 /// Hosts that these changes remove.
-fn removed(changes: &[Change]) -> impl Iterator<Item = HostId> + '_ {
+pub(super) fn removed(changes: &[Change]) -> impl Iterator<Item = HostId> + '_ {
     changes.iter().filter_map(|it| match it {
         Change::HostDown(daemon, Gone::Removed) => Some(daemon.host),
         _ => None,
@@ -314,7 +351,12 @@ pub(super) fn misnamed(
     repo: i32,
     after: EventSeq,
 ) -> Result<Option<(EventSeq, HostId)>, StoreError> {
-    let rows = session.rows(Step::new(MISNAMED).with(repo).with(int(after.0)?))?;
+    first_signed(session, Step::new(MISNAMED).with(repo).with(int(after.0)?))
+}
+
+/// The event that a statement finds, and who has signed it.
+fn first_signed(session: &mut Session, step: Step) -> Result<Option<(EventSeq, HostId)>, StoreError> {
+    let rows = session.rows(step)?;
     let Some(row) = rows.first() else { return Ok(None) };
     let host: &str = row.try_get(1).map_err(unreadable)?;
     let seq = EventSeq(nat(row.try_get(0).map_err(unreadable)?)?);

@@ -209,8 +209,9 @@ impl PostgresStore {
             let is_first = found.is_empty();
             let of_it = events.by_ref().take(numbers.len()).collect();
             match self.key.open_entry((&mut head, &mut journal), sealed, of_it) {
-                Ok(entry) => {
+                Ok(mut entry) => {
                     self.must_be_signed(&entry, &journal, signature)?;
+                    entry.role = self.keys.known.role_of(entry.by.host);
                     found.push(entry);
                 }
                 // Others may have gone on from an older end than this daemon's.
@@ -238,6 +239,17 @@ impl PostgresStore {
         }
         let Self { keys, session, key, repo, .. } = self;
         keys.check((session, *repo, key), (it.by.host, it.n, it.mac), journal, signature)?;
+        // What its role does not carry, the engine looks at; who has gone is remembered here already.
+        if let Some(gone) = signing::removed(&it.changes).find(|gone| !keys.may_remove(it.by.host, *gone)) {
+            let what = format!(
+                "the host {} has written it, and that machine has joined to work alone, and it says that the host {} has gone",
+                it.by.host.short(),
+                gone.short()
+            );
+            keys.distrust(it.n, &what);
+            keys.keep()?;
+            return Err(StoreError::BrokenLog { n: it.n, what: what.into() });
+        }
         keys.follow(At { n: it.n, event: journal.seq }, &it.changes);
         Ok(())
     }

@@ -21,7 +21,7 @@ const NOT_RUNNING: i32 = 3;
 const REFUSED: i32 = 4;
 
 /// Every command, with enough to ask for its help.
-const COMMANDS: [&str; 180] = [
+const COMMANDS: [&str; 182] = [
     "acp",
     "worktree",
     "worktree list",
@@ -48,6 +48,7 @@ const COMMANDS: [&str; 180] = [
     "store migrate",
     "host",
     "host export-key",
+    "host invite",
     "host join",
     "host list",
     "host remove",
@@ -81,6 +82,7 @@ const COMMANDS: [&str; 180] = [
     "screenshot",
     "screenshot take",
     "worker",
+    "worker join",
     "worker report",
     "worker task",
     "worker resume",

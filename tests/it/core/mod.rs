@@ -97,4 +97,6 @@ mod view_repositories;
 mod view_waits;
 mod view_words;
 mod waiters;
+#[cfg(target_os = "linux")]
+mod worker_machines;
 mod writing;

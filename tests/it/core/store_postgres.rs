@@ -26,6 +26,12 @@ fn started(dir: &Path, database: &Database) -> (Box<dyn Store>, Loaded) {
     (store, loaded)
 }
 
+fn sealed(dir: &std::path::Path) -> provost::store::SealedKey {
+    let role = provost::base::HostRole::Full;
+    provost::store::seal_key(dir, provost::store::Invite { name: "shop", most: 1, role, way: None })
+        .expect("a file")
+}
+
 fn folder() -> TempDir {
     tempfile::tempdir().expect("a folder")
 }
@@ -125,7 +131,7 @@ fn a_second_host_has_the_key_and_a_copied_folder_is_no_second_host() {
     // A key that was copied is no invitation, and a file of the first host is one.
     let says = sentence(opened(third.path(), &database).and_then(|mut it| it.load(settings())));
     assert!(says.contains("a copied journal key is no invitation"), "{says}");
-    let (third, sealed) = (folder(), provost::store::seal_key(first.path(), "shop", 1).expect("a file"));
+    let (third, sealed) = (folder(), sealed(first.path()));
     provost::store::join(third.path(), &database, &sealed.text, &sealed.code).expect("it joins");
     let (joined, beside) = started(third.path(), &database);
     assert_ne!(beside.daemon.host, loaded.daemon.host);

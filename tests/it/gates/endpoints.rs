@@ -14,7 +14,7 @@ use crate::support::rules::ALLOW;
 use crate::support::{World, provost};
 
 /// Commands that ask no daemon for anything, with the reason.
-const WITHOUT_ENDPOINTS: [(&str, &str); 40] = [
+const WITHOUT_ENDPOINTS: [(&str, &str); 42] = [
     ("acp serve", "asks what the hooks of hosts ask, whose rows name `hook run`"),
     ("config init", "writes files"),
     ("daemon env", "prints what the daemon has written down"),
@@ -41,7 +41,9 @@ const WITHOUT_ENDPOINTS: [(&str, &str); 40] = [
     ("store restore", "writes the store while no daemon runs"),
     ("store migrate", "makes the tables of a database"),
     ("host export-key", "reads the journal's key, which no daemon gives out"),
+    ("host invite", "reads the journal's key, which no daemon gives out"),
     ("host join", "writes the state folder before the first start of its daemon"),
+    ("worker join", "writes the state folder before the first start of its daemon"),
     ("host remove", "marks a row that every daemon looks at in its turn, also where none runs here"),
     ("host drain", "marks a row that the host's daemon looks at in its turn"),
     ("host upgrade", "raises a number of the table of hosts, under the row that all daemons wait for"),

@@ -151,12 +151,13 @@ fn rows_of(events: &[StoredEvent]) -> String {
     let mut rows = String::new();
     for it in events {
         rows.push_str(&format!(
-            "insert into provost.event (repo, seq, at, kind, actor, body, hash, mac)
-                 select id, {}, {}, '{}', '{}', '{}', decode('{}', 'hex'), decode('{}', 'hex') from provost.repo;",
+            "insert into provost.event (repo, seq, at, kind, actor, task, body, hash, mac)
+                 select id, {}, {}, '{}', '{}', {}, '{}', decode('{}', 'hex'), decode('{}', 'hex') from provost.repo;",
             it.seq.0,
             it.at.0,
             it.kind,
             it.actor.as_str(),
+            it.task.as_ref().map_or("null".to_owned(), |task| format!("'{}'", task.as_str())),
             it.body.as_deref().expect("a body").replace('\'', "''"),
             hex(it.hash.as_bytes()),
             hex(it.mac.as_bytes()),

@@ -80,6 +80,31 @@ impl Machines {
         world
     }
 
+    /// A machine with a clone and nothing else.
+    pub(crate) fn bare(&self) -> World {
+        let world = World::new();
+        clone(&self.all[0], &world);
+        world
+    }
+
+    /// A line that lets a machine in that only works, and its code; by the first machine.
+    pub(crate) fn invite(&self, more: &[&str]) -> (String, String) {
+        let args = [&["host", "invite", "--role", "worker", "--json"], more].concat();
+        let invited = self.all[0].command(&args).output().unwrap();
+        let said: Value = serde_json::from_slice(&invited.stdout).unwrap_or_else(|_| panic!("{invited:?}"));
+        let text = |name: &str| said[name].as_str().unwrap().to_owned();
+        (text("line"), text("code"))
+    }
+
+    /// A machine that only works, and has joined.
+    pub(crate) fn work_machine(&self, more: &[&str]) -> World {
+        let world = self.bare();
+        let (line, code) = self.invite(&[]);
+        let (ended, said) = join_to_work(&world, &line, &code, more);
+        assert_eq!(ended, 0, "{said}");
+        world
+    }
+
     fn configure(&self, world: &World) {
         self.configure_with(world, &self.more);
         world.rule(ALLOW);
@@ -169,11 +194,21 @@ pub(crate) fn state_dir(world: &World) -> std::path::PathBuf {
 
 /// Joins with a file and a code.
 pub(crate) fn join_with(world: &World, file: &str, code: &str) -> (i32, String) {
+    typing(world.command(&["host", "join", "--key-file", file]), code)
+}
+
+/// Joins with a line and a code as a machine that only works.
+pub(crate) fn join_to_work(world: &World, line: &str, code: &str, more: &[&str]) -> (i32, String) {
+    typing(world.command(&[&["worker", "join", line], more].concat()), code)
+}
+
+/// How a command ends that gets this line on standard input, and what it says.
+pub(crate) fn typing(mut command: Command, line: &str) -> (i32, String) {
     use std::io::Write as _;
-    let mut command = world.command(&["host", "join", "--key-file", file]);
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(format!("{code}\n").as_bytes()).unwrap();
+    // One that has refused already reads nothing.
+    let _unread = child.stdin.take().unwrap().write_all(format!("{line}\n").as_bytes());
     let out = child.wait_with_output().unwrap();
     let text = String::from_utf8_lossy(&[out.stdout, out.stderr].concat()).into_owned();
     (out.status.code().unwrap_or(-1), text)
