@@ -305,7 +305,7 @@ async fn assemble(
     orders: mpsc::Sender<Ordered>,
 ) -> Result<(Daemon, Own, Running, EffectRunner)> {
     let places = &start.places;
-    let store = wiring::store(places, config)?;
+    let (store, words) = wiring::store(places, config)?;
     let mut policy = PolicyFile::find(config, places)?;
     let rules = policy.load().context("the policy cannot be used, and without one nothing is allowed")?;
     let (settings, workers, agents) = wiring::of_this_repository(config, places);
@@ -328,6 +328,7 @@ async fn assemble(
     let kept = wiring::kept(places, config, &open_root()?)?;
     let provost =
         Provost::new(engine.clone(), role::system(), open_root()?, outputs.clone(), workers, index, kept);
+    provost.speaks_by(words);
     let agents = AgentService::new(provost.clone(), agents);
     let names = identities::names(&start, prepared, config, &engine)?;
     let (shared, sender) = (Arc::new(Mutex::new(Shared(about))), Arc::new(OnceLock::new()));

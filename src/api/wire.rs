@@ -426,6 +426,9 @@ pub struct Output {
     pub next: u64,
     /// Whether nothing more will come.
     pub done: bool,
+    /// Why nothing comes though the worker runs: it does on another host, which does not say now what it writes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// A piece of output.

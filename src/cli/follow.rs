@@ -56,6 +56,8 @@ struct Seen {
     errors: String,
     /// The attempt whose output is shown; that of the next one has places of its own.
     attempt: u32,
+    /// Whether it was said that its host does not say what its worker writes.
+    silence_told: bool,
     /// Whether what was shown last has not ended its line, on the terminal where we say something next.
     within_line: bool,
 }
@@ -103,6 +105,7 @@ impl Follow {
             pause_ms: *PAUSE_MS.start(),
             errors: String::new(),
             attempt: 1,
+            silence_told: false,
             within_line: false,
         };
         if let Some(approval) = approval {
@@ -201,6 +204,11 @@ impl Follow {
         };
         let page = self.client.output(&query).await?;
         seen.output = page.next;
+        if let Some(note) = page.note.as_ref().filter(|_| !seen.silence_told) {
+            seen.silence_told = true;
+            seen.end_line();
+            out::note(out::one_line(&format!("task {}: {note}", seen.task), 400));
+        }
         if !self.json {
             page.chunks.iter().try_for_each(|chunk| self.show(chunk, messages, seen))?;
         }

@@ -22,7 +22,7 @@ use provost_domain::{Answer, Changeset, Event, EventKind, PhaseName, Settings, T
 use provost_effects::{
     DeedHands, Keep, PermissionJudge, PermissionVerdict, QuestionAsker, RoomNow, Share, Withhold, WriteTree,
 };
-use provost_jail::{AsAgent, Profile, Reader};
+use provost_jail::{AsAgent, Page, Profile, Reader};
 use provost_service::Provost;
 
 pub(super) use surroundings::surroundings;
@@ -286,8 +286,8 @@ pub(super) fn keeper(provost: &Provost) -> Keep {
 /// Leaves what a run has changed and said for other hosts.
 pub(super) fn share(provost: &Provost) -> Share {
     let provost = provost.clone();
-    Arc::new(move |task: &TaskId, output: &str| {
-        provost.artifacts().share(task, output).map_err(|error| error.to_string())
+    Arc::new(move |task: &TaskId, output: &Page| {
+        provost.artifacts().share(task, output.to_bytes(usize::MAX)).map_err(|error| error.to_string())
     })
 }
 

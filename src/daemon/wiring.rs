@@ -10,6 +10,7 @@ use tokio::sync::watch;
 
 use super::{Prepared, Start, agents, code_owners, notice_addresses, now, pictures, queue, spending};
 use provost_agents::{AgentSettings, Fleet, FleetAgent};
+use provost_auth::answers;
 use provost_auth::keys::{KeyRing, Role};
 use provost_auth::passkeys::{PASSKEYS_FILE, PasskeyFiles};
 use provost_base::limits::WIT_WORKTREES_MAX;
@@ -31,8 +32,8 @@ use provost_protocols::devit;
 use provost_protocols::own::{HubPages, Page, PasskeySetup};
 use provost_service::{ApplyRules, Applying, Base, Configured, MergeSettings, Profiles};
 use provost_store::{
-    self as store, Artifacts, Database, JobLogs, Keeping, Options, Retention, Roots, SharedArtifacts, Store,
-    journal,
+    self as store, Artifacts, Database, HostWords, JobLogs, Keeping, Options, Retention, Roots,
+    SharedArtifacts, Store, journal,
 };
 use provost_system::folder_watch::FolderWatcher;
 use provost_vault::{Delivery, Listed, Vault};
@@ -195,13 +196,16 @@ fn shared_artifacts(places: &Places, config: &Config) -> Option<SharedArtifacts>
     Some(SharedArtifacts::of(&places.state, found.ok()??))
 }
 
-/// The store of this daemon, as durable as the configuration wants it.
-pub(super) fn store(places: &Places, config: &Config) -> Result<Box<dyn Store>> {
+/// The store of this daemon, as durable as the configuration wants it, and the daemon's words with those of other hosts.
+pub(super) fn store(places: &Places, config: &Config) -> Result<(Box<dyn Store>, HostWords)> {
     let durable = config.store.durability == config::Durability::Full;
     let anchors = vec![journal::syslog_sink()];
     let (database, outside) = (database(places, config)?, Some(places.anchor()));
-    let options = Options { database, always_durable: durable, anchors, outside };
-    Ok(store::open(&places.state, options)?)
+    let words = HostWords::of(&places.state);
+    let answers: Option<store::AnswerCheck> = Some(Box::new(answers::check));
+    let options =
+        Options { database, always_durable: durable, anchors, outside, words: Some(words.clone()), answers };
+    Ok((store::open(&places.state, options)?, words))
 }
 
 /// The database that has the state instead of the state folder.

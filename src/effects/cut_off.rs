@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::result::End;
+use super::result::{End, Output};
 use super::run::{Once, Over};
 use super::worker::Workers;
 use provost_base::limits::RUNS_CUT_OFF_MS;
 use provost_domain::{HasOthers, Task};
+use provost_jail::{Chunk, Page, Stream};
 
 /// How often the store's last word is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -52,11 +53,23 @@ impl Once {
             return;
         }
         let (share, id) = (self.workers.share.clone(), task.id().clone());
-        let output = format!("{}{}", over.output.stdout, over.output.stderr);
+        // With the places that it had while the run went on: who has followed it goes on behind what was shown.
+        let live = self.workers.outputs.get(&id);
+        let output = live.map_or_else(|| in_order(&over.output), |it| it.whole());
         match tokio::task::spawn_blocking(move || share(&id, &output)).await {
             Ok(Ok(())) => {}
             Ok(Err(why)) => tracing::warn!(why, task = %task.id(), "what a run has left stays on this host"),
             Err(_) => tracing::warn!(task = %task.id(), "what a run has left stays on this host"),
         }
     }
+}
+
+/// The output of a run that has left the board: one stream behind the other.
+fn in_order(output: &Output) -> Page {
+    let (mut next, mut chunks) = (0, Vec::new());
+    for (stream, text) in [(Stream::Out, &output.stdout), (Stream::Err, &output.stderr)] {
+        chunks.push(Chunk { at: next, stream, bytes: text.clone().into_bytes() });
+        next += text.len() as u64;
+    }
+    Page { chunks, next, finished: true }
 }

@@ -33,7 +33,7 @@ use super::watcher::Watchers;
 use super::work_tree_run::Withhold;
 use provost_base::{AgentId, EffectId, TaskId};
 use provost_domain::{PoolOf, Task, Turn};
-use provost_jail::{ForbiddenPaths, OutputBoard, Profile, Root, Supervisor};
+use provost_jail::{ForbiddenPaths, OutputBoard, Page, Profile, Root, Supervisor};
 use provost_system::folder_watch::FolderWatcher;
 use provost_vault::Vault;
 use provost_workspace::collect::ChangesRoom;
@@ -89,10 +89,10 @@ pub struct WorkerParts {
 }
 
 /// The header `traceparent` of a task's run.
-pub type TraceParent = Arc<dyn Fn(&TaskId) -> String + Send + Sync>;
+pub type TraceParent = Arc<dyn Fn(&Task) -> String + Send + Sync>;
 
 /// Leaves what is kept of a task, and the output of its run, for other hosts.
-pub type Share = Arc<dyn Fn(&TaskId, &str) -> Result<(), String> + Send + Sync>;
+pub type Share = Arc<dyn Fn(&TaskId, &Page) -> Result<(), String> + Send + Sync>;
 
 /// Says how much of a run's changes is kept.
 pub type RoomNow = Arc<dyn Fn() -> ChangesRoom + Send + Sync>;

@@ -38,6 +38,7 @@ mod launch;
 mod layer;
 mod machine;
 mod output;
+mod page_bytes;
 mod plan;
 mod profile;
 mod repositories;

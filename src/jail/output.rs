@@ -42,7 +42,7 @@ pub struct Chunk {
 }
 
 impl Chunk {
-    fn end(&self) -> u64 {
+    pub(super) fn end(&self) -> u64 {
         self.at + self.bytes.len() as u64
     }
 
@@ -51,7 +51,7 @@ impl Chunk {
     }
 
     /// The part at `from` and behind it.
-    fn since(&self, from: u64) -> Chunk {
+    pub(super) fn since(&self, from: u64) -> Chunk {
         let skipped =
             usize::try_from(from.saturating_sub(self.at)).unwrap_or(usize::MAX).min(self.bytes.len());
         Chunk { at: self.at + skipped as u64, stream: self.stream, bytes: self.bytes[skipped..].to_vec() }
@@ -319,6 +319,32 @@ impl LiveOutput {
     pub fn push(&self, stream: Stream, bytes: &[u8]) {
         self.lock().push(stream, bytes);
         self.changed.notify_waiters();
+    }
+
+    /// Takes what was read of another output, with its places in it, and wakes those who follow.
+    pub fn take_over(&self, page: &Page) {
+        let mut capture = self.lock();
+        for chunk in &page.chunks {
+            let new = chunk.since(capture.total);
+            // What lies between was not kept there.
+            capture.total = capture.total.max(new.at);
+            capture.push(new.stream, &new.bytes);
+        }
+        capture.total = capture.total.max(page.next);
+        drop(capture);
+        self.changed.notify_waiters();
+    }
+
+    /// All that is kept of it.
+    pub fn whole(&self) -> Page {
+        let capture = self.lock();
+        let mut page = capture.read_from(0);
+        while page.next < capture.total {
+            let more = capture.read_from(page.next);
+            page.chunks.extend(more.chunks);
+            (page.next, page.finished) = (more.next, more.finished);
+        }
+        page
     }
 
     /// Marks the output as complete, and wakes those who follow it.

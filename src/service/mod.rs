@@ -18,6 +18,7 @@ mod crew;
 mod decisions;
 mod delegate;
 mod disk;
+mod far_output;
 mod graph;
 mod guard;
 mod history;
@@ -121,6 +122,7 @@ struct ServiceInner {
     base: Base,
     code: Arc<Code>,
     outputs: OutputBoard,
+    far: far_output::FarOutputs,
     configured: RwLock<Configured>,
     programs: Programs,
     index: Index,
@@ -159,6 +161,7 @@ impl Provost {
             base,
             code,
             outputs,
+            far: far_output::FarOutputs::default(),
             configured,
             programs,
             index,

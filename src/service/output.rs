@@ -1,4 +1,4 @@
-//! Follows the output of a running worker: as it is, or in words where the worker writes messages.
+//! Follows the output of a running worker, on this host or another one: as it is, or in words where the worker writes messages.
 
 use std::time::Duration;
 
@@ -6,6 +6,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::Provost;
 use provost_base::TaskId;
+use provost_domain::Task;
 use provost_engine::Woken;
 use provost_jail::{Chunk, Page, Reader, Stream, Transcript};
 
@@ -20,11 +21,18 @@ impl Provost {
                 return Some(follow(&live, from, until).await);
             }
             let found = self.task(task).await;
+            if let Ok(task) = &found
+                && let Some(live) = self.far_output(task).await
+            {
+                return Some(follow(&live, from, until).await);
+            }
             if found.as_ref().map_or(true, |task| task.state.is_finished()) {
                 // It may have been put there and have ended between the two looks.
                 let here = self.outputs().read_from(task, from);
-                let is_away = found.is_ok_and(|it| it.commit_away().is_some());
-                return if here.is_none() && is_away { self.output_left(task, from).await } else { here };
+                return match found {
+                    Ok(over) if here.is_none() => self.output_elsewhere(&over, from).await,
+                    _ => here,
+                };
             }
             let nothing_yet = Page { chunks: Vec::new(), next: from, finished: false };
             match events.change(until, |_| true).await {
@@ -79,18 +87,23 @@ impl Provost {
         profile.agent.map(|it| it.reader).filter(|it| *it != Reader::Lines)
     }
 
+    /// The output of a run that was on another host: what it has left for this one, or what was heard of it.
+    async fn output_elsewhere(&self, task: &Task, from: u64) -> Option<Page> {
+        let left = match task.commit_away() {
+            Some(_) => self.output_left(task.id(), from).await,
+            None => None,
+        };
+        left.or_else(|| self.heard_of(task, from))
+    }
+
     /// The output that the run of a task has left which was on another host.
     async fn output_left(&self, task: &TaskId, from: u64) -> Option<Page> {
         let (artifacts, task) = (self.artifacts(), task.clone());
         let read = tokio::task::spawn_blocking(move || artifacts.output_of(&task)).await.ok()?;
         let read = read
             .inspect_err(|error| tracing::warn!(%error, "the output of a run elsewhere is not to be had"));
-        let bytes = read.ok()??.into_bytes();
-        let at = usize::try_from(from).unwrap_or(usize::MAX).min(bytes.len());
-        let (next, rest) = (bytes.len() as u64, bytes.get(at..).unwrap_or_default().to_vec());
-        let chunk = Chunk { at: at as u64, stream: Stream::Out, bytes: rest };
-        let chunks = if chunk.bytes.is_empty() { Vec::new() } else { vec![chunk] };
-        Some(Page { chunks, next, finished: true })
+        let page = Page::of_bytes(&read.ok()??)?.since(from);
+        Some(Page { finished: true, ..page })
     }
 
     /// Lets a transcript catch up with what its agent has said by now, without waiting. `false` when nothing will come

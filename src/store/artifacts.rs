@@ -76,7 +76,7 @@ impl Artifacts {
     ///
     /// # Errors
     /// Where it is too much, and when the database does not answer.
-    pub fn share(&self, task: &TaskId, output: &str) -> Result<(), StoreError> {
+    pub fn share(&self, task: &TaskId, output: Vec<u8>) -> Result<(), StoreError> {
         let Some(shared) = &self.shared else { return Ok(()) };
         let (shelf, mut files) = (shelf(task), Vec::new());
         for path in fs::read_dir(self.folder.join(&shelf)).into_iter().flatten().flatten().map(|it| it.path())
@@ -85,21 +85,20 @@ impl Artifacts {
                 files.push((name_of(&path).into_string(), bytes));
             }
         }
-        files.push((OUTPUT.to_owned(), output.as_bytes().to_vec()));
+        files.push((OUTPUT.to_owned(), output));
         shared.put(task, &shelf, &files)
     }
 
-    /// The output of a task's run on another host; `None` where it is not kept.
+    /// The output of a task's run on another host, as that one has left it; `None` where it is not kept.
     ///
     /// # Errors
     /// When it cannot be read.
-    pub fn output_of(&self, task: &TaskId) -> Result<Option<String>, StoreError> {
+    pub fn output_of(&self, task: &TaskId) -> Result<Option<Vec<u8>>, StoreError> {
         let path = self.folder.join(shelf(task)).join(OUTPUT);
         if !path.is_file() {
             self.fetch(&shelf(task))?;
         }
-        let bytes = read(&path, LIST_BYTES_MAX)?;
-        Ok(bytes.map(|it| String::from_utf8_lossy(&it).into_owned()))
+        read(&path, LIST_BYTES_MAX)
     }
 
     /// Brings what a run of another host has left into this folder; `false` where there is nothing.

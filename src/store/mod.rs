@@ -17,6 +17,8 @@ mod decisions;
 mod error;
 mod files;
 mod host_keys;
+#[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "no store with several writers"))]
+mod host_words;
 mod intake;
 mod job_logs;
 pub mod journal;
@@ -45,7 +47,7 @@ use std::time::Duration;
 
 use provost_base::{AgentId, DaemonId, Digest, EntryNo, EventSeq, HostRole, JobId, Json, TaskId, Timestamp};
 use provost_domain::post::Received;
-use provost_domain::{Event, JobResult, Outbox, Owed, Settings, State, Status, Task};
+use provost_domain::{AnsweredAway, Event, JobResult, Outbox, Owed, Settings, State, Status, Task};
 
 pub use artifacts::{Artifacts, Keeping};
 pub use database::{
@@ -56,6 +58,7 @@ use database::{Ending, IN_DATABASE, in_database};
 pub use decisions::{RecordedDecision, RecordedDecisions, newest_event, recorded_decisions};
 pub use error::StoreError;
 use error::WAYS_BACK;
+pub use host_words::HostWords;
 pub use intake::Intake;
 pub use job_logs::{JobLogs, LogPart};
 pub use journal::{Anchor, AnchorSink, JournalHead, Leap, Verdict, export};
@@ -479,7 +482,15 @@ pub struct Options {
     pub anchors: Vec<Box<dyn AnchorSink>>,
     /// A file outside of the state folder, in which a start finds how far the journal had come.
     pub outside: Option<std::path::PathBuf>,
+    /// What the daemon says to those of other hosts, and hears of them.
+    pub words: Option<HostWords>,
+    /// Looks at what people have answered at other hosts while this daemon did not look.
+    pub answers: Option<AnswerCheck>,
 }
+
+/// Looks whether what was answered at other hosts proves what it says, by the journal and the state as the rows have it; otherwise says which
+/// event does not, and why.
+pub type AnswerCheck = Box<dyn Fn(&State, &AnsweredAway) -> Result<(), (EventSeq, Box<str>)> + Send>;
 
 /// Opens the store of a state folder for writing, and makes what is missing.
 ///

@@ -89,6 +89,8 @@ pub enum Got {
         next: u64,
         /// Whether nothing more comes.
         done: bool,
+        /// Why nothing comes though the worker runs.
+        note: Option<String>,
     },
 }
 
@@ -225,7 +227,7 @@ async fn log(client: &Client, task: &str, from: u64) -> Result<Got, ClientError>
     };
     let output = client.output(&asked).await?;
     let text: String = output.chunks.iter().map(|it| it.text.as_str()).collect();
-    Ok(Got::Log { text: of_a_worker(&text), next: output.next, done: output.done })
+    Ok(Got::Log { text: of_a_worker(&text), next: output.next, done: output.done, note: output.note })
 }
 
 /// Writes the same to each of these agents, as the person.

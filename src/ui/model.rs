@@ -428,11 +428,11 @@ impl Model {
         let Some(detail) = &mut self.detail else { return };
         detail.log.read = true;
         match got {
-            Ok(Got::Log { text, next, done }) => {
+            Ok(Got::Log { text, next, done, note }) => {
                 if !text.is_empty() {
                     detail.log.add(&text);
                 }
-                (detail.log.next, detail.log.done, detail.log.error) = (next, done, None);
+                (detail.log.next, detail.log.done, detail.log.error) = (next, done, note);
                 self.load_log();
             }
             Ok(_) => {}

@@ -14,6 +14,34 @@ pub const HOST_TTL_MS: u64 = 15_000;
 /// Between two words of a daemon that it has committed something, in milliseconds: each has the others ask the database.
 pub const WAKE_EVERY_MS: u64 = 10;
 
+/// A word for another host has at most so many bytes: sealed and written as text, it fits into a notification of PostgreSQL's, which has 8,000.
+pub const HOST_WORD_BYTES_MAX: usize = 5_600;
+
+/// How many words for other hosts wait at most; one more is not said.
+pub const HOST_WORDS_WAITING_MAX: usize = 256;
+
+/// How many of them are said at once.
+pub const HOST_WORDS_AT_ONCE: usize = 16;
+
+/// Between two questions for the output of one run on another host, in milliseconds: who follows gets at most 20 words a second, which are
+/// some 100 KiB, and the rest with the run's end.
+pub const FAR_OUTPUT_EVERY_MS: u64 = 50;
+
+/// How long such a question waits at the other host for something new, in milliseconds.
+pub const FAR_OUTPUT_PATIENCE_MS: u64 = 4_000;
+
+/// How much longer its answer is waited for, in milliseconds, before the other host counts as one that does not answer.
+pub const FAR_OUTPUT_LATE_MS: u64 = 3_000;
+
+/// How long after the last look at it the output of a run on another host is asked for, in milliseconds.
+pub const FAR_OUTPUT_LOOKED_MS: u64 = 15_000;
+
+/// How many runs of other hosts are followed at once. Of each, as much is kept as of a run here.
+pub const FAR_OUTPUTS_MAX: usize = 16;
+
+/// How many questions of other hosts wait for output here at once; one more has no answer.
+pub const FAR_OUTPUT_ASKED_MAX: usize = 64;
+
 /// How long a daemon waits before it listens again where its connection for that was lost, in milliseconds.
 pub const LISTEN_AGAIN_MS: u64 = 1_000;
 

@@ -410,7 +410,10 @@ async fn output(call: Call, asked: OutputOf) -> Result<Said<Output>, ToolError> 
     let how = match (text.is_empty(), is_over) {
         (true, true) => "There is no more output: the task is over.".to_owned(),
         (false, true) => "This is the last of it: the task is over.".to_owned(),
-        (_, false) => format!("There may be more: call again with cursor {}", page.next),
+        (_, false) => match &page.note {
+            Some(note) => format!("Nothing is heard of it: {note}. Call again with cursor {}", page.next),
+            None => format!("There may be more: call again with cursor {}", page.next),
+        },
     };
     Ok(Said { text: format!("{how}{shown}"), answer: Output { text, cursor: page.next, is_over } })
 }

@@ -121,6 +121,8 @@ impl Handles<endpoints::Output> for Own {
             true => self.0.provost.output_in_words(&id, query.from, (patience, limit)).await,
             false => self.0.provost.output(&id, query.from, patience).await.map(|it| it.up_to(limit)),
         };
+        let is_empty = page.as_ref().is_some_and(|it| it.chunks.is_empty() && !it.finished);
+        let silent = if is_empty { self.0.provost.silent_host(&id) } else { None };
         let mut end = query.from;
         let chunk = |it: Chunk| {
             let lost = it.at.saturating_sub(end);
@@ -136,8 +138,14 @@ impl Handles<endpoints::Output> for Own {
                 done: page.finished && page.chunks.is_empty(),
                 next: page.next,
                 chunks: page.chunks.into_iter().map(chunk).collect(),
+                note: silent.map(|it| {
+                    format!(
+                        "it runs on host {}, which does not answer now; its output comes when it ends",
+                        it.short()
+                    )
+                }),
             },
-            None => wire::Output { chunks: Vec::new(), next: query.from, done: true },
+            None => wire::Output { chunks: Vec::new(), next: query.from, done: true, note: None },
         })
     }
 }

@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod answers;
 mod batch;
 mod enrolling;
 mod entry;
@@ -49,8 +50,8 @@ use super::files::{self, Lease};
 use super::journal::Key;
 use super::marks::{self, FoundMarks, Marks};
 use super::{
-    AnchorSink, Begun, Behind, CommitError, Database, Head, JournalHead, Loaded, Options, Pruned, Reader,
-    Retention, RootCommits, ServerAt, Store, StoreError,
+    AnchorSink, AnswerCheck, Begun, Behind, CommitError, Database, Head, HostWords, JournalHead, Loaded,
+    Options, Pruned, Reader, Retention, RootCommits, ServerAt, Store, StoreError,
 };
 use provost_base::{DaemonId, Digest, EntryNo, EventSeq, HostId, HostRole, TaskId, Timestamp};
 use provost_domain::{Counters, Outbox, Owed, Settings, Task};
@@ -103,6 +104,9 @@ pub(super) struct PostgresStore {
     known: FoundMarks,
     /// Hears of what other daemons commit.
     waker: Option<Waker>,
+    words: HostWords,
+    /// Looks at what people have answered elsewhere meanwhile.
+    answers: Option<AnswerCheck>,
     /// Whether the last turn has found another host that takes part, and so hears of what this one commits.
     is_heard: bool,
     /// The version of the tables, as the last turn has found it.
@@ -171,6 +175,7 @@ impl PostgresStore {
         let roots = roots::needed(&mut session, &database, remembered.host)?;
         let places = marks::places(&dir, options.outside.as_deref());
         let (known, marks) = (marks::read(&places, &key), Marks::open(&places));
+        let words = options.words.unwrap_or_else(|| HostWords::of(&dir));
         Ok(Self {
             session,
             dir,
@@ -191,6 +196,8 @@ impl PostgresStore {
             marks,
             known,
             waker: None,
+            words,
+            answers: options.answers,
             is_heard: true,
             tables: 0,
             _lease: lease,
@@ -253,7 +260,8 @@ impl Store for PostgresStore {
     fn wake_by(&mut self, wake: Box<dyn Fn() + Send + Sync>) {
         let servers = address::servers(&self.database, &format!("provost/{}/wakes", self.remembered.short()));
         let least = self.remembered.place.clone();
-        let waker = servers.and_then(|it| Waker::start(it, least, (self.repo, self.host()), wake));
+        let waker = servers
+            .and_then(|it| Waker::start(it, least, (self.repo, self.host()), self.words.clone(), wake));
         match waker {
             Ok(waker) => self.waker = Some(waker),
             Err(err) => tracing::warn!(%err, "what other hosts commit is seen some seconds later"),

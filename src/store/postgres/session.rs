@@ -76,8 +76,8 @@ pub(super) enum Purpose {
     Listen,
 }
 
-/// Called when the server has passed a word on to this session.
-pub(super) type Heard = Arc<dyn Fn(&str) + Send + Sync>;
+/// Called when the server has passed a word on to this session, with its channel.
+pub(super) type Heard = Arc<dyn Fn(&str, &str) + Send + Sync>;
 
 /// Why a session that listens waits no longer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -552,7 +552,9 @@ where
                     warned.store(true, Ordering::Release);
                 }
             }
-            Some(Ok(AsyncMessage::Notification(it))) => heard.iter().for_each(|heard| heard(it.payload())),
+            Some(Ok(AsyncMessage::Notification(it))) => {
+                heard.iter().for_each(|heard| heard(it.channel(), it.payload()));
+            }
             Some(Ok(_)) => {}
             Some(Err(err)) => return tracing::debug!(%err, "the connection to the database has ended"),
             None => return,

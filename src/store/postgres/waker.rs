@@ -2,6 +2,8 @@
 //!
 //! A connection of its own listens, and tells, in transactions of their own: a word in the transaction that writes would take a
 //! lock over all databases of the server. A word that is lost costs the others a beat.
+//!
+//! [`HostWords`] go the same way, each to the channel of the host that it is for: no other one hears it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,9 +15,9 @@ use tokio::time::sleep;
 
 use super::address::Server;
 use super::session::{Heard, Place, Purpose, Session, Step, Waited};
-use crate::StoreError;
+use crate::{HostWords, StoreError};
 use provost_base::HostId;
-use provost_base::limits::{LISTEN_AGAIN_MS, WAKE_EVERY_MS};
+use provost_base::limits::{HOST_WORDS_AT_ONCE, LISTEN_AGAIN_MS, WAKE_EVERY_MS};
 
 /// The thread that hears and tells. It ends when this is dropped.
 pub(super) struct Waker {
@@ -41,19 +43,23 @@ impl Waker {
         servers: Vec<Server>,
         least: Place,
         (repo, host): (i32, HostId),
+        words: HostWords,
         wake: Box<dyn Fn() + Send + Sync>,
     ) -> Result<Self, StoreError> {
         let (wake, own): (Arc<dyn Fn() + Send + Sync>, _) = (wake.into(), host.to_string());
-        let told = wake.clone();
-        let heard: Heard = Arc::new(move |by| {
-            if by != own {
+        let (told, heard_words, all) = (wake.clone(), words.clone(), channel_of_all(repo));
+        let heard: Heard = Arc::new(move |channel, said| {
+            if channel != all {
+                heard_words.hear(host, said);
+            } else if said != own {
                 told();
             }
         });
         let session = Session::new(servers, Purpose::Listen)?.hearing(heard);
         let shared = Arc::new(Shared::default());
-        let mut ear =
-            Ear { session, least, channel: format!("provost_{repo}"), host, wake, shared: shared.clone() };
+        let bell = shared.clone();
+        words.go_with(move || bell.turn.notify_one());
+        let mut ear = Ear { session, least, repo, host, words, wake, shared: shared.clone() };
         let no_thread = |source| StoreError::Io { path: "a thread for the database".into(), source };
         let thread =
             std::thread::Builder::new().name("wakes".into()).spawn(move || ear.work()).map_err(no_thread)?;
@@ -80,8 +86,9 @@ impl Drop for Waker {
 struct Ear {
     session: Session,
     least: Place,
-    channel: String,
+    repo: i32,
     host: HostId,
+    words: HostWords,
     wake: Arc<dyn Fn() + Send + Sync>,
     shared: Arc<Shared>,
 }
@@ -110,13 +117,14 @@ impl Ear {
     /// Listens until the connection is lost, or the thread has to end.
     fn listen(&mut self) -> Result<(), StoreError> {
         self.session.connect(&self.least)?;
-        self.session.rows(Step::new(format!("listen {}", self.channel)))?;
+        let (all, own) = (channel_of_all(self.repo), channel_of(self.repo, self.host));
+        self.session.ask(&[all, own].map(|it| Step::new(format!("listen {it}"))))?;
         // What was said before is not heard any more.
         (self.wake)();
         while !self.ends() {
-            let waited = if self.shared.tells.swap(false, Ordering::AcqRel) {
-                let tell = Step::new("select pg_notify($1, $2)");
-                self.session.rows(tell.with(self.channel.clone()).with(self.host.to_string()))?;
+            let said = self.to_say();
+            let waited = if !said.is_empty() {
+                self.session.ask(&said)?;
                 // What comes meanwhile is told together.
                 self.session.wait_for(sleep_for(WAKE_EVERY_MS))?
             } else {
@@ -128,6 +136,17 @@ impl Ear {
             }
         }
         Ok(())
+    }
+
+    /// What there is to tell now: that there is something new, and words for single hosts.
+    fn to_say(&self) -> Vec<Step> {
+        let tell =
+            |channel: String, what: String| Step::new("select pg_notify($1, $2)").with(channel).with(what);
+        let news = self.shared.tells.swap(false, Ordering::AcqRel);
+        let news = news.then(|| tell(channel_of_all(self.repo), self.host.to_string()));
+        let words = std::iter::from_fn(|| self.words.next(self.host)).take(HOST_WORDS_AT_ONCE);
+        let words = words.map(|(to, word)| tell(channel_of(self.repo, to), word));
+        news.into_iter().chain(words).collect()
     }
 
     /// The end of a pause, which the end of the thread cuts short.
@@ -142,6 +161,16 @@ impl Ear {
             }
         }
     }
+}
+
+/// Where each daemon tells that it has committed something.
+fn channel_of_all(repo: i32) -> String {
+    format!("provost_{repo}")
+}
+
+/// Where one host hears what is for it alone.
+fn channel_of(repo: i32, host: HostId) -> String {
+    format!("provost_{repo}_{host}")
 }
 
 /// A pause whose timer is made where it is waited for.

@@ -168,12 +168,16 @@ export class Log {
         const query = `id=${encodeURIComponent(this.task)}&from=${this.from}&wait_ms=${this.live ? WAIT : 0}`;
         const answer = await fetch(`${base}/rows/output?${query}`);
         if (!answer.ok) break;
-        const { chunks, next, done } = await answer.json();
+        const { chunks, next, done, note } = await answer.json();
         this.from = next;
         for (const it of chunks) {
           if (it.lost) this.lose(it.lost);
           this.put(it.text);
           this.lines.arrive(false);
+        }
+        if (note) {
+          this.note.hidden = false;
+          this.note.textContent = `Nothing is heard of it: ${note}.`;
         }
         if (done && this.rest) this.put('\n');
         this.lines.arrive(done || !chunks.length);

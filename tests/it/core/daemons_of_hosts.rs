@@ -38,7 +38,7 @@ fn release(world: &World, agent: &str, n: usize) -> i32 {
     ask(world, agent, &["lock", "release", &symbol(n)]).0
 }
 
-fn signal(daemon: &Daemon, name: &str) {
+pub(super) fn signal(daemon: &Daemon, name: &str) {
     let done = std::process::Command::new("kill").args([name, &daemon.pid().to_string()]).status();
     assert!(done.expect("kill").success());
 }

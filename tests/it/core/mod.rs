@@ -40,10 +40,13 @@ mod journal;
 mod jsonc;
 mod keys;
 mod lifetime;
+#[cfg(target_os = "linux")]
+mod live_of_hosts;
 mod looks;
 mod mail;
 mod memory;
 mod merges;
+mod names_of_hosts;
 mod one_truth;
 mod outgoing;
 mod passkey_answers;
@@ -83,7 +86,6 @@ mod store_sqlite;
 mod supervised;
 mod talk;
 mod tasks;
-#[cfg(target_os = "linux")]
 mod tasks_of_hosts;
 #[cfg(unix)]
 mod telemetry;

@@ -16,24 +16,24 @@ use crate::support::waits::{stays, within};
 use crate::support::{Daemon, World};
 
 /// Waits for something that takes a burial, a restart, or less.
-fn until(what: &str, condition: impl FnMut() -> bool) {
+pub(super) fn until(what: &str, condition: impl FnMut() -> bool) {
     assert!(within(Duration::from_secs(60), condition), "{what}: not within a minute");
 }
 
 /// A worker that runs its goal as a script, in a copy whose changes are kept.
-fn builder(more: &str) -> String {
+pub(super) fn builder(more: &str) -> String {
     format!(
         "[workers.builder]\ntype = \"cli\"\nbinary = \"/bin/sh\"\nargs = [\"-c\", \"{{goal}}\"]\nparse_mode = \"text\"\n\
          copy = \"kept\"\n{more}\n"
     )
 }
 
-fn rules() -> String {
+pub(super) fn rules() -> String {
     policy([allow("work", &["when.action = [\"delegate\"]"]), allow("write", &["when.action = [\"apply\"]"])])
 }
 
 /// So many machines, each with what its configuration has beside the store, and their daemons.
-fn machines<const N: usize>(of: [&str; N]) -> (Machines, Vec<Daemon>) {
+pub(super) fn machines<const N: usize>(of: [&str; N]) -> (Machines, Vec<Daemon>) {
     let machines = Machines::joined(N);
     for (world, more) in machines.all.iter().zip(of) {
         machines.configure_with(world, more);
@@ -45,26 +45,26 @@ fn machines<const N: usize>(of: [&str; N]) -> (Machines, Vec<Daemon>) {
     (machines, daemons)
 }
 
-fn host_of(world: &World) -> String {
+pub(super) fn host_of(world: &World) -> String {
     let (_, listed) = said(&world.command(&["host", "list", "--json"]).output().unwrap());
     let all = listed["hosts"].as_array().unwrap();
     let own = all.iter().find(|it| it["here"] == true).unwrap();
     own["host"].as_str().unwrap()[..8].to_owned()
 }
 
-fn ask(world: &World, args: &[&str]) -> (i32, Value) {
+pub(super) fn ask(world: &World, args: &[&str]) -> (i32, Value) {
     said(&world.by("ada", args).env("DEVIT_NO_AUTO_START", "1").output().expect("the command runs"))
 }
 
-fn delegate(world: &World, id: &str, goal: &str, more: &[&str]) -> (i32, Value) {
+pub(super) fn delegate(world: &World, id: &str, goal: &str, more: &[&str]) -> (i32, Value) {
     ask(world, &[&["delegate", goal, "--worker", "builder", "--task", id], more].concat())
 }
 
-fn task(world: &World, id: &str) -> Value {
+pub(super) fn task(world: &World, id: &str) -> Value {
     world.done("ada", &["task", "show", id])
 }
 
-fn is(world: &World, id: &str, state: &str) -> Value {
+pub(super) fn is(world: &World, id: &str, state: &str) -> Value {
     let mut found = Value::Null;
     until(&format!("task {id} is {state}"), || {
         found = task(world, id);
@@ -165,6 +165,11 @@ fn a_label_says_which_machine_and_what_none_has_is_refused_or_waited_for() {
     assert_eq!(is(a, "at-home", "completed")["host"], host_of(a));
     assert_eq!(delegate(a, "labelled", "true", &["--on", "gpu"]).0, 0);
     assert_eq!(is(a, "labelled", "completed")["host"], host_of(b));
+    let listed = a.command(&["task", "list"]).output().unwrap();
+    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    assert!(listed.contains("HOST") && [a, b].iter().all(|it| listed.contains(&host_of(it))), "{listed}");
+    let shown = a.command(&["task", "show", "labelled"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&shown.stdout).contains(&host_of(b)), "{shown:?}");
     let (code, said) = delegate(a, "tpu", "true", &["--on", "tpu"]);
     assert!(code != 0 && said.to_string().contains("no host has the label tpu"), "{said}");
     // The machine with the label stops: none has both any more.

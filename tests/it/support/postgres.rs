@@ -390,10 +390,22 @@ impl Server {
         out.status.success().then(|| String::from_utf8_lossy(&out.stdout).trim().to_owned())
     }
 
+    /// What statements answer one after the other, in one session and each by itself, with the notifications that come meanwhile.
+    pub(crate) fn session(&self, database: &str, texts: &[&str]) -> String {
+        let out = self.psqls(database, texts);
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        String::from_utf8_lossy(&out.stdout).into_owned()
+    }
+
     fn psql(&self, database: &str, text: &str) -> std::process::Output {
+        self.psqls(database, &[text])
+    }
+
+    fn psqls(&self, database: &str, texts: &[&str]) -> std::process::Output {
         let mut command = Command::new(program("psql"));
         command
-            .args(["-XqAt", "-v", "ON_ERROR_STOP=1", "-U", OWNER, "-d", database, "-c", text])
+            .args(["-XqAt", "-v", "ON_ERROR_STOP=1", "-U", OWNER, "-d", database])
+            .args(texts.iter().flat_map(|it| ["-c", *it]))
             .arg("-h")
             .arg(self.dir.path());
         command.args(["-p", &self.port.to_string()]);

@@ -345,7 +345,7 @@ fn a_log_is_followed_until_it_ends_and_keeps_its_newest_lines() {
     let got = |from, text: String, next, done| News::Got {
         repository: 0,
         asked: Asked::Log { task: "t1".into(), from },
-        got: Ok(Got::Log { text, next, done }),
+        got: Ok(Got::Log { text, next, done, note: None }),
     };
     let lines: String = (0..9_000).map(|n| format!("line {n}\n")).collect();
     desk.news(got(0, lines, 100, false));

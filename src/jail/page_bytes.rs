@@ -1,0 +1,58 @@
+//! A page of output as bytes, for another host: where the next one begins, whether there is one, and the chunks, each with its place,
+//! its stream and its length.
+#![forbid(unsafe_code)]
+
+use super::output::{Chunk, Page, Stream};
+
+/// A page's head: where the next one begins, and whether there is one.
+const PAGE_HEAD: usize = 9;
+
+/// A chunk's head among the bytes of a page: where it is, of which stream, and how long.
+const CHUNK_HEAD: usize = 17;
+
+impl Page {
+    /// The page as bytes, of at most so many: what does not fit any more comes with the next page.
+    pub fn to_bytes(&self, most: usize) -> Vec<u8> {
+        let (mut next, mut finished, mut all) = (self.next, self.finished, Vec::new());
+        for chunk in &self.chunks {
+            let room = most.saturating_sub(PAGE_HEAD + all.len() + CHUNK_HEAD);
+            let part = &chunk.bytes[..chunk.bytes.len().min(room)];
+            if !part.is_empty() {
+                all.extend(chunk.at.to_be_bytes());
+                all.push(u8::from(chunk.stream == Stream::Err));
+                all.extend((part.len() as u64).to_be_bytes());
+                all.extend_from_slice(part);
+            }
+            if part.len() < chunk.bytes.len() {
+                (next, finished) = (chunk.at + part.len() as u64, false);
+                break;
+            }
+        }
+        [&next.to_be_bytes()[..], &[u8::from(finished)], &all].concat()
+    }
+
+    /// The page of these bytes; `None` where they are none.
+    pub fn of_bytes(bytes: &[u8]) -> Option<Self> {
+        let (next, rest) = bytes.split_first_chunk::<8>()?;
+        let (finished, mut rest) = rest.split_first()?;
+        let mut chunks = Vec::new();
+        while !rest.is_empty() {
+            let (at, after) = rest.split_first_chunk::<8>()?;
+            let (stream, after) = after.split_first()?;
+            let (length, after) = after.split_first_chunk::<8>()?;
+            let length = usize::try_from(u64::from_be_bytes(*length)).ok()?;
+            let (content, after) = after.split_at_checked(length)?;
+            let stream = if *stream == 1 { Stream::Err } else { Stream::Out };
+            chunks.push(Chunk { at: u64::from_be_bytes(*at), stream, bytes: content.to_vec() });
+            rest = after;
+        }
+        Some(Self { chunks, next: u64::from_be_bytes(*next), finished: *finished == 1 })
+    }
+
+    /// The part at `from` and behind it.
+    #[must_use]
+    pub fn since(mut self, from: u64) -> Self {
+        self.chunks = self.chunks.iter().filter(|it| it.end() > from).map(|it| it.since(from)).collect();
+        self
+    }
+}

@@ -1,0 +1,120 @@
+//! Words from one daemon to another one that shares its database: they go with the server's notifications, over the connection that listens
+//! already, and are kept nowhere.
+//!
+//! Each is sealed with the journal's key, which the database never has, for the host that it goes to: a daemon hears nothing that no other
+//! host has said. A word can be lost, and it can come twice; who needs an answer asks again.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+
+use super::files;
+use super::journal::Key;
+use provost_base::HostId;
+use provost_base::limits::{HOST_WORD_BYTES_MAX, HOST_WORDS_WAITING_MAX};
+
+/// What the seal is of.
+const SEALED: &[u8] = b"provost-host-word-v1";
+
+/// Called with the host that has said something, and what it was, on the thread that listens.
+type Hears = Box<dyn Fn(HostId, Vec<u8>) + Send + Sync>;
+
+/// The words that go out and come in. Cheap to clone.
+#[derive(Clone)]
+pub struct HostWords(Arc<Inner>);
+
+struct Inner {
+    state: PathBuf,
+    key: OnceLock<Key>,
+    hears: OnceLock<Hears>,
+    out: Mutex<Outgoing>,
+}
+
+#[derive(Default)]
+struct Outgoing {
+    waiting: VecDeque<(HostId, Vec<u8>)>,
+    /// Has the thread that tells look here; `None` where there is none.
+    bell: Option<Box<dyn Fn() + Send + Sync>>,
+}
+
+impl fmt::Debug for HostWords {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HostWords").finish_non_exhaustive()
+    }
+}
+
+impl HostWords {
+    /// For the daemon of this state folder.
+    pub fn of(state: &Path) -> Self {
+        let (key, hears, out) = (OnceLock::new(), OnceLock::new(), Mutex::default());
+        Self(Arc::new(Inner { state: state.to_owned(), key, hears, out }))
+    }
+
+    /// Has this called for each word of another host. The first one counts.
+    pub fn heard_by(&self, hears: impl Fn(HostId, Vec<u8>) + Send + Sync + 'static) {
+        let _there_is_one = self.0.hears.set(Box::new(hears));
+    }
+
+    /// Says something to a host, soon; `false` where it is too long, too much waits already, or the store has one writer.
+    pub fn say(&self, to: HostId, word: Vec<u8>) -> bool {
+        let mut out = self.lock();
+        if word.len() > HOST_WORD_BYTES_MAX || out.waiting.len() >= HOST_WORDS_WAITING_MAX {
+            return false;
+        }
+        let Outgoing { waiting, bell: Some(bell) } = &mut *out else { return false };
+        waiting.push_back((to, word));
+        bell();
+        true
+    }
+
+    /// Takes words from now on, and calls this for each.
+    pub(super) fn go_with(&self, bell: impl Fn() + Send + Sync + 'static) {
+        self.lock().bell = Some(Box::new(bell));
+    }
+
+    /// The next one that waits, as the payload of a notification, and where it goes.
+    pub(super) fn next(&self, from: HostId) -> Option<(HostId, String)> {
+        loop {
+            let (to, word) = self.lock().waiting.pop_front()?;
+            if let Some(seal) = self.seal(from, to, &word) {
+                return Some((to, format!("{from} {seal} {}", STANDARD_NO_PAD.encode(word))));
+            }
+        }
+    }
+
+    /// Hears the payload of a notification at this host, if another host has sealed it.
+    pub(super) fn hear(&self, here: HostId, payload: &str) {
+        let Some((from, word)) = self.open(here, payload) else {
+            return tracing::debug!("a word that no host has sealed is not heard");
+        };
+        self.0.hears.get().iter().for_each(|hears| hears(from, word.clone()));
+    }
+
+    fn open(&self, here: HostId, payload: &str) -> Option<(HostId, Vec<u8>)> {
+        let mut parts = payload.splitn(3, ' ');
+        let from: HostId = parts.next()?.parse().ok()?;
+        let (seal, word) = (parts.next()?, STANDARD_NO_PAD.decode(parts.next()?).ok()?);
+        let is_sealed = self.seal(from, here, &word)?.to_string() == seal;
+        (is_sealed && from != here).then_some((from, word))
+    }
+
+    fn seal(&self, from: HostId, to: HostId, word: &[u8]) -> Option<provost_base::Digest> {
+        let key = match self.0.key.get() {
+            Some(key) => key,
+            None => {
+                let secret = files::journal_key(&self.0.state).ok()??;
+                self.0.key.get_or_init(|| Key::new(&secret))
+            }
+        };
+        Some(key.mac(SEALED, &[from.to_string().as_bytes(), to.to_string().as_bytes(), word]))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Outgoing> {
+        // The queue is whole between any two statements.
+        self.0.out.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
