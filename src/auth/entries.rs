@@ -195,7 +195,7 @@ impl<'a> Checking<'a> {
         let Some(parked) = self.parked(id) else {
             return no(format!("it answers approval {}, which does not wait", id.0));
         };
-        if !self.admits(&parked.by, proof) {
+        if !admits(&parked.by, proof, self.state.passkeys.are_enrolled()) {
             return no(format!("approval {} cannot be answered by the proof `{proof}`", id.0));
         }
         match signed {
@@ -216,20 +216,6 @@ impl<'a> Checking<'a> {
             self.granted.push((id, parked));
         }
         Ok(())
-    }
-
-    /// Whether one of a rule's words admits such a proof. Where a passkey is enrolled, `passkey-if-enrolled` takes no other one.
-    fn admits(&self, by: &[Approver], proof: &str) -> bool {
-        if by.contains(&Approver::PasskeyIfEnrolled) && self.state.passkeys.are_enrolled() {
-            return proof == "passkey";
-        }
-        let is_person = matches!(proof, "passkey" | "weak-human" | "desktop");
-        by.iter().any(|by| match by {
-            Approver::Human | Approver::PasskeyIfEnrolled => is_person,
-            Approver::Passkey => proof == "passkey",
-            Approver::Host => proof == "host-dialog",
-            Approver::Agent(_) => proof == "key",
-        })
     }
 
     /// What was signed, by a passkey that counts here, at the daemon of this repository; its counter has gone up.
@@ -372,4 +358,18 @@ impl<'a> Checking<'a> {
             _ => no(format!("task {id} is to begin here, and was not asked for here")),
         }
     }
+}
+
+/// Whether one of a rule's words admits such a proof. Where a passkey is enrolled, `passkey-if-enrolled` takes no other one.
+pub(super) fn admits(by: &[Approver], proof: &str, enrolled: bool) -> bool {
+    if by.contains(&Approver::PasskeyIfEnrolled) && enrolled {
+        return proof == "passkey";
+    }
+    let is_person = matches!(proof, "passkey" | "weak-human" | "desktop");
+    by.iter().any(|by| match by {
+        Approver::Human | Approver::PasskeyIfEnrolled => is_person,
+        Approver::Passkey => proof == "passkey",
+        Approver::Host => proof == "host-dialog",
+        Approver::Agent(_) => proof == "key",
+    })
 }

@@ -231,6 +231,7 @@ impl State {
             shown: parked.shown,
             expires_at,
             judged: JudgedRequest::of(who, &parked.command, &parked.facts),
+            by: parked.by.clone(),
         });
         if let Turn::Runs(it) = verb.turn() {
             let permit = Permit { rule: parked.rule.clone(), terms: parked.terms.clone() };

@@ -1,7 +1,7 @@
 //! The log that several hosts share: one entry has all that one batch has decided, so that every other daemon can fold it.
 
 use super::{Change, Effect, Event};
-use provost_base::{DaemonId, Digest, EffectId, EntryNo, HostId, HostRole, Timestamp};
+use provost_base::{DaemonId, Digest, EffectId, EntryNo, EventSeq, HostId, HostRole, TaskId, Timestamp};
 
 /// The outcome of one batch of one daemon, at its place in the log.
 #[derive(Clone, PartialEq, Debug)]
@@ -26,4 +26,29 @@ pub struct LogEntry {
     pub effects: Vec<(EffectId, HostId, Effect)>,
     /// Its link of the chain.
     pub mac: Digest,
+}
+
+/// An event of the journal as it stands there.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PastEvent {
+    /// Its number.
+    pub seq: EventSeq,
+    /// The kind's name.
+    pub kind: Box<str>,
+    /// The event to the letter; `None` where it was pruned.
+    pub body: Option<Box<str>>,
+}
+
+/// What people have answered at other hosts while this daemon did not look, as the journal has it. The rows that a start reads
+/// are of after it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct AnsweredAway {
+    /// The host of this daemon.
+    pub here: HostId,
+    /// The last event that this daemon had seen.
+    pub since: EventSeq,
+    /// What was said of passkeys and answered, in order: of passkeys from the beginning, and the questions that the answers are about.
+    pub events: Vec<PastEvent>,
+    /// The tasks that this daemon is to begin.
+    pub begins: Vec<TaskId>,
 }

@@ -57,6 +57,16 @@ pub struct Record {
 }
 
 impl Record {
+    /// The record of what passkeys have signed for the daemon of this id, and for no other one.
+    pub fn of_daemon(daemon: &str) -> Self {
+        Self { daemon: Some(daemon.to_owned()), ..Self::default() }
+    }
+
+    /// Whether a passkey counts.
+    pub fn has_keys(&self) -> bool {
+        !self.keys.is_empty()
+    }
+
     /// What was found so far.
     pub fn checked(&self) -> Checked {
         self.checked

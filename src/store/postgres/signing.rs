@@ -406,14 +406,15 @@ pub(super) fn signature_step(
 }
 
 impl PostgresStore {
-    /// Checks what was written since this daemon has last looked.
+    /// Checks who has signed what was written since this daemon has last looked; where that was.
     ///
     /// # Errors
     /// [`StoreError::BrokenLog`] with the first entry that no member has signed.
-    pub(super) fn check_signatures(&mut self, n: EntryNo, journal: &JournalHead) -> Result<(), StoreError> {
+    pub(super) fn check_signatures(&mut self, n: EntryNo, journal: &JournalHead) -> Result<At, StoreError> {
         let Self { keys, session, key, repo, .. } = self;
         keys.learn(session, *repo, key)?;
+        let since = keys.known.checked;
         keys.check_rest(session, *repo, (n, journal))?;
-        keys.keep()
+        Ok(since)
     }
 }

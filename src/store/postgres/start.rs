@@ -106,7 +106,7 @@ impl PostgresStore {
             must_have_grown(codec::parse(&last.counters)?, row.counters)?;
         }
         self.must_have_reached(&row, &head)?;
-        self.check_signatures(EntryNo(nat(row.n)?), &head)?;
+        let since = self.check_signatures(EntryNo(nat(row.n)?), &head)?;
         let is_other = row.system != place.system || row.timeline != place.timeline;
         let has_numbers = row.counters != Counters::default();
         let counters =
@@ -126,6 +126,8 @@ impl PostgresStore {
         };
         let (state, mut owed) = load::live(&mut self.session, self.repo, settings, counters)?;
         owed.retain(|it| it.by.host == self.host());
+        self.check_answers((&state, &owed), since)?;
+        self.keys.keep()?;
         let until = load::event_time(&mut self.session, self.repo, head.seq)?;
         self.session.ask(&[Step::new("commit")])?;
         self.written = written;

@@ -177,3 +177,82 @@ fn an_answer_that_no_passkey_has_signed_is_carried_out_by_no_other_machine() {
     }
     assert!(waits(a, approval) && !a.repo().join("done.txt").exists());
 }
+
+#[test]
+fn an_answer_that_came_while_the_asked_machine_was_down_is_checked_before_its_work_begins() {
+    let machines = machines(2);
+    let mut daemons = machines.start();
+    let (a, b) = (&machines.all[0], &machines.all[1]);
+    let mut key = enrolled(a, Kind::Es256);
+    until("it is known there", || names(b) == ["phone"]);
+
+    // One that its passkey has signed is carried out when the machine is back.
+    let approval = asks(a, "touch good.txt");
+    until("it is seen there", || waits(b, approval));
+    daemons.remove(0).stop();
+    let (status, said) = answer(b, &mut key, approval, true);
+    assert_eq!(status, 200, "{said}");
+    daemons.insert(0, a.start());
+    until("the work is done where it was asked", || a.repo().join("good.txt").exists());
+    until("it is done", || finished(&machines) == "completed");
+
+    // The other machine has turned: it says so without a signature, and writes the rows of an answer.
+    let approval = asks(a, "touch bad.txt");
+    until("it is seen there", || waits(b, approval));
+    daemons.remove(1).stop();
+    daemons.remove(0).stop();
+    let (of_a, of_b, forger) = (own(a), own(b), Forger::with_key_of(&machines, b));
+    let body = machines.sql("select body from provost.task where live");
+    let task: Task = serde_json::from_str(&body).unwrap();
+    let id = task.id().clone();
+    let queued = Task { state: TaskState::Queued { until: task.updated_at }, ..task.clone() };
+    let parked = machines.sql(&format!("select body from provost.approval where id = {approval}"));
+    let quoted = |text: &str| text.replace('\'', "''");
+    let to = |body: &str| format!("update provost.task set body = '{}' where live;", quoted(body));
+    let effect = format!("{{\"spawn_worker\":{{\"task\":\"{id}\"}}}}");
+    let granted = format!(
+        "{} delete from provost.approval where id = {approval};
+         insert into provost.effect (repo, id, body, started, host, inc)
+             select id, 999, '{effect}', false, '{}', 1 from provost.repo;",
+        to(&serde_json::to_string(&queued).unwrap()),
+        of_a.host
+    );
+    let back = format!(
+        "{} insert into provost.approval (repo, id, body) select id, {approval}, '{}' from provost.repo;
+         delete from provost.effect where id = 999;",
+        to(&body),
+        quoted(&parked)
+    );
+    let answered = |proof: &str| EventKind::ApprovalAnswered {
+        approval: ApprovalId(approval),
+        verdict: Verdict::Granted,
+        proof: proof.into(),
+        signed: None,
+    };
+    for (why, event) in [
+        ("cannot be answered by the proof `weak-human`", answered("weak-human")),
+        ("has no signature", answered("passkey")),
+        ("is to begin here without an answer", crate::support::forger::recorded()),
+    ] {
+        let changes = vec![Change::DropApproval(ApprovalId(approval))];
+        let before = forger
+            .write(of_b.host, vec![event], changes, |text| Some(of_b.pair.sign(text).as_ref().to_vec()));
+        machines.sql(&granted);
+        for _ in 0..2 {
+            let out = a.command(UP).output().unwrap();
+            let text = String::from_utf8_lossy(&[out.stdout, out.stderr].concat()).into_owned();
+            let is_refused = text.contains("broken at entry") && text.contains(why);
+            assert!(!out.status.success() && is_refused, "{why}: {text}");
+        }
+        assert!(!a.repo().join("bad.txt").exists());
+        forger.take_out(&before);
+        machines.sql(&back);
+        crate::support::forger::forget(a);
+    }
+    let _daemons = machines.start();
+    assert!(waits(a, approval) && !a.repo().join("bad.txt").exists());
+    let (status, said) = answer(b, &mut key, approval, true);
+    assert_eq!(status, 200, "{said}");
+    until("the work is done where it was asked", || a.repo().join("bad.txt").exists());
+    machines.check();
+}

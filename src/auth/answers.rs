@@ -1,0 +1,90 @@
+//! What people have answered at other hosts while this daemon did not run, checked at its start before anything of it begins.
+//!
+//! A daemon that runs checks each entry against the state before it ([`super::entries`]). A start finds the state of after it, in rows that
+//! hosts can write. What it holds that against is the journal, which is chained and signed by hosts: the question as this host has asked it,
+//! with what was shown and whom its rule admits, and the passkeys as they were added and revoked.
+
+use std::collections::BTreeMap;
+
+use provost_base::limits::PASSKEYS_RESET_S;
+use provost_base::{ApprovalId, EventSeq, HostId, TaskId, Ttl};
+use provost_domain::{AnsweredAway, Approver, Event, EventKind, SOURCE_ROOT, State, Verdict};
+use provost_passkey::record::Record;
+
+use super::entries::{Unproved, admits};
+
+/// How long no passkey counts after all were reset.
+const RESET_WAIT: Ttl = Ttl::seconds_clamped(PASSKEYS_RESET_S);
+
+/// A question as its host has asked it.
+struct Asked {
+    host: HostId,
+    by: Vec<Approver>,
+}
+
+/// Checks what was answered away from here against the journal; `state` is as the rows have it.
+///
+/// # Errors
+/// The first event that does not prove what it says, or the last one where something is to begin that no event has granted.
+pub fn check(state: &State, away: &AnsweredAway) -> Result<(), (EventSeq, Unproved)> {
+    let mut record = Record::of_daemon(state.passkeys.daemon());
+    let (mut asked, mut granted) = (BTreeMap::<ApprovalId, Asked>::new(), Vec::new());
+    let (mut last, mut reset) = (away.since, None);
+    for past in &away.events {
+        last = last.max(past.seq);
+        let no = |why: Unproved| (past.seq, why);
+        // Of one that was pruned, nothing begins any more.
+        let Some(body) = &past.body else { continue };
+        let event: Event = serde_json::from_str(body)
+            .map_err(|err| no(format!("it is no event that this release knows: {err}").into()))?;
+        let is_new = past.seq > away.since && event.host != away.here;
+        let enrolled = record.has_keys();
+        let before = record.checked();
+        let signed = record.take(&past.kind, Some(body));
+        match event.kind {
+            EventKind::ApprovalAsked { approval, by, .. } => {
+                drop(asked.insert(approval, Asked { host: event.host, by }));
+            }
+            EventKind::ApprovalAnswered { approval, verdict, proof, .. } => {
+                let ours = asked.get(&approval).filter(|it| it.host == away.here);
+                if let (true, Some(question)) = (is_new, ours) {
+                    signed
+                        .map_err(|why| no(format!("the answer to approval {}: {why}", approval.0).into()))?;
+                    let is_early = reset.is_some_and(|reset| event.at < reset);
+                    let is_unknown = record.checked().without_key > before.without_key;
+                    if proof.as_ref() == "passkey" && (is_early || is_unknown) {
+                        let why =
+                            format!("approval {} is answered by a passkey that does not count", approval.0);
+                        return Err(no(why.into()));
+                    }
+                    // A release before this one has not said whom its rule admits.
+                    if !question.by.is_empty() && !admits(&question.by, &proof, enrolled) {
+                        let why =
+                            format!("approval {} cannot be answered by the proof `{proof}`", approval.0);
+                        return Err(no(why.into()));
+                    }
+                }
+                if verdict == Verdict::Granted {
+                    granted.push(approval);
+                }
+            }
+            EventKind::PasskeyAdded { passkey, .. } if is_new => {
+                signed.map_err(|why| no(why.into()))?;
+                if record.checked().unvouched > before.unvouched || *passkey.source == *SOURCE_ROOT {
+                    return Err(no("a passkey was added that no known one has signed for".into()));
+                }
+            }
+            EventKind::PasskeyRevoked { .. } if is_new => signed.map_err(|why| no(why.into()))?,
+            EventKind::PasskeysReset { .. } if is_new => reset = Some(event.at.after(RESET_WAIT)),
+            _ => {}
+        }
+    }
+    let unanswered = |it: &&TaskId| {
+        let task = state.tasks.get(it);
+        task.and_then(|it| it.approval).is_some_and(|approval| !granted.contains(&approval))
+    };
+    match away.begins.iter().find(unanswered) {
+        Some(task) => Err((last, format!("task {task} is to begin here without an answer").into())),
+        None => Ok(()),
+    }
+}

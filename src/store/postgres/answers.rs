@@ -1,0 +1,89 @@
+//! What people have answered at other hosts while this daemon did not look: found in the journal at a start or a reload, and checked by
+//! who knows passkeys, before anything is begun that the rows owe.
+
+use tokio_postgres::Row;
+
+use super::session::Step;
+use super::{PostgresStore, unreadable};
+use crate::StoreError;
+use crate::codec::{int, nat};
+use crate::host_keys::At;
+use provost_base::{EntryNo, EventSeq, TaskId};
+use provost_domain::{AnsweredAway, Effect, Owed, PastEvent, State};
+
+/// Answers of other hosts behind an event.
+const ANSWERED: &str =
+    "select seq, kind, body from provost.event where repo = $1 and seq > $2 and kind = 'approval_answered'
+    and body::json->>'host' is distinct from $3 order by seq";
+
+/// What is said of passkeys, and the questions and answers of these approvals.
+const ABOUT: &str = "select seq, kind, body from provost.event where repo = $1
+    and (kind in ('passkey_added', 'passkey_revoked', 'passkeys_reset') or (kind in ('approval_asked', 'approval_answered')
+        and (body::json->'kind'->kind->>'approval')::bigint = any($2))) order by seq";
+
+impl PostgresStore {
+    /// Has what was answered since an event looked at, with the state as the rows have it, and what this daemon is to begin.
+    ///
+    /// # Errors
+    /// [`StoreError::BrokenLog`] with the entry that does not prove what it says; it is remembered.
+    pub(super) fn check_answers(
+        &mut self,
+        (state, owed): (&State, &[Owed]),
+        since: At,
+    ) -> Result<(), StoreError> {
+        let Some(check) = &self.answers else { return Ok(()) };
+        let here = self.remembered.host;
+        let step = Step::new(ANSWERED).with(self.repo).with(int(since.event.0)?).with(here.to_string());
+        let answered = self.session.rows(step)?;
+        let begins: Vec<TaskId> = owed.iter().filter_map(begins).collect();
+        let of_tasks = begins.iter().filter_map(|it| state.tasks.get(it)?.approval);
+        let mut approvals = of_tasks.map(|it| int(it.0)).collect::<Result<Vec<i64>, _>>()?;
+        for row in &answered {
+            approvals.extend(approval_of(&past(row)?));
+        }
+        if approvals.is_empty() {
+            return Ok(());
+        }
+        let rows = self.session.rows(Step::new(ABOUT).with(self.repo).with(approvals))?;
+        let events = rows.iter().map(past).collect::<Result<Vec<_>, _>>()?;
+        let Err((seq, why)) = check(state, &AnsweredAway { here, since: since.event, events, begins }) else {
+            return Ok(());
+        };
+        let n = self.entry_of(seq)?;
+        let what = format!("event {seq}: {why}");
+        self.keys.distrust(n, &what);
+        self.keys.known.checked = since;
+        self.keys.keep()?;
+        Err(StoreError::BrokenLog { n, what: what.into() })
+    }
+
+    /// The entry by which an event came.
+    fn entry_of(&mut self, seq: EventSeq) -> Result<EntryNo, StoreError> {
+        let sql = "select n from provost.signature where repo = $1 and event >= $2 order by event limit 1";
+        let rows = self.session.rows(Step::new(sql).with(self.repo).with(int(seq.0)?))?;
+        let n = rows.first().map(|it| it.try_get(0)).transpose().map_err(unreadable)?;
+        Ok(EntryNo(nat(n.unwrap_or(0))?))
+    }
+}
+
+/// The task that an effect begins which was not begun.
+fn begins(owed: &Owed) -> Option<TaskId> {
+    match &owed.effect {
+        Effect::SpawnWorker { task } | Effect::Capture { task, .. } if !owed.started => Some(task.clone()),
+        _ => None,
+    }
+}
+
+fn past(row: &Row) -> Result<PastEvent, StoreError> {
+    Ok(PastEvent {
+        seq: EventSeq(nat(row.try_get(0).map_err(unreadable)?)?),
+        kind: row.try_get::<_, String>(1).map_err(unreadable)?.into(),
+        body: row.try_get::<_, Option<String>>(2).map_err(unreadable)?.map(Into::into),
+    })
+}
+
+/// The approval that an answer is to.
+fn approval_of(answer: &PastEvent) -> Option<i64> {
+    let body: serde_json::Value = serde_json::from_str(answer.body.as_deref()?).ok()?;
+    body["kind"]["approval_answered"]["approval"].as_i64()
+}
