@@ -33,7 +33,7 @@ pub fn check(state: &State, away: &AnsweredAway) -> Result<(), (EventSeq, Unprov
     for past in &away.events {
         last = last.max(past.seq);
         let no = |why: Unproved| (past.seq, why);
-        // Of one that was pruned, nothing begins any more.
+        // What was pruned is of long ago.
         let Some(body) = &past.body else { continue };
         let event: Event = serde_json::from_str(body)
             .map_err(|err| no(format!("it is no event that this release knows: {err}").into()))?;
@@ -81,7 +81,9 @@ pub fn check(state: &State, away: &AnsweredAway) -> Result<(), (EventSeq, Unprov
     }
     let unanswered = |it: &&TaskId| {
         let task = state.tasks.get(it);
-        task.and_then(|it| it.approval).is_some_and(|approval| !granted.contains(&approval))
+        // A question that is not in the journal any more was asked long ago.
+        let is_open = |id: &ApprovalId| asked.contains_key(id) && !granted.contains(id);
+        task.and_then(|it| it.approval).is_some_and(|approval| is_open(&approval))
     };
     match away.begins.iter().find(unanswered) {
         Some(task) => Err((last, format!("task {task} is to begin here without an answer").into())),

@@ -6,6 +6,7 @@
 //! caller may do, and the doors word the refusals.
 #![deny(unsafe_code)] // the one function here that needs it says why it is sound
 
+pub mod answers;
 pub mod bearer;
 pub mod caller;
 pub mod entries;

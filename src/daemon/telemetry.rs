@@ -23,7 +23,7 @@ use provost_base::limits::{TELEMETRY_LAST_MS_MAX, TELEMETRY_SPANS_MAX};
 use provost_base::{Digest, TaskId, Timestamp, WebAddress};
 use provost_config::{Config, Loaded, Places};
 use provost_domain::view::TaskOfApply;
-use provost_domain::{ApplyEvent, Event, EventKind};
+use provost_domain::{ApplyEvent, Event, EventKind, Task};
 use provost_effects::TraceParent;
 use provost_egress::{Outward, post, system_resolver};
 use provost_engine::{Engine, Signal};
@@ -52,7 +52,7 @@ pub(super) fn repository(places: &Places) -> Digest {
 pub(super) fn trace_parent(config: &Config, places: &Places) -> Option<TraceParent> {
     config.telemetry.otlp.as_ref()?;
     let repository = repository(places);
-    Some(Arc::new(move |task: &TaskId| Traced::of(repository, task).parent("run")))
+    Some(Arc::new(move |task: &Task| Traced::of(repository, task.id()).parent("run")))
 }
 
 impl Collector {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::command::SayWord;
 use super::post::Post;
 use super::{
-    ApplyEvent, ContractStatus, CrewEvent, Failure, Finding, IntentStatus, JobEvent, JudgedRequest,
+    ApplyEvent, Approver, ContractStatus, CrewEvent, Failure, Finding, IntentStatus, JobEvent, JudgedRequest,
     MergeEvent, Passkey, PermissionEvent, Proof, QueueEvent, ReservationKind, Scopes, SignedWord, Status,
     Switch, TalkEvent, Usage, Verdict,
 };
@@ -229,6 +229,9 @@ pub enum EventKind {
         /// What the rules were asked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         judged: Option<Box<JudgedRequest>>,
+        /// The approvers that the rule admits, by which an answer of another host is checked that came while the asked one did not run.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        by: Vec<Approver>,
     },
     /// An approver has answered.
     ApprovalAnswered {

@@ -124,7 +124,7 @@ pub use lock::{
     AwaitedNeed, AwaitedNeeds, Lock, LockWait, Locks, NeedsWait, ProcessMark, RefusedCircle, RefusedCircles,
     Units, UntilCommit, Waiter, Writer, Writing,
 };
-pub use log_entry::LogEntry;
+pub use log_entry::{AnsweredAway, LogEntry, PastEvent};
 pub use mail::{Mail, MailKind, Mailboxes, Risk};
 pub use merge::{MergeEntry, MergeEvent, MergePasses, MergeState, Merges};
 pub use origin::{CallOrigin, ProcessSession};
@@ -572,9 +572,8 @@ impl Core {
         }
     }
 
-    /// Ends locks and intents whose time is up. The engine calls this before it applies commands, so that no
-    /// lease is one millisecond longer because no command came; [`Core::tick`] comes after them, since they
-    /// may be signs of life.
+    /// Ends locks and intents whose time is up. The engine calls this before it applies commands, so that no lease is one millisecond longer
+    /// because no command came; [`Core::tick`] comes after them, since they may be signs of life.
     pub fn lapse(&mut self, now: Timestamp, out: &mut Outbox) {
         if !self.state.works_only && self.state.next_lapse().is_some_and(|at| at <= now) {
             self.by_itself(now, out, |state, out| {

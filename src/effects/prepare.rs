@@ -242,7 +242,7 @@ fn give(
         draft.environment.set(name, value).map_err(jail_refused)?;
     }
     if let Some(parent) = &place.trace_parent {
-        draft.environment.set("TRACEPARENT", &parent(task.id())).map_err(jail_refused)?;
+        draft.environment.set("TRACEPARENT", &parent(task)).map_err(jail_refused)?;
     }
     let outlets = network::way_of(task, tier, given.keyed).map_err(jail_refused)?.map(|way| {
         draft.network = way.network;

@@ -7,13 +7,13 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use provost::base::{AgentId, Digest, EffectId, RuleId, SymbolPath, Ttl};
+use provost::base::{AgentId, Digest, EffectId, HostRole, RuleId, SymbolPath, Ttl};
 use provost::domain::command::{AcquireLock, Apart, Locked, ReleaseLock, SymbolFacts, SymbolPresence};
 use provost::domain::{
     Command, Decision, Door, Effect, Facts, Judge, Principal, Proof, Refusal, Scope, Settings, Terms,
 };
 use provost::engine::{Engine, Lost, SteadyClock, start};
-use provost::store::{Database, Options, Retention, Store, join, open, seal_key};
+use provost::store::{Database, Invite, Options, Retention, Store, join, open, seal_key};
 use provost_test_equipment::callers::caller;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
@@ -50,7 +50,8 @@ impl Folder {
     /// One more that has been invited by another one, as `provost host export-key` and `provost host join` do it.
     pub(super) fn joining(other: &Self, database: &Database) -> Result<Self> {
         let new = Self::new()?;
-        let invitation = seal_key(&other.path(), &database.name, 1)?;
+        let invite = Invite { name: &database.name, most: 1, role: HostRole::Full, way: None };
+        let invitation = seal_key(&other.path(), invite)?;
         join(&new.path(), database, &invitation.text, &invitation.code)?;
         Ok(new)
     }

@@ -125,7 +125,7 @@ fn agents_read_what_a_run_on_another_machine_writes_and_say_something_to_it() {
         let page = host.does("task_output", json!({ "task_id": "talk", "max_wait_s": 2 }));
         page.to_string().contains("first")
     });
-    let out = a.by("ada", &["say", "talk", "--json", "--now", "--", "say second"]).output().unwrap();
+    let out = a.by("ada", &["say", "talk", "--now", "say second"]).output().unwrap();
     let (code, told) = said(&out);
     assert!(code == 0 && told["number"] == 1, "{told}");
     let done = is(a, "talk", "completed");
@@ -135,7 +135,7 @@ fn agents_read_what_a_run_on_another_machine_writes_and_say_something_to_it() {
 }
 
 #[test]
-fn what_no_host_has_sealed_is_heard_by_none_and_nothing_is_said_where_nobody_looks() {
+fn what_no_host_has_sealed_is_heard_by_none_and_nothing_is_said_without_a_reader() {
     let (machines, _daemons) = machines(["", &builder("")]);
     let (a, b) = (&machines.all[0], &machines.all[1]);
     assert_eq!(delegate(a, "quiet", "echo secret words; sleep 30", &[]).0, 0);

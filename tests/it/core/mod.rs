@@ -46,7 +46,6 @@ mod looks;
 mod mail;
 mod memory;
 mod merges;
-mod names_of_hosts;
 mod one_truth;
 mod outgoing;
 mod passkey_answers;

@@ -98,7 +98,7 @@ fn a_work_machine_joins_with_a_line_and_what_it_has_changed_is_applied_where_it_
     let (ended, text) = join_to_work(&works, &line, &code, &[]);
     assert!(ended != 0 && text.contains("may be yours"), "{text}");
 
-    let mut daemons = vec![a.start(), works.start()];
+    let mut daemons = [a.start(), works.start()];
     until("both have said what they can do", || machines.sql("select count(*) from provost.ability") == "2");
     // It lets one machine in.
     assert_eq!(join_to_work(&other, &line, &code, &[]).0, 0);

@@ -98,6 +98,7 @@ const TRIES: &[(&str, usize, &str)] = &[
     ("src/effects/desktop.rs", 2, "a desktop that closes a notice at once, and an engine that is busy"),
     ("src/egress/mod.rs", 1, "a listener that is out of descriptors"),
     ("src/engine/wait.rs", 1, "an engine that is busy, with a pause that grows"),
+    ("src/service/far_output.rs", 2, "a rest between two questions to another host"),
     ("src/service/mail.rs", 1, "an engine that is busy, with a pause that grows"),
     ("src/store/files.rs", 1, "a lock on a file, with an end"),
     ("src/store/postgres/waker.rs", 1, "words to other hosts: several are told as one"),
