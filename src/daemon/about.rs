@@ -37,7 +37,7 @@ pub(super) fn about(
 pub(super) fn workers_at(settings: &provost_domain::Settings, config: &Config) -> Vec<wire::WorkerAt> {
     let stream = |id: &AgentId| {
         let Some(agent) = config.agents.iter().find(|it| it.id == *id) else {
-            // What such a worker says is put down by the daemon, which speaks with it, whatever its entry says.
+            // What such a worker says is put down by the daemon, which speaks with it; its entry makes no difference.
             let is_acp = config.workers.get(id).is_some_and(|it| it.kind == provost_config::WorkerKind::Acp);
             return is_acp.then(|| provost_config::Reader::Acp.as_str().to_owned());
         };

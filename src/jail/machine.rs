@@ -141,7 +141,7 @@ pub async fn probe(supervisor: &Supervisor) -> MachineSupport {
     let groups = control_groups(&facts.groups);
     let mut findings = vec![kernel, namespaces, landlock, seccomp, groups];
     findings.extend(facts.inotify.map(inotify));
-    // The supervisor of a daemon of root's refuses each run, whatever the host offers to others.
+    // The supervisor of a daemon of root's refuses each run, also where the host offers a jail to others.
     if !provost_system::is_superuser() {
         findings.extend(keep_those_that_run(supervisor, &mut tiers).await);
     }

@@ -7,7 +7,7 @@ use super::output::{Chunk, Page, Stream};
 /// A page's head: where the next one begins, and whether there is one.
 const PAGE_HEAD: usize = 9;
 
-/// A chunk's head among the bytes of a page: where it is, of which stream, and how long.
+/// A chunk's head among the bytes of a page: its place, its stream and its length.
 const CHUNK_HEAD: usize = 17;
 
 impl Page {

@@ -165,7 +165,7 @@ impl Provost {
         is_silent.then_some(found.host)
     }
 
-    /// Asks until the run is over, or nobody has looked for a while.
+    /// Asks until the run is over, or no reader has asked for a while.
     async fn follow_far(self, of: Arc<Followed>) {
         while lock(&of.looked).elapsed() < LOOKED_FOR {
             let answer = self.0.far.ask(&of).await;

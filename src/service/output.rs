@@ -205,7 +205,7 @@ impl Words {
         self.transcript.read(&Page { chunks: Vec::new(), next: self.read_to, finished: false });
     }
 
-    /// Tells what the transcript has understood, of which no message is told without a bound.
+    /// Tells what the transcript has understood; no message is told without a bound.
     fn tell(&mut self, limit: usize) {
         let (mut text, mut left_out) = (String::new(), 0_u64);
         for line in self.transcript.take_log() {

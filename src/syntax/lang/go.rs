@@ -209,7 +209,7 @@ fn function(walk: &mut Walk<'_>, node: Node<'_>) {
     walk.open(at);
 }
 
-/// `func _() { … }`: nobody calls it, and what it declares is known to it alone.
+/// `func _() { … }`: no code calls it, and what it declares is known to it alone.
 fn nameless(walk: &mut Walk<'_>, node: Node<'_>) {
     types::parameters(walk, node, node);
     walk.open_anonymous();
