@@ -1,5 +1,7 @@
 //! Commands that list tasks, show one in full, cancel one, and report on one.
 
+use std::collections::BTreeSet;
+
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::Value;
 
@@ -298,8 +300,8 @@ fn list(here: &RepoContext, asked: &List) -> Result<u8, CliError> {
 
 /// Tasks as aligned rows; the goal fills what the line has left.
 pub(super) fn table<'a>(tasks: impl Iterator<Item = &'a wire::Task>) -> String {
-    let mut rows = vec![["TASK", "STATE", "WORKER", "BY", "CREATED", "GOAL"].map(String::from)];
     let tasks: Vec<&wire::Task> = tasks.collect();
+    let mut rows = vec![["TASK", "STATE", "WORKER", "BY", "CREATED", "HOST", "GOAL"].map(String::from)];
     for task in &tasks {
         rows.push([
             out::one_line(&task.id, 40),
@@ -307,15 +309,24 @@ pub(super) fn table<'a>(tasks: impl Iterator<Item = &'a wire::Task>) -> String {
             out::one_line(&task.worker, 20),
             out::one_line(&task.asked_by, 20),
             short_time(&task.created_at),
+            task.host.clone().unwrap_or_default(),
             String::new(),
         ]);
     }
+    let hosts: BTreeSet<&str> = tasks.iter().filter_map(|it| it.host.as_deref()).collect();
+    // Of one host every task is there.
+    let has_hosts = hosts.len() > 1;
+    let shown = if has_hosts { 0..6 } else { 0..5 };
     let used: usize =
-        (0..5).map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0) + 2).sum();
+        shown.map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0) + 2).sum();
     for (row, task) in rows.iter_mut().skip(1).zip(tasks) {
-        row[5] = out::one_line(&task.goal, out::width().saturating_sub(used).max(20));
+        row[6] = out::one_line(&task.goal, out::width().saturating_sub(used).max(20));
     }
-    out::table(&rows)
+    if has_hosts {
+        return out::table(&rows);
+    }
+    let without: Vec<_> = rows.into_iter().map(|[a, b, c, d, e, _, goal]| [a, b, c, d, e, goal]).collect();
+    out::table(&without)
 }
 
 fn state(task: &wire::Task) -> String {

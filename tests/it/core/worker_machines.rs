@@ -161,13 +161,14 @@ fn a_clone_is_made_from_where_the_invitation_says() {
     assert!(ended == 0 && text.contains("next: cd ") && text.contains("provost up"), "{text}");
     assert!(world.path("empty/shop/src/a.rs").exists());
     let address = |url: &str| {
-        let out = a.command(&["host", "invite", "--role", "worker", "--clone", url]).output().unwrap();
+        let clone = format!("--clone={url}");
+        let out = a.command(&["host", "invite", "--role", "worker", &clone]).output().unwrap();
         (out.status.success(), String::from_utf8_lossy(&out.stderr).into_owned())
     };
     for (url, why) in [
         ("https://ann:secret@git.example/shop.git", "with a password"),
         ("ext::sh -c true", "as `git clone` takes it"),
-        ("--upload-pack=true", "--clone"),
+        ("--upload-pack=true", "as `git clone` takes it"),
     ] {
         let (done, text) = address(url);
         assert!(!done && text.contains(why), "{url}: {text}");
