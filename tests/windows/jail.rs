@@ -80,7 +80,7 @@ async fn nothing_runs_where_the_token_does_not_confine() {
     assert_eq!(refused.step, Step::Token, "{refused}");
     assert!(refused.to_string().contains("write everywhere"), "{refused}");
     assert!(!ground.path("copy/ran").exists());
-    let host = probe(&Supervisor::default());
+    let host = probe(&Supervisor::default()).await;
     assert_eq!(host.tiers, [], "{host:?}");
     let names: Vec<_> = host.findings.iter().map(|it| (it.name, it.works)).collect();
     let expected =

@@ -75,7 +75,7 @@ fn recorded(world: &World, what: &str) -> Vec<Value> {
 fn a_granted_port_is_reached_and_its_neighbours_are_not() {
     let (four, six) = (Server::saying("four"), Server::at(Ipv6Addr::LOCALHOST.into(), "six"));
     let neighbour = Server::saying("neighbour");
-    let silent = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let silent = crate::support::hub::free_port();
     let network = format!("network = \"ports\"\nports = [{}, {}, {silent}]", four.port, six.port);
     let (world, daemon) = world(&network);
     let client = world.client(&daemon, "orch:a");

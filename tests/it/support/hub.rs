@@ -1,15 +1,24 @@
 //! The page over all repositories: its process, and what it is asked.
 
 use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
 
 use crate::support::loopback_client::{Answer, Http};
 use crate::support::{World, eventually};
 
-/// A port that was free a moment ago.
+/// A port that no program has now. It is none of those that the system gives to programs that ask for any: daemons that start beside a
+/// test take such ones.
 pub(crate) fn free_port() -> u16 {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    const FIRST: u32 = 20_000;
+    const MANY: u32 = 12_000;
+    static TAKEN: AtomicU32 = AtomicU32::new(0);
+    let port = || {
+        let at = std::process::id().wrapping_mul(7).wrapping_add(TAKEN.fetch_add(1, Ordering::Relaxed));
+        u16::try_from(FIRST + at % MANY).unwrap()
+    };
+    (0..MANY).map(|_| port()).find(|it| std::net::TcpListener::bind(("127.0.0.1", *it)).is_ok()).unwrap()
 }
 
 /// The process that shows all repositories; ended when dropped.

@@ -11,7 +11,6 @@
 
 use std::collections::BTreeSet;
 use std::io::Read as _;
-use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -172,7 +171,7 @@ fn an_interrupt_ends_the_daemon_while_streams_and_polls_are_open() {
 /// 16: between looking whether a port is free and taking it, somebody else takes it.
 #[test]
 fn of_two_that_start_at_once_at_one_port_one_gets_it_and_the_other_says_who_has_it() {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = crate::support::hub::free_port();
     let worlds = [World::new(), World::new()];
     let start = |world: &World| -> Child {
         world.configure(&format!("[agent_protocol]\nport = {port}\n[broker]\nenabled = false\n"));

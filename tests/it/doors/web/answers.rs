@@ -246,7 +246,7 @@ fn one_that_was_answered_elsewhere_in_between_says_by_whom() {
 
 #[test]
 fn a_note_survives_a_reload_and_a_daemon_that_was_killed_in_between() {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = crate::support::hub::free_port();
     let world = World::new();
     world.configure(&format!("[web]\nenabled = true\nport = {port}\n"));
     world.rule(&rules_by("\"passkey\""));

@@ -1,6 +1,5 @@
 //! The page in a real browser: live, stale and live again, keys, hostile words, narrow and dark, and nothing from elsewhere.
 
-use std::net::TcpListener;
 use std::time::Instant;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -121,7 +120,7 @@ fn words_of_an_agent_are_text_however_long_and_hostile() {
 
 /// A world whose page has a port that it keeps over starts.
 fn steady_world() -> (World, Daemon, Http) {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = crate::support::hub::free_port();
     let world = World::new();
     world.configure(&format!("[web]\nenabled = true\nport = {port}\n"));
     world.rule(ASK);
