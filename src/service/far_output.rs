@@ -52,7 +52,7 @@ struct Followed {
     host: HostId,
     output: LiveOutput,
     looked: Mutex<Instant>,
-    /// Whether it is asked for now.
+    /// Whether a question about it is under way.
     is_asked: AtomicBool,
     /// Whether the host has not answered the last question.
     is_silent: AtomicBool,
