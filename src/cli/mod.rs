@@ -70,6 +70,7 @@ mod secrets;
 mod session;
 mod signatures;
 mod status;
+mod task_table;
 mod tasks;
 mod tokens;
 mod ui;

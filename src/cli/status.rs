@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::cli_error::{DONE, NOT_RUNNING};
 use super::database::{self, StoreOrConfig};
 use super::repo_context::wait_for;
-use super::{CliError, RepoContext, approvals, broker, notify, out, tasks};
+use super::{CliError, RepoContext, approvals, broker, notify, out, task_table, tasks};
 use provost_api::wire;
 use provost_client::{Client, ClientError};
 use provost_store::StoreError;
@@ -154,12 +154,12 @@ pub(super) fn in_words(needs: &Needs, run: &str) -> String {
     }
     if !needs.active.is_empty() {
         text.push_str(&format!("Under way ({}):\n", needs.active.len()));
-        text.push_str(&tasks::table(needs.active.iter()));
+        text.push_str(&task_table::table(needs.active.iter()));
         text.push('\n');
     }
     if !needs.to_take_in.is_empty() {
         text.push_str("Changes to take in:\n");
-        text.push_str(&tasks::table(needs.to_take_in.iter().rev()));
+        text.push_str(&task_table::table(needs.to_take_in.iter().rev()));
         text.push_str(&format!(
             "  look: {run} task diff ID    take in: {run} apply ID    forget: {run} discard ID\n"
         ));
@@ -175,12 +175,12 @@ pub(super) fn in_words(needs: &Needs, run: &str) -> String {
     }
     if !needs.failed.is_empty() {
         text.push_str("Failed last:\n");
-        text.push_str(&tasks::table(needs.failed.iter().rev()));
+        text.push_str(&task_table::table(needs.failed.iter().rev()));
         text.push_str(&format!("  look: {run} task show ID\n\n"));
     }
     if !needs.tainted.is_empty() {
         text.push_str("Tainted: what they have left runs later, look before you run anything:\n");
-        text.push_str(&tasks::table(needs.tainted.iter().rev()));
+        text.push_str(&task_table::table(needs.tainted.iter().rev()));
         text.push_str(&format!("  look: {run} task show ID\n\n"));
     }
     for worker in &needs.broken_workers {

@@ -1,7 +1,5 @@
 //! Commands that list tasks, show one in full, cancel one, and report on one.
 
-use std::collections::BTreeSet;
-
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::Value;
 
@@ -10,6 +8,7 @@ use super::cli_error::{DONE, USAGE};
 use super::follow::Follow;
 use super::identity::IdentityArgs;
 use super::repo_context::wait_for;
+use super::task_table::{state, table};
 use super::{CliError, RepoContext, applies, changes, delegate, out, say};
 use provost_api::wire;
 use provost_base::limits::STATUS_FINISHED_MAX;
@@ -296,61 +295,6 @@ fn list(here: &RepoContext, asked: &List) -> Result<u8, CliError> {
     }
     out::text_as_is(&table(tasks.finished.iter().rev().chain(&tasks.active)))?;
     Ok(DONE)
-}
-
-/// Tasks as aligned rows; the goal fills what the line has left.
-pub(super) fn table<'a>(tasks: impl Iterator<Item = &'a wire::Task>) -> String {
-    let tasks: Vec<&wire::Task> = tasks.collect();
-    let mut rows = vec![["TASK", "STATE", "WORKER", "BY", "CREATED", "HOST", "GOAL"].map(String::from)];
-    for task in &tasks {
-        rows.push([
-            out::one_line(&task.id, 40),
-            state(task),
-            out::one_line(&task.worker, 20),
-            out::one_line(&task.asked_by, 20),
-            short_time(&task.created_at),
-            task.host.clone().unwrap_or_default(),
-            String::new(),
-        ]);
-    }
-    let hosts: BTreeSet<&str> = tasks.iter().filter_map(|it| it.host.as_deref()).collect();
-    // Of one host every task is there.
-    let has_hosts = hosts.len() > 1;
-    let shown = if has_hosts { 0..6 } else { 0..5 };
-    let used: usize =
-        shown.map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0) + 2).sum();
-    for (row, task) in rows.iter_mut().skip(1).zip(tasks) {
-        row[6] = out::one_line(&task.goal, out::width().saturating_sub(used).max(20));
-    }
-    if has_hosts {
-        return out::table(&rows);
-    }
-    let without: Vec<_> = rows.into_iter().map(|[a, b, c, d, e, _, goal]| [a, b, c, d, e, goal]).collect();
-    out::table(&without)
-}
-
-fn state(task: &wire::Task) -> String {
-    let mut state = plain_state(task);
-    if task.tainted == Some(true) {
-        state.push_str(", tainted");
-    }
-    let changes = task.changes.as_ref().map(|it| format!(", {}", it.in_words()));
-    state + &changes.unwrap_or_default()
-}
-
-fn plain_state(task: &wire::Task) -> String {
-    if let Some(need) = task.waits_for.first() {
-        return out::one_line(&format!("waits for {}", need.resource), 40);
-    }
-    if let Some(waits) = task.waits_in_words() {
-        return out::one_line(&waits, 60);
-    }
-    // A worker that ends with zero and has failed has said so otherwise.
-    match (task.state.as_str(), task.approval, exit_code(task).filter(|code| *code != 0)) {
-        ("awaiting", Some(approval), _) => format!("awaiting {approval}"),
-        ("failed", _, Some(code)) => format!("failed ({code})"),
-        (state, ..) => out::one_line(state, 20),
-    }
 }
 
 /// A time of the wire, to the second, in this machine's time zone, which it names by its offset.
