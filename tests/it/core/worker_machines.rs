@@ -2,7 +2,6 @@
 //! daemon.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use provost::base::{AgentId, ApprovalId, DaemonId, Digest, HostId, HostRole, Json, Scopes, Timestamp};
 use provost::domain::command::Status;
@@ -12,40 +11,19 @@ use provost::domain::{
 };
 use serde_json::Value;
 
+use super::tasks_of_hosts::{ask, is, task, until};
 use crate::support::commands::said;
 use crate::support::forger::{self, Forger, own, recorded};
 use crate::support::machines::{Machines, git, join_to_work, join_with, state_dir};
 use crate::support::rules::{ASK, allow, policy};
 use crate::support::terminal::at_the_terminal;
-use crate::support::waits::{until_some, within};
+use crate::support::waits::until_some;
 use crate::support::{Daemon, UP, World};
-
-fn until(what: &str, condition: impl FnMut() -> bool) {
-    assert!(within(Duration::from_secs(60), condition), "{what}: not within a minute");
-}
-
-fn ask(world: &World, args: &[&str]) -> (i32, Value) {
-    said(&world.by("ada", args).env("DEVIT_NO_AUTO_START", "1").output().expect("the command runs"))
-}
 
 /// What a command says in words, and whether it has succeeded.
 fn words(world: &World, args: &[&str]) -> (bool, String) {
     let out = world.command(args).env("DEVIT_NO_AUTO_START", "1").output().expect("the command runs");
     (out.status.success(), String::from_utf8_lossy(&[out.stdout, out.stderr].concat()).into_owned())
-}
-
-fn task(world: &World, id: &str) -> Value {
-    world.done("ada", &["task", "show", id])
-}
-
-fn is(world: &World, id: &str, state: &str) -> Value {
-    let mut found = Value::Null;
-    until(&format!("task {id} is {state}"), || {
-        found = task(world, id);
-        assert!(found["state"] == state || found["ended_at"].is_null(), "{found}");
-        found["state"] == state
-    });
-    found
 }
 
 fn delegate(world: &World, id: &str, goal: &str, more: &[&str]) -> (i32, Value) {

@@ -292,8 +292,8 @@ fn a_path_outside_is_none_that_a_rule_allows_inside() {
     assert!(!outside.exists() && !world.path("repo/../outside.txt").exists());
 }
 
-#[test]
-fn an_agent_of_the_configuration_speaks_it_too_and_its_words_are_shown_as_they_come() {
+/// The agent as `[[agent]]` names it, and not as a worker.
+fn as_an_agent() -> (World, Daemon) {
     let world = World::new();
     let folder = world.path("tools");
     fs::create_dir_all(&folder).unwrap();
@@ -303,7 +303,13 @@ fn an_agent_of_the_configuration_speaks_it_too_and_its_words_are_shown_as_they_c
         "[[agent]]\nid = \"coder\"\ncommand = [\"/usr/bin/python3\", \"{at}/agent.py\"]\nread_only = [\"{at}\"]\nstream = \"acp\"\n"
     ));
     world.rule(&policy([allow("every", &["when.action = [\"delegate\", \"permission\"]"])]));
-    let _daemon = world.start();
+    let daemon = world.start();
+    (world, daemon)
+}
+
+#[test]
+fn an_agent_of_the_configuration_speaks_it_too_and_its_words_are_shown_as_they_come() {
+    let (world, _daemon) = as_an_agent();
     let shown = world
         .command(&["delegate", "write a.txt x\nsay It is done.", "--worker", "coder", "--wait"])
         .output()

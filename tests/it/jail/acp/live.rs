@@ -1,7 +1,6 @@
 //! What an agent tells while it works: its plan and what its calls change are seen at each door before its run ends, in words, and a
 //! flood of it delays no other agent.
 
-use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -9,9 +8,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::steering::{at_work, begun, in_place, over, said, shown, sign};
-use super::{answer, entry, started};
+use super::{answer, as_an_agent, entry, started};
 use crate::support::a6s_client::Socket;
-use crate::support::acp_agent::AGENT;
 use crate::support::browser::Browser;
 use crate::support::loopback_client::Http;
 use crate::support::mcp_host::Host;
@@ -90,16 +88,7 @@ fn its_plan_and_changes_are_seen_while_it_works_by_who_delegates_and_who_looks_o
 /// An entry of the other kind, in a copy: what is shown is the same.
 #[test]
 fn its_plan_and_changes_are_seen_while_it_works_where_its_entry_is_an_agents() {
-    let world = World::new();
-    let folder = world.path("tools");
-    fs::create_dir_all(&folder).unwrap();
-    fs::write(folder.join("agent.py"), AGENT).unwrap();
-    let at = folder.display();
-    world.configure(&format!(
-        "[[agent]]\nid = \"coder\"\ncommand = [\"/usr/bin/python3\", \"{at}/agent.py\"]\nread_only = [\"{at}\"]\nstream = \"acp\"\n"
-    ));
-    world.rule(&policy([allow("every", &["when.action = [\"delegate\", \"permission\"]"])]));
-    let _daemon = world.start();
+    let (world, _daemon) = as_an_agent();
     begun(&world, "t1", &format!("{TOLD}\nuntil-cancel"));
     let mut watching = world.command(&["task", "show", "t1", "--wait"]);
     let mut watching = watching.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
