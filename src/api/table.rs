@@ -122,7 +122,7 @@ macro_rules! for_each_endpoint {
             /// Takes the signature of a known passkey for the one that waits.
             POST "/vouch-passkey" vouch_passkey VouchPasskey(VouchPasskey) -> Passkey,
                 tools ("a person has passkeys"), commands ("a browser makes passkeys");
-            /// Has a passkey count no more, for a person at a terminal.
+            /// Revokes a passkey, for a person at a terminal.
             POST "/revoke-passkey" revoke_passkey RevokePasskey(RevokePasskey) -> Passkey,
                 tools ("a person has passkeys"), commands ["passkey revoke"];
             /// Gives up all passkeys, for a person at a terminal.
@@ -385,7 +385,7 @@ macro_rules! for_each_endpoint {
             /// Takes what a browser has said of its subscription, for a passkey to sign as `subscribe-push`.
             POST "/offer-push" offer_push OfferPush(OfferPush) -> PushOffered,
                 tools ("a person has browsers"), commands ("a browser subscribes itself");
-            /// Has a browser told no more, for a person.
+            /// Removes a browser, which then gets no more notices, for a person.
             POST "/remove-push" remove_push RemovePush(RemovePush) -> PushGone,
                 tools ("a person has browsers"), commands ["push remove"];
             /// Tells a browser that is told of an approval once more, ten minutes later, if it still waits then.

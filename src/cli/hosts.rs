@@ -81,7 +81,7 @@ pub(super) struct Join {
 pub(super) struct Remove {
     /// The host's id, or its first digits, as `provost host list` shows them
     host: String,
-    /// Remove it without a question
+    /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
 }

@@ -54,7 +54,7 @@ enum Purpose {
 /// `provost key rotate`.
 #[derive(Args, Debug)]
 pub(super) struct Rotate {
-    /// The agent whose keys are meant
+    /// The agent's name
     agent: AgentId,
     /// How long the old key stays valid
     #[arg(long, value_parser = args::duration, default_value = "1h")]
@@ -64,7 +64,7 @@ pub(super) struct Rotate {
 /// `provost key revoke`.
 #[derive(Args, Debug)]
 pub(super) struct Revoke {
-    /// The agent whose keys are meant
+    /// The agent's name
     agent: AgentId,
 }
 

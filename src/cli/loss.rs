@@ -13,7 +13,7 @@ use provost_store::{self as store, Loss, Site, StoreError};
 /// `provost store accept-loss`.
 #[derive(Args, Debug)]
 pub(super) struct AcceptLoss {
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
 }

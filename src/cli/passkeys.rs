@@ -55,7 +55,7 @@ pub(super) struct Revoke {
 /// `provost passkey reset`.
 #[derive(Args, Debug)]
 pub(super) struct Reset {
-    /// Remove all of them without a question
+    /// Do not ask for confirmation
     #[arg(long, required = true)]
     yes: bool,
 }

@@ -15,7 +15,7 @@ pub(super) enum Push {
     /// List the browsers that are told, what each is owed, and how its last attempt went
     #[command(after_help = "Examples:\n  provost push list\n  provost push list --json")]
     List,
-    /// Have a browser told no more
+    /// Remove a browser, which then gets no more notices
     #[command(after_help = "Examples:\n  provost push remove 1f9ac2d0\n  provost push remove phone --json")]
     Remove(Browser),
     /// Send a sample to a browser, and say what its push service answers
@@ -81,7 +81,7 @@ fn remove(here: &RepoContext, id: String) -> Result<u8, CliError> {
     if here.json {
         out::json(&gone)?;
     } else {
-        out::line(format!("{} ({}) is told no more", out::one_line(&gone.name, 64), gone.id))?;
+        out::line(format!("{} ({}) gets no more notices", out::one_line(&gone.name, 64), gone.id))?;
     }
     Ok(DONE)
 }

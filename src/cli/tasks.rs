@@ -83,10 +83,10 @@ pub(super) struct List {
     /// List only tasks in this state
     #[arg(long, value_enum, conflicts_with = "filter")]
     state: Option<State>,
-    /// List only tasks of workers whose names have this in them
+    /// List only tasks whose worker's name contains this text
     #[arg(long, conflicts_with = "filter")]
     worker: Option<String>,
-    /// List only tasks that agents have asked for whose names have this in them
+    /// List only the tasks of askers whose names contain this text
     #[arg(long, conflicts_with = "filter")]
     by: Option<String>,
     /// List only tasks that have all of these words in their ids, goals or names
@@ -105,7 +105,7 @@ pub(super) struct List {
 enum State {
     /// It waits for approval
     Awaiting,
-    /// Its worker is at it
+    /// Its worker works on it
     Running,
     /// A polling worker has it
     Assigned,

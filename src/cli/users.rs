@@ -24,7 +24,7 @@ pub(super) enum User {
     /// Give the user of a host another role
     #[command(after_help = "Example:\n  provost user role 3f0c2a71 viewer")]
     Role(Role),
-    /// Take the user of a host off the list, who then only looks on
+    /// Take the user of a host off the list; from then on that user is a viewer
     #[command(after_help = "Example:\n  provost user remove 3f0c2a71")]
     Remove(Remove),
 }

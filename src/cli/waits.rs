@@ -16,7 +16,7 @@ pub(super) enum Wait {
         after_help = "Examples:\n  provost wait list\n  provost wait list --kind lock\n  provost wait list --agent client:claude --json\n\nNo agent waits for a claim: one that another agent has is refused at once."
     )]
     List(List),
-    /// Have an agent wait no longer for a lock or a resource; it is refused what it has waited for
+    /// End an agent's wait for a lock or a resource; the daemon refuses what the agent has waited for
     #[command(after_help = "Example:\n  provost wait end 12")]
     End(End),
 }

@@ -478,7 +478,7 @@ pub enum EventKind {
         /// The page at which it was subscribed.
         origin: Box<str>,
     },
-    /// A browser is told no more.
+    /// A browser gets no more notices.
     PushRemoved {
         /// The id of the subscription.
         id: Box<str>,

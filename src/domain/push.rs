@@ -107,7 +107,7 @@ pub struct PushSubscriptions(BTreeMap<Box<str>, Arc<PushSubscription>>);
 pub enum PushChange {
     /// A browser is told.
     Put(Arc<PushSubscription>),
-    /// It is told no more.
+    /// It gets no more notices.
     Drop(Box<str>),
 }
 

@@ -79,7 +79,7 @@ pub enum Change {
     DropToken(Digest),
     /// A row of the passkeys on record.
     Passkey(PasskeyChange),
-    /// A browser that is told, or told no more.
+    /// A browser that gets notices, or gets no more.
     Push(PushChange),
     /// A row of a job.
     Job(JobChange),

@@ -333,7 +333,7 @@ impl Notices {
                 queue.is_gone_now(Instant::now());
             }
             Target::Browser(browser) => {
-                tracing::warn!(address = name, "{says}; it is told no more");
+                tracing::warn!(address = name, "{says}; it gets no more notices");
                 let verb = RemovePush { id: browser.id.clone(), why: says.into() };
                 // A person may have removed it at this moment.
                 let _removed = self.0.handle.tell(verb).await;

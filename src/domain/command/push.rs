@@ -16,7 +16,7 @@ pub struct AddPush {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PushAdded;
 
-/// Have a browser told no more.
+/// Remove a browser, which then gets no more notices.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RemovePush {
     /// The id of the subscription.
@@ -25,7 +25,7 @@ pub struct RemovePush {
     pub why: Box<str>,
 }
 
-/// The browser is told no more.
+/// The browser gets no more notices.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PushRemoved;
 

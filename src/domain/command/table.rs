@@ -315,7 +315,7 @@ verbs! {
     SayWord => WordSaid, needs Operate, Durable, by state.say_word(call.now, call.who, it, out);
     /// Have a browser told.
     AddPush => PushAdded, needs Operate, Durable, by state.add_push(call.now, call.who, it, out);
-    /// Have a browser told no more.
+    /// Remove a browser, which then gets no more notices.
     RemovePush => PushRemoved, needs Operate, Durable, by state.remove_push(call.who, it, out);
     /// Tell a browser of a question once more, later.
     SnoozePush => PushSnoozed, needs Operate, Commit, by state.snooze_push(call.now, call.who, it, out);

@@ -161,7 +161,7 @@ fn passkey(what: &str, name: Option<&str>) -> Said {
             (format!("a browser is told from now on: {}", name.unwrap_or("?")), "push.added")
         }
         ("browser_removed", name) => {
-            (format!("a browser is told no more: {}", name.unwrap_or("?")), "push.removed")
+            (format!("a browser gets no more notices: {}", name.unwrap_or("?")), "push.removed")
         }
         _ => ("all passkeys were given up".to_owned(), "passkey.reset"),
     };

@@ -90,7 +90,7 @@ async function tell(data) {
 
 // Nothing here can sign for the new address, so that a person has to.
 worker.addEventListener('pushsubscriptionchange', (/** @type {any} */ event) => {
-  event.waitUntil(worker.registration.showNotification('This browser is told no more', {
+  event.waitUntil(worker.registration.showNotification('This browser gets no more notices', {
     body: 'Its subscription has changed. Open the page to have it told again.',
     tag: 'subscription',
     icon: ICON,

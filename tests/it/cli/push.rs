@@ -343,7 +343,7 @@ fn a_person_removes_a_browser_at_a_terminal_or_by_signature_and_an_agent_neither
     let (code, text) = said(s.world.command(&["push", "remove", "phone"]));
     assert!(code != 0 && text.contains("only a person ends it"), "{text}");
     let output = at_the_terminal(&s.world, "push remove phone");
-    assert!(String::from_utf8_lossy(&output.stdout).contains("is told no more"), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("gets no more notices"), "{output:?}");
     assert!(s.is_told_no_more() && s.service.heard().is_empty());
     let (code, text) = said(s.world.command(&["push", "list"]));
     assert!(code == 0 && text.contains("no browser is told"), "{text}");

@@ -253,7 +253,7 @@ fn what_a_browser_is_owed_goes_with_it() {
     s.say(&person("owner"), RemovePush { id: "a".into(), why: "no more".into() }).unwrap();
     let owed: Vec<(String, usize)> =
         s.core.state().outgoing.by_address().map(|(to, count, _)| (to.to_owned(), count)).collect();
-    // The question, and that the other one is told no more.
+    // The question, and that the other one gets no more notices.
     assert_eq!(owed, [("push:b".to_owned(), 2)], "{before}");
     assert!(s.out.changes.iter().any(|it| matches!(it, Change::DropEffect(_))));
 }

@@ -162,7 +162,7 @@ fn passkey(notice: &OutgoingNotice, what: &str, name: Option<&str>) -> Said {
         "added" => format!("A passkey was added: {name}"),
         "revoked" => format!("A passkey was revoked: {name}"),
         "browser_added" => format!("A browser is told from now on: {name}"),
-        "browser_removed" => format!("A browser is told no more: {name}"),
+        "browser_removed" => format!("A browser gets no more notices: {name}"),
         _ => "All passkeys were given up".to_owned(),
     };
     Said {

@@ -318,6 +318,6 @@ fn a_browser_is_subscribed_on_the_page_with_a_passkey_and_gets_what_it_can_open(
     tab.looks(1280, 800, "light");
     tab.eval("document.querySelector('tr[data-key^=\"push:\"] details').open = true");
     tab.click("button[data-does=remove-push]");
-    eventually("it is told no more", || get(&world, "/push")["browsers"] == json!([]));
+    eventually("it gets no more notices", || get(&world, "/push")["browsers"] == json!([]));
     assert_eq!(tab.eval("globalThis.violations"), json!([]));
 }
