@@ -15,11 +15,14 @@ fn a_repository_of_a_run_whose_daemon_was_killed_is_put_out_of_force_at_the_next
     well(&repo, &["init", "-q", "mine"]);
     let mut daemon = world.start();
     let client = world.client(&daemon, "orch:a");
-    // Made where repositories are allowed, so that both are there before its supervisor ends it.
+    // All but the names that make repositories of them is there before, so that its supervisor, which ends it at the first one,
+    // cannot come between both.
     let goal = format!(
-        "cd /tmp && mkdir v && git init -q --template= v/t && {} && for r in v/t/.git at; do \
-         git --git-dir=$r config core.fsmonitor 'touch {}/ran;:'; done; cd $OLDPWD; touch up; \
-         until [ -e go ]; do sleep 0.01; done; mkdir v; cp -r /tmp/v/t/.git v; cp -r /tmp/at .; sleep 1000",
+        "mkdir v /tmp/v && git init -q --template= /tmp/v/t && (cd /tmp && {}) && for r in /tmp/v/t/.git /tmp/at; do \
+         git --git-dir=$r config core.fsmonitor 'touch {}/ran;:'; mv $r/HEAD $r/no-head; done; cp -r /tmp/v/t/.git v/no-git; \
+         cp -r /tmp/at .; touch up; until [ -e go ]; do sleep 0.01; done; \
+         perl -e 'rename(\"v/no-git/no-head\", \"v/no-git/HEAD\"); rename(\"v/no-git\", \"v/.git\"); rename(\"at/no-head\", \"at/HEAD\")'; \
+         sleep 1000",
         BARE.replace("--bare", "--bare --template="),
         repo.display()
     );
