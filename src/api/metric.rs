@@ -1,6 +1,6 @@
 //! The table of metrics: each name with its kind, its labels and what it says.
 //!
-//! Who fills a metric names its row, so that no name exists beside the table. `docs/metrics.md` has what is printed from it. The values
+//! The code that fills a metric names its row, so that no name exists beside the table. `docs/metrics.md` has what is printed from it. The values
 //! of a label are few and known: no agent, path, task or text of anybody's is one. `worker` is a worker of the configuration.
 
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use super::wire::{MetricFamily, MetricHistogram, MetricSample};
 
-/// What a metric's values are.
+/// The kind of a metric's values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// Rises, and begins again at zero with each start of the daemon.
@@ -35,13 +35,13 @@ impl Kind {
 pub struct Metric {
     /// The name, with its unit.
     pub name: &'static str,
-    /// What its values are.
+    /// The kind of its values.
     pub kind: Kind,
     /// The names of its labels.
     pub labels: &'static [&'static str],
     /// Whether it is there only while `[metrics] enabled` is `true`.
     pub counted: bool,
-    /// What it says, in a sentence.
+    /// Its meaning, in a sentence.
     pub says: &'static str,
 }
 
@@ -92,7 +92,7 @@ metrics! {
     STORE_UNKNOWN_COMMITS "provost_store_unknown_commits_total" Counter ["found"] counted;
     /// The size of the store in the state folder.
     STORE_BYTES "provost_store_bytes" Gauge [];
-    /// What is free on the disk of the state folder.
+    /// The free space on the disk of the state folder.
     STORE_DISK_FREE_BYTES "provost_store_disk_free_bytes" Gauge [];
     /// How long ago this daemon last heard from a store that it shares.
     STALE_SECONDS "provost_stale_seconds" Gauge [] counted;
@@ -106,7 +106,7 @@ metrics! {
     LOCKS "provost_locks" Gauge ["state"];
     /// Agents that wait for a lock or a resource.
     LOCK_WAITERS "provost_lock_waiters" Gauge [];
-    /// How long the agent has waited that waits longest for a lock.
+    /// The longest time that an agent has waited for a lock until now.
     LOCK_WAIT_AGE_MAX "provost_lock_wait_age_seconds_max" Gauge [];
     /// How long agents have waited for locks that they got.
     LOCK_WAIT_SECONDS "provost_lock_wait_seconds" Histogram [];
@@ -116,13 +116,13 @@ metrics! {
     APPROVAL_AGE_MAX "provost_approval_age_seconds_max" Gauge [];
     /// Tasks that are not finished, by state: awaiting, waiting, retrying, queued, assigned, running.
     TASKS "provost_tasks" Gauge ["state"];
-    /// How long the task has been queued that has waited longest for its worker.
+    /// The longest time that a queued task has waited for its worker until now.
     QUEUE_AGE_MAX "provost_queue_age_seconds_max" Gauge [];
     /// From a task's acceptance to its end, by that end: completed, failed, cancelled.
     TASK_SECONDS "provost_task_seconds" Histogram ["outcome"] counted;
     /// Workers that could be started now, of those that `limits.workers` allows.
     WORKERS_FREE "provost_workers_free" Gauge [];
-    /// What is owed outside of the daemon, by kind: hook, notice, job, apply.
+    /// The actions outside of the daemon that it still owes, by kind: hook, notice, job, apply.
     EFFECTS_OWED "provost_effects_owed" Gauge ["kind"];
     /// Messages in the queues of agents.
     MAIL_QUEUED "provost_mail_queued" Gauge [];
@@ -130,7 +130,7 @@ metrics! {
     MODEL_CALLS "provost_model_calls_total" Counter ["worker"] counted;
     /// Their tokens, by kind: input, output, cache_read, cache_write, and guessed where the service does not say how many there were.
     MODEL_TOKENS "provost_model_tokens_total" Counter ["worker", "kind"] counted;
-    /// What those cost that have a price, in US dollars.
+    /// The cost of the calls that have a price, in US dollars.
     MODEL_COST "provost_model_cost_usd_total" Counter ["worker"] counted;
     /// Calls of models without a price.
     MODEL_UNPRICED "provost_model_unpriced_calls_total" Counter ["worker"] counted;

@@ -190,7 +190,7 @@ macro_rules! settings {
 }
 
 settings! {
-    /// What the daemon announces and accepts, and when it stops by itself.
+    /// The versions that the daemon announces and accepts, and the time after which it stops by itself.
     ["daemon"] daemon: Daemon {
         /// DevIt worker versions that may REGISTER, one or a list; while empty, any version may and REGISTER is optional.
         expected_worker_version: Versions = Versions::default(), "version", Strict;
@@ -202,7 +202,7 @@ settings! {
         worker_uid: Option<u32> = None, "uid" within Some(1)..=Some(u32::MAX - 1), Strict, Owner;
     }
 
-    /// Who answers a request that needs approval.
+    /// The answers to requests that need approval.
     ["daemon.approvals"] approvals: Approvals {
         /// The agent that gets APPROVAL messages, if the policy rule admits it; otherwise only people can answer.
         default_target: AgentId = ours("client:approver"), "ident", Strict;
@@ -306,15 +306,15 @@ settings! {
         socket: ProxySocket = ProxySocket::usual(), "path", Strict, Owner;
         /// The users as whom the proxy runs, by their numbers; processes of other users are refused at the socket. `tailscaled` runs as 0.
         proxy_uids: Vec<u32> = Vec::new(), "uid", Strict, Owner;
-        /// Who reads the page at the names of this machine: `open`: a browser of yours; `passkey`: one in which a passkey has signed in, for a desktop that people share; the page over all repositories then shows nothing of the repository. Processes of yours have other ways to read.
+        /// The browsers that read the page at the names of this machine: `open`: each of yours; `passkey`: those in which a passkey has signed in, for a desktop that people share; the page over all repositories then shows nothing of the repository. Processes of yours have other ways to read.
         read: WebRead = WebRead::Open, "", Strict, Owner;
     }
 
     /// Messages to browsers by their push services. A person subscribes each browser on the page, with a passkey: docs/push.md.
     ["push"] push: PushSettings {
-        /// Who push services can turn to: `mailto:you@example.org`, or an address of yours that begins with `https://`. Without it, the first address of `web.public` counts, or the first page of `passkeys.origins` that begins with `https://`; services refuse messages that name neither.
+        /// The contact for push services: `mailto:you@example.org`, or an address of yours that begins with `https://`. Without it, the first address of `web.public` counts, or the first page of `passkeys.origins` that begins with `https://`; services refuse messages that name neither.
         subject: Option<PushSubject> = None, "address", Strict, Owner;
-        /// What browsers are told, of the words that `[notify.NAME]` has for that.
+        /// The events that browsers are told of, in the words of `[notify.NAME]`.
         kinds: Vec<NotifyKind> = PushSettings::usual_kinds(), "", Strict, Owner;
         /// `facts`: the number, the risk, the asker's name and six characters of the digest; `full`: also what agents wrote, marked as such.
         detail: NotifyDetail = NotifyDetail::Facts, "", Strict, Owner;
@@ -428,7 +428,7 @@ settings! {
 
     /// The hooks of agents' hosts.
     ["hooks"] hooks: HostHooks {
-        /// What becomes of a write of a host while no daemon runs: `start`: the hook starts a daemon and waits for it; `pass`: the write goes on; `block`: it is refused.
+        /// The fate of a host's write while no daemon runs: `start`: the hook starts a daemon and waits for it; `pass`: the write goes on; `block`: it is refused.
         when_down: WhenDown = WhenDown::Start, "", Strict;
     }
 
@@ -516,7 +516,7 @@ settings! {
         max_files: u32 = 14, "files" within 1..=1_000, Owner;
     }
 
-    /// Numbers for Prometheus and the daemon's health, over HTTP: `/metrics`, `/livez`, `/readyz` and `/healthz`. Who asks proves nothing. Read at the start; docs/metrics.md.
+    /// Numbers for Prometheus and the daemon's health, over HTTP: `/metrics`, `/livez`, `/readyz` and `/healthz`. A reader proves nothing. Read at the start; docs/metrics.md.
     ["metrics"] metrics: MetricsSettings {
         /// Whether the daemon counts what it does, and answers at `listen`.
         enabled: bool = false, "", Strict, Owner;
@@ -568,7 +568,7 @@ settings! {
         index_files: u32 = 20_000, "files" within 1..=50_000, Owner;
     }
 
-    /// What is kept of the changes that runs make in their private copies. More changed files than fit fail the run.
+    /// Bounds of the changes that runs make in their private copies. More changed files than fit fail the run.
     ["changes"] changes: Changes {
         /// Changed files of one run.
         files: u32 = provost_base::limits::CHANGED_FILES_USUAL as u32, "files" within 1..=2_000, Owner;
@@ -590,7 +590,7 @@ settings! {
 
     /// How branches are merged into the trunk.
     ["merge"] merge: Merge {
-        /// What is run on the merged tree before the trunk is moved: names of workers, or command lines for the worker `shell`. Each has to succeed.
+        /// The checks that run on the merged tree before the trunk is moved: names of workers, or command lines for the worker `shell`. Each has to succeed.
         checks: Vec<String> = Vec::new(), "", Owner;
         /// How long each of these checks may take.
         check_timeout: Ttl = Ttl::minutes(30), "duration" within Ttl::seconds_clamped(1)..=Ttl::minutes(24 * 60), Owner;
@@ -602,7 +602,7 @@ settings! {
         high_priority: Vec<AgentId> = Vec::new(), "ident", Strict, Owner;
     }
 
-    /// What this host is.
+    /// The labels of this host.
     ["host"] host: HostSettings {
         /// Words by which `provost delegate --on LABEL` asks for this host, such as `gpu` or `linux`.
         labels: Vec<HostLabel> = Vec::new(), "label", Strict, Owner;

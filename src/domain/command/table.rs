@@ -12,14 +12,14 @@ use crate::{Answer, Call, Judge, Outbox, Refusal, Scope, State, decide};
 
 /// A typed request that policy has no say over. `Engine::submit` takes any and answers with its reply.
 pub trait Verb: Into<Command> {
-    /// What a caller gets when the verb was carried out.
+    /// The reply to the caller once the verb was carried out.
     type Reply: TryFrom<Reply>;
 }
 
 /// A typed request that policy has a say over. `Engine::submit_judged` takes any and answers with an
 /// [`Answer`], since it may be denied, or wait for approval.
 pub trait JudgedVerb: Into<Command> {
-    /// What a caller gets when the verb was carried out.
+    /// The reply to the caller once the verb was carried out.
     type Reply: TryFrom<Reply>;
 }
 
