@@ -287,12 +287,19 @@ impl KnownHosts {
     /// # Errors
     /// When the file cannot be read.
     pub(super) fn of(dir: &Path, name: &str, host: HostId) -> Result<Option<Self>, StoreError> {
+        let is_ours = |it: &Self| it.name == name && it.here.is_none_or(|it| it == host);
+        Ok(Self::read(dir)?.filter(is_ours))
+    }
+
+    /// The whole file of a folder; `None` where the folder has none.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub(super) fn read(dir: &Path) -> Result<Option<Self>, StoreError> {
         let Some(text) = files::private_text(dir, KNOWN_HOSTS, HOST_STATE_BYTES_MAX)? else {
             return Ok(None);
         };
-        let known: Self = serde_json::from_str(&text).map_err(|err| unfit(dir, KNOWN_HOSTS, &err))?;
-        let is_ours = known.name == name && known.here.is_none_or(|it| it == host);
-        Ok(is_ours.then_some(known))
+        serde_json::from_str(&text).map(Some).map_err(|err| unfit(dir, KNOWN_HOSTS, &err))
     }
 
     /// # Errors

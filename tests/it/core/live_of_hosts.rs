@@ -15,7 +15,7 @@ use super::tasks_of_hosts::{ask, builder, delegate, host_of, is, machines, task,
 use crate::support::World;
 use crate::support::acp_agent;
 use crate::support::commands::said;
-use crate::support::forger::{hex, own as of_host};
+use crate::support::forger::own as of_host;
 use crate::support::machines::state_dir;
 use crate::support::mcp_host::Host;
 use crate::support::own_api::own;
@@ -135,21 +135,22 @@ fn agents_read_what_a_run_on_another_machine_writes_and_say_something_to_it() {
 }
 
 #[test]
-fn what_no_host_has_sealed_is_heard_by_none_and_nothing_is_said_without_a_reader() {
-    let (machines, _daemons) = machines(["", &builder("")]);
-    let (a, b) = (&machines.all[0], &machines.all[1]);
+fn what_no_host_has_signed_is_heard_by_none_and_nothing_is_said_without_a_reader() {
+    let (machines, _daemons) = machines(["", &builder(""), ""]);
+    let [a, b, c] = &machines.all[..] else { panic!("three") };
     assert_eq!(delegate(a, "quiet", "echo secret words; sleep 30", &[]).0, 0);
     is(a, "quiet", "running");
     let (of_a, of_b) = (of_host(a).host, of_host(b).host);
     let question = json!({ "output_of": "quiet", "attempt": 1, "from": 0, "number": "7" }).to_string();
     let secret = std::fs::read(state_dir(a).join("journal.key")).unwrap();
-    let word = |key: &[u8], from: &str, to: &str| {
+    let word = |key: &[u8], from: &str, to: &str, signer: &World| {
         let mut seal = Hmac::<Sha256>::new_from_slice(key).unwrap();
         for part in ["provost-host-word-v1", from, to, &question] {
             seal.update(part.as_bytes());
         }
-        let seal = hex(&seal.finalize().into_bytes());
-        format!("{from} {seal} {}", STANDARD_NO_PAD.encode(&question))
+        let text = [b"provost-host-word-signature-v1".as_slice(), &seal.finalize().into_bytes()].concat();
+        let signature = STANDARD_NO_PAD.encode(of_host(signer).pair.sign(&text));
+        format!("{from} {signature} {}", STANDARD_NO_PAD.encode(&question))
     };
     // Both are at the server at once: who listens in their place hears what they would.
     let heard = |word: &str| {
@@ -162,9 +163,10 @@ fn what_no_host_has_sealed_is_heard_by_none_and_nothing_is_said_without_a_reader
     };
     let (from, to) = (of_a.to_string(), of_b.to_string());
     assert_eq!(heard("nonsense"), 0);
-    assert_eq!(heard(&word(b"another key", &from, &to)), 0);
-    assert_eq!(heard(&word(&secret, &from, &from)), 0, "it is sealed for another host");
-    assert_eq!(heard(&word(&secret, &from, &to)), 1, "a host of the repository is answered");
+    assert_eq!(heard(&word(b"another key", &from, &to, a)), 0);
+    assert_eq!(heard(&word(&secret, &from, &from, a)), 0, "it is sealed for another host");
+    assert_eq!(heard(&word(&secret, &from, &to, c)), 0, "the host that it names has not signed it");
+    assert_eq!(heard(&word(&secret, &from, &to, a)), 1, "a host of the repository is answered");
     assert_eq!(ask(a, &["task", "cancel", "quiet"]).0, 0);
     machines.check();
 }
