@@ -90,16 +90,16 @@ impl Provost {
     /// The output of a run that was on another host: what it has left for this one, or what was heard of it.
     async fn output_elsewhere(&self, task: &Task, from: u64) -> Option<Page> {
         let left = match task.commit_away() {
-            Some(_) => self.output_left(task.id(), from).await,
+            Some(_) => self.output_left(task, from).await,
             None => None,
         };
         left.or_else(|| self.heard_of(task, from))
     }
 
     /// The output that the run of a task has left which was on another host.
-    async fn output_left(&self, task: &TaskId, from: u64) -> Option<Page> {
-        let (artifacts, task) = (self.artifacts(), task.clone());
-        let read = tokio::task::spawn_blocking(move || artifacts.output_of(&task)).await.ok()?;
+    async fn output_left(&self, task: &Task, from: u64) -> Option<Page> {
+        let (artifacts, id, host) = (self.artifacts(), task.id().clone(), task.daemon.host);
+        let read = tokio::task::spawn_blocking(move || artifacts.output_of(&id, host)).await.ok()?;
         let read = read
             .inspect_err(|error| tracing::warn!(%error, "the output of a run elsewhere is not to be had"));
         let page = Page::of_bytes(&read.ok()??)?.since(from);

@@ -13,8 +13,8 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 
 use super::{SharedArtifacts, StoreError};
-use provost_base::TaskId;
 use provost_base::limits::{ANSWER_BYTES_MAX, CHANGED_BYTES_MAX, HARVESTS_KEPT_DAYS, HARVESTS_KEPT_MAX};
+use provost_base::{HostId, TaskId};
 use provost_domain::artifact::{place_of, shelf};
 use provost_domain::{Artifact, Changeset, StoredChangeset};
 use provost_system::{self as system, Ages};
@@ -89,22 +89,29 @@ impl Artifacts {
         shared.put(task, &shelf, &files)
     }
 
-    /// The output of a task's run on another host, as that one has left it; `None` where it is not kept.
+    /// The output of a task's run on another host, which has left it; `None` where it is not kept.
     ///
     /// # Errors
     /// When it cannot be read.
-    pub fn output_of(&self, task: &TaskId) -> Result<Option<Vec<u8>>, StoreError> {
+    pub fn output_of(&self, task: &TaskId, ran_by: HostId) -> Result<Option<Vec<u8>>, StoreError> {
         let path = self.folder.join(shelf(task)).join(OUTPUT);
         if !path.is_file() {
-            self.fetch(&shelf(task))?;
+            self.fetch(task, ran_by)?;
         }
         read(&path, LIST_BYTES_MAX)
     }
 
-    /// Brings what a run of another host has left into this folder; `false` where there is nothing.
-    fn fetch(&self, shelf: &str) -> Result<bool, StoreError> {
-        let Some(shared) = &self.shared else { return Ok(false) };
-        let Some(files) = shared.get(shelf)? else { return Ok(false) };
+    /// Takes over the result that another host has left, which has run the task, unless it is here already.
+    ///
+    /// # Errors
+    /// Where that host has not signed it, and when the database does not answer.
+    pub fn take_over(&self, task: &TaskId, ran_by: HostId) -> Result<(), StoreError> {
+        if self.folder.join(shelf(task)).join(LIST).is_file() { Ok(()) } else { self.fetch(task, ran_by) }
+    }
+
+    fn fetch(&self, task: &TaskId, ran_by: HostId) -> Result<(), StoreError> {
+        let (Some(shared), shelf) = (&self.shared, shelf(task)) else { return Ok(()) };
+        let Some(files) = shared.get(&shelf, ran_by)? else { return Ok(()) };
         system::make_private_folders(&self.folder).map_err(StoreError::io(&self.folder))?;
         let half = self.folder.join(format!("{UNFINISHED}{}", uuid::Uuid::new_v4().simple()));
         system::make_private_folders(&half).map_err(StoreError::io(&half))?;
@@ -116,12 +123,12 @@ impl Artifacts {
             }
             write(&half.join(name), bytes)
         });
-        let put = written.and_then(|()| sync(&half)).and_then(|()| self.put_on(&half, shelf));
+        let put = written.and_then(|()| sync(&half)).and_then(|()| self.put_on(&half, &shelf));
         if put.is_err() {
             // The next start tries again.
             let _left = fs::remove_dir_all(&half);
         }
-        put.map(|()| true)
+        put
     }
 
     /// The same, with how many runs are kept, and for how long.
@@ -274,11 +281,7 @@ impl Artifacts {
 
     fn list(&self, shelf: &str) -> Result<Option<List>, StoreError> {
         let path = self.folder.join(shelf).join(LIST);
-        let mut found = read(&path, LIST_BYTES_MAX)?;
-        if found.is_none() && self.fetch(shelf)? {
-            found = read(&path, LIST_BYTES_MAX)?;
-        }
-        let Some(bytes) = found else { return Ok(None) };
+        let Some(bytes) = read(&path, LIST_BYTES_MAX)? else { return Ok(None) };
         serde_json::from_slice(&bytes).map(Some).map_err(StoreError::damaged)
     }
 

@@ -334,7 +334,7 @@ pub(super) mod in_database {
 
     use super::{Database, Loss, Migrated, Moved, Protection, Site};
     use crate::{HostRow, Joined, Options, Reader, Store, StoreError, TakenOut, Upgraded};
-    use provost_base::{Digest, HostId, TaskId};
+    use provost_base::{HostId, TaskId};
 
     /// None can be opened.
     pub(crate) struct Shelves(std::convert::Infallible);
@@ -344,11 +344,11 @@ pub(super) mod in_database {
             refused()
         }
 
-        pub(crate) fn put(&mut self, _: &TaskId, _: &str, _: &Digest, _: &[u8]) -> Result<(), StoreError> {
+        pub(crate) fn put(&mut self, _: &TaskId, _: &str, _: &[u8], _: &[u8]) -> Result<(), StoreError> {
             match self.0 {}
         }
 
-        pub(crate) fn get(&mut self, _: &str) -> Result<Option<(Digest, Vec<u8>)>, StoreError> {
+        pub(crate) fn get(&mut self, _: &str) -> Result<Option<(Vec<u8>, Vec<u8>)>, StoreError> {
             match self.0 {}
         }
 

@@ -17,6 +17,7 @@ mod decisions;
 mod error;
 mod files;
 mod host_keys;
+mod host_seals;
 #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "no store with several writers"))]
 mod host_words;
 mod intake;

@@ -1,7 +1,8 @@
-//! What runs have left for other hosts than the one that ran them: the files of its folder, packed and sealed, in the database that the
-//! hosts share.
+//! Results of runs for other hosts than the one that ran them: the files of its folder, packed and signed, in the database that the hosts
+//! share.
 //!
-//! The seal is made with the journal's key, which the database never has: a host takes nothing that no other host has put there.
+//! The host that ran the task signs the whole ([`HostSeals`]). A host takes a result only with the signature of the very host that its own record
+//! of the task names, so no other host, and no login to the database, leaves a result in that one's place.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,22 +10,23 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::StoreError;
 use super::database::{Database, in_database};
-use super::journal::Key;
-use super::{StoreError, files};
+use super::host_seals::HostSeals;
 use provost_base::limits::SHARED_ARTIFACT_BYTES_MAX;
-use provost_base::{Digest, TaskId};
+use provost_base::{HostId, TaskId};
 
 /// Begins what is packed.
 const MAGIC: &[u8] = b"provost-artifacts-1\n";
-/// What the seal is of.
-const SEALED: &[u8] = b"provost-artifacts-v1";
+/// The label under which a result is signed: the shelf and the whole.
+const RESULT: &[u8] = b"provost-artifacts-v1";
 
 /// The database in which runs leave their results for other hosts. Cheap to clone. Blocking.
 #[derive(Clone)]
 pub struct SharedArtifacts {
     state: PathBuf,
     database: Arc<Database>,
+    seals: Arc<HostSeals>,
     link: Arc<Mutex<Link>>,
 }
 
@@ -50,7 +52,8 @@ pub(super) type Packed = Vec<(String, Vec<u8>)>;
 impl SharedArtifacts {
     /// In this database, for the state folder of one of its hosts. It connects when it is first used.
     pub fn of(state: &Path, database: Database) -> Self {
-        Self { state: state.to_owned(), database: Arc::new(database), link: Arc::default() }
+        let (database, seals) = (Arc::new(database), Arc::new(HostSeals::of(state)));
+        Self { state: state.to_owned(), database, seals, link: Arc::default() }
     }
 
     /// Leaves files of a task's run for the other hosts, instead of those that were there.
@@ -66,19 +69,19 @@ impl SharedArtifacts {
                     .into(),
             ));
         }
-        let seal = self.seal(shelf, &bytes)?;
-        self.with(|link| link.put(task, shelf, &seal, &bytes))
+        let (_, signature) = self.seals.sign(RESULT, &[shelf.as_bytes(), &bytes])?;
+        self.with(|link| link.put(task, shelf, &signature, &bytes))
     }
 
-    /// The files on a shelf; `None` where there are none.
+    /// The files on a shelf, which this host has run the task for; `None` where there are none.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] where the seal is not that of a host, and when the database does not answer.
-    pub(super) fn get(&self, shelf: &str) -> Result<Option<Packed>, StoreError> {
-        let Some((seal, bytes)) = self.with(|link| link.get(shelf))? else { return Ok(None) };
-        if self.seal(shelf, &bytes)? != seal {
+    /// [`StoreError::Damaged`] where that host has not signed them, and when the database does not answer.
+    pub(super) fn get(&self, shelf: &str, ran_by: HostId) -> Result<Option<Packed>, StoreError> {
+        let Some((signature, bytes)) = self.with(|link| link.get(shelf))? else { return Ok(None) };
+        if !self.seals.has_signed(ran_by, (RESULT, &[shelf.as_bytes(), &bytes]), &signature)? {
             return Err(StoreError::damaged(
-                "what a run has left in the database is not what a host has put there: its seal does not hold",
+                "the result in the database is not signed by the host that ran the task",
             ));
         }
         unpack(&bytes).map(Some)
@@ -98,12 +101,6 @@ impl SharedArtifacts {
     /// When the database does not answer.
     pub(super) fn clear(&self, shelf: &str) -> Result<(), StoreError> {
         self.with(|link| link.clear(shelf))
-    }
-
-    fn seal(&self, shelf: &str, bytes: &[u8]) -> Result<Digest, StoreError> {
-        let missing = || StoreError::Key("the journal's key is missing".into());
-        let secret = files::journal_key(&self.state)?.ok_or_else(missing)?;
-        Ok(Key::new(&secret).mac(SEALED, &[shelf.as_bytes(), bytes]))
     }
 
     /// Over the connection that there is, or over a new one. One that was lost is made again once: each of these can be done twice.

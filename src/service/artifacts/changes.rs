@@ -159,8 +159,14 @@ impl Provost {
     }
 
     async fn kept_of(&self, task: &TaskId) -> Result<Option<StoredChangeset>, ApplyError> {
+        let ran = self.task(task).await.ok();
+        let elsewhere = ran.and_then(|it| it.commit_away().map(|_| it.daemon.host));
         let (artifacts, id) = (self.artifacts(), task.clone());
-        let kept = tokio::task::spawn_blocking(move || artifacts.of(&id)).await;
+        let find = move || {
+            elsewhere.map_or(Ok(()), |host| artifacts.take_over(&id, host))?;
+            artifacts.of(&id)
+        };
+        let kept = tokio::task::spawn_blocking(find).await;
         let kept = kept.map_err(|err| ApplyError::Unreadable(err.to_string().into()))?;
         kept.map_err(|err| ApplyError::Unreadable(err.to_string().into()))
     }

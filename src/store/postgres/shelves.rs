@@ -8,8 +8,8 @@ use super::remembered::Remembered;
 use super::session::{Place, Purpose, Session, Step};
 use super::{address, schema, unreadable};
 use crate::{Database, StoreError};
+use provost_base::TaskId;
 use provost_base::limits::{LONG_STATEMENT_MS_MAX, SHARED_ARTIFACT_PIECE_BYTES, SHARED_ARTIFACTS_BYTES_MAX};
-use provost_base::{Digest, TaskId};
 
 /// A session with the shelves of one repository.
 pub(crate) struct Shelves {
@@ -52,7 +52,7 @@ impl Shelves {
         &mut self,
         task: &TaskId,
         shelf: &str,
-        seal: &Digest,
+        signature: &[u8],
         bytes: &[u8],
     ) -> Result<(), StoreError> {
         let room = SHARED_ARTIFACTS_BYTES_MAX.saturating_sub(bytes.len() as u64);
@@ -65,27 +65,27 @@ impl Shelves {
             let sql = "insert into provost.artifact (repo, shelf, n, task, host, seal, bytes) values ($1, $2, $3, $4, $5, $6, $7)";
             let step = Step::new(sql).with(self.repo).with(shelf.to_owned()).with(n);
             let step = step.with(task.as_str().to_owned()).with(self.host.clone());
-            steps.push(step.with(seal.as_bytes().to_vec()).with(piece.to_vec()));
+            steps.push(step.with(signature.to_vec()).with(piece.to_vec()));
         }
         steps.push(Step::new("commit"));
         let done = self.session.ask_within(&steps, Duration::from_millis(LONG_STATEMENT_MS_MAX));
         done.map(drop).inspect_err(|_| self.session.drop_link())
     }
 
-    /// What is on a shelf, with its seal.
+    /// The bytes on a shelf, with the signature under them.
     ///
     /// # Errors
     /// When the database does not answer.
-    pub(crate) fn get(&mut self, shelf: &str) -> Result<Option<(Digest, Vec<u8>)>, StoreError> {
+    pub(crate) fn get(&mut self, shelf: &str) -> Result<Option<(Vec<u8>, Vec<u8>)>, StoreError> {
         let sql = "select seal, bytes from provost.artifact where repo = $1 and shelf = $2 order by n";
         let step = Step::new(sql).with(self.repo).with(shelf.to_owned());
         let rows = self.session.ask_within(&[step], Duration::from_millis(LONG_STATEMENT_MS_MAX))?;
-        let (mut seal, mut bytes) = (None, Vec::new());
+        let (mut signature, mut bytes) = (None, Vec::new());
         for row in rows.iter().flatten() {
-            seal = Some(super::load::digest(row, 0)?);
+            signature = Some(row.try_get(0).map_err(unreadable)?);
             bytes.extend_from_slice(row.try_get(1).map_err(unreadable)?);
         }
-        Ok(seal.map(|seal| (seal, bytes)))
+        Ok(signature.map(|signature| (signature, bytes)))
     }
 
     /// Those of these shelves that have something.

@@ -6,16 +6,14 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
-use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::{Value, json};
-use sha2::Sha256;
 
 use super::daemons_of_hosts::signal;
 use super::tasks_of_hosts::{ask, builder, delegate, host_of, is, machines, task, until};
 use crate::support::World;
 use crate::support::acp_agent;
 use crate::support::commands::said;
-use crate::support::forger::own as of_host;
+use crate::support::forger::{own as of_host, signed};
 use crate::support::machines::state_dir;
 use crate::support::mcp_host::Host;
 use crate::support::own_api::own;
@@ -144,12 +142,8 @@ fn what_no_host_has_signed_is_heard_by_none_and_nothing_is_said_without_a_reader
     let question = json!({ "output_of": "quiet", "attempt": 1, "from": 0, "number": "7" }).to_string();
     let secret = std::fs::read(state_dir(a).join("journal.key")).unwrap();
     let word = |key: &[u8], from: &str, to: &str, signer: &World| {
-        let mut seal = Hmac::<Sha256>::new_from_slice(key).unwrap();
-        for part in ["provost-host-word-v1", from, to, &question] {
-            seal.update(part.as_bytes());
-        }
-        let text = [b"provost-host-word-signature-v1".as_slice(), &seal.finalize().into_bytes()].concat();
-        let signature = STANDARD_NO_PAD.encode(of_host(signer).pair.sign(&text));
+        let parts = ["provost-host-word-v1", from, to, &question].map(str::as_bytes);
+        let signature = STANDARD_NO_PAD.encode(signed(signer, key, &parts));
         format!("{from} {signature} {}", STANDARD_NO_PAD.encode(&question))
     };
     // Both are at the server at once: who listens in their place hears what they would.

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::support::commands::said;
-use crate::support::machines::{Machines, git};
+use crate::support::forger::{bytes, hex, signed};
+use crate::support::machines::{Machines, git, state_dir};
 use crate::support::own_api::own;
 use crate::support::postgres::{Between, Loses, name_of};
 use crate::support::rules::{allow, policy, rule};
@@ -121,10 +122,10 @@ fn a_task_runs_on_the_machine_that_has_its_worker_and_its_outcome_comes_back() {
 }
 
 #[test]
-fn what_another_host_has_left_is_taken_only_with_its_seal() {
-    let (machines, _daemons) = machines(["", &builder("")]);
-    let a = &machines.all[0];
-    for id in ["one", "two"] {
+fn what_another_host_has_left_is_taken_only_with_its_signature() {
+    let (machines, _daemons) = machines(["", &builder(""), ""]);
+    let [a, b, c] = &machines.all[..] else { panic!("three") };
+    for id in ["one", "two", "three"] {
         assert_eq!(delegate(a, id, &format!("echo {id} >made.txt"), &[]).0, 0);
         is(a, id, "completed");
     }
@@ -134,8 +135,29 @@ fn what_another_host_has_left_is_taken_only_with_its_seal() {
     };
     machines
         .sql("update provost.artifact set bytes = set_byte(bytes, length(bytes) - 1, 88) where task = 'one'");
+    let refused = "is not signed by the host that ran the task";
     let (is_shown, said) = diff("one");
-    assert!(!is_shown && said.contains("seal does not hold"), "{said}");
+    assert!(!is_shown && said.contains(refused), "{said}");
+    // A third host has the journal's key, and signs in its own name alone.
+    let secret = std::fs::read(state_dir(c).join("journal.key")).unwrap();
+    let column =
+        |name: &str| machines.sql(&format!("select {name} from provost.artifact where task = 'three'"));
+    let (shelf, left) = (column("shelf"), bytes(&column("encode(bytes, 'hex')")));
+    let leave = |by: &World| {
+        let signature = signed(by, &secret, &[b"provost-artifacts-v1", shelf.as_bytes(), &left]);
+        let sql = format!(
+            "update provost.artifact set seal = decode('{}', 'hex') where task = 'three'",
+            hex(&signature)
+        );
+        machines.sql(&sql)
+    };
+    leave(c);
+    let (is_shown, said) = diff("three");
+    assert!(!is_shown && said.contains(refused), "{said}");
+    // The form is right: the host that ran it could have left that.
+    leave(b);
+    let (_, said) = diff("three");
+    assert!(!said.contains(refused), "{said}");
     // What a host has put there for another task is not this one's.
     machines.sql("delete from provost.artifact where task = 'one'");
     machines.sql(

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use hmac::{Hmac, KeyInit as _, Mac as _};
 use provost::base::{DaemonId, Digest, EntryNo, EventSeq, HostId, Json, Secret, Timestamp};
 use provost::domain::{Change, Event, EventKind, Outbox, provost};
 use provost::store::journal::Key;
 use provost::store::{Anchor, ENTRY_FORMAT, Head, StoredEvent};
 pub(crate) use provost_test_equipment::host_signature::{Own, to_sign};
 use serde_json::Value;
+use sha2::Sha256;
 
 use super::World;
 use super::machines::{Machines, state_dir};
@@ -34,6 +36,14 @@ pub(crate) fn digest(hex: &str) -> Digest {
 /// The own key of a world's machine.
 pub(crate) fn own(world: &World) -> Own {
     Own::of(&state_dir(world)).expect("it has a key")
+}
+
+/// The signature of a world's machine under parts that it leaves for others, sealed with this journal's key. docs/hosts.md.
+pub(crate) fn signed(by: &World, journal_key: &[u8], parts: &[&[u8]]) -> Vec<u8> {
+    let mut seal = Hmac::<Sha256>::new_from_slice(journal_key).expect("any key");
+    parts.iter().for_each(|it| seal.update(it));
+    let text = [b"provost-host-seal-v1".as_slice(), &seal.finalize().into_bytes()].concat();
+    own(by).pair.sign(&text).as_ref().to_vec()
 }
 
 /// What who has the journal's key and the database knows, in the place of a daemon.
