@@ -389,7 +389,7 @@ impl Adapter<'_> {
         }
     }
 
-    /// Time between two heartbeats: two of them may be lost.
+    /// Returns the time between two heartbeats: two of them may be lost.
     fn patience(&self) -> Duration {
         let patience = self.facts.as_ref().map(|it| Duration::from_millis(it.at_work.patience_ms) / 3);
         patience.unwrap_or(BEAT_MAX).min(BEAT_MAX)
@@ -420,7 +420,7 @@ impl Adapter<'_> {
     }
 }
 
-/// Whether a repeated request would get the same answer.
+/// Checks whether a repeated request would get the same answer.
 fn is_final(err: &ClientError) -> bool {
     match err {
         ClientError::Foreign { .. } | ClientError::Version(_) => true,
@@ -431,7 +431,7 @@ fn is_final(err: &ClientError) -> bool {
     }
 }
 
-/// Whether an event may change the section. Heartbeats, the most frequent events, do not.
+/// Checks whether an event may change the section. Heartbeats, the most frequent events, do not.
 fn may_be_told(event: &Value) -> bool {
     event["kind"]["crew"] != "member_beat"
 }

@@ -362,7 +362,7 @@ fn type_into(pane: &str, text: &str) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Questions, formatted for people.
+/// Formats questions for people.
 pub(super) fn questions(open: &[wire::Question]) -> String {
     let line = |it: &wire::Question| {
         let text = out::one_line(&it.text, out::width().max(80) - 30);

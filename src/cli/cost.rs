@@ -32,7 +32,7 @@ pub(super) struct Show {
     limit: usize,
 }
 
-/// What is summed.
+/// The unit by which usage is summed.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum By {
     /// Each agent

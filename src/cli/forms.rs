@@ -1,4 +1,4 @@
-//! The forms of commands besides noun and verb: the short forms that people type daily, and the old forms.
+//! The forms of commands other than noun and verb: the short forms that people type daily, and the old forms.
 //!
 //! One table says which words stand for which command. `read` replaces them by the command before the definition of
 //! the command line reads the words: it is pure, and knows nouns and verbs from that definition alone. The verb of a
@@ -27,7 +27,7 @@ pub enum Kind {
 /// Words that stand for a command.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Form {
-    /// The words: one, or two of which the second stood in place of a verb.
+    /// The words: one, or two if the second stood in place of a verb.
     pub typed: &'static str,
     /// The command: a noun, or a noun and a verb.
     pub meant: &'static str,

@@ -156,7 +156,7 @@ impl List {
     }
 }
 
-/// Which tasks are listed.
+/// The tasks that are listed.
 #[derive(ValueEnum, Clone, Copy, Debug)]
 enum Filter {
     /// All tasks

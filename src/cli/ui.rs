@@ -78,7 +78,7 @@ fn speaker(places: &Places, environment: &Environment) -> Result<Option<AgentId>
         json: false,
         inside: None,
     };
-    // A name that cannot be used does not tell whose it is, so nobody speaks.
+    // A name that cannot be used does not tell whose it is, so no agent speaks.
     IdentityArgs::named(&here, None)
         .map_err(|_| "the environment names no usable agent, so nothing was sent; see PROVOST_AGENT".into())
 }

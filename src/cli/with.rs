@@ -22,8 +22,8 @@ use provost_base::limits::NEEDS_MAX;
 use provost_base::{Resource, Ttl};
 use provost_client::Client;
 
-/// How long a wait lasts without `--wait`. It also ends a wait of two process trees of one agent for each other, which the
-/// daemon does not see.
+/// The duration of a wait without `--wait`. It also ends a wait of two process trees of one agent for each other, which
+/// the daemon does not see.
 const WAIT: Ttl = Ttl::minutes(10);
 
 /// Exit codes of shells for a command that is not there, and for one that cannot be run.
@@ -218,7 +218,7 @@ impl Held<'_> {
         }
     }
 
-    /// A lock that cannot be released now ends with this process.
+    /// Releases the locks. A lock that cannot be released now ends with this process.
     fn give_back(&mut self) {
         let locks = std::mem::take(&mut self.locks);
         let _late = wait_for(async {

@@ -67,7 +67,7 @@ impl EventChoice {
     }
 }
 
-/// The number of an event.
+/// Returns the number of an event; 0 if it has none.
 fn seq_of(event: &Value) -> u64 {
     event.get("seq").and_then(Value::as_u64).unwrap_or_default()
 }

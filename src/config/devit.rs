@@ -138,7 +138,7 @@ fn leads_to_ours(path: &str) -> bool {
     known.into_iter().any(|known| known.strip_prefix(path).is_some_and(|rest| rest.starts_with('.')))
 }
 
-/// Keys that enforce something, under whatever section they stand.
+/// Keys that enforce something, under any section.
 const ENFORCING: [&str; 3] = ["expected_worker_version", "sandbox_root", "default_target"];
 
 /// Handles an unknown key: a misspelt or misplaced enforcement would silently be none, so it is an error; devitd ignores

@@ -55,7 +55,7 @@ impl Sources {
 
 /// Returns the file that `--config` names, or else `PROVOST_CONFIG` or `DEVIT_CORE_CONFIG`.
 ///
-/// When the daemon is started in DevIt's way, `--config` names a file of DevIt's, whatever its name is.
+/// When the daemon is started in DevIt's way, `--config` names a file of DevIt's, under any name.
 pub fn named(
     flag: Option<PathBuf>,
     devit_form: bool,

@@ -12,7 +12,7 @@ use provost_base::Digest;
 use provost_base::limits::WORKFLOW_FILES_MAX;
 use provost_system as system;
 
-/// Our own file in a repository.
+/// Provost's file in a repository.
 pub const PROVOST: &str = ".provost/provost.toml";
 /// DevIt's file in a repository.
 pub const DEVIT: &str = "devit.core.toml";

@@ -177,7 +177,7 @@ fn passing(mut shown: Shown, filter: &Filter) -> Shown {
     shown
 }
 
-/// The text of a cell.
+/// Returns the text of a cell.
 pub(super) fn text_of(cell: &Cell) -> &str {
     match cell {
         Cell::Text { text } | Cell::Said { text } | Cell::Code { text } | Cell::Link { text, .. } => text,

@@ -351,7 +351,7 @@ impl Model {
         self.chosen().map(|it| (it.repository, subject_of(&it.row)))
     }
 
-    // What changes something.
+    // Actions that change something.
 
     /// Returns the rest of the command with this beginning, among those about the open detail or the chosen row.
     fn command_of(&self, start: &str) -> Option<String> {

@@ -68,19 +68,19 @@ impl Screen {
 pub(crate) enum Where {
     /// Everywhere.
     Anywhere,
-    /// In a list.
+    /// A list.
     List,
-    /// In a detail.
+    /// A detail.
     Detail,
-    /// Where an approval is chosen or open.
+    /// A place where an approval is chosen or open.
     Approval,
-    /// Where a question is chosen.
+    /// A place where a question is chosen.
     Question,
-    /// Where agents can be written to.
+    /// A place where agents can be written to.
     Agents,
-    /// Where a task is chosen or open.
+    /// A place where a task is chosen or open.
     Task,
-    /// In the detail of a task.
+    /// The detail of a task.
     TaskDetail,
 }
 

@@ -1,4 +1,4 @@
-//! Actions of the screen besides answers: messages to agents, checks of the journal, and other rules.
+//! Actions of the screen other than answers: messages to agents, checks of the journal, and other rules.
 
 use super::ask::{Asked, Both};
 use super::detail::About;

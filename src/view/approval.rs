@@ -8,7 +8,7 @@ use super::passkeys::signers;
 use super::word::is_a_person;
 use super::{Answering, Block, Cell, Command, Fact, Here, Line, Row, Shown, Tone, Word, diff_files, of_risk};
 
-/// The path of the view about an approval.
+/// Returns the path of the view about an approval.
 pub(crate) fn path(id: u64) -> String {
     format!("/a/{id}")
 }
@@ -101,7 +101,7 @@ pub fn signed(
     shown
 }
 
-/// Says how the approval ends when nobody answers.
+/// Says how the approval ends without an answer.
 fn at_the_end(approval: &Approval) -> String {
     match approval.asks_left {
         0 => "without an answer the request is denied".into(),

@@ -143,12 +143,12 @@ pub struct Fact {
 }
 
 impl Fact {
-    /// A fact that is a text.
+    /// Returns a fact that is a text.
     pub fn text(name: impl Into<String>, text: &str) -> Self {
         Self { name: name.into(), value: Cell::whole(text) }
     }
 
-    /// A fact that is any cell.
+    /// Returns a fact that is any cell.
     pub fn new(name: impl Into<String>, value: Cell) -> Self {
         Self { name: name.into(), value }
     }
@@ -223,42 +223,42 @@ pub enum Cell {
 }
 
 impl Cell {
-    /// A text in one line, cut where it is long.
+    /// Returns a text in one line, cut where it is long.
     pub fn text(text: &str) -> Self {
         Self::Text { text: line(text) }
     }
 
-    /// A text of any length.
+    /// Returns a text of any length.
     pub fn whole(text: &str) -> Self {
         Self::Text { text: visible(text) }
     }
 
-    /// Words of an agent in one line, cut where they are long.
+    /// Returns words of an agent in one line, cut where they are long.
     pub fn said(text: &str) -> Self {
         Self::Said { text: line(text) }
     }
 
-    /// A name or a path.
+    /// Returns a name or a path.
     pub fn code(text: &str) -> Self {
         Self::Code { text: line(text) }
     }
 
-    /// A name inside the places `under`, the outermost first; `whole` is the name with all of them.
+    /// Returns a name inside the places `under`, the outermost first; `whole` is the name with all of them.
     pub(crate) fn place<'a>(under: impl Iterator<Item = &'a str>, name: &str, whole: &str) -> Self {
         Self::Place { under: under.map(line).collect(), name: line(name), text: line(whole) }
     }
 
-    /// A moment, if there is one.
+    /// Returns a moment, if there is one.
     pub fn time(at: Option<&str>) -> Self {
         at.map_or(Self::None, |at| Self::Time { at: at.into() })
     }
 
-    /// A text that leads to the view at this path.
+    /// Returns a text that leads to the view at this path.
     pub fn link(text: &str, to: String) -> Self {
         Self::Link { text: line(text), to }
     }
 
-    /// A text, if there is one.
+    /// Returns a text, if there is one.
     pub fn maybe(text: Option<&str>) -> Self {
         text.map_or(Self::None, Self::text)
     }

@@ -26,7 +26,7 @@ pub(crate) fn difference(arguments: &Value) -> Option<String> {
     if hunks.is_empty() {
         return None;
     }
-    // The path stands in one line, whatever characters it has.
+    // The path stands in one line, since its control characters are escaped.
     let path = path.escape_debug().to_string();
     let mut text = format!("--- a/{path}\n+++ b/{path}\n");
     for (old, new) in hunks {

@@ -1,4 +1,4 @@
-//! What people are shown: pure functions from rows of Provost's own API to blocks to draw.
+//! The views that people see: pure functions from rows of Provost's own API to blocks to draw.
 //!
 //! Promises: the order of rows, the words and tones of states, and the command that carries an action out are decided here and
 //! nowhere else, so that a page, a terminal and a list say the same. Text of agents has its hidden characters shown (`base::visible`)

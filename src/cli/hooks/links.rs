@@ -55,7 +55,7 @@ fn identity(path: &Path) -> Option<Identity> {
     Some((found.dev(), found.ino(), found.nlink()))
 }
 
-/// This system does not tell whether two names belong to one file.
+/// Returns `None`: this system does not tell whether two names belong to one file.
 #[cfg(not(unix))]
 fn identity(_path: &Path) -> Option<Identity> {
     None

@@ -158,7 +158,7 @@ impl<'a> Command<'a> {
         self.changed(Between::Revision(revision.to_owned()))
     }
 
-    /// Everything below the top of the work tree.
+    /// Returns everything below the top of the work tree.
     fn all(&self) -> Written {
         Written::Below(top(&self.folder).unwrap_or(&self.folder).to_owned(), Vec::new())
     }

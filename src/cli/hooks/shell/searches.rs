@@ -200,7 +200,7 @@ fn is_in_another(path: &Path, folder: &Path) -> bool {
     parent.is_some() && path.file_name().is_some_and(|it| it == GIVEN)
 }
 
-/// Checks whether a command names its writes itself, whatever files it is given.
+/// Checks whether a command names its writes itself, for any files that it is given.
 fn is_named(written: &Written) -> bool {
     let is_free = |path: &Path| !path.to_string_lossy().contains(GIVEN);
     match written {
