@@ -355,7 +355,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Checks whether a command writes nothing for any values of its variables.
+/// Checks whether a command writes nothing with every value of its variables.
 fn may_vary(words: &[Word]) -> bool {
     const READ: [&str; 14] = [
         "echo", "printf", "test", "[", "[[", "docker", "podman", "kubectl", "grep", "cat", "ls", "sleep",
