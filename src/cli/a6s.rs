@@ -1,10 +1,10 @@
-//! Started the way editors' plugins tell people to start their daemon: as `a6s daemon`, or `a6s code --daemon`.
+//! The command line of a program called `a6s`: editors' plugins tell people to start their daemon as `a6s daemon`, or `a6s code --daemon`.
 
 use std::ffi::OsString;
 use std::path::Path;
 
-/// The command line that is meant where this program goes by the name `a6s`, as a link to it does: either form is
-/// `provost daemon start --foreground`, with whatever stands behind it; every other command is our own.
+/// Returns the command line to run where this program is called `a6s`, for instance through a link: both forms become
+/// `provost daemon start --foreground`, with their further arguments; every other command is Provost's own.
 pub(super) fn read(args: Vec<OsString>) -> Vec<OsString> {
     let name = args.first().and_then(|name| Path::new(name).file_stem()?.to_str());
     if name != Some("a6s") {

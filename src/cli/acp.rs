@@ -1,9 +1,9 @@
 //! `provost acp`: an agent of the Agent Client Protocol on standard input and output, for editors, in front of any such agent.
 //!
-//! Promises: what it need not touch passes to the byte and in the order of its session; a permission request is put before policy
-//! first, and an answer counts once; what the editor would write for the agent is held for the session, or refused; the agent's
-//! processes end with this one, and so does all that its sessions hold. `proxy` has the loop, `agent_side` and `editor_side` what
-//! it does about messages, `judge` what it asks the daemon.
+//! Promises: a message that needs no change passes unchanged, byte by byte, and in the order of its session; policy judges
+//! a permission request first, and an answer counts once; a file that the editor would write for the agent is held for the
+//! session, or the write is refused; the agent's processes end with this one, and so does everything that its sessions
+//! hold. `proxy` has the loop, `agent_side` and `editor_side` the handling of messages, `judge` the requests to the daemon.
 
 mod agent_side;
 mod editor_side;
@@ -30,7 +30,7 @@ use program::Program;
 use provost_base::{AgentId, nearest};
 use provost_config::{Config, Worker, WorkerKind};
 
-/// The variable by which programs that are started behind it know that it asks for permission in their stead: its process.
+/// The variable that tells programs started behind this one that it asks for permission in their stead; its value is this process's id.
 pub(crate) const BEHIND: &str = "PROVOST_ACP";
 
 /// `provost acp`.
@@ -95,17 +95,17 @@ pub(super) fn acp(here: &RepoContext, asked: Acp) -> Result<u8, CliError> {
     run(proxy::serve(&program, ours, named, here.cwd.clone()))
 }
 
-/// Serves an editor until one of both ends.
+/// Serves an editor until the editor or the agent ends.
 fn run(serving: impl Future<Output = Result<u8, CliError>>) -> Result<u8, CliError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|e| CliError::of("the system has no resources left").because(e))?;
     let served = runtime.block_on(serving);
-    // A thread of it waits for the editor's next words, and ends with this process.
+    // One of its threads waits for the editor's next message, and ends with this process.
     runtime.shutdown_background();
     served
 }
 
-/// The entry of the agent that is meant, which speaks ACP.
+/// Returns the entry of the chosen agent, which speaks ACP.
 fn entry(here: &RepoContext, asked: &Serve) -> Result<(AgentId, Worker), CliError> {
     let config = here.config(None)?.config;
     let id = match &asked.agent {
@@ -121,7 +121,7 @@ fn entry(here: &RepoContext, asked: &Serve) -> Result<(AgentId, Worker), CliErro
     Ok((id, worker.clone()))
 }
 
-/// The command and the variables of an agent's entry.
+/// Returns the command and the variables of an agent's entry.
 fn of_entry(here: &RepoContext, asked: &Serve) -> Result<(Vec<String>, BTreeMap<String, String>), CliError> {
     let (id, worker) = entry(here, asked)?;
     let Some(binary) = &worker.binary else {
@@ -137,7 +137,7 @@ fn of_entry(here: &RepoContext, asked: &Serve) -> Result<(Vec<String>, BTreeMap<
     Ok((words, worker.env.clone()))
 }
 
-/// The only agent that speaks ACP.
+/// Returns the only agent that speaks ACP.
 fn only_one(config: &Config) -> Result<AgentId, CliError> {
     let all: Vec<&AgentId> =
         config.workers.iter().filter(|(_, it)| it.kind == WorkerKind::Acp).map(|(id, _)| id).collect();

@@ -33,7 +33,7 @@ use provost_client::{Client, ClientError};
 use provost_system::Signals;
 use render::Facts;
 
-/// How long one request waits for new events, in milliseconds.
+/// The time that one request waits for new events, in milliseconds.
 const WAIT_MS: u64 = 20_000;
 
 /// Changes within this time are written together.
@@ -48,7 +48,7 @@ const BEAT_MAX: Duration = Duration::from_secs(20);
 /// The wait before the adapter asks a lost daemon again: the first one, and the longest.
 const BACK_OFF: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(10));
 
-/// How long the adapter waits for the daemon at its end.
+/// The time that the adapter waits for the daemon at its end.
 const LEAVE_WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// After this many requests without an answer the section says that it may be out of date.
@@ -138,7 +138,7 @@ pub(super) fn adapter(here: &RepoContext, asked: Adapters) -> Result<u8, CliErro
             grief: None,
         };
         if !asked.once {
-            // The first session of this host goes by it.
+            // The first session of this host gets the adapter's name.
             let _note = session::note_adapter(&here.places, asked.host.word(), &adapter.agent);
             return adapter.keep().await;
         }
@@ -148,7 +148,7 @@ pub(super) fn adapter(here: &RepoContext, asked: Adapters) -> Result<u8, CliErro
     })
 }
 
-/// The agent's name. It stands in commands that are to be copied, so it must be a plain one.
+/// Returns the agent's name. It stands in commands that people copy, so it must be a plain one.
 fn name(here: &RepoContext, asked: &Adapt) -> Result<AgentId, CliError> {
     let agent = match IdentityArgs::named_plainly(here, asked.agent.clone())? {
         Some(agent) => agent,
@@ -179,7 +179,7 @@ fn told(here: &RepoContext, file: &HostFile, done: Done, agent: Option<&AgentId>
     out::line(out::one_line(&format!("section {word}: {shown}"), 4_200))
 }
 
-/// Why the adapter stops following.
+/// The reason why the adapter stops following.
 enum Lost {
     /// A signal has asked the adapter to end.
     Stopped,
@@ -218,7 +218,7 @@ struct Adapter<'a> {
     /// Whether the adapter has announced the agent; it then withdraws the announcement at its end.
     announced: bool,
     facts: Option<Facts>,
-    /// When the next heartbeat is due.
+    /// The moment at which the next heartbeat is due.
     beat_at: Instant,
     /// The last message about a file that cannot be written.
     grief: Option<String>,
@@ -255,8 +255,8 @@ impl Adapter<'_> {
         self.with_file(move |file| file.put(&body)).await
     }
 
-    /// The same, and reports the result. It reports a file that cannot be written once, and tries again when the file
-    /// has changed.
+    /// Does the same, and reports the result. It reports a file that cannot be written once, and tries again when the
+    /// file has changed.
     async fn rewrite(&mut self) -> Result<(), Lost> {
         match self.write().await {
             Ok(done) => {
@@ -281,7 +281,7 @@ impl Adapter<'_> {
     async fn keep(&mut self) -> Result<u8, CliError> {
         let caught = |err| CliError::of("signals cannot be caught").because(err);
         let mut signals = Signals::catch().map_err(caught)?;
-        // What cannot work is said at once.
+        // A first failure is reported at once.
         self.look().await?;
         self.write().await.map_err(|err| err.error(&self.file.shown))?;
         let keeps =
@@ -319,10 +319,10 @@ impl Adapter<'_> {
         }
     }
 
-    /// The same until the daemon is lost. `failures` returns to zero when the daemon answers.
+    /// Does the same until the daemon is lost. `failures` returns to zero when the daemon answers.
     async fn follow_once(&mut self, signals: &mut Signals, failures: &mut u32) -> Lost {
         let client = self.client.clone();
-        // The place in the log first: what happens meanwhile is looked at twice rather than not at all.
+        // The position in the log is read first: a change in the meantime is then seen twice, and never missed.
         let mut from = match unless_stopped(signals, client.about()).await {
             Ok(about) => about.journal_seq,
             Err(lost) => return lost,
@@ -360,7 +360,7 @@ impl Adapter<'_> {
                     page = &mut page => break page?,
                     () = tokio::time::sleep_until(self.beat_at) => {
                         unless_stopped(signals, self.beat()).await?;
-                        // Some things end by themselves, without an event.
+                        // Some facts, such as a lock's time, end without an event.
                         return Ok(from);
                     }
                     _ = look.tick() => if self.file.mark() != self.mark {
@@ -389,7 +389,7 @@ impl Adapter<'_> {
         }
     }
 
-    /// Time between two heartbeats: two of them may be lost.
+    /// Returns the time between two heartbeats: two of them may be lost.
     fn patience(&self) -> Duration {
         let patience = self.facts.as_ref().map(|it| Duration::from_millis(it.at_work.patience_ms) / 3);
         patience.unwrap_or(BEAT_MAX).min(BEAT_MAX)
@@ -415,12 +415,12 @@ impl Adapter<'_> {
             return;
         }
         let request = wire::LeaveCrew { only_if_idle: true };
-        // A daemon that is gone hears of it by the silence.
+        // If the daemon has gone, it will miss the agent's heartbeats.
         let _unheard = tokio::time::timeout(LEAVE_WAIT_MAX, self.client.leave_crew(&request)).await;
     }
 }
 
-/// Whether a repeated request would get the same answer.
+/// Checks whether a repeated request would get the same answer.
 fn is_final(err: &ClientError) -> bool {
     match err {
         ClientError::Foreign { .. } | ClientError::Version(_) => true,
@@ -431,7 +431,7 @@ fn is_final(err: &ClientError) -> bool {
     }
 }
 
-/// Whether an event may change the section. Heartbeats, the most frequent events, do not.
+/// Checks whether an event may change the section. Heartbeats, the most frequent events, do not.
 fn may_be_told(event: &Value) -> bool {
     event["kind"]["crew"] != "member_beat"
 }

@@ -123,7 +123,7 @@ fn upstream(text: &str) -> Result<Upstream, String> {
     Upstream::parse(text).map_err(|why| why.to_string())
 }
 
-/// A model's name, as it is passed to a program in an argument and a variable.
+/// Checks a model's name, which is passed to a program in an argument and a variable.
 pub(super) fn model(text: &str) -> Result<String, String> {
     let fits =
         text.len() <= MODEL_NAME_BYTES_MAX && !text.trim().is_empty() && !text.chars().any(char::is_control);
@@ -209,7 +209,7 @@ fn preset(program: &str) -> Result<&'static Preset, CliError> {
     })
 }
 
-/// Refuses a name that reads like a path, or like a name of another kind.
+/// Refuses a name that looks like a path, or like a name of another kind.
 fn is_plain(id: &AgentId) -> Result<(), CliError> {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
     let name = id.as_str();
@@ -221,7 +221,7 @@ fn is_plain(id: &AgentId) -> Result<(), CliError> {
         .with_code(USAGE))
 }
 
-/// Refuses a name that an agent, a worker or a role has, in whichever file.
+/// Refuses a name that an agent, a worker or a role of any file has.
 fn is_free(here: &RepoContext, id: &AgentId, preset: &Preset) -> Result<(), CliError> {
     let config = here.config(None)?.config;
     let what = match () {
@@ -238,7 +238,7 @@ fn is_free(here: &RepoContext, id: &AgentId, preset: &Preset) -> Result<(), CliE
     Err(CliError::refusal(format!("{id} is {what} already")).next(next))
 }
 
-/// The vault first: an entry whose secret is missing would be refused. What is new there goes again if the rest fails.
+/// Writes the vault first: an entry whose secret is missing would be refused. A new secret is removed again if the rest fails.
 fn write(
     here: &RepoContext,
     file: &mut SettingsFile,
@@ -254,7 +254,7 @@ fn write(
     let before = file.text().map(str::to_owned);
     let done = file.replace(text).and_then(|()| match into {
         SettingsOf::User => counts().or_else(|err| file.put_back(before.as_deref()).and(Err(err))),
-        // It counts when it has been allowed.
+        // The entry counts once a person has allowed the file.
         SettingsOf::Repo => Ok(()),
     });
     if done.is_err() && is_new {
@@ -263,12 +263,12 @@ fn write(
     done
 }
 
-/// Whether the settings can be read with the entry, and have it, and a jail can be built for it.
+/// Checks that the settings can be read with the entry and contain it, and that a jail can be built for it.
 fn counts(here: &RepoContext, id: &AgentId, rehearse: &Rehearsal) -> Result<(), CliError> {
     let loaded = here.config(None)?;
     if loaded.config.agents.iter().any(|it| it.id == *id) {
         let mut asked = jail::question(here, id.clone(), None)?;
-        // The daemon renews an expired log-in before a run, so that it is no matter of the jail's.
+        // The daemon renews an expired log-in before a run, so the jail need not check it.
         asked.config.workers.entry(id.clone()).and_modify(|it| it.secrets = Vec::new());
         let planned = rehearse(asked);
         return planned.map(drop).map_err(|err| {
@@ -282,7 +282,7 @@ fn counts(here: &RepoContext, id: &AgentId, rehearse: &Rehearsal) -> Result<(), 
     Err(CliError::refusal(format!("the entry of {id} would not count, and was not kept")).because(why))
 }
 
-/// What was added, for the report.
+/// The changes that the report shows.
 struct Added<'a> {
     id: &'a AgentId,
     found: &'a Found,
@@ -338,7 +338,7 @@ fn report(here: &RepoContext, asked: &Add, choice: &Choice, it: &Added<'_>) -> R
     told.map(|()| DONE)
 }
 
-/// A running daemon takes it over; what was put into the vault goes on record, without its value.
+/// Makes a running daemon read the settings again; a new secret is recorded in the journal, without its value.
 fn tell(here: &RepoContext, it: &Added<'_>) -> Result<(), CliError> {
     let details =
         json!({ "agent": it.id, "delivery": provost_vault::Delivery::Proxy(it.chosen.delivery.clone()) });

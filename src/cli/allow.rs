@@ -81,7 +81,7 @@ fn ask(file: &RepoFile) -> Result<(), CliError> {
     }
 }
 
-/// A running daemon reads its configuration when it is told to.
+/// Says that a running daemon reads its configuration only when a person tells it to.
 fn told(here: &RepoContext) -> Result<u8, CliError> {
     match up::running(here)? {
         Some(_) => {

@@ -89,7 +89,7 @@ fn list(here: &RepoContext) -> Result<u8, CliError> {
     Ok(DONE)
 }
 
-/// The first few by name.
+/// Names the first few files.
 fn files(all: &[wire::AppliedFile]) -> String {
     const NAMED: usize = 3;
     let sign = |it: &wire::AppliedFile| match it.how.as_str() {
@@ -157,7 +157,7 @@ pub(super) fn apply(here: &RepoContext, asked: &OfTask) -> Result<u8, CliError> 
         })?;
         return if here.json { out::json(&files).map(|()| DONE) } else { previewed(&files) };
     }
-    // In the shell of an agent the agent asks, and no person at its terminal.
+    // In an agent's shell the agent asks for the apply, and not the person at its terminal.
     let asker = IdentityArgs::named(here, None)?;
     let (task, done) = wait_for(async {
         let client = here.daemon(asker).await?;
@@ -210,7 +210,7 @@ fn in_json(done: &wire::Applied) -> Result<u8, CliError> {
     }
 }
 
-/// The number of files that an apply has written, and the apply's number; an error if it has written none.
+/// Returns the number of files that an apply has written, and the apply's number; an error if it has written none.
 fn counted(done: &wire::Applied, skipped: &str) -> Result<String, CliError> {
     match done.state.as_str() {
         "awaiting" => {

@@ -65,7 +65,8 @@ pub(super) fn approval(here: &RepoContext, asked: Approval) -> Result<u8, CliErr
     }
 }
 
-/// What to do where a command waits for an approval. A person at a terminal of their own is not asked, so the caller is none.
+/// Says how to go on where a command waits for an approval. The caller has to be an agent: a person at a terminal of their
+/// own is not asked.
 pub(super) fn then_again(approval: u64) -> String {
     format!(
         "provost approve {approval}, in another terminal, in which no agent has run; then the same command again here"
@@ -101,7 +102,7 @@ fn deny(here: &RepoContext, asked: Deny) -> Result<u8, CliError> {
 }
 
 fn answer(here: &RepoContext, id: ApprovalId, grant: bool, note: Option<String>) -> Result<u8, CliError> {
-    // In a shell of an agent's, the agent answers; a terminal makes it no person.
+    // In an agent's shell the answer is the agent's; a terminal does not make it a person's.
     let speaker = IdentityArgs::named(here, None)?;
     let is_person = speaker.is_none();
     let (answered, asker) = wait_for(async {
@@ -163,7 +164,7 @@ fn in_full(approval: &wire::Approval) -> String {
     format!("Approval {}\n{}{words}", approval.id, out::table(&rows))
 }
 
-/// One row for each, for the overview.
+/// Returns a table with one row for each, for the overview.
 pub(super) fn table(waiting: &[wire::Approval]) -> String {
     let mut rows = vec![["ID", "RISK", "BY", "WHAT", "RULE", "SINCE", "UNTIL"].map(String::from)];
     rows.extend(waiting.iter().map(|approval| {
@@ -180,7 +181,7 @@ pub(super) fn table(waiting: &[wire::Approval]) -> String {
     out::table(&rows)
 }
 
-/// What is asked for, in short: whose task or change it is, or the tool of a host with the beginning of what it would do.
+/// Says in short what an approval asks for: whose task or change it is, or a host's tool with the beginning of its command.
 fn what(approval: &wire::Approval) -> String {
     let arguments = approval.request.as_ref().and_then(|it| it.get("arguments"));
     let does =

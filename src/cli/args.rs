@@ -1,6 +1,6 @@
 //! The definition of the command line: every command, its arguments, and an example of each.
 //!
-//! Commands are a noun, then a verb. `forms` has the short forms and the old forms, which are read before this.
+//! Commands are a noun, then a verb. `forms` has the short forms and the old forms, which it translates before this definition is used.
 
 use std::path::PathBuf;
 
@@ -412,7 +412,7 @@ pub(super) struct Devitd {
     pub(super) auto_shutdown_after: Option<u64>,
 }
 
-/// A duration such as `90s`, `10m` or `2h`; a bare number is seconds.
+/// Reads a duration such as `90s`, `10m` or `2h`; a bare number is seconds.
 pub(super) fn duration(text: &str) -> Result<Ttl, String> {
     let wrong = || "write a duration such as 90s, 10m or 2h, up to seven days".to_owned();
     let text = text.trim();

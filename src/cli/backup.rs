@@ -1,4 +1,4 @@
-//! `provost store`: a copy of the store, recovery after damage, and the ways to a database.
+//! `provost store`: a copy of the store, recovery after damage, and moves to and from a database.
 
 use std::io::{BufRead as _, IsTerminal as _};
 use std::path::PathBuf;
@@ -78,7 +78,7 @@ pub(super) fn store(here: &RepoContext, asked: &Store) -> Result<u8, CliError> {
     }
 }
 
-/// What is in a database is copied and brought back by its own tools.
+/// Refuses where the state is in a database, whose own tools copy and restore it.
 fn must_be_here(here: &RepoContext) -> Result<(), CliError> {
     if database::of(here)?.is_none() {
         return Ok(());
@@ -114,7 +114,7 @@ fn restore(here: &RepoContext, asked: &RestoreFrom) -> Result<u8, CliError> {
         (None, true) => Restore::AsItIs,
         (None, false) => Restore::Empty,
     };
-    // Where a daemon runs, the store says so itself.
+    // Where a daemon runs, the restore itself fails with an error that says so.
     if how == Restore::Empty && !asked.yes && !matches!(up::running(here), Ok(Some(_))) && is_whole(here) {
         confirm()?;
     }
@@ -154,14 +154,14 @@ fn restore(here: &RepoContext, asked: &RestoreFrom) -> Result<u8, CliError> {
     Ok(DONE)
 }
 
-/// Whether there is a store, and nothing is wrong with it.
+/// Checks whether a store exists and is undamaged.
 fn is_whole(here: &RepoContext) -> bool {
     let verified = || journal::reader(here).and_then(|mut it| Ok(it.verify(None)?));
     store::look(&here.places.state, Some(&here.places.anchor()), true).is_ok()
         && verified().is_ok_and(|it| matches!(it, Verdict::Ok { .. }))
 }
 
-/// Waits for a yes of the person at the terminal to begin again without what is in an undamaged store.
+/// Waits until the person at the terminal confirms to begin without the content of an undamaged store.
 fn confirm() -> Result<(), CliError> {
     if !std::io::stdin().is_terminal() {
         return Err(CliError::refusal(

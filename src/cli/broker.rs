@@ -151,7 +151,7 @@ fn show(here: &RepoContext, posts: &wire::Posts) -> Result<u8, CliError> {
         return out::json(posts).map(|()| DONE);
     }
     for post in &posts.posts {
-        // git-paw's line counts what feedback says; here its words are read.
+        // In git-paw's line only the number of feedback items is shown; here their texts are.
         let errors = post.message["payload"]["errors"].as_array().filter(|_| post.kind == "feedback");
         let words: Vec<&str> = errors.into_iter().flatten().filter_map(Value::as_str).collect();
         let words = if words.is_empty() { String::new() } else { format!(": {}", words.join("; ")) };
@@ -207,7 +207,7 @@ fn purge(here: &RepoContext) -> Result<u8, CliError> {
     out::line(format!("the log begins after message {}", begun.after)).map(|()| DONE)
 }
 
-/// The address of the door.
+/// Returns the address of the broker door.
 async fn address(client: &Client) -> Result<String, CliError> {
     let doors = client.about().await?.doors;
     let at = doors.into_iter().find(|it| it.door == "broker").map(|it| it.address);
@@ -227,7 +227,7 @@ fn boot_block(here: &RepoContext, asked: &BootBlock) -> Result<u8, CliError> {
         .because("the broker's clients make names of these characters alone")
         .next("the same for a branch with a name in such letters: provost broker boot-block feat-1")
     })?;
-    // Where git has nothing to say, no hook of its does.
+    // Where git cannot be asked, none of its hooks reports commits.
     let told = git::standings(here).unwrap_or_default().iter().any(|it| it.tells_commits());
     let (url, tellers) = wait_for(async {
         let client = here.daemon(None).await?;
@@ -248,7 +248,7 @@ fn boot_block(here: &RepoContext, asked: &BootBlock) -> Result<u8, CliError> {
     Ok(DONE)
 }
 
-/// A branch as the broker writes it; `None` if no letter is left, which is no agent's name.
+/// Returns a branch's name as the broker writes it; `None` if no letter is left, since that is no agent's name.
 pub(super) fn dashed(name: &str) -> Option<String> {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c.to_ascii_lowercase() } else { '-' };
     let text: String = name.chars().map(plain).collect();
@@ -362,7 +362,7 @@ fn type_into(pane: &str, text: &str) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Questions, formatted for people.
+/// Formats questions for people.
 pub(super) fn questions(open: &[wire::Question]) -> String {
     let line = |it: &wire::Question| {
         let text = out::one_line(&it.text, out::width().max(80) - 30);

@@ -39,13 +39,13 @@ pub(super) struct Discard {
 /// Columns for the signs of one file in a summary.
 const SIGNS_MAX: u64 = 30;
 
-/// How much of a commit's name is shown.
+/// The number of characters of a commit's name that are shown.
 const COMMIT_CHARS: usize = 12;
 
-/// Longest path that is shown in a line, in characters.
+/// The longest path that is shown in a line, in characters.
 const PATH_CHARS: usize = 400;
 
-/// Paths as the daemon takes them, typed in any folder of the repository.
+/// Returns paths in the daemon's form; they may be typed in any folder of the repository.
 pub(super) fn paths(here: &RepoContext, typed: &[PathBuf]) -> Result<Vec<String>, CliError> {
     let one = |path: &PathBuf| match here.path(path)? {
         top if top.is_empty() => Ok(".".to_owned()),
@@ -83,7 +83,7 @@ pub(super) fn diff(here: &RepoContext, asked: &Diff) -> Result<u8, CliError> {
     for it in files.iter().filter(|it| it.action == "skip") {
         let why = it.reason.as_deref().unwrap_or("the file says that already");
         out::note(visible_name(&format!("skip {}: {why}", it.path), 800));
-        // It can be read, and a program that takes the patch does not get it.
+        // A person can read this difference; a program that takes the patch does not get it.
         if let Some(diff) = it.diff.as_deref().filter(|_| std::io::stdout().is_terminal() && !asked.stat) {
             out::text_as_is(&diff_colours::drawn(diff))?;
         }
@@ -97,7 +97,7 @@ pub(super) fn diff(here: &RepoContext, asked: &Diff) -> Result<u8, CliError> {
     Ok(DONE)
 }
 
-/// One file's difference. What `git apply` could not take is told beside the patch.
+/// Prints one file's difference. Changes that `git apply` could not carry out are reported beside the patch.
 fn patch(it: &wire::Previewed) -> Result<(), CliError> {
     let tell = |text: &str| out::note(visible_name(text, 800));
     if it.runs_later {
@@ -110,14 +110,14 @@ fn patch(it: &wire::Previewed) -> Result<(), CliError> {
             tell(&format!("{}: too long to be shown, {added} lines come and {removed} go", it.path));
         }
         (_, Some(diff)) if std::io::stdout().is_terminal() => out::text_as_is(&diff_colours::drawn(diff))?,
-        // A program gets it to the letter.
+        // A program gets the difference unchanged.
         (_, Some(diff)) => out::text_as_is(diff)?,
         (_, None) => {}
     }
     Ok(())
 }
 
-/// A file of a summary.
+/// One file of a summary.
 struct Row {
     path: String,
     is_binary: bool,
@@ -139,7 +139,7 @@ impl From<&wire::ChangedLines> for Row {
     }
 }
 
-/// What changed files come to, those included that are not named.
+/// The totals over all changed files, including those that are not named.
 struct Sum {
     files: u64,
     added: u64,
@@ -153,13 +153,13 @@ impl Sum {
     }
 }
 
-/// Files with their changed lines, as `git diff --stat` has them.
+/// Writes files with their changed lines, as `git diff --stat` does.
 fn summed_up(rows: &[Row], all: &Sum) -> String {
     let paths: Vec<String> = rows.iter().map(|it| visible_name(&it.path, PATH_CHARS)).collect();
     let width = paths.iter().map(|it| it.chars().count()).max().unwrap_or(0);
     let most = rows.iter().map(|it| it.added + it.removed).max().unwrap_or(0);
     let digits = most.to_string().len().max(3);
-    // Each sign stands for as many lines, and no change is without a sign.
+    // Each sign stands for the same number of lines, and every change has a sign.
     let signs = |lines: u64| match most <= SIGNS_MAX {
         true => lines,
         false => (lines * SIGNS_MAX).div_ceil(most),
@@ -186,7 +186,7 @@ fn summed_up(rows: &[Row], all: &Sum) -> String {
     text
 }
 
-/// What a task has changed, and what can be done with that; nothing where there is nothing to be said.
+/// Says what a task has changed, and which commands act on the changes; empty where nothing was changed.
 pub(super) fn of_task(task: &wire::Task) -> String {
     let (kept, mut text) = (task.changes_kept(), String::new());
     if kept.can_apply {
@@ -217,7 +217,7 @@ pub(super) fn of_task(task: &wire::Task) -> String {
     text
 }
 
-/// What of it is committed, and what can be done with that.
+/// Says which changes are committed in a work tree, and which commands act on them.
 fn in_work_tree(task: &wire::Task) -> String {
     let Some(tree) = task.in_work_tree() else { return String::new() };
     let [branch, path] = [&tree.branch, &tree.path].map(|it| visible_name(it, PATH_CHARS));
@@ -225,7 +225,7 @@ fn in_work_tree(task: &wire::Task) -> String {
     match (&tree.commit, &tree.failed) {
         (Some(commit), _) => {
             let short = commit.get(..COMMIT_CHARS).unwrap_or(commit);
-            // Who has removed the work tree has kept the branch.
+            // A removed work tree leaves its branch behind.
             let place = if Path::new(&tree.path).is_dir() { format!(", in {path}") } else { String::new() };
             text.push_str(&format!("committed:    {short} on branch {branch}{place}\n"));
         }
@@ -252,13 +252,13 @@ fn in_work_tree(task: &wire::Task) -> String {
     text
 }
 
-/// Which task it was, at the end of a line about what was done with its changes.
+/// Names the task at the end of a line about its changes.
 pub(super) fn of_whom(task: &wire::Task) -> String {
     let [id, by] = [&task.id, &task.asked_by].map(|it| visible_name(it, PATH_CHARS));
     format!(" of task {id}, which {by} has asked for")
 }
 
-/// The same of a task that an earlier version has put on record.
+/// Does the same for a task that an earlier version has recorded.
 fn if_older(task: &wire::Task, can_apply: bool) -> String {
     match can_apply {
         true => format!("write them:   {}\n", task_command("apply", &task.id, "")),
@@ -271,7 +271,7 @@ pub(super) fn discard(here: &RepoContext, asked: &Discard) -> Result<u8, CliErro
         let client = here.daemon(None).await?;
         let task = meant(&client, &asked.id).await?;
         if !asked.yes && task.changes.is_none() && !task.changes_kept().can_apply {
-            // Where nothing is kept, this says so; a person is asked about what is there.
+            // Without kept changes, this request fails and says so; a person is asked only about changes that exist.
             let whole = wire::OfTask { task: task.id.clone(), paths: Vec::new(), seen: None };
             client.preview_task(&whole).await?;
         }
@@ -302,7 +302,7 @@ pub(super) fn discard(here: &RepoContext, asked: &Discard) -> Result<u8, CliErro
     Ok(DONE)
 }
 
-/// Waits for a yes of the person at the terminal.
+/// Waits until the person at the terminal confirms.
 fn confirm(task: &wire::Task) -> Result<(), CliError> {
     let id = visible_name(&task.id, PATH_CHARS);
     if !std::io::stdin().is_terminal() {

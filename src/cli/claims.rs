@@ -69,7 +69,7 @@ fn acquire(here: &RepoContext, asked: Acquire) -> Result<u8, CliError> {
     let done = wait_for(async {
         let client = asked.identity.daemon(here).await?;
         match client.claim(&request).await {
-            // A session is of the crew as soon as it wants something of it.
+            // A session joins the crew with its first claim.
             Err(ClientError::Refused { fault, .. }) if fault.error == "not_in_crew" => {
                 let join = wire::JoinCrew { tool: "provost".into(), role: None, capabilities: Vec::new() };
                 client.join_crew(&join).await?;

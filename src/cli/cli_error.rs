@@ -1,4 +1,4 @@
-//! What went wrong, why, and what to do about it: the one kind of error that people see.
+//! The one kind of error that people see: the failure, its cause, and the next step.
 
 use std::fmt::Display;
 use std::io;
@@ -12,31 +12,31 @@ use provost_config::{Broken, pin::PinError, places::PlacesError};
 use provost_store::StoreError;
 use provost_vault::VaultError;
 
-/// It was done.
+/// The command succeeded.
 pub(super) const DONE: u8 = 0;
-/// It failed, or was denied.
+/// The command failed, or its request was denied.
 pub(super) const FAILED: u8 = 1;
-/// The command line makes no sense.
+/// The command line is malformed.
 pub(super) const USAGE: u8 = 2;
 /// No daemon runs.
 pub(super) const NOT_RUNNING: u8 = 3;
-/// The daemon, or a safeguard of ours, refuses.
+/// The daemon, or a safeguard of this program, refuses.
 pub(super) const REFUSED: u8 = 4;
-/// Somebody else has it: a lock, or what would be written.
+/// Another agent holds the lock or the place that would be written.
 pub(super) const HELD: u8 = 5;
-/// Something could not be found out: whether another agent has it, or whether a signature holds.
+/// A check was impossible: whether another agent holds a place, or whether a signature still holds.
 pub(super) const UNCHECKED: u8 = 6;
 /// A branch was set aside, and the others were merged.
 pub(super) const RETURNED: u8 = 7;
-/// A database has lost what was acknowledged.
+/// A database has lost acknowledged writes.
 pub(super) const WENT_BACK: u8 = 8;
-/// A worker ran out of time, as `timeout` says it.
+/// A worker ran out of time; `timeout` uses the same code.
 pub(super) const TIMED_OUT: u8 = 124;
-/// A signal has ended a worker: its number is added to this, as shells count it.
+/// A signal has ended a worker: its number is added to this, as shells do.
 pub(super) const SIGNALLED: u8 = 128;
-/// Ended by Ctrl-C, as shells count it.
+/// Ctrl-C has ended the command, as shells number it.
 pub(super) const INTERRUPTED: u8 = 130;
-/// Nobody reads what we write, as shells count it.
+/// The reader of standard output has gone, as shells number it.
 pub(super) const PIPE_CLOSED: u8 = 141;
 
 /// An error for a person, with an exit code for programs.
@@ -45,17 +45,17 @@ pub(super) struct CliError {
     what: String,
     cause: Option<String>,
     next: Option<String>,
-    /// What a program may want to know besides.
+    /// Further data for programs.
     data: Option<Value>,
-    /// The form that was typed; an old one has a hint.
+    /// The form that the person typed; an old form has a hint.
     form: Option<&'static Form>,
     code: u8,
-    /// Whether whoever reads it is a program.
+    /// Whether a program reads the error.
     json: bool,
 }
 
 impl CliError {
-    /// Something failed.
+    /// Makes an error of a failure.
     pub(super) fn of(what: impl Display) -> Self {
         Self {
             what: what.to_string(),
@@ -68,17 +68,17 @@ impl CliError {
         }
     }
 
-    /// Something is refused.
+    /// Makes an error of a refusal.
     pub(super) fn refusal(what: impl Display) -> Self {
         Self::of(what).with_code(REFUSED)
     }
 
-    /// Nothing more to say than the exit code.
+    /// Makes an error that has only an exit code.
     pub(super) fn silent(code: u8) -> Self {
         Self { code, ..Self::of("") }
     }
 
-    /// Standard output could not be written.
+    /// Makes an error of a failure to write standard output.
     pub(super) fn writing(err: io::Error) -> Self {
         match err.kind() {
             io::ErrorKind::BrokenPipe => Self::silent(PIPE_CLOSED),
@@ -90,12 +90,12 @@ impl CliError {
         Self { cause: Some(cause.to_string()), ..self }
     }
 
-    /// The same with a subject: what was said is its cause.
+    /// The same error with a new subject; the old text becomes its cause.
     pub(super) fn about(self, what: impl Display) -> Self {
         Self { cause: Some(self.what), what: what.to_string(), ..self }
     }
 
-    /// What to do, where nothing was said about that.
+    /// The same error with this next step, where it has none yet.
     pub(super) fn or_next(self, next: impl Into<String>) -> Self {
         Self { next: self.next.or_else(|| Some(next.into())), ..self }
     }
@@ -108,12 +108,12 @@ impl CliError {
         Self { code, ..self }
     }
 
-    /// The same about a command that was typed in this form.
+    /// The same error about a command that was typed in this form.
     pub(super) fn typed_as(self, form: Option<&'static Form>) -> Self {
         Self { form, ..self }
     }
 
-    /// The same for a program, if `json` says so.
+    /// The same error for a program, if `json` is set.
     pub(super) fn for_program(self, json: bool) -> Self {
         Self { json, ..self }
     }
@@ -122,22 +122,22 @@ impl CliError {
         self.code
     }
 
-    /// What happened, and why, in one line.
+    /// Returns the failure and its cause in one line.
     pub(super) fn in_short(&self) -> String {
         let cause = self.cause.as_ref().map(|cause| format!(": {cause}")).unwrap_or_default();
         out::one_line(&format!("{}{cause}", self.what), 400)
     }
 
-    /// Whether it is that no daemon runs.
+    /// Checks whether the error is that no daemon runs.
     pub(super) fn is_not_running(&self) -> bool {
         self.code == NOT_RUNNING
     }
 
-    /// The sentence for whoever started us in the background.
+    /// Returns the error as text, for the program that has started this one in the background.
     pub(super) fn text(&self) -> String {
         let mut text = format!("error: {}", out::local_times(&out::plain(&self.what)));
         let cause = self.cause.as_deref().map(out::local_times);
-        // Times in a command stay as they were typed.
+        // Times in a command are not converted.
         for (label, more) in [("cause", &cause), ("try", &self.next)] {
             if let Some(more) = more {
                 text.push_str(&format!("\n  {label}: {}", out::plain(more)));
@@ -146,7 +146,7 @@ impl CliError {
         text
     }
 
-    /// Tells whoever typed the command, on standard error: the answer's place stays free of it.
+    /// Writes the error to standard error, so that standard output has answers only.
     pub(super) fn report(&self) {
         if self.what.is_empty() {
             return;
@@ -213,7 +213,7 @@ impl From<ClientError> for CliError {
     }
 }
 
-/// Why a command in this terminal is no person's.
+/// Says why a command in this terminal is not a person's.
 fn not_a_persons(agent: &str) -> String {
     let agent = out::one_line(agent, 60);
     format!(
@@ -221,7 +221,7 @@ fn not_a_persons(agent: &str) -> String {
     )
 }
 
-/// The command as it was typed, for a terminal in which no agent has spoken.
+/// Returns the next step with the command as it was typed, for a terminal in which no agent has spoken.
 fn elsewhere() -> String {
     let words = std::env::args_os().skip(1).map(|it| provost_base::shell_word(&it.to_string_lossy()));
     let words: Vec<String> = std::iter::once("provost".to_owned()).chain(words).collect();

@@ -179,7 +179,7 @@ fn list(here: &RepoContext, asked: &List) -> Result<u8, CliError> {
     Ok(DONE)
 }
 
-/// Contracts as rows.
+/// Returns contracts as a table.
 pub(super) fn table(contracts: &[wire::Contract]) -> String {
     let mut rows = vec![["CONTRACT", "STATUS", "BETWEEN", "SYMBOL", "SIGNATURE"].map(String::from)];
     rows.extend(contracts.iter().map(|it| {
@@ -203,7 +203,7 @@ fn check(here: &RepoContext, asked: &Check) -> Result<u8, CliError> {
             false => checker.on_disk(&asked.files).await,
         }
     })?;
-    // What is gone may have been part of a contract; what never was is a slip.
+    // A missing file may have been part of a contract; if no contract names it, its name is probably mistyped.
     let absent = asked.files.iter().find(|it| !here.cwd.join(it).exists());
     if let Some(absent) = absent.filter(|_| checked.compared == 0) {
         return Err(CliError::of(format!(

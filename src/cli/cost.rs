@@ -1,4 +1,4 @@
-//! `provost cost`: sums of what agents say that they have used, and of what the daemon has counted.
+//! `provost cost`: sums of the usage that agents report, and of the usage that the daemon has counted.
 
 use clap::{Args, Subcommand, ValueEnum};
 
@@ -32,7 +32,7 @@ pub(super) struct Show {
     limit: usize,
 }
 
-/// What is summed.
+/// The unit by which usage is summed.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum By {
     /// Each agent
@@ -56,7 +56,7 @@ impl By {
     }
 }
 
-/// A span of hours, days or weeks, in milliseconds.
+/// Reads a span of hours, days or weeks, in milliseconds.
 fn span(text: &str) -> Result<u64, String> {
     let wrong = || format!("write a time such as 24h, 7d or 4w, up to {USAGE_DAYS_KEPT} days");
     let text = text.trim();
@@ -101,7 +101,7 @@ pub(super) fn cost(here: &RepoContext, asked: &Cost) -> Result<u8, CliError> {
     Ok(DONE)
 }
 
-/// What there is to say of the rows: differences, models without a price, tokens that were guessed, budgets.
+/// Returns notes about the rows: differences, models without a price, guessed tokens, budgets.
 fn notes(costs: &wire::Costs) -> Vec<String> {
     let mut notes = Vec::new();
     for row in &costs.rows {
@@ -150,7 +150,7 @@ fn table(by: By, costs: &wire::Costs) -> String {
     costs.rows.iter().for_each(|it| rows.extend(both(&it.key, it)));
     rows.extend(both("total", &costs.total));
     match by {
-        // The agent is the key.
+        // The key column already has the agent.
         By::Agent => {
             let without = |[key, _, rest @ ..]: [String; 10]| {
                 let [source, runs, calls, read, cached, written, usd, model] = rest;
@@ -162,7 +162,7 @@ fn table(by: By, costs: &wire::Costs) -> String {
     }
 }
 
-/// A row of what is reported, and one of what is counted, where there is any.
+/// Returns a row of the reported usage, and one of the counted usage, where the daemon has counted some.
 fn both(key: &str, it: &wire::CostRow) -> Vec<[String; 10]> {
     let name = |text: &str| if text.is_empty() { "-".to_owned() } else { out::one_line(text, 60) };
     let count = |number: Option<u64>| number.map_or("-".into(), |it| it.to_string());

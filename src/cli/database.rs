@@ -27,17 +27,17 @@ pub(super) struct Migrate {
     print_roles: bool,
 }
 
-/// The database that the configuration names; `None` where the state folder has the state.
+/// Returns the database that the configuration names; `None` where the state is in the state folder.
 pub(super) fn of(here: &RepoContext) -> Result<Option<Database>, CliError> {
     let config = here.config(None)?.config;
     let Some(url) = &config.store.url else { return Ok(None) };
     named(here, &config, url, config.store.password.as_deref()).map(Some)
 }
 
-/// The database at an address; what else it needs is the configuration's.
+/// Returns the database at an address; its other settings come from the configuration.
 ///
 /// # Errors
-/// When the password is no secret of the daemon's.
+/// When the vault does not have the secret, or has it for workers.
 pub(super) fn named(
     here: &RepoContext,
     config: &Config,
@@ -58,21 +58,21 @@ pub(super) fn named(
     Ok(database)
 }
 
-/// Whether the store of this repository can be gone on with.
+/// Checks whether the store of this repository can be opened.
 pub(super) fn look(here: &RepoContext, all: bool) -> Result<(), StoreOrConfig> {
     let database = of(here).map_err(StoreOrConfig::Config)?;
     store::look_in(&here.places.state, database.as_ref(), Some(&here.places.anchor()), all)
         .map_err(StoreOrConfig::Store)
 }
 
-/// The store, or the configuration that says where it is.
+/// An error of the store, or of the configuration that locates it.
 pub(super) enum StoreOrConfig {
     Store(StoreError),
     Config(CliError),
 }
 
 impl StoreOrConfig {
-    /// As text, for a row of findings.
+    /// Returns it as text, for a row of findings.
     pub(super) fn text(&self) -> String {
         match self {
             StoreOrConfig::Store(err) => err.to_string(),
@@ -90,7 +90,7 @@ impl From<StoreOrConfig> for CliError {
     }
 }
 
-/// What to do about a migration that has failed: the role matters only where the server has taken the connection.
+/// Adds the next step to a failed migration: the role matters only where the server has accepted the connection.
 fn not_migrated(err: StoreError) -> CliError {
     let next = match &err {
         StoreError::Setting(_) => "write the address as in --url postgres://OWNER@HOST:5432/DATABASE",

@@ -79,7 +79,7 @@ pub(super) struct Delegate {
     no_start: bool,
 }
 
-/// Which of several waiting tasks begins first.
+/// The order in which waiting tasks begin.
 #[derive(ValueEnum, Clone, Copy, Debug)]
 enum Urgency {
     /// After all others
@@ -123,7 +123,7 @@ pub(super) fn delegate(here: &RepoContext, asked: Delegate) -> Result<u8, CliErr
             request.after.push(id_meant(&client, earlier).await?);
         }
         if asked.wait && !request.worker.is_empty() && !asked.wait_for_host {
-            // Nobody would come for the task, and the wait would never end.
+            // No host would take the task, and the wait would never end.
             if let Some(it) = stranger(here, &client, &request.worker).await? {
                 return Err(CliError::of(it.what).because(it.why).next(it.next));
             }
@@ -163,7 +163,7 @@ pub(super) fn delegate(here: &RepoContext, asked: Delegate) -> Result<u8, CliErr
     })
 }
 
-/// Where an accepted task stands, and what it waits for.
+/// Returns the state of an accepted task, and what it waits for.
 async fn standing(client: &Client, done: &wire::Delegated) -> String {
     let query = wire::TaskQuery { id: done.task.clone(), ..wire::TaskQuery::default() };
     let waits = match done.state.as_str() {
@@ -173,7 +173,7 @@ async fn standing(client: &Client, done: &wire::Delegated) -> String {
     waits.map_or_else(|| done.state.clone(), |it| out::one_line(&it, 400))
 }
 
-/// The id of the task that is meant; where there is none, what was typed, so that the daemon says what is wrong with it.
+/// Returns the id of the task that the person means; where no task fits, the typed text, so that the daemon explains the error.
 async fn id_meant(client: &Client, id: &TaskId) -> Result<String, CliError> {
     match tasks::exactly_meant(client, id).await {
         Ok(task) => Ok(task.id),
@@ -183,7 +183,7 @@ async fn id_meant(client: &Client, id: &TaskId) -> Result<String, CliError> {
 }
 
 fn request(here: &RepoContext, asked: &Delegate) -> Result<wire::Delegate, CliError> {
-    // The one word after `--worktree` is the task where no other word is.
+    // A single word after `--worktree` is the task, not the branch.
     let (goal, worktree) = match (&asked.goal, &asked.worktree) {
         (None, Some(goal)) if !goal.is_empty() => (goal.clone(), Some(String::new())),
         (goal, worktree) => (goal.clone().unwrap_or_default(), worktree.clone()),
@@ -193,11 +193,11 @@ fn request(here: &RepoContext, asked: &Delegate) -> Result<wire::Delegate, CliEr
         goal,
         worker: match (&asked.worker, &asked.pool) {
             (Some(worker), _) => worker.to_string(),
-            // The daemon takes the one that has the least to do.
+            // The daemon chooses the worker with the least work.
             (None, Some(_)) => String::new(),
             (None, None) => "shell".into(),
         },
-        // That of the earlier task.
+        // A continued task works in the directory of the earlier one.
         working_dir: match asked.continues {
             Some(_) => None,
             None => working_dir(here, asked.dir.as_ref())?,
@@ -218,9 +218,9 @@ fn request(here: &RepoContext, asked: &Delegate) -> Result<wire::Delegate, CliEr
     })
 }
 
-/// What the worker's entry has to do with this request: that what it changes is deleted, and that it has no choice of model.
+/// Returns notes about the worker's entry: its changes are deleted, or it offers no choice of model.
 fn said_of_its_entry(here: &RepoContext, request: &wire::Delegate) -> Vec<String> {
-    // What cannot be read is told by the daemon.
+    // The daemon reports settings that cannot be read.
     let Ok(read) = here.config(None) else { return Vec::new() };
     let entry = read.config.workers.iter().find(|(id, _)| id.as_str() == request.worker);
     let Some((_, entry)) = entry else { return Vec::new() };
@@ -243,8 +243,8 @@ fn said_of_its_entry(here: &RepoContext, request: &wire::Delegate) -> Vec<String
     said
 }
 
-/// The directory relative to the repository's root, as the daemon expects it. By default it is the current directory,
-/// so that a command does the same as when typed there.
+/// Returns the directory relative to the repository's root, as the daemon expects it. The default is the current
+/// directory, so that a command does the same as when typed there.
 fn working_dir(here: &RepoContext, dir: Option<&PathBuf>) -> Result<Option<String>, CliError> {
     let wanted = here.cwd.join(dir.map_or_else(|| PathBuf::from("."), PathBuf::clone));
     let wrong = |why: String| {
@@ -296,7 +296,7 @@ async fn stranger(here: &RepoContext, client: &Client, worker: &str) -> Result<O
     Ok(Some(Stranger { what, why: format!("{meant}configured: {}", names.join(", ")), next }))
 }
 
-/// The same, as text.
+/// A note about a worker that is not known, in parts.
 struct Stranger {
     what: String,
     why: String,

@@ -1,7 +1,7 @@
-//! Started the way DevIt's programs start their daemon: flags and no command, in the foreground.
+//! A command line in the form in which DevIt's programs start their daemon: flags and no command, in the foreground.
 //!
-//! If a daemon for the repository runs already, it is handed the address, and this process stays for as long as
-//! that daemon does, since its starter takes an early end for a failure.
+//! If a daemon already runs for the repository, it gets the address, and this process stays as long as that daemon,
+//! since its starter takes an early end for a failure.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -20,13 +20,13 @@ use provost_client::{Client, ClientError};
 use provost_config::env::weak_secret;
 use provost_system::{self as system, Signals};
 
-/// How often the other daemon is looked at.
+/// The interval between two checks whether the other daemon still runs.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// The flags of this form.
 const FLAGS: [&str; 5] = ["--socket", "--secret", "--debug", "--config", "--auto-shutdown-after"];
 
-/// Whether this is that form: called by DevIt's name, or with its flags in place of a command.
+/// Checks whether the command line has this form: called by DevIt's name, or with its flags in place of a command.
 pub(super) fn is_meant(args: &[OsString]) -> bool {
     let name = args.first().and_then(|name| Path::new(name).file_stem()?.to_str());
     let flag = args.get(1).and_then(|first| first.to_str()).unwrap_or_default();
@@ -67,13 +67,13 @@ pub(super) fn main(args: &[OsString], run: &Run) -> Result<u8, CliError> {
     });
     match served {
         Ok(()) => Ok(DONE),
-        // Two clients started one at the same moment, and the other was faster.
+        // Two clients started a daemon at the same moment, and the other was faster.
         Err(_) if up::running_soon(&here)?.is_some() => hand_over(&here, &socket, secret.as_ref()),
         Err(err) => Err(up::failed(err)),
     }
 }
 
-/// Has the running daemon open the address too, and stays while it runs.
+/// Makes the running daemon listen at the address too, and stays while that daemon runs.
 fn hand_over(here: &RepoContext, socket: &Path, secret: Option<&Secret>) -> Result<u8, CliError> {
     let address = socket.to_str().ok_or_else(|| {
         CliError::of("the address is not UTF-8")
@@ -94,7 +94,7 @@ fn hand_over(here: &RepoContext, socket: &Path, secret: Option<&Secret>) -> Resu
     })
 }
 
-/// An address where that very daemon listens already is as good as a new one.
+/// Makes the daemon listen at an address, unless it already listens there.
 async fn open_at(client: &Client, address: &str, secret: Option<&Secret>) -> Result<(), CliError> {
     let about = client.about().await?;
     if about.doors.iter().any(|at| at.address == address) {

@@ -1,11 +1,12 @@
-//! A difference for a terminal, which obeys nothing of it: signs and places in colour, and what stands in the lines by its language.
+//! A difference for a terminal, without any control characters of its own: signs and headers in colour, and lines coloured
+//! by their language.
 
 use std::collections::BTreeMap;
 
 use provost_base::visible;
 use provost_view::{self as view, DiffFile, DiffLine, LineMarks, Piece, TokenKind};
 
-/// The difference of one file or several, in colours unless `NO_COLOR` takes them away.
+/// Returns the difference of one file or several, in colours unless `NO_COLOR` forbids them.
 pub(super) fn drawn(diff: &str) -> String {
     let is_plain = std::env::var_os("NO_COLOR").is_some_and(|it| !it.is_empty());
     match is_plain {
@@ -14,7 +15,7 @@ pub(super) fn drawn(diff: &str) -> String {
     }
 }
 
-/// The same with colours.
+/// Does the same with colours.
 fn coloured(diff: &str) -> String {
     let mut files = view::diff_files(diff);
     view::mark(&mut files);
@@ -23,7 +24,7 @@ fn coloured(diff: &str) -> String {
     for line in diff.lines() {
         match known.next().flatten() {
             Some((it, marks)) => text.push_str(&in_colour(line, it, marks)),
-            // Of a long file the last lines are not looked at.
+            // The last lines of a long file have no marks.
             None => text.push_str(&styled(&visible(line), base_of(kind(line)))),
         }
         text.push('\n');
@@ -31,7 +32,7 @@ fn coloured(diff: &str) -> String {
     text
 }
 
-/// What is known of each line of a file, in its order.
+/// Returns each line of a file with its marks, in order.
 fn lines(file: &DiffFile) -> impl Iterator<Item = Option<(&DiffLine, Option<&LineMarks>)>> {
     let marks: BTreeMap<usize, &LineMarks> =
         file.marks.iter().filter_map(|it| Some((usize::try_from(it.0).ok()?, it))).collect();
@@ -58,7 +59,7 @@ fn base_of(is: &str) -> &'static str {
     }
 }
 
-/// A line in which nothing hides: its sign, and what stands behind it in pieces.
+/// Returns a line with hidden characters shown: its sign, and its text in pieces.
 fn in_colour(line: &str, it: &DiffLine, marks: Option<&LineMarks>) -> String {
     let base = base_of(it.is);
     let sign =
@@ -73,7 +74,7 @@ fn in_colour(line: &str, it: &DiffLine, marks: Option<&LineMarks>) -> String {
     styled(sign, base) + &pieces
 }
 
-/// What stands out in a line, besides the colour that says whether it comes or goes.
+/// Returns the style of a token, beside the colour that tells added from removed lines.
 fn code_of(kind: TokenKind) -> &'static str {
     match kind {
         TokenKind::Comment => "2;3",

@@ -1,6 +1,6 @@
-//! `provost doctor`: everything that could be wrong, looked at one by one, with what to do.
+//! `provost doctor`: checks one by one for everything that could be wrong, each with the next step.
 //!
-//! Only looks; nothing is changed. For as long as a jail is tried, a temporary folder is there for it.
+//! It only looks and changes nothing, but for a temporary folder that exists while it tries a jail.
 
 use serde::Serialize;
 
@@ -16,7 +16,7 @@ use provost_jail::{OPEN_IN_JOB, OPEN_IN_LL, Supervisor, Tier, probe};
 use provost_policy::{SYSTEM_POLICY, Source, by_passkey_alone, check};
 use provost_store as store;
 
-/// How bad it is.
+/// The severity of a finding.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Debug)]
 #[serde(rename_all = "lowercase")]
 enum Health {
@@ -25,7 +25,7 @@ enum Health {
     Broken,
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Serialize, Debug)]
 struct Found {
     what: String,
@@ -33,7 +33,7 @@ struct Found {
     says: String,
 }
 
-/// Everything that was looked at.
+/// The results of all checks.
 #[derive(Default)]
 struct Findings(Vec<Found>);
 
@@ -131,7 +131,7 @@ fn user(found: &mut Findings) {
     }
 }
 
-/// What the shell lets a process have is what a daemon gets that is started from here.
+/// Checks this shell's limits, which a daemon that is started from here gets.
 fn limits(found: &mut Findings) {
     if let Err(why) = provost_system::check_headroom() {
         found.add("limits", Health::Broken, why);
@@ -141,7 +141,7 @@ fn limits(found: &mut Findings) {
 fn places(here: &RepoContext, found: &mut Findings) {
     found.add("repository", Health::Fine, here.places.root.display());
     here.places.notes.iter().for_each(|note| found.add("places", Health::Note, note));
-    // Checks folders that are there; making them is left to `init` and `up`.
+    // This checks existing folders; `init` and `up` create missing ones.
     if here.places.state.exists() {
         match here.places.create() {
             Ok(()) => found.add("state", Health::Fine, here.places.state.display()),
@@ -190,7 +190,7 @@ fn keys(here: &RepoContext, found: &mut Findings) {
     }
 }
 
-/// Hooks of hosts in this work tree. A host that trusts them not runs none, and says nothing of it.
+/// Checks the hooks of hosts in this work tree. A host that does not trust them runs none, and does not report it.
 fn hooks(here: &RepoContext, found: &mut Findings) {
     match super::hooks::standings(here) {
         Ok(all) if all.is_empty() => {
@@ -254,11 +254,11 @@ fn policy(here: &RepoContext, loaded: &Loaded, found: &mut Findings) {
     }
 }
 
-/// Rules whose requests cannot be answered, and the list that only root can change.
+/// Finds rules whose requests cannot be answered, and a list that only root can change.
 fn passkeys(here: &RepoContext, rules: &str, name: &str, found: &mut Findings) {
     let answer = wait_for(async { Ok(here.daemon(None).await?.passkeys().await?) });
     if let Some(until) = answer.as_ref().ok().and_then(|all| all.waits_until.as_ref()) {
-        // To enrol one now would help with nothing until then.
+        // A passkey that is enrolled now would not count until then.
         let says = format!(
             "all passkeys were given up, and what asks for one is answered by none until {until}, if the daemon runs until then; \
              enrol one afterwards: provost passkey add"
@@ -286,7 +286,7 @@ fn passkeys(here: &RepoContext, rules: &str, name: &str, found: &mut Findings) {
     }
 }
 
-/// What browsers elsewhere need to have the page, where a setting says that they are to.
+/// Checks the conditions under which other machines' browsers get the page, where a setting offers it to them.
 fn phone(here: &RepoContext, loaded: &Loaded, found: &mut Findings) {
     let web = &loaded.config.web;
     if web.public.is_empty() && web.proxy_uids.is_empty() {
@@ -340,7 +340,7 @@ fn journal(here: &RepoContext, found: &mut Findings) {
     }
 }
 
-/// What a database promises of what is acknowledged.
+/// Checks the guarantees that a database gives for acknowledged writes.
 fn in_database(database: &store::Database, found: &mut Findings) {
     let it = match store::protection(database) {
         Ok(it) => it,
@@ -370,7 +370,7 @@ fn in_database(database: &store::Database, found: &mut Findings) {
     }
 }
 
-/// How the database stands with the daemon that runs, which may be another connection than this program's.
+/// Shows the state of the running daemon's connection to the database, which may differ from this program's.
 fn database_of(here: &RepoContext, found: &mut Findings) {
     let health = wait_for(async { here.client().health().await.map_err(CliError::from) });
     let Some(it) = health.ok().and_then(|it| it.database) else { return };
@@ -398,7 +398,7 @@ fn database_of(here: &RepoContext, found: &mut Findings) {
     }
 }
 
-/// A log whose newest event is still to come: somebody has set the clock back.
+/// Finds a log whose newest event is in the future: the clock was set back.
 fn clock(verdict: &store::Verdict, reader: &mut dyn store::Reader, found: &mut Findings) {
     let store::Verdict::Ok { head, .. } = verdict else { return };
     let newest = reader.events_after(EventSeq(head.seq.0.saturating_sub(1)), 1);
@@ -438,7 +438,7 @@ fn daemon(here: &RepoContext, found: &mut Findings) {
     }
 }
 
-/// The browsers that are told, where there are any.
+/// Checks the browsers that subscribe to notices, if any do.
 fn browsers(here: &RepoContext, found: &mut Findings) {
     let Ok(push) = wait_for(async { here.client().browsers().await.map_err(CliError::from) }) else { return };
     if let Some(problem) = push.problem.as_ref().filter(|_| !push.browsers.is_empty()) {
@@ -452,7 +452,7 @@ fn browsers(here: &RepoContext, found: &mut Findings) {
     }
 }
 
-/// An address that gets notices. What is wrong with its entry was said with the settings.
+/// Checks an address that gets notices. An error in its entry was reported with the settings.
 fn notices(it: &provost_api::wire::NoticeTarget, found: &mut Findings) {
     if it.kind.is_empty() || !it.enabled {
         return;

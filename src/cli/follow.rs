@@ -1,4 +1,4 @@
-//! Watching a task to its end: what its worker says, where it stands, and its exit code.
+//! Follows a task to its end: its worker's output, its state, and its exit code.
 //!
 //! ```text
 //!   awaiting, waiting, queued, assigned --> wait for a change of the task
@@ -16,61 +16,61 @@ use provost_base::{task_command, visible_name};
 use provost_client::{Client, ClientError};
 use provost_jail::{Reader, Stream, Transcript};
 
-/// How long one question waits for news, in milliseconds; short enough to show that time passes.
+/// The time that one request waits for news, in milliseconds; short enough to show that time passes.
 const WAIT_MS: u64 = 10_000;
 
-/// How long the end of a run is waited for whose task was taken back, and how often it is asked for.
+/// The time that the end of a cancelled task's run is waited for.
 const LATE_MAX: Duration = Duration::from_secs(10);
 const LATE_PAUSE: Duration = Duration::from_millis(200);
 
-/// A running worker without output is one that connects by itself, or one that is just being started: the first
-/// pause before asking again, and the longest.
+/// A running worker without output is one that connects by itself, or one that is just being started: this is the
+/// first pause before the next request, and the longest.
 const PAUSE_MS: std::ops::RangeInclusive<u64> = 200..=5_000;
 
-/// How to watch.
+/// A task's follower and its options.
 pub(super) struct Follow {
     pub(super) client: Client,
-    /// Output to the letter.
+    /// Whether the output is shown unchanged.
     pub(super) raw: bool,
-    /// Nothing but the task, at the end.
+    /// Whether only the task is printed, at its end.
     pub(super) json: bool,
 }
 
 /// Longest end of a worker's standard error that is shown when its run fails, in bytes.
 const ERRORS_BYTES_MAX: usize = 2_000;
 
-/// What reads the messages of a worker that writes messages; none for one that writes text.
+/// The reader of a worker that writes messages; `None` for one that writes text.
 type Messages = Option<Transcript>;
 
-/// How far we are.
+/// The part of a task that was shown already.
 #[derive(Clone)]
 struct Seen {
     task: String,
     state: String,
-    /// Whether it was seen at work.
+    /// Whether the task was seen at work.
     ran: bool,
     updated_at: Option<String>,
     output: u64,
     pause_ms: u64,
     /// The end of the standard error of a worker that writes messages, which is shown only if its run fails.
     errors: String,
-    /// The attempt whose output is shown; that of the next one has places of its own.
+    /// The attempt whose output is shown; the positions of the next attempt's output begin at zero.
     attempt: u32,
-    /// Whether it was said that its host does not say what its worker writes.
+    /// Whether a note was printed that the task's host does not pass its output on.
     silence_told: bool,
-    /// Whether what was shown last has not ended its line, on the terminal where we say something next.
+    /// Whether the output on this terminal ends within a line, which must end before the next note.
     within_line: bool,
 }
 
 impl Seen {
-    /// Text was shown as it is.
+    /// Records that text was shown.
     fn shown(&mut self, text: &str, is_beside_ours: bool) {
         if !text.is_empty() {
             self.within_line = is_beside_ours && !text.ends_with('\n');
         }
     }
 
-    /// Ends a line that the worker has begun, before we say something.
+    /// Ends a line that the worker has begun, before a note is printed.
     fn end_line(&mut self) {
         if std::mem::take(&mut self.within_line) {
             out::note("");
@@ -81,8 +81,8 @@ impl Seen {
 impl Follow {
     /// Watches until the task has ended, and returns the exit code to end with. Ctrl-C leaves the task alone.
     ///
-    /// `approval` is the one that the task waited for when it was accepted. The caller reads of it even if it is granted before the
-    /// first look at the task.
+    /// `approval` is the one that the task waited for when it was accepted. The caller is told of it even if it is
+    /// granted before the first look at the task.
     pub(super) async fn to_the_end(&self, task: &str, approval: Option<u64>) -> Result<u8, CliError> {
         tokio::select! {
             done = self.watch(task, approval) => done,
@@ -116,7 +116,7 @@ impl Follow {
         let mut messages = self.messages_of(&task.worker).await;
         loop {
             if seen.attempt != task.attempt.unwrap_or(1) {
-                // What the attempt before has written is read to its end, as far as it is there.
+                // The remaining output of the earlier attempt is shown first.
                 while !self.output(&mut seen, &mut messages, 0).await?.chunks.is_empty() {}
                 (seen.attempt, seen.output) = (task.attempt.unwrap_or(1), 0);
             }
@@ -140,7 +140,7 @@ impl Follow {
         }
         seen.end_line();
         let until = tokio::time::Instant::now() + LATE_MAX;
-        // Only when its run has ended it is known what it had changed.
+        // The task's changes are known only when its run has ended.
         while seen.ran && task.may_still_run() && tokio::time::Instant::now() < until {
             tokio::time::sleep(LATE_PAUSE).await;
             task = self.ask(&Seen { updated_at: None, ..seen.clone() }, 0).await?;
@@ -177,12 +177,12 @@ impl Follow {
         }
     }
 
-    /// A reader of the worker's messages, where they are shown in words.
+    /// Returns a reader of the worker's messages, if the person wants them as words.
     async fn messages_of(&self, worker: &str) -> Messages {
         if self.raw || self.json {
             return None;
         }
-        // The output of an unknown worker is shown as it is.
+        // The output of an unknown worker is shown unchanged.
         let workers = self.client.about().await.ok()?.workers;
         let form = workers.into_iter().find(|it| it.id == worker)?.stream?;
         Reader::named(&form).map(Transcript::new)
@@ -199,7 +199,7 @@ impl Follow {
             from: seen.output,
             wait_ms: Some(wait_ms),
             limit: None,
-            // The messages are put into words here, unless they are wanted to the letter.
+            // This program turns messages into words, unless the person wants them unchanged.
             in_words: false,
         };
         let page = self.client.output(&query).await?;
@@ -230,12 +230,12 @@ impl Follow {
             let _unheard = std::io::stderr().lock().write_all(text.as_bytes());
             return Ok(());
         }
-        // What a program reads gets no line end that the worker has not written.
+        // A program that reads standard output gets no line end that the worker has not written.
         seen.shown(&text, std::io::stdout().is_terminal());
         out::text_as_is(&text)
     }
 
-    /// One line on standard error whenever the state changes.
+    /// Prints one line on standard error whenever the state changes.
     async fn status(&self, seen: &mut Seen, task: &wire::Task) {
         if seen.updated_at.as_deref() != Some(&task.updated_at) {
             seen.updated_at = Some(task.updated_at.clone());
@@ -282,8 +282,8 @@ impl Follow {
         if !changes.is_empty() {
             out::note(changes.trim_end());
         }
-        // A worker that connects by itself has said what there is to say in its report, and so has the
-        // daemon where it takes pictures, and a worker that is spoken to through MCP.
+        // A worker that connects by itself has said everything in its report; so has a worker that speaks MCP, and
+        // the daemon where it takes pictures.
         let kind = |note: &wire::Note| note.metadata.as_ref().is_some_and(|it| it["worker_type"] == "mcp");
         let spoken_to = task.notes.last().is_some_and(kind);
         if (task.worker_kind == "polling" || task.capture || spoken_to)
@@ -295,7 +295,7 @@ impl Follow {
     }
 }
 
-/// Whether a task has had a run, some time ago, whose output could have been read.
+/// Checks whether a task had a run, some time ago, whose output could have been read.
 fn may_have_written(task: &wire::Task) -> bool {
     let lately = chrono::Utc::now() - chrono::TimeDelta::seconds(5);
     let is_long_over = chrono::DateTime::parse_from_rfc3339(&task.updated_at).is_ok_and(|at| at < lately);
@@ -303,20 +303,20 @@ fn may_have_written(task: &wire::Task) -> bool {
     task.worker_kind == "cli" && !task.capture && has_run && is_long_over
 }
 
-/// Adds to a text, and keeps its end alone.
+/// Appends to a text, and keeps only its end.
 fn keep_end(errors: &mut String, text: &str) {
     errors.push_str(text);
     let from = errors.ceil_char_boundary(errors.len().saturating_sub(ERRORS_BYTES_MAX));
     errors.drain(..from);
 }
 
-/// Writes what the messages say, as far as it was not written before.
+/// Prints the new words of the messages.
 fn tell(messages: &mut Transcript) -> Result<(), CliError> {
     messages.take_log().iter().try_for_each(out::line)
 }
 
-/// The worker's exit code where there is one; a task that did not succeed never ends with zero. A run that ran out of
-/// time and one that a signal has ended have the codes that `timeout` and shells have for that.
+/// Returns the worker's exit code where one exists; a task that did not succeed never ends with zero. A run that ran
+/// out of time, and one that a signal has ended, have the codes that `timeout` and shells use for them.
 fn exit_code(task: &wire::Task) -> u8 {
     let failed = |kind: &str| task.failure.as_ref().and_then(|it| it.get(kind));
     if failed("run_timeout").is_some() {
@@ -334,7 +334,7 @@ fn exit_code(task: &wire::Task) -> u8 {
     }
 }
 
-/// What to do about a task that waits for someone's word.
+/// Says how to answer the approval that a task waits for.
 pub(super) async fn waiting_for(client: &Client, approval: u64) -> String {
     let known = client.approvals().await.unwrap_or_default();
     let waits = known.iter().find(|it| it.id == approval);

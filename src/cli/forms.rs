@@ -1,8 +1,8 @@
-//! The forms of commands besides noun and verb: the short forms that people type daily, and the old forms.
+//! The forms of commands other than noun and verb: the short forms that people type daily, and the old forms.
 //!
-//! One table says which words stand for which command. `read` puts the command in their place before the definition
-//! of the command line reads the words: it is pure, and knows nouns and verbs from that definition alone. The verb of a
-//! noun comes first, so `lock list` lists the locks; a file of that name is `./list`, or is named behind `--`.
+//! One table says which words stand for which command. `read` replaces them by the command before the definition of
+//! the command line reads the words: it is pure, and knows nouns and verbs from that definition alone. The verb of a
+//! noun takes precedence, so `lock list` lists the locks; a file of that name is `./list`, or is named after `--`.
 
 use std::ffi::OsString;
 
@@ -13,25 +13,25 @@ use provost_base::nearest;
 /// The version from which the old forms are gone.
 pub const OLD_FORMS_END: &str = "0.2";
 
-/// What a form is for.
+/// The purpose of a form.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// People type it daily; it stays.
     Short,
     /// It was the command in an earlier version; it works for one more version, and its user gets a hint.
     Old,
-    /// Hooks call it that an earlier version has installed; agents' hosts would show a hint to a model.
+    /// Hooks that an earlier version has installed use it; agents' hosts would show a hint to a model.
     Installed,
 }
 
 /// Words that stand for a command.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Form {
-    /// The words: one, or two of which the second stood in the place of a verb.
+    /// The words: one, or two if the second stood in place of a verb.
     pub typed: &'static str,
     /// The command: a noun, or a noun and a verb.
     pub meant: &'static str,
-    /// What the form is for.
+    /// The purpose of the form.
     pub kind: Kind,
 }
 
@@ -44,7 +44,7 @@ impl Form {
         Self { typed, meant, kind: Kind::Old }
     }
 
-    /// The one line for the user of an old form.
+    /// Returns the one line for the user of an old form.
     pub fn hint(&self) -> Option<String> {
         (self.kind == Kind::Old).then(|| {
             let Self { typed, meant, .. } = self;
@@ -119,13 +119,13 @@ const FLAGS: [&str; 3] = ["--json", "--help", "-h"];
 /// A command line without forms.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Read {
-    /// The words, with the command in the place of its form.
+    /// The words, with the command in place of its form.
     pub args: Vec<OsString>,
     /// The form that was typed, if one was.
     pub form: Option<&'static Form>,
 }
 
-/// Puts the command in the place of a form. The first of the words is the program's name.
+/// Replaces a form by its command. The first of the words is the program's name.
 pub fn read(mut args: Vec<OsString>, definition: &Command) -> Read {
     let Some((form, at, second)) = find(&args, definition) else { return Read { args, form: None } };
     if let Some(second) = second {
@@ -135,7 +135,7 @@ pub fn read(mut args: Vec<OsString>, definition: &Command) -> Read {
     Read { args, form: Some(form) }
 }
 
-/// The form that was typed, the place of its first word, and that of its second.
+/// Finds the form that was typed, with the position of its first word and that of its second.
 fn find(args: &[OsString], definition: &Command) -> Option<(&'static Form, usize, Option<usize>)> {
     let next = |from: usize| (from..args.len()).find(|at| !FLAGS.iter().any(|flag| args[*at] == *flag));
     let at = next(1)?;
@@ -150,7 +150,7 @@ fn find(args: &[OsString], definition: &Command) -> Option<(&'static Form, usize
     let Some(noun) = definition.find_subcommand(word) else { return Some((form, at, None)) };
     let is_noun = match (behind, second) {
         (Some(_), second) => second.is_some_and(|it| is_verb(noun, it, form.kind)),
-        // A noun alone gets its help, unless the form was a whole command.
+        // A noun alone shows its help, unless the form was a whole command.
         (None, _) => {
             needs_more(form, definition) || args[at..].iter().any(|it| *it == "--help" || *it == "-h")
         }
@@ -158,13 +158,13 @@ fn find(args: &[OsString], definition: &Command) -> Option<(&'static Form, usize
     (!is_noun).then_some((form, at, None))
 }
 
-/// Whether a word stands for a verb of the noun. In the place of an old form, a misspelt verb does, too: it is pointed out.
+/// Checks whether a word is a verb of the noun. After an old form a misspelt verb counts too, so that the error points it out.
 fn is_verb(noun: &Command, word: &str, kind: Kind) -> bool {
     let verbs = noun.get_subcommands().map(Command::get_name);
     noun.find_subcommand(word).is_some() || (kind == Kind::Old && nearest(word, verbs).is_some())
 }
 
-/// Whether the command of a form has arguments that must be there.
+/// Checks whether the command of a form has required arguments.
 fn needs_more(form: &Form, definition: &Command) -> bool {
     let command = form.meant.split(' ').try_fold(definition, |command, word| command.find_subcommand(word));
     command.is_some_and(|it| it.get_arguments().any(clap::Arg::is_required_set))

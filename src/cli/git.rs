@@ -2,7 +2,7 @@
 //! agent's commits.
 //!
 //! Promises: an existing hook stays, and runs first; `uninstall` reverts `install`; a check ends within its deadline,
-//! and says so if it was impossible. The jail protects hooks from workers, so only the user installs them.
+//! and reports if it was impossible. The jail protects hooks from workers, so only the user installs them.
 
 mod agent;
 mod changes;
@@ -45,7 +45,7 @@ pub(super) struct Install {
     shared: bool,
 }
 
-/// What is missing where no git is found, and what to do; `None` where one is. A git in the repository itself is none.
+/// Says what does not work without git, and the next step; `None` where git is found outside of the repository.
 pub(super) fn without_git(here: &RepoContext) -> Option<String> {
     let own = [here.places.root.as_path(), here.places.worktree.as_path()];
     let found = provost_system::find_program_outside("git", &own);

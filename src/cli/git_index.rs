@@ -1,8 +1,8 @@
-//! Git's index and stash of a work tree as a resource, `@git:index`: who writes them holds it for that moment.
+//! Git's index and stash of a work tree as a resource, `@git:index`: an agent that writes them holds it for that moment.
 //!
-//! All agents of a work tree have one index. What one has staged, another's commit would take along; a stash takes away what
-//! another is about to commit. Hooks of hosts hold it around a shell command, git's own hooks around a commit. A commit within such a
-//! command, or within `provost with @git:index`, is its own agent's, or below the process with which the lock ends.
+//! All agents of a work tree have one index. A commit would include what another agent has staged; a stash would remove what another
+//! agent is about to commit. Hooks of hosts hold the resource around a shell command, git's own hooks around a commit. A commit within
+//! such a command, or within `provost with @git:index`, has the same agent, or runs under the process with which the lock ends.
 
 use super::tasks::short_time;
 use super::{RepoContext, out};
@@ -10,18 +10,18 @@ use provost_api::wire;
 use provost_base::Resource;
 use provost_client::{Client, ClientError};
 
-/// What it is called.
+/// The name of the resource.
 pub(super) const INDEX: &str = "@git:index";
 
-/// How long one moment lasts at most, in milliseconds: a command of a host that does not say when it has ended.
+/// The longest time of one hold, in milliseconds: for a command of a host that does not report its end.
 pub(super) const MOMENT_MS: u64 = 120_000;
 
-/// What it is called in the caller's work tree: that of a linked one has the tree's name behind it.
+/// Returns the resource's name in the caller's work tree: in a linked one, the tree's name follows.
 pub(super) fn name(here: &RepoContext) -> String {
     in_tree(here, INDEX).map_or_else(|| INDEX.to_owned(), |it| it.to_string())
 }
 
-/// A resource as it is named in the caller's work tree; `None` where the text names no resource.
+/// Returns a resource with its name in the caller's work tree; `None` where the text names no resource.
 pub(super) fn in_tree(here: &RepoContext, name: &str) -> Option<Resource> {
     let resource = Resource::parse(name).ok()?;
     Some(match here.linked_worktree() {
@@ -30,21 +30,21 @@ pub(super) fn in_tree(here: &RepoContext, name: &str) -> Option<Resource> {
     })
 }
 
-/// How it stands with the index.
+/// The result of taking the index.
 pub(super) enum Index {
-    /// It is held for this moment.
+    /// The caller now holds it for this moment.
     Taken,
-    /// It is the caller's from before, or of what the caller runs in.
+    /// The caller, or a process that the caller runs in, held it already.
     Ours,
-    /// Another agent has it: who, and until when.
+    /// Another agent holds it: the text says which one, and until when.
     Held(String),
 }
 
-/// Takes the index of this work tree for a moment, for a process; waits for it no longer than so. What ends with one of the processes
-/// that are `above` is the caller's.
+/// Takes the index of this work tree for a moment, on behalf of a process, and waits for at most `wait_ms`. A lock
+/// that ends with one of the processes in `above` is the caller's own.
 ///
 /// # Errors
-/// [`ClientError`], but for the conflict, which is an answer.
+/// [`ClientError`], except for the conflict, which is an answer.
 pub(super) async fn take(
     here: &RepoContext,
     client: &Client,
@@ -81,7 +81,7 @@ pub(super) async fn take(
     }
 }
 
-/// Whether the index is the caller's own already, or of a process above this one: what runs within waits for nothing.
+/// Checks whether the caller, or a process above this one, holds the index already: then nothing has to wait.
 async fn is_ours(client: &Client, held: &wire::ErrorBody, above: &[u32]) -> Result<bool, ClientError> {
     let fence = held.data.as_ref().and_then(|it| it.get("fence")).and_then(serde_json::Value::as_u64);
     let Some(fence) = fence else { return Ok(false) };
@@ -90,7 +90,7 @@ async fn is_ours(client: &Client, held: &wire::ErrorBody, above: &[u32]) -> Resu
     Ok(lock.holder == me || lock.pid.is_some_and(|pid| above.contains(&pid)))
 }
 
-/// Gives back what was taken. What cannot be given back now ends with its process, or its time.
+/// Releases the index. A failure is ignored: the lock ends with its process, or after its time.
 pub(super) async fn give_back(here: &RepoContext, client: &Client, fence: Option<u64>) {
     let request = wire::Unlock {
         symbol: INDEX.into(),
@@ -101,7 +101,7 @@ pub(super) async fn give_back(here: &RepoContext, client: &Client, fence: Option
     let _late = client.unlock(&request).await;
 }
 
-/// The agent that has it, since when, and for what.
+/// Says which agent holds it, until when, and for what reason.
 fn in_words(fault: &wire::ErrorBody) -> String {
     let text = |name: &str| fault.data.as_ref()?.get(name)?.as_str().map(|it| out::one_line(it, 200));
     let holder = text("holder").unwrap_or_else(|| "another agent".into());

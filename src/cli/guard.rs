@@ -65,13 +65,13 @@ pub(super) fn file(here: &RepoContext, asked: File) -> Result<u8, CliError> {
     Ok(if free { DONE } else { HELD })
 }
 
-/// The holder, the time and the reason.
+/// Says who holds the place, for how long, and why.
 pub(super) fn held(it: &wire::Blocked) -> String {
     if let Some(claim) = &it.claim {
         let since = claim.since.as_deref().map(|it| format!(" since {}", short_time(it))).unwrap_or_default();
         return format!("claimed: {} by {}{since} (grant {})", claim.file, claim.holder, claim.fence);
     }
-    // A newer daemon may know of more that can be in the way.
+    // A newer daemon may know of further obstacles.
     let Some(lock) = &it.lock else { return "another agent's".into() };
     let reason = lock.reason.as_ref().map(|it| format!(": {it}")).unwrap_or_default();
     let until = short_time(&lock.until);
@@ -126,8 +126,8 @@ fn file_and_symbol(here: &RepoContext, typed: &Path) -> (PathBuf, Option<String>
     }
 }
 
-/// The present and the new content of the file; neither if one is larger than the bound for files, and then every
-/// lock in it counts.
+/// Returns the present and the new content of the file; neither if one is larger than the bound for files, and then
+/// every lock in the file counts.
 fn contents(path: &Path, deadline: Duration) -> Result<(Option<String>, Option<String>), CliError> {
     let unreadable = |err| CliError::of(format!("{} cannot be read", path.display())).because(err);
     let before = match path.metadata() {
@@ -138,7 +138,7 @@ fn contents(path: &Path, deadline: Duration) -> Result<(Option<String>, Option<S
         Err(_) => Vec::new(),
     };
     let (give, take) = mpsc::channel();
-    // Ends with this program if nobody says anything.
+    // The thread ends with this program if no input comes.
     let reads = std::thread::Builder::new().spawn(move || give.send(limited(&mut std::io::stdin().lock())));
     reads.map_err(|err| CliError::of("standard input cannot be read in time").because(err))?;
     let after =

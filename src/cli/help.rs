@@ -7,7 +7,7 @@ use clap::{Command, CommandFactory as _};
 use super::args::Line;
 use super::forms::{FORMS, Form, Kind};
 
-/// The nouns, in the order in which a stranger needs them.
+/// The nouns, in the order in which a newcomer needs them.
 const GROUPS: [(&str, &[&str]); 7] = [
     ("The daemon", &["daemon", "ui", "web", "notify", "push", "config", "journal", "store", "host", "user"]),
     (
@@ -39,7 +39,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
 /// A space at which no line is broken.
 const UNBROKEN: &str = "\u{a0}";
 
-/// The definition, with the short forms beside the commands that they stand for.
+/// Returns the definition, with the short forms beside the commands that they stand for.
 pub fn definition() -> Command {
     let mut line = Line::command();
     for form in short_forms() {
@@ -54,7 +54,7 @@ pub fn definition() -> Command {
             let said = format!("{said}Short form: provost {}", form.typed);
             *command = std::mem::take(command).after_help(said);
         }
-        // The help of a noun says what the noun alone stands for.
+        // The help of a noun tells which command the noun alone stands for.
         if let Some(noun) = line.find_subcommand_mut(form.typed) {
             let said = noun.get_after_help().map(|it| format!("{it}\n\n")).unwrap_or_default();
             let said = format!("{said}Without a verb: short for provost {}", form.meant);
@@ -71,7 +71,7 @@ pub fn definition() -> Command {
     .after_help(after)
 }
 
-/// The definition for a terminal: lines that begin with spaces are examples and lists, and stay whole at any width.
+/// Returns the definition for a terminal: lines that begin with spaces are examples and lists, and stay whole at any width.
 pub(super) fn for_a_terminal() -> Command {
     unbroken(definition())
 }
@@ -87,12 +87,12 @@ fn unbroken(command: Command) -> Command {
     command.after_help(lines.join("\n"))
 }
 
-/// A text that was made of the definition for a terminal, with plain spaces.
+/// Returns a text of the definition for a terminal, with plain spaces.
 pub(super) fn plain(text: &str) -> String {
     text.replace(UNBROKEN, " ")
 }
 
-/// `help WORDS` asks what `WORDS --help` asks.
+/// Turns `help WORDS` into `WORDS --help`.
 pub(super) fn asked(args: &mut Vec<OsString>) {
     let first = (1..args.len()).find(|at| args[*at] != "--json");
     if let Some(at) = first.filter(|at| args[*at] == "help") {
@@ -101,7 +101,7 @@ pub(super) fn asked(args: &mut Vec<OsString>) {
     }
 }
 
-/// The definition for shells: a short form is completed as the command that it stands for.
+/// Returns the definition for shells: a short form is completed as the command that it stands for.
 pub(super) fn with_short_forms() -> Command {
     let mut line = definition();
     for form in short_forms() {
@@ -118,12 +118,12 @@ fn short_forms() -> impl Iterator<Item = &'static Form> {
     FORMS.iter().filter(|form| form.kind == Kind::Short)
 }
 
-/// The nouns with what they are for and their verbs.
+/// Lists the nouns with their purposes and their verbs.
 fn groups(line: &Command) -> String {
     let mut text = String::new();
     for (heading, nouns) in GROUPS {
         text.push_str(&format!("{heading}:\n"));
-        // A noun that this system lacks is no subcommand.
+        // A noun that this system does not have is no subcommand.
         for noun in nouns.iter().filter_map(|noun| line.find_subcommand(noun)) {
             let about = noun.get_about().map(ToString::to_string).unwrap_or_default();
             text.push_str(&format!("  {:<16}{about}\n", noun.get_name()));
@@ -138,7 +138,7 @@ fn groups(line: &Command) -> String {
     text
 }
 
-/// The short forms, in two columns.
+/// Lists the short forms in two columns.
 fn short_list() -> String {
     let all: Vec<&Form> = short_forms().collect();
     let rows = all.len().div_ceil(2);

@@ -35,7 +35,7 @@ pub(super) struct Wait {
     marker: Option<PathBuf>,
 }
 
-/// How waiting ended.
+/// The end of waiting.
 enum Waited {
     Acknowledged,
     TimedOut,
@@ -78,7 +78,7 @@ pub(super) fn wait(asked: Wait, json: bool) -> Result<u8, CliError> {
     }
 }
 
-/// One byte releases the hook; if the connection ends without it, no ACK will come.
+/// Waits for the one byte that releases the hook; if the connection ends without it, no ACK will come.
 fn at_socket(mut line: Line, marker: Option<&Path>, until: Instant) -> io::Result<Waited> {
     loop {
         let left = until.saturating_duration_since(Instant::now());
@@ -118,7 +118,7 @@ fn for_marker(marker: &Path, until: Instant) -> io::Result<Waited> {
     }
 }
 
-/// Whether the daemon's file exists; a link does not count.
+/// Checks whether the daemon's file exists; a link does not count.
 fn is_there(marker: &Path) -> bool {
     marker.symlink_metadata().is_ok_and(|meta| meta.is_file())
 }

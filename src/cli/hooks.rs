@@ -1,10 +1,10 @@
 //! `provost hook`: hooks of agents' hosts, which refuse a write to a place that another agent holds.
 //!
 //! Promises: `install` keeps everything else in a host's configuration, and `remove` takes out exactly what `install`
-//! added, to the byte if the file has not changed since. A hook never hangs; it refuses a write that it could not
-//! check, and says so; it never approves in a person's place. `host` and `form` describe the entries for each host, `install`,
-//! `json` and `file` write them, the hooks call `run`, over HTTP through `served`, and `call`, `patch` and `shell` find the files that a tool
-//! call would write, and `settled` which permission requests are the host's own business.
+//! added, to the byte if the file has not changed since. A hook never hangs; it refuses a write that it could not check,
+//! and says so; it never approves in a person's place. `host` and `form` describe the entries for each host, `install`,
+//! `json` and `file` write them, the hooks call `run`, over HTTP through `served`, and `call`, `patch` and `shell` find the
+//! files that a tool call would write. `settled` finds the permission requests that the host decides alone.
 
 mod afterwards;
 mod call;
@@ -159,7 +159,7 @@ fn patience(text: &str) -> Result<u64, String> {
 
 pub(super) fn hook(asked: Hook, json: bool) -> Result<u8, CliError> {
     match asked {
-        // It has words of its own, whatever is wrong.
+        // It reports its errors itself, also without a repository.
         Hook::Run(it) => run::run(&it),
         Hook::Install(it) => install(&RepoContext::find(json)?, &it),
         Hook::Remove(it) => {
@@ -199,7 +199,7 @@ fn install(here: &RepoContext, asked: &Install) -> Result<u8, CliError> {
     Ok(done)
 }
 
-/// How the hooks of hosts stand that have any: the host, whether nothing is to be done, and the words.
+/// Returns the state of the hooks of each host that has any: the host, whether all is well, and a sentence.
 pub(super) fn standings(here: &RepoContext) -> Result<Vec<(&'static str, bool, String)>, CliError> {
     let all = install::standings(here, &[Host::Claude, Host::Codex, Host::Cursor])?;
     Ok(all.iter().filter_map(install::Standing::in_short).collect())

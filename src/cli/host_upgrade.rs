@@ -1,4 +1,4 @@
-//! `provost host upgrade`: the last step of an update on several hosts, which is done when no host is left behind.
+//! `provost host upgrade`: the last step of an update on several hosts, once no host has an older release.
 
 use serde_json::json;
 
@@ -62,7 +62,7 @@ fn names(hosts: &[HostRow]) -> String {
     hosts.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// Tables that are not this release's come first.
+/// Adds the next step to a refusal: where the tables are of a newer release, that release has to be installed first.
 fn refused(err: &StoreError) -> CliError {
     let refusal = CliError::refusal("nothing has changed").because(err);
     match err {

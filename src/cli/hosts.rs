@@ -15,7 +15,7 @@ use provost_base::{HostRole, Secret};
 use provost_store::{self as store, Database, HostRow, TakenOut};
 use provost_system::HiddenTyping;
 
-/// Bytes of a line that is typed, at most.
+/// Most bytes of a line that is typed.
 const LINE_MAX: usize = 1_024;
 
 /// `provost host`.
@@ -105,7 +105,7 @@ pub(super) fn host(here: &RepoContext, asked: &Host) -> Result<u8, CliError> {
     }
 }
 
-/// The database that the hosts share.
+/// Returns the database that the hosts share.
 pub(super) fn shared(here: &RepoContext) -> Result<Database, CliError> {
     database::of(here)?.ok_or_else(|| {
         CliError::of("this repository has one host")
@@ -188,7 +188,7 @@ fn key_text(file: &Path) -> Result<String, CliError> {
     Ok(text)
 }
 
-/// Joins a repository with what was sealed for that.
+/// Joins a repository with the sealed content of an invitation.
 pub(super) fn joined(
     here: &RepoContext,
     database: &Database,
@@ -204,12 +204,12 @@ pub(super) fn joined(
     })
 }
 
-/// The code of a file or a line.
+/// Asks for the code of a file or a line.
 pub(super) fn code() -> Result<Secret, CliError> {
     hidden_line("type the code that was printed with the invitation, and press Enter; it is not shown")
 }
 
-/// One line of standard input; at a terminal it is asked for in these words, and not shown. Empty where there is none.
+/// Reads one line of standard input; at a terminal it asks with these words, and hides the typing. Empty where the input has no line.
 pub(super) fn hidden_line(asks: &str) -> Result<Secret, CliError> {
     let unread = |err: io::Error| CliError::of("standard input could not be read").because(err);
     let is_typed = io::stdin().is_terminal();
@@ -225,10 +225,10 @@ pub(super) fn hidden_line(asks: &str) -> Result<Secret, CliError> {
     Ok(Secret::new(bytes.trim_ascii().to_vec()))
 }
 
-/// Digits of an id that are enough to name a host.
+/// The number of digits of an id that are enough to name a host.
 const DIGITS_MIN: usize = 4;
 
-/// The host whose id begins so.
+/// Returns the host whose id has this beginning.
 pub(super) fn named(here: &RepoContext, database: &Database, begins: &str) -> Result<HostRow, CliError> {
     let hosts = store::hosts(&here.places.state, database)?;
     let mut found = hosts.into_iter().filter(|it| it.daemon.host.to_string().starts_with(begins));
@@ -296,7 +296,7 @@ fn list(here: &RepoContext) -> Result<u8, CliError> {
     Ok(DONE)
 }
 
-/// The state of a host, in a word for people.
+/// Returns the state of a host, in a word for people.
 fn state(it: &HostRow) -> &'static str {
     if it.is_stopped { "stopped" } else { it.state.as_str() }
 }

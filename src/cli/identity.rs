@@ -21,12 +21,12 @@ pub(super) struct IdentityArgs {
 }
 
 impl IdentityArgs {
-    /// The agent that a flag, the environment, or the host of this shell names; `None` is the user.
+    /// Returns the agent that a flag, the environment, or the host of this shell names; `None` is the user.
     pub(super) fn named(here: &RepoContext, flag: Option<AgentId>) -> Result<Option<AgentId>, CliError> {
         Ok(Self::named_plainly(here, flag)?.or_else(|| session::agent_of_the_shell(&here.places)))
     }
 
-    /// The same, without a host's sessions.
+    /// Does the same, without a host's sessions.
     pub(super) fn named_plainly(
         here: &RepoContext,
         flag: Option<AgentId>,
@@ -42,36 +42,36 @@ impl IdentityArgs {
         })
     }
 
-    /// A client of the daemon that speaks as this agent.
+    /// Returns a client of the daemon that speaks as this agent.
     pub(super) async fn daemon(&self, here: &RepoContext) -> Result<Client, CliError> {
         here.daemon(Self::named(here, self.speak_as.clone())?).await
     }
 
-    /// The process of the host in whose shell the command runs, unless it speaks as an agent that it names itself.
+    /// Returns the process of the host in whose shell the command runs, unless `--as` names an agent.
     pub(super) fn host_process(&self) -> Option<u32> {
         session::process_of_the_shell().filter(|_| self.speak_as.is_none())
     }
 
-    /// The same; starts a daemon if none runs.
+    /// Starts a daemon if none runs.
     pub(super) fn start(here: &RepoContext) -> Result<(), CliError> {
         up::start_if_absent(here, true)
     }
 }
 
 impl RepoContext {
-    /// The caller's work tree, if it is not the daemon's own.
+    /// Returns the caller's work tree, if it is not the daemon's own.
     pub(super) fn linked_worktree(&self) -> Option<String> {
         (self.places.worktree != self.places.root)
             .then(|| self.places.worktree.to_str().map(str::to_owned))
             .flatten()
     }
 
-    /// A path relative to the repository's root, typed in any folder of any of its work trees.
+    /// Returns a path relative to the repository's root; it may be typed in any folder of any of its work trees.
     pub(super) fn path(&self, typed: &Path) -> Result<String, CliError> {
         self.place(typed).map(|it| it.1)
     }
 
-    /// The same, with the top of the work tree in which it lies.
+    /// Does the same, and also returns the top of the work tree that contains the path.
     pub(super) fn place(&self, typed: &Path) -> Result<(PathBuf, String), CliError> {
         let place = self.place_as_is(typed)?;
         match place.1.contains('\\') {
@@ -83,7 +83,7 @@ impl RepoContext {
         }
     }
 
-    /// The same for each name that the system bears, also one that would be another path in a name of ours.
+    /// Does the same for every name that the system allows, even one with a backslash, which would be another path in Provost.
     pub(super) fn place_as_is(&self, typed: &Path) -> Result<(PathBuf, String), CliError> {
         let wrong = |why: &str| {
             CliError::of(format!("{} names no file of the repository", typed.display()))
@@ -94,11 +94,11 @@ impl RepoContext {
         let real = |path: &Path| real_path(path).map_err(|err| wrong(&err.to_string()));
         let (root, cwd) = (real(&self.places.root)?, real(&self.cwd)?);
         let tops = self.places.worktrees(WIT_WORKTREES_MAX);
-        // With PROVOST_ROOT set one may be anywhere; paths then begin at the repository.
+        // With PROVOST_ROOT set a person may be anywhere; paths then begin at the repository.
         let from = if tops.iter().any(|top| cwd.starts_with(top)) { cwd } else { root };
         let whole = plain(&from.join(typed)).ok_or_else(|| wrong("it leads out of it"))?;
         let below = |path: &Path| {
-            // One work tree may lie in another; the innermost is meant.
+            // One work tree may lie in another; the innermost counts.
             let below = tops.iter().filter_map(|top| Some((top.clone(), path.strip_prefix(top).ok()?)));
             let inner = below.min_by_key(|it| it.1.components().count());
             inner.map(|(top, it)| (top, it.to_owned()))
@@ -112,7 +112,7 @@ impl RepoContext {
         Ok((top, text.replace(std::path::MAIN_SEPARATOR, "/")))
     }
 
-    /// The same for `file:symbol`; a file alone stands for everything in it.
+    /// Does the same for `file:symbol`; a file alone stands for everything in it.
     pub(super) fn symbol(&self, typed: &str) -> Result<String, CliError> {
         let (file, symbol) = typed.split_once(':').unwrap_or((typed, ""));
         let path = self.path(Path::new(file))?;
@@ -125,7 +125,7 @@ impl RepoContext {
         Ok(format!("{path}:{symbol}"))
     }
 
-    /// The same, or a resource. A file whose name begins with `@` is typed, and said, with `./` before it.
+    /// Does the same for a symbol or a resource. A file whose name begins with `@` is written with `./` before it.
     pub(super) fn lockable(&self, typed: &str) -> Result<String, CliError> {
         if Resource::is_meant(typed) {
             return resource(typed).map(|it| it.to_string());
@@ -135,7 +135,7 @@ impl RepoContext {
     }
 }
 
-/// The name of a resource, as it was typed.
+/// Parses the name of a resource, as typed.
 pub(super) fn resource(typed: &str) -> Result<Resource, CliError> {
     Resource::parse(typed).map_err(|err| {
         CliError::of(format!(
@@ -148,7 +148,7 @@ pub(super) fn resource(typed: &str) -> Result<Resource, CliError> {
     })
 }
 
-/// A path without `.` and `..`, resolved lexically.
+/// Returns a path without `.` and `..`, resolved lexically.
 fn plain(path: &Path) -> Option<PathBuf> {
     let mut plain = PathBuf::new();
     for part in path.components() {

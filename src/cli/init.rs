@@ -1,4 +1,4 @@
-//! `provost config init` and `provost daemon env`: from nothing to clients that find the daemon.
+//! `provost config init` and `provost daemon env`: everything from a fresh start to clients that find the daemon.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -13,7 +13,7 @@ use provost_client::keys::Role;
 use provost_config::{Ports, env, print_toml};
 use provost_policy::Builtin;
 
-/// Makes what is missing and changes nothing that is there.
+/// Creates missing files and changes no existing one.
 pub(super) fn init(here: &RepoContext, asked: &Init) -> Result<u8, CliError> {
     here.places.create()?;
     let ring = here.key_ring()?;
@@ -65,7 +65,7 @@ pub(super) fn builtin(preset: Preset) -> Builtin {
     }
 }
 
-/// Writes a file that only its owner may change; `false` when there is one.
+/// Writes a file that only its owner may change; returns `false` when it exists already.
 fn write_new(path: &Path, text: &str) -> Result<bool, CliError> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
@@ -92,7 +92,7 @@ pub(super) fn env(here: &RepoContext, asked: &Env) -> Result<u8, CliError> {
     let top = &here.places.worktree;
     let wit_root = top.join(".wit").is_dir().then_some(top.as_path());
     let ports = Ports::of(&here.places);
-    // Clients are pointed at their doors also where the settings cannot be used.
+    // Clients get the addresses of their doors even where the settings cannot be used.
     let names = here.config(None).map(|it| it.config.web.names).unwrap_or_default();
     let at = env::Whereabouts {
         socket: &here.places.devit_socket(),

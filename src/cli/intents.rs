@@ -14,7 +14,7 @@ use provost_api::wire;
 use provost_base::{AgentId, Ttl};
 use provost_client::Client;
 
-/// The beginning of an id must be this long to stand for it.
+/// The least length of the beginning of an id that may stand for the id.
 const PREFIX_LEN_MIN: usize = 4;
 
 /// `provost intent`.
@@ -193,7 +193,7 @@ fn list(here: &RepoContext, asked: List) -> Result<u8, CliError> {
     Ok(DONE)
 }
 
-/// Intents as rows.
+/// Returns intents as a table.
 pub(super) fn table(intents: &[wire::Intent]) -> String {
     let mut rows = vec![["INTENT", "STATUS", "AGENT", "UNTIL", "WHERE", "WHAT"].map(String::from)];
     rows.extend(intents.iter().map(|it| {
@@ -232,13 +232,13 @@ fn update(here: &RepoContext, asked: Update) -> Result<u8, CliError> {
     out::line(out::one_line(&format!("intent {}: {}", intent.id, intent.status), 400)).map(|()| DONE)
 }
 
-/// The named intent: by its id, or by the beginning of a live one's id.
+/// Returns the id of the intent that the person means, by its id, or by the beginning of the id of one that is in force.
 async fn meant(client: &Client, id: &str) -> Result<String, CliError> {
     let live = client.intents(&wire::Whose::default()).await?;
     only(id, live.into_iter().map(|it| it.id).collect(), "provost intent list")
 }
 
-/// The one id with this beginning; a text that begins no id is passed on unchanged.
+/// Returns the only id with this beginning; a text that begins no id is returned unchanged.
 pub(super) fn only(id: &str, mut all: Vec<String>, list: &str) -> Result<String, CliError> {
     if id.len() < PREFIX_LEN_MIN || all.iter().any(|it| it == id) {
         return Ok(id.to_owned());

@@ -1,4 +1,4 @@
-//! Invitations of machines: one line that is pasted there, and a code that goes another way.
+//! Invitations of machines: one line to paste on the other machine, and a code that takes another way.
 //!
 //! ```text
 //!   provost-host:BASE64URL    what `provost host export-key` writes into a file, with the database's address sealed in it
@@ -19,9 +19,9 @@ use provost_base::limits::{HOST_KEY_BYTES_MAX, HOSTS_MAX};
 use provost_store::{self as store, Way};
 use provost_system as system;
 
-/// How such a line begins.
+/// The beginning of such a line.
 const BEGINS: &str = "provost-host:";
-/// Bytes of an address of git's, and of a file with authorities, at most.
+/// Most bytes of an address of git, and of a file with authorities.
 const ADDRESS_BYTES_MAX: usize = 2_048;
 const AUTHORITIES_BYTES_MAX: u64 = 256 << 10;
 
@@ -70,7 +70,7 @@ pub(super) fn invite(here: &RepoContext, asked: &Invite) -> Result<u8, CliError>
     let ca = database.ca.as_deref().map(authorities).transpose().map_err(|err| failed(&err))?;
     let clone = match &asked.clone {
         Some(it) => Some(address(it).map_err(|why| failed(&why).with_code(USAGE))?),
-        // An address that may have a secret in it stays on this machine.
+        // An address that may contain a secret stays on this machine.
         None => origin(&here.places.worktree).and_then(|it| address(&it).ok()),
     };
     let role = HostRole::from(asked.role);
@@ -102,10 +102,10 @@ pub(super) fn invite(here: &RepoContext, asked: &Invite) -> Result<u8, CliError>
     Ok(DONE)
 }
 
-/// What is sealed in such a line.
+/// Returns the sealed content of such a line.
 ///
 /// # Errors
-/// What else it is, for people.
+/// A sentence for people about a text that is no such line.
 pub(super) fn read(line: &str) -> Result<String, CliError> {
     let line = line.trim();
     let no = |why: &str| {
@@ -126,14 +126,14 @@ pub(super) fn read(line: &str) -> Result<String, CliError> {
     let text = URL_SAFE_NO_PAD
         .decode(bytes)
         .map_err(|_| no("a part of it is missing, or was changed on the way"))?;
-    // What is in it, the store says; that all of it is here, its form does.
+    // The form shows only that the line is complete; the store checks the content.
     match String::from_utf8(text) {
         Ok(text) if serde_json::from_str::<serde_json::Value>(&text).is_ok() => Ok(text),
         _ => Err(no("a part of it is missing, or was changed on the way")),
     }
 }
 
-/// The same address with another user.
+/// Returns the same address with another user.
 fn with_login(url: &str, login: &str) -> Result<Box<str>, String> {
     let is_plain = |it: char| it.is_ascii_alphanumeric() || matches!(it, '_' | '-' | '.');
     if login.is_empty() || !login.chars().all(is_plain) {
@@ -157,7 +157,7 @@ fn authorities(path: &Path) -> Result<Box<str>, String> {
         .map_err(|err| format!("the authorities of the database, {}: {err}", path.display()))
 }
 
-/// An address from which any machine may clone: without a secret in it, and none that git takes for an option or a command.
+/// Checks an address from which any machine may clone: it has no secret, and git takes it for no option and no command.
 pub(super) fn address(url: &str) -> Result<Box<str>, String> {
     let is_odd =
         url.is_empty() || url.len() > ADDRESS_BYTES_MAX || url.starts_with('-') || url.contains("::");
@@ -173,7 +173,7 @@ pub(super) fn address(url: &str) -> Result<Box<str>, String> {
     Ok(url.into())
 }
 
-/// The address from which this clone was made.
+/// Returns the address from which this clone was made.
 fn origin(top: &Path) -> Option<String> {
     let program = system::find_program_outside("git", &[top])?;
     let mut git = std::process::Command::new(program);

@@ -113,7 +113,7 @@ pub(super) fn jail(here: &RepoContext, asked: Jail, rehearse: &Rehearsal) -> Res
     }
 }
 
-/// The request for a plan of an existing worker.
+/// Makes the request for a plan of an existing worker.
 pub(super) fn question(
     here: &RepoContext,
     worker: AgentId,
@@ -121,7 +121,7 @@ pub(super) fn question(
 ) -> Result<Rehearse, CliError> {
     let config = here.config(None)?.config;
     let worker = known(&config, worker)?;
-    // A person may be anywhere with PROVOST_ROOT set; who names a directory means it.
+    // With PROVOST_ROOT set a person may be anywhere, so the current directory counts only inside; a named one always counts.
     let root = config.workspace.sandbox_root.as_ref().unwrap_or(&here.places.root);
     let inside = |dir: &PathBuf| {
         dir.canonicalize().is_ok_and(|dir| root.canonicalize().is_ok_and(|r| dir.starts_with(r)))
@@ -226,7 +226,7 @@ fn explain(here: &RepoContext, asked: Explain, rehearse: &Rehearsal) -> Result<u
     Ok(DONE)
 }
 
-/// Where a worker works, and the reason if its entry does not say it.
+/// Says where a worker works, and why, if its entry does not tell it.
 fn way_of(copies: Copies, by_itself: bool) -> Vec<(Topic, String)> {
     let way = match copies {
         Copies::Kept => {
@@ -253,12 +253,12 @@ fn way_of(copies: Copies, by_itself: bool) -> Vec<(Topic, String)> {
     [(Topic::Write, way.to_owned())].into_iter().chain(why).chain(own).collect()
 }
 
-/// The heading of a topic's facts.
+/// Returns the heading of a topic's facts.
 fn word(topic: Topic) -> String {
     serde_json::to_value(topic).ok().and_then(|it| Some(it.as_str()?.to_owned())).unwrap_or_default()
 }
 
-/// The attempts that succeed in a jail of this tier although they should not: the name and the description of each.
+/// Returns the attempts that succeed in a jail of this tier although they should not: the name and the description of each.
 fn stays_open(tier: Tier) -> Vec<(&'static str, &'static str)> {
     match tier {
         Tier::Ns => Vec::new(),

@@ -65,10 +65,10 @@ pub(super) fn journal(here: &RepoContext, asked: Journal) -> Result<u8, CliError
     }
 }
 
-/// The store of this repository; it exists once a daemon has run.
+/// Returns a reader of this repository's store; the store exists once a daemon has run.
 pub(super) fn reader(here: &RepoContext) -> Result<Box<dyn store::Reader>, CliError> {
     if !store::is_begun(&here.places.state) {
-        // A key or a mark without a database shows that there was one.
+        // A key or a mark without a database shows that a database has existed.
         if here.places.state.exists() {
             database::look(here, false)?;
         }
@@ -95,7 +95,7 @@ pub(super) struct Unchanged {
     leaps: Vec<Leap>,
 }
 
-/// The undamaged journal, or the damage.
+/// Returns the undamaged journal, or the damage as an error.
 pub(super) fn unchanged(verdict: Verdict) -> Result<Unchanged, CliError> {
     match verdict {
         Verdict::Ok { events, head, leaps } => Ok(Unchanged { events, head, leaps }),
@@ -162,7 +162,7 @@ fn verify(here: &RepoContext, anchor: Option<Anchor>) -> Result<u8, CliError> {
     }
 }
 
-/// The restore that has skipped these numbers.
+/// Names the restore that has skipped these numbers.
 fn restored(leap: &Leap) -> String {
     let with = leap.with.as_deref().map(|it| format!(" ({it})")).unwrap_or_default();
     let at = leap.at.map(|it| format!(" at {}", short_time(&it.rfc3339()))).unwrap_or_default();
@@ -193,7 +193,7 @@ fn export(here: &RepoContext, output: Option<&PathBuf>) -> Result<u8, CliError> 
         let mut out = io::BufWriter::new(io::stdout().lock());
         let done = written(store::export(reader.as_mut(), &mut out));
         let done = done.and_then(|_| out.flush().map_err(CliError::writing));
-        // What could not be written is not tried once more.
+        // Output that could not be written is not tried again.
         let (_out, _rest) = out.into_parts();
         return done.map(|()| DONE);
     };

@@ -55,7 +55,7 @@ pub(super) struct Acquire {
     identity: IdentityArgs,
 }
 
-/// How long a lock lasts, and why.
+/// The duration of a lock, and its reason.
 #[derive(Args, Debug)]
 pub(super) struct LeaseArgs {
     /// The duration of the lock
@@ -73,7 +73,7 @@ pub(super) struct LeaseArgs {
 }
 
 impl LeaseArgs {
-    /// The process with which the lock ends, where there is one.
+    /// Returns the process whose end also ends the lock, if one is named.
     pub(super) fn process(&self) -> Result<Option<u32>, CliError> {
         if !self.while_parent {
             return Ok(self.pid);
@@ -86,7 +86,7 @@ impl LeaseArgs {
         parent.map(Some)
     }
 
-    /// The duration in milliseconds.
+    /// Returns the duration in milliseconds.
     pub(super) fn ttl_ms(&self) -> Option<u64> {
         self.ttl.map(|ttl| u64::from(ttl.as_millis()))
     }
@@ -141,7 +141,7 @@ pub(super) fn lock(here: &RepoContext, asked: Lock) -> Result<u8, CliError> {
 }
 
 fn acquire(here: &RepoContext, asked: Acquire) -> Result<u8, CliError> {
-    // What a model takes in its host's shell ends with the host at the latest.
+    // A lock that a model takes in its host's shell ends with the host at the latest.
     let pid = asked.lease.process()?.or_else(|| asked.identity.host_process());
     let request = wire::TakeLock {
         symbol: here.lockable(&asked.symbol)?,
@@ -171,10 +171,10 @@ fn acquire(here: &RepoContext, asked: Acquire) -> Result<u8, CliError> {
     Ok(DONE)
 }
 
-/// How long a lock is waited for before it is said for what.
+/// The time for which a lock is waited for before a note says which one.
 const SAID_AFTER: std::time::Duration = std::time::Duration::from_secs(1);
 
-/// Takes a lock, and says what is waited for, and who has it.
+/// Takes a lock, and says what it waits for, and who holds it.
 pub(super) async fn taken(client: &Client, request: &wire::TakeLock) -> Result<wire::Locked, CliError> {
     let mut progress = out::Progress::begin(String::new()).told_once();
     let answer = client.lock(request);
@@ -186,7 +186,7 @@ pub(super) async fn taken(client: &Client, request: &wire::TakeLock) -> Result<w
     Ok(progress.during(answer).await?)
 }
 
-/// What is waited for, and who has it, as far as that is known.
+/// Says what is waited for, and who holds it, as far as that is known.
 async fn waits_for(client: &Client, symbol: &str) -> String {
     let all = wire::Whose::default();
     let locks = client.locks(&all).await.map(|it| it.locks).unwrap_or_default();
@@ -205,7 +205,7 @@ async fn waits_for(client: &Client, symbol: &str) -> String {
     out::one_line(&format!("waiting for {symbol}{by}"), 200)
 }
 
-/// Whether a lock is on what is asked for: on the same, on something around it or in it, or on units of the same kind.
+/// Checks whether a lock blocks the wanted one: it is on the same symbol, on one around or inside it, or on units of the same kind.
 fn is_in_the_way(lock: &wire::Lock, symbol: &str) -> bool {
     let is_in =
         |inner: &str, outer: &str| inner.strip_prefix(outer).is_some_and(|it| it.starts_with([':', '.']));
@@ -215,7 +215,7 @@ fn is_in_the_way(lock: &wire::Lock, symbol: &str) -> bool {
     held == symbol || same_kind || (!held.starts_with('@') && (is_in(symbol, held) || is_in(held, symbol)))
 }
 
-/// Warnings besides the answer.
+/// Prints warnings beside the answer.
 pub(super) fn told(word: &str, all: &[wire::Told], more: usize) {
     for it in all {
         let word = if it.kind == "incomplete" { "warning" } else { word };
@@ -275,7 +275,7 @@ fn list(here: &RepoContext, asked: List) -> Result<u8, CliError> {
     Ok(DONE)
 }
 
-/// Locks as rows.
+/// Returns locks as a table.
 pub(super) fn table(locks: &[wire::Lock]) -> String {
     let mut rows = vec![["SYMBOL", "HOLDER", "GRANT", "UNTIL", "REASON"].map(String::from)];
     rows.extend(locks.iter().map(|lock| {

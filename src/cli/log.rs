@@ -31,7 +31,7 @@ pub(super) struct Log {
     limit: Option<u64>,
 }
 
-/// How many of the newest events are shown where no number is given.
+/// The number of newest events that are shown where the person gives no number.
 const NEWEST: u64 = 50;
 
 pub(super) fn log(here: &RepoContext, asked: &Log) -> Result<u8, CliError> {
@@ -46,7 +46,7 @@ pub(super) fn log(here: &RepoContext, asked: &Log) -> Result<u8, CliError> {
             Err(error) => return Err(error),
         };
         let newest = about.journal_seq.saturating_sub(asked.limit.unwrap_or(NEWEST));
-        // Events that were pruned have no line, so that the lines are counted where a number of next ones is asked for.
+        // Pruned events have no line, so the shown lines are counted where the person asks for a number of next events.
         let mut left = asked.limit.filter(|_| asked.after.is_some()).unwrap_or(u64::MAX);
         let from = asked.after.unwrap_or(newest);
         let from = show_until(here, &client, from, about.journal_seq, &mut left).await?;
@@ -74,7 +74,7 @@ async fn show_until(
         let page = client.events(&query).await?;
         page.events.iter().try_for_each(|event| show(here, event))?;
         *left = left.saturating_sub(page.events.len() as u64);
-        // What was pruned entirely leaves nothing to show.
+        // A page of pruned events alone has no line.
         if page.next <= from {
             break;
         }
@@ -127,13 +127,13 @@ fn from_store(here: &RepoContext, asked: &Log) -> Result<u8, CliError> {
     Ok(DONE)
 }
 
-/// The time of an event as stored is a number of milliseconds.
+/// Returns the time of a stored event, a number of milliseconds, as text.
 fn in_words(at: &Value) -> Value {
     let moment = at.as_i64().and_then(DateTime::from_timestamp_millis);
     moment.map_or(at.clone(), |at| at.to_rfc3339_opts(chrono::SecondsFormat::Millis, true).into())
 }
 
-/// One event, as a line.
+/// Shows one event as a line.
 pub(super) fn show(here: &RepoContext, event: &Value) -> Result<(), CliError> {
     if here.json {
         return out::json_line(event);
@@ -157,7 +157,7 @@ pub(super) fn show(here: &RepoContext, event: &Value) -> Result<(), CliError> {
     out::line(out::one_line(&line, out::width()))
 }
 
-/// Members with a value, as `name=value`; digests by their beginning, moments as times, scopes by their names.
+/// Writes the members that have a value as `name=value`; digests by their beginning, moments as times, scopes by their names.
 fn in_short(details: &Map<String, Value>) -> String {
     let pair = |(name, value): (&String, &Value)| {
         let value = match value {
@@ -178,12 +178,12 @@ fn in_short(details: &Map<String, Value>) -> String {
     details.iter().filter_map(pair).collect::<Vec<_>>().join(" ")
 }
 
-/// Whether the number of this name is a moment, in milliseconds since 1970.
+/// Checks whether a number of this name is a moment, in milliseconds since 1970.
 fn is_moment(name: &str) -> bool {
     matches!(name, "until" | "since" | "at") || name.ends_with("_at")
 }
 
-/// The names of scopes, which the journal has as one number.
+/// Returns the names of scopes, which the journal has as one number.
 fn scopes(bits: &Value) -> String {
     match serde_json::from_value::<Scopes>(bits.clone()) {
         Ok(scopes) => scopes.iter().map(Scope::as_str).collect::<Vec<_>>().join(","),

@@ -1,4 +1,4 @@
-//! `provost store accept-loss`: an operator goes on with a database that has lost something for good.
+//! `provost store accept-loss`: an operator goes on with a database that has lost acknowledged writes for good.
 
 use std::io::{BufRead as _, IsTerminal as _};
 
@@ -57,7 +57,7 @@ fn refused(err: StoreError) -> CliError {
     CliError::refusal("the journal is not gone on with").because(err).next(next)
 }
 
-/// Waits for a yes of the person at the terminal.
+/// Waits until the person at the terminal confirms.
 fn confirm(lost: Loss) -> Result<(), CliError> {
     let says = format!(
         "the database was at event {} and ends at event {}, so what was acknowledged after that is lost there",

@@ -16,7 +16,7 @@ pub(super) fn completions(shell: Shell) -> Result<u8, CliError> {
     Ok(DONE)
 }
 
-/// One page for everything: the program, then a section for each command with its options and examples.
+/// Prints one page for everything: the program, then a section for each command with its options and examples.
 pub(super) fn page() -> Result<u8, CliError> {
     let mut command = help::definition();
     command.build();
@@ -38,7 +38,7 @@ fn written(command: &Command) -> io::Result<String> {
     Ok(page)
 }
 
-/// The commands below one, each as a section of its own.
+/// Writes the commands under one, each as a section of its own.
 fn section(command: &Command, path: &str, page: &mut String) -> io::Result<()> {
     for below in command.get_subcommands() {
         let path = format!("{path} {}", below.get_name());
@@ -54,10 +54,10 @@ fn section(command: &Command, path: &str, page: &mut String) -> io::Result<()> {
     Ok(())
 }
 
-/// What help says at its end, line for line.
+/// Returns the text at the end of a command's help, line for line.
 fn examples(command: &Command, heading: &str) -> String {
     let Some(text) = command.get_after_help() else { return String::new() };
-    // A backslash escapes in roff, and a full stop or quote at the beginning of a line commands.
+    // In roff a backslash escapes, and a full stop or quote at the beginning of a line starts a command.
     let lines = text.to_string().replace('\\', "\\e");
     let lines: String = lines.lines().map(|line| format!("\\&{line}\n")).collect();
     format!("{heading} EXAMPLES\n.nf\n{lines}.fi\n")

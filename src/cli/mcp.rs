@@ -49,11 +49,11 @@ pub(super) fn mcp(here: &RepoContext, asked: Mcp) -> Result<u8, CliError> {
     };
     let named = IdentityArgs::named_plainly(here, asked.speak_as)?;
     let named = named.or_else(|| session::agent_of_the_servers_host(&here.places));
-    // Calls may yet say of which session they are.
+    // A call may still name its session.
     let by_session = named.is_none();
     let agent = named.or_else(session::agent_of_the_process);
     let agent = agent.ok_or_else(|| CliError::of("the host has no name").next("provost mcp --as AGENT"))?;
-    // Hooks of the same host go by it, also when we are gone.
+    // Hooks of the same host use this name, also after this process has ended.
     session::settle(&here.places, &agent);
     let _note = session::note(&here.places, &agent);
     wait_for(async {

@@ -1,4 +1,4 @@
-//! `provost merge`: branches are looked at, and merged into the trunk one after the other.
+//! `provost merge`: shows what merging branches would do, and merges them into the trunk one after the other.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use provost_api::wire;
 use provost_base::visible_name;
 use provost_client::Client;
 
-/// How long one question waits for news, in milliseconds.
+/// The time that one request waits for news, in milliseconds.
 const WAIT_MS: u64 = 10_000;
 
 /// Longest name in a line, in characters.
@@ -60,7 +60,7 @@ pub(super) enum Queue {
     Run(Run),
 }
 
-/// What the person lets pass.
+/// The objections that the person overrides.
 #[derive(Args, Debug)]
 pub(super) struct Passes {
     /// Also merge changes of files that run later, or that tell agents what to do
@@ -166,7 +166,7 @@ fn branches(here: &RepoContext, asked: &Branches) -> Result<u8, CliError> {
         if !here.json {
             out::note(in_order(&preview).trim_end());
         }
-        // One that the trunk has already goes along: its tasks then say that they are merged.
+        // A branch that the trunk contains already is queued too: its tasks are then recorded as merged.
         let request = wire::QueueMerges {
             branches: preview.branches.iter().map(|it| it.branch.clone()).collect(),
             commits: preview.branches.iter().map(|it| it.commit.clone()).collect(),
@@ -179,7 +179,7 @@ fn branches(here: &RepoContext, asked: &Branches) -> Result<u8, CliError> {
                 "no checks are configured: `merge.checks` in provost.toml names what is run on the merged tree",
             );
         }
-        // Asked before a branch is in the queue: what waits there would stay, and its merge would be refused.
+        // This is asked before a branch is queued: otherwise the branch would stay in the queue, and its merge would be refused.
         if !client.who_am_i().await?.operates {
             return Err(CliError::refusal("an agent has spoken in this terminal, and a merge is a person's to start")
                 .next("provost merge queue add BRANCH here, which asks for approval; or provost merge in another terminal"));
@@ -215,7 +215,7 @@ fn add(here: &RepoContext, asked: &Add) -> Result<u8, CliError> {
     Ok(DONE)
 }
 
-/// The entries of an answer, or the reason why there are none.
+/// Returns the entries of an answer, or the reason why it has none.
 fn entries(queued: &wire::MergesQueued) -> Result<&[wire::Merge], CliError> {
     match queued.state.as_str() {
         "awaiting" => {
@@ -294,7 +294,7 @@ fn run(here: &RepoContext, asked: &Run) -> Result<u8, CliError> {
     })
 }
 
-/// Watches entries until each is merged or set aside. Ctrl-C leaves the run alone.
+/// Watches entries until each is merged or set aside. Ctrl-C does not stop the run.
 async fn to_the_end(here: &RepoContext, client: &Client, numbers: &[u64]) -> Result<u8, CliError> {
     tokio::select! {
         done = watch(here, client, numbers) => done,
@@ -337,7 +337,7 @@ async fn watch(here: &RepoContext, client: &Client, numbers: &[u64]) -> Result<u
             out::note(reason(it).trim_end());
         }
     }
-    // An entry that is not there any more was not merged by this run.
+    // An entry that has gone was not merged by this run.
     let gone: Vec<u64> =
         numbers.iter().copied().filter(|it| !ended.iter().any(|e| e.number == *it)).collect();
     for number in gone.iter().filter(|_| !here.json) {
@@ -373,7 +373,7 @@ fn progress(it: &wire::Merge) -> String {
     }
 }
 
-/// Why an entry is set aside, or what is to be known besides.
+/// Says why an entry was set aside, or what else a person should know about it.
 fn reason(it: &wire::Merge) -> String {
     let why = it.why.as_deref().unwrap_or_default();
     let lines = why.lines().map(|line| format!("  {}\n", out::one_line(line, WHY_CHARS)));
@@ -388,7 +388,7 @@ fn short(commit: &str) -> String {
     out::one_line(commit.get(..12).unwrap_or(commit), 12)
 }
 
-/// The order of the branches, with its reasons.
+/// Says in which order the branches would be merged, with the reasons.
 fn in_order(preview: &wire::MergePreview) -> String {
     let mut text = format!("into {} at {}:\n", name(&preview.into), short(&preview.commit));
     for (at, it) in preview.branches.iter().enumerate() {
@@ -434,7 +434,7 @@ fn conflict(it: &wire::MergeConflict) -> String {
     format!("  {}: {}: {}\n", it.kind, name(&it.file), out::one_line(&it.text, 800))
 }
 
-/// What is to be said of one branch; nothing where all is well.
+/// Says what is wrong with one branch; empty where all is well.
 fn about(it: &wire::MergeBranch, into: &str) -> String {
     let mut text = String::new();
     if !it.conflicts.is_empty() {

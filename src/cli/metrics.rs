@@ -1,4 +1,4 @@
-//! `provost metrics`: what the daemon counts, as the text that Prometheus reads.
+//! `provost metrics`: the daemon's counts, as the text that Prometheus reads.
 
 use super::cli_error::DONE;
 use super::repo_context::wait_for;

@@ -1,9 +1,9 @@
-//! The command line: what a person types, and what they read.
+//! The command line: the commands that a person types, and the texts that they read.
 //!
 //! Promises: every error ends with the next step; text from agents and workers cannot move a cursor or pass for
-//! ours; every list comes as JSON too; a closed pipe ends a command quietly. What a command means is decided by
-//! the daemon, to whom `client` talks; only files that belong to the user (keys, pins, policy, the journal) are
-//! handled here, so that these commands work without a daemon as well.
+//! Provost's own; every list is available as JSON too; a closed pipe ends a command quietly. The daemon, which
+//! `client` talks to, decides the effect of a command; only files that belong to the user (keys, pins, policy, the
+//! journal) are handled here, so that their commands work without a daemon as well.
 #![forbid(unsafe_code)]
 
 mod a6s;
@@ -103,13 +103,13 @@ pub use hooks::HookDoor;
 pub use jail::{Rehearse, Rehearsed, Words};
 pub use up::{Devitd, Ports, Serve};
 
-/// Runs the daemon in this process until it ends; given by whoever wires everything together.
+/// Runs the daemon in this process until it ends; `main.rs` provides it.
 pub type Run = dyn Fn(Serve) -> anyhow::Result<()>;
 
-/// Makes the plan that a worker's run would have; given by whoever wires everything together.
+/// Makes the plan that a worker's run would have; `main.rs` provides it.
 pub type Rehearsal = dyn Fn(Rehearse) -> anyhow::Result<Rehearsed>;
 
-/// Does what the command line of this process asks for.
+/// Carries out the command line of this process.
 pub fn main(run: &Run, rehearse: &Rehearsal) -> ExitCode {
     let args = a6s::read(std::env::args_os().collect());
     let done = if devitd::is_meant(&args) { devitd::main(&args, run) } else { provost(&args, run, rehearse) };
@@ -129,7 +129,7 @@ fn provost(args: &[OsString], run: &Run, rehearse: &Rehearsal) -> Result<u8, Cli
     let narrowed = overview::go_elsewhere(&mut args)?;
     let Read { args, form } = read(args, &definition);
     let hint = form.and_then(Form::hint);
-    // A line that cannot be read may still say for whom it is.
+    // A line that cannot be parsed may still have `--json`, which tells that a program reads the answer.
     let is_program = args.iter().take_while(|it| *it != "--").any(|it| it == "--json");
     let matches = definition.try_get_matches_from_mut(args);
     let line = match matches.and_then(|mut it| Line::from_arg_matches_mut(&mut it)) {
@@ -145,7 +145,7 @@ fn provost(args: &[OsString], run: &Run, rehearse: &Rehearsal) -> Result<u8, Cli
     let json = line.json;
     hint.iter().filter(|_| !json).for_each(out::note);
     let done = carry_out(line, narrowed, run, rehearse);
-    // What a program reads on standard error is one value: there an error has the hint as a member.
+    // A program reads one value on standard error: there an error has the hint as a member.
     hint.iter().filter(|_| json && done.is_ok()).for_each(out::note);
     done.map_err(|error| error.typed_as(form).for_program(json))
 }
@@ -154,12 +154,12 @@ fn carry_out(line: Line, narrowed: bool, run: &Run, rehearse: &Rehearsal) -> Res
     let json = line.json;
     match line.command {
         None => overview::overview(narrowed, json),
-        // These need no repository, so that they work anywhere.
+        // These need no repository, so they work anywhere.
         Some(Command::Completions(it)) => manual::completions(it.shell),
         Some(Command::Man) => manual::page(),
         Some(Command::Doctor) => doctor::doctor(json),
         Some(Command::Ui(it)) => ui::ui(&it, narrowed, json),
-        // Hooks have words of their own where there is no repository to speak of.
+        // Hooks have answers of their own where no repository is found.
         Some(Command::Git(it)) => git::git(it, json),
         Some(Command::Hook(it)) => hooks::hook(it, json),
         #[cfg(unix)]
@@ -236,7 +236,7 @@ fn in_repository(here: &RepoContext, command: Command, run: &Run) -> Result<u8, 
     }
 }
 
-/// What is wrong with a command line, in the form of all errors.
+/// Turns an error of the command line into the form of all errors.
 fn for_a_program(err: &clap::Error) -> CliError {
     use clap::error::ErrorKind::{DisplayHelpOnMissingArgumentOrSubcommand as NoCommand, MissingSubcommand};
     if matches!(err.kind(), NoCommand | MissingSubcommand) {
@@ -249,7 +249,7 @@ fn for_a_program(err: &clap::Error) -> CliError {
     if rest.trim().is_empty() { error } else { error.next(out::one_line(rest, 800)) }
 }
 
-/// What the definition of the command line has to say: help and version, or what is wrong.
+/// Prints the answer of the command line's definition: help and version, or an error.
 fn spoken(err: &clap::Error, form: Option<&Form>) -> Result<u8, CliError> {
     let text = help::plain(&err.render().to_string());
     if err.use_stderr() {

@@ -1,4 +1,4 @@
-//! `provost store move`: the whole state goes into a database, or comes back into the state folder.
+//! `provost store move`: moves the whole state into a database, or back into the state folder.
 
 use std::path::PathBuf;
 
@@ -140,7 +140,7 @@ fn tell_of(here: &RepoContext, asked: &Move, config: &Config, done: Moved) -> Re
     Ok(DONE)
 }
 
-/// The lines of the configuration with which a daemon finds the state.
+/// Returns the lines of the configuration with which a daemon finds the state.
 fn settings(asked: &Move) -> String {
     let text = |it: &str| serde_json::to_string(it).unwrap_or_default();
     let mut lines = vec![format!("store.url = {}", text(&asked.to))];

@@ -1,4 +1,4 @@
-//! `provost notify`: the addresses elsewhere that get notices.
+//! `provost notify`: the addresses outside of Provost that get notices.
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
@@ -60,7 +60,7 @@ fn list(here: &RepoContext) -> Result<u8, CliError> {
     Ok(DONE)
 }
 
-/// How an address stands: why it gets nothing, or how its last attempt went.
+/// Says why an address gets no notices, or how its last attempt went.
 pub(super) fn last(it: &wire::NoticeTarget) -> String {
     match (&it.broken, &it.last) {
         _ if !it.enabled => "gets none: `enabled = false`".into(),
@@ -70,7 +70,7 @@ pub(super) fn last(it: &wire::NoticeTarget) -> String {
     }
 }
 
-/// One line about an address, for `provost status`.
+/// Returns one line about an address, for `provost status`.
 pub(super) fn standing(it: &wire::NoticeTarget) -> String {
     let owed = match &it.owed_since {
         Some(since) => format!("{} owed since {}; ", it.owed, short_time(since)),
@@ -89,12 +89,12 @@ fn test(here: &RepoContext, name: String) -> Result<u8, CliError> {
     say_tested(here, &tested, (&tested.name, &tested.says))
 }
 
-/// The error of a sample that an address has not taken.
+/// Makes the error of a sample that an address has not accepted.
 pub(super) fn not_taken(name: &str, why: ClientError, next: &str) -> CliError {
     CliError::of(format!("{} has not taken the sample", out::one_line(name, 64))).because(why).next(next)
 }
 
-/// Says what the address of a name has answered to a sample.
+/// Prints the answer of an address to a sample.
 pub(super) fn say_tested(
     here: &RepoContext,
     tested: &impl Serialize,

@@ -1,5 +1,5 @@
-//! Where words go: standard output and standard error, without panics, and without anything that could move a
-//! cursor or pass for something else.
+//! Writes to standard output and standard error, without panics, and without any character that could move a cursor
+//! or pass for something else.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -10,13 +10,12 @@ use super::CliError;
 use super::tasks::short_time;
 use provost_jail::plain_text;
 
-/// Writes one line to standard output. It must be made of our own words and of what [`plain`] or [`one_line`]
-/// has cleaned.
+/// Writes one line to standard output. Foreign text in it must have passed [`plain`] or [`one_line`].
 pub(super) fn line(text: impl Display) -> Result<(), CliError> {
     text_as_is(&format!("{text}\n"))
 }
 
-/// Writes text to standard output, to the letter.
+/// Writes text to standard output, unchanged.
 pub(super) fn text_as_is(text: &str) -> Result<(), CliError> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(CliError::writing)
@@ -28,24 +27,24 @@ pub(super) fn json(it: &impl Serialize) -> Result<(), CliError> {
     line(escaped(&pretty))
 }
 
-/// One JSON value on a line of its own, for streams.
+/// Writes one JSON value as a line of its own, for streams.
 pub(super) fn json_line(it: &impl Serialize) -> Result<(), CliError> {
     let text = serde_json::to_string(it).map_err(CliError::of)?;
     line(escaped(&text))
 }
 
-/// Tells a person something on standard error; if that is closed, the text is lost.
+/// Writes a text for a person to standard error; if that is closed, the text is lost.
 pub(super) fn note(text: impl Display) {
-    // In one piece, so that lines of several commands do not mix.
+    // One write, so that lines of several commands do not mix.
     let _unheard = io::stderr().lock().write_all(format!("{text}\n").as_bytes());
 }
 
-/// Text of several lines from elsewhere, harmless.
+/// Returns foreign text of several lines, made harmless.
 pub(super) fn plain(text: &str) -> String {
     plain_text(text)
 }
 
-/// Text from elsewhere as one harmless line of at most `most` characters.
+/// Returns foreign text as one harmless line of at most `most` characters.
 pub(super) fn one_line(text: &str, most: usize) -> String {
     let text = plain_text(text).split_whitespace().collect::<Vec<_>>().join(" ");
     if text.chars().count() <= most {
@@ -55,7 +54,7 @@ pub(super) fn one_line(text: &str, most: usize) -> String {
     format!("{cut}…")
 }
 
-/// The same, cut behind a word, with what leads to the rest.
+/// Does the same, but cuts after a word, and adds the way to the rest.
 pub(super) fn cut_at_a_word(text: &str, most: usize, rest: impl FnOnce() -> String) -> String {
     let text = one_line(text, usize::MAX);
     let Some((end, _)) = text.char_indices().nth(most) else { return text };
@@ -64,13 +63,13 @@ pub(super) fn cut_at_a_word(text: &str, most: usize, rest: impl FnOnce() -> Stri
     format!("{kept} … ({})", rest())
 }
 
-/// The same as `one_line`, keeping the spaces it begins with.
+/// Does the same as `one_line`, and keeps the leading spaces.
 pub(super) fn one_line_indented(text: &str, most: usize) -> String {
     let indent = text.len() - text.trim_start_matches(' ').len();
     format!("{}{}", " ".repeat(indent), one_line(text, most.saturating_sub(indent)))
 }
 
-/// A text of the daemon, whose times are in UTC, with the times of this machine's time zone, as lists show them.
+/// Returns a text of the daemon with its UTC times in this machine's time zone, as lists show them.
 pub(super) fn local_times(text: &str) -> String {
     let mut local = String::with_capacity(text.len());
     let mut rest = text;
@@ -91,7 +90,7 @@ pub(super) fn local_times(text: &str) -> String {
     local + rest
 }
 
-/// Rows with their columns aligned; the first row is the heading.
+/// Aligns the columns of rows; the first row is the heading.
 pub(super) fn table<const N: usize>(rows: &[[String; N]]) -> String {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: [usize; N] = std::array::from_fn(width);
@@ -105,21 +104,21 @@ pub(super) fn table<const N: usize>(rows: &[[String; N]]) -> String {
     text
 }
 
-/// The width to fill: the terminal's, or, when a program reads, enough that nothing of use is cut off.
+/// Returns the width to fill: the terminal's, or, for a program, a width at which nothing useful is cut off.
 pub(super) fn width() -> usize {
     provost_system::terminal_width().filter(|columns| *columns >= 40).map_or(1_000, usize::from)
 }
 
-/// A line about something that takes time: shown after a second, on terminals alone, and taken back at the end.
+/// A line about a slow operation: shown after a second, only on terminals, and erased at the end.
 pub(super) struct Progress {
     what: String,
     since: std::time::Instant,
     shown: bool,
-    /// Whether it is still to be told once where standard error is no terminal.
+    /// Whether it must still be printed once where standard error is no terminal.
     told_once: bool,
 }
 
-/// How often a line about something that takes time is written again.
+/// The interval at which a line about a slow operation is written again.
 const SHOWN_AGAIN: std::time::Duration = std::time::Duration::from_millis(250);
 
 impl Progress {
@@ -127,18 +126,18 @@ impl Progress {
         Self { what: what.into(), since: std::time::Instant::now(), shown: false, told_once: false }
     }
 
-    /// The same, told once as a plain line where standard error is no terminal.
+    /// The same, but printed once as a plain line where standard error is no terminal.
     pub(super) fn told_once(mut self) -> Self {
         self.told_once = true;
         self
     }
 
-    /// Says something else from now on.
+    /// Replaces the text from now on.
     pub(super) fn says(&mut self, what: String) {
         self.what = what;
     }
 
-    /// Is shown while something is waited for.
+    /// Shows the line while the future is pending.
     pub(super) async fn during<T>(&mut self, waited: impl Future<Output = T>) -> T {
         tokio::pin!(waited);
         loop {
@@ -149,7 +148,7 @@ impl Progress {
         }
     }
 
-    /// To be called a few times a second.
+    /// Updates the line; the caller calls it a few times a second.
     pub(super) fn tick(&mut self) {
         let elapsed = self.since.elapsed().as_secs();
         if elapsed < 1 {
@@ -172,7 +171,7 @@ impl Drop for Progress {
     }
 }
 
-/// JSON allows control characters beyond U+001F and marks that turn text around to stand as they are. They can
+/// Escapes control characters beyond U+001F and marks that turn text around, which JSON allows unescaped. They can
 /// only be inside strings, where an escape means the same.
 fn escaped(json: &str) -> String {
     let mut text = String::with_capacity(json.len());

@@ -1,7 +1,7 @@
-//! What needs the user, in all repositories of theirs: `provost` without arguments.
+//! The things that need the user, in all of the user's repositories: `provost` without arguments.
 //!
-//! The daemons are found by their entries in the state directory, and asked at the same time; one that does not answer in time
-//! is listed as such, and delays no other. Each daemon decides what it tells the caller.
+//! The daemons are found by their entries in the state directory, and asked at the same time; one that does not
+//! answer in time is listed as such, and delays no other. Each daemon decides what it shows to the caller.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use provost_config::daemons::{self, Listed};
 use provost_config::env::Environment;
 use provost_store as store;
 
-/// The version of this program, as daemons say theirs.
+/// The version of this program, in the form in which daemons report theirs.
 const VERSION: &str = concat!("provost/", env!("CARGO_PKG_VERSION"));
 
 /// Flags that may stand before `-C`.
@@ -31,32 +31,32 @@ const FLAGS: [&str; 1] = ["--json"];
 pub(super) struct Repository {
     pub(super) root: String,
     pub(super) name: String,
-    /// Whether it is the one in which the command was typed.
+    /// Whether the command was typed in it.
     pub(super) here: bool,
     /// `answers`, `slow`, `ended`, `down`, `damaged`, `other_version`, `refuses` or `unfit`.
     pub(super) state: &'static str,
-    /// Why, where it does not answer.
+    /// The reason, where it does not answer.
     pub(super) why: Option<String>,
-    /// The next command, where there is one to type.
+    /// The next command, if one helps.
     pub(super) next: Option<String>,
-    /// What needs its user, if the daemon has said so.
+    /// The things that need its user, if the daemon has answered.
     pub(super) needs: Option<Needs>,
 }
 
-/// All of them, for programs.
+/// All repositories, for programs.
 #[derive(Serialize)]
 struct Everywhere<'a> {
-    /// What needs the user in the repository around the command.
+    /// The things that need the user in the repository around the command.
     #[serde(flatten)]
     here: Option<&'a Needs>,
     /// Whether every daemon has answered.
     complete: bool,
-    /// Daemons that were not asked, since there are too many.
+    /// The number of daemons that were not asked, since there are too many.
     more: usize,
     repositories: &'a [Repository],
 }
 
-/// Goes to the folder that `-C DIR` or `--repo DIR` names before the command, as git does; whether there was one.
+/// Changes to the folder that `-C DIR` or `--repo DIR` names before the command, as git does; returns whether one was named.
 pub(super) fn go_elsewhere(args: &mut Vec<OsString>) -> Result<bool, CliError> {
     let mut went = false;
     let mut at = 1;
@@ -99,14 +99,14 @@ pub(super) fn go_elsewhere(args: &mut Vec<OsString>) -> Result<bool, CliError> {
     Ok(went)
 }
 
-/// The folder of `--repo=DIR` or `-CDIR`.
+/// Returns the folder of `--repo=DIR` or `-CDIR`.
 fn joined(arg: &std::ffi::OsStr) -> Option<PathBuf> {
     let text = arg.to_str()?;
     let short = || text.strip_prefix("-C").filter(|it| !it.is_empty());
     text.strip_prefix("--repo=").or_else(short).map(PathBuf::from)
 }
 
-/// What to say where `-C` stands behind a command, which has no such option.
+/// Returns a note where `-C` stands behind a command, which has no such option.
 pub(super) fn misplaced(err: &clap::Error) -> Option<&'static str> {
     use clap::error::{ContextKind, ContextValue};
     match err.get(ContextKind::InvalidArg) {
@@ -117,7 +117,7 @@ pub(super) fn misplaced(err: &clap::Error) -> Option<&'static str> {
     }
 }
 
-/// `provost` alone.
+/// Runs `provost` without arguments.
 pub(super) fn overview(narrowed: bool, json: bool) -> Result<u8, CliError> {
     let environment = Environment::current();
     if narrowed || environment.root.is_some() {
@@ -130,7 +130,7 @@ pub(super) fn overview(narrowed: bool, json: bool) -> Result<u8, CliError> {
         && !repositories.iter().any(|it| it.here)
         && is_known(here)
     {
-        // The only one there is: then a failure is one of the command.
+        // With only this repository, a failure is one of the command.
         if repositories.is_empty() {
             return status::overview(here);
         }
@@ -153,12 +153,12 @@ pub(super) fn overview(narrowed: bool, json: bool) -> Result<u8, CliError> {
     Ok(DONE)
 }
 
-/// Whether there is a repository here, or a daemon has been.
+/// Checks whether the folder is in a repository, or has had a daemon.
 pub(super) fn is_known(here: &RepoContext) -> bool {
     here.places.identity != here.places.root || here.places.state.exists()
 }
 
-/// The repository around the command, whose daemon has no entry: of an earlier version, or none runs.
+/// Asks the repository around the command, whose daemon has no entry: it is of an earlier version, or does not run.
 fn without_entry(here: &RepoContext) -> Result<Repository, CliError> {
     super::repo_context::wait_for(async {
         let asked = ask(&here.places, here.client(), true);
@@ -166,7 +166,7 @@ fn without_entry(here: &RepoContext) -> Result<Repository, CliError> {
     })
 }
 
-/// A daemon that is asked: where it is, a way to it, and whether it is the one around the command.
+/// A daemon to ask: its places, a client, and whether it is the one around the command.
 pub(super) struct Running {
     pub(super) places: Box<Places>,
     pub(super) client: Client,
@@ -183,8 +183,8 @@ fn ask_all(
     each(files, environment, here, one, |silent| silent)
 }
 
-/// Has `ask` ask the daemon of each entry, all at the same time; what becomes of one that is not there, or does not answer in time,
-/// says `silent`.
+/// Asks the daemon of each entry with `ask`, all at the same time; `silent` makes the result for one that does not
+/// run, or does not answer in time.
 pub(super) fn each<T, A>(
     files: Vec<PathBuf>,
     environment: &Environment,
@@ -222,7 +222,7 @@ where
         }
         all
     });
-    // A disk that does not answer holds up no other repository.
+    // A disk that does not answer delays no other repository.
     runtime.shutdown_background();
     Ok(asked)
 }
@@ -231,7 +231,7 @@ async fn in_time<T>(asked: impl Future<Output = T>) -> Option<T> {
     tokio::time::timeout(Duration::from_millis(DAEMON_ASKED_MS), asked).await.ok()
 }
 
-/// What an entry leads to: a daemon that runs, or why there is none.
+/// Returns the daemon that an entry leads to, or the reason why none runs.
 async fn listed(
     path: PathBuf,
     environment: Environment,
@@ -242,7 +242,7 @@ async fn listed(
     match listed {
         Listed::Runs { places, .. } => {
             let here = here.as_deref() == Some(places.hash.as_str());
-            // A token is for one daemon, and no other one is shown it.
+            // A token is for one daemon, so only that daemon gets it.
             let client = Client::at(places.own_socket()).showing(token.as_ref().filter(|_| here));
             Some(Ok(Running { places, client, here }))
         }
@@ -277,10 +277,10 @@ pub(super) fn of_places(places: &Places, here: bool, state: &'static str) -> Rep
     row(&places.root.display().to_string(), &name, here, state)
 }
 
-/// A daemon that should be there, and is not: whether one can be started says its store.
+/// Describes a daemon that should run, and does not: its store tells whether one can be started.
 fn down(places: &Places, here: bool, state: &'static str, why: &str) -> Repository {
     let run = program(places, here);
-    // What is in a database says `provost status` in that repository, whose configuration names it.
+    // A store in a database is not checked here: only the settings of its repository name the database.
     let in_folder = !store::is_in_database(&places.state);
     match store::look(&places.state, Some(&places.anchor()), false) {
         Err(err) if in_folder && places.state.exists() => Repository {
@@ -304,7 +304,7 @@ fn slow(places: &Places, here: bool) -> Repository {
     }
 }
 
-/// A repository whose disk or daemon does not answer: only its entry's file is known.
+/// Describes a repository whose disk or daemon does not answer: only its entry's file is known.
 fn slow_entry(path: &Path) -> Repository {
     let entry = std::fs::read(path).ok().and_then(|it| serde_json::from_slice::<daemons::Entry>(&it).ok());
     let (root, name) = match entry {
@@ -334,7 +334,7 @@ async fn ask(places: &Places, client: Client, here: bool) -> Repository {
     }
 }
 
-/// A daemon that has been asked, and has not answered for this reason.
+/// Describes a daemon that was asked, and has not answered for this reason.
 pub(super) async fn failed(places: &Places, here: bool, err: ClientError) -> Repository {
     let run = program(places, here);
     let fails = |state, why: String, next: &str| Repository {
@@ -360,7 +360,7 @@ pub(super) async fn failed(places: &Places, here: bool, err: ClientError) -> Rep
     }
 }
 
-/// What a command for this repository begins with.
+/// Returns the beginning of commands for this repository.
 pub(super) fn program(places: &Places, here: bool) -> String {
     match here {
         true => "provost".into(),

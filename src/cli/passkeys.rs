@@ -85,7 +85,7 @@ pub(super) fn passkey(here: &RepoContext, asked: Passkeys) -> Result<u8, CliErro
     }
 }
 
-/// Whether the list in force has a passkey, or cannot be read.
+/// Checks whether the list in force has a passkey, or cannot be read.
 pub(super) fn any_listed(here: &RepoContext) -> bool {
     passkeys::any_listed(&here.places.config, &PathBuf::from(SYSTEM_CONFIG).join(PASSKEYS_FILE))
 }

@@ -125,7 +125,7 @@ pub(super) fn policy(here: &RepoContext, asked: Policy) -> Result<u8, CliError> 
     }
 }
 
-/// The base of the rules that a daemon started now would use.
+/// Returns the base of the rules that a daemon started now would use.
 pub(super) fn base(here: &RepoContext, loaded: &Loaded) -> Result<Source, LoadError> {
     let named = loaded.config.policy.file.as_ref().map(|it| it.0.as_str());
     Source::base(named, &here.places.config.join("policy.toml"))
@@ -137,10 +137,10 @@ impl From<LoadError> for CliError {
     }
 }
 
-/// The rules that the command line names, or those in force.
+/// Returns the rules that the command line names, or those in force.
 fn rules(here: &RepoContext, named: Option<&str>) -> Result<RuleSet, CliError> {
     match named {
-        // A file that somebody names to look at need not be trusted.
+        // A file that a person names here is only judged, so it need not be trusted.
         Some(path) if !path.starts_with("builtin:") => {
             let layer = Layer::parse(&read(Path::new(path))?, path).map_err(LoadError::from)?;
             Ok(RuleSet::new(layer))
@@ -202,7 +202,7 @@ fn look_over(here: &RepoContext, asked: &Check) -> Result<u8, CliError> {
     Ok(if loads { DONE } else { FAILED })
 }
 
-/// When these rules come into force.
+/// Says when these rules come into force.
 fn counts(here: &RepoContext) -> String {
     let Ok(Some(about)) = super::up::running(here) else {
         return "no daemon runs: they count from its next start on".into();
@@ -220,7 +220,7 @@ fn counts(here: &RepoContext) -> String {
     }
 }
 
-/// Names and texts of the rules that a daemon would use. Loading them checks whether they can be trusted.
+/// Returns names and texts of the rules that a daemon would use. Loading them checks whether they can be trusted.
 fn in_force(here: &RepoContext) -> Result<Vec<(String, String)>, CliError> {
     let system = Path::new(SYSTEM_POLICY);
     let mut sources = vec![base(here, &here.config(None)?)?];
@@ -230,7 +230,7 @@ fn in_force(here: &RepoContext) -> Result<Vec<(String, String)>, CliError> {
         Source::File(path) => {
             let text = read(&path)?;
             match Source::File(path.clone()).load() {
-                // Mistakes in the text are what the report is about.
+                // The report shows mistakes in the text.
                 Ok(_) | Err(LoadError::Wrong(_)) => Ok((path.display().to_string(), text)),
                 Err(err) => Err(err.into()),
             }
@@ -280,7 +280,7 @@ fn explain(here: &RepoContext, asked: &Explain) -> Result<u8, CliError> {
         out::json(&explanation)?;
     } else {
         let lines = explanation.to_string();
-        // Conditions may list dozens of directories; whoever wants them all has --json and the file.
+        // Conditions may list dozens of directories; `--json` and the file have all of them.
         lines.lines().try_for_each(|line| out::line(out::one_line_indented(line, out::width())))?;
         let outcome = &explanation.outcome;
         if is_passkey_alone(&outcome.by) && !super::passkeys::any_listed(here) {
@@ -301,7 +301,7 @@ fn explain(here: &RepoContext, asked: &Explain) -> Result<u8, CliError> {
     Ok(DONE)
 }
 
-/// The request that the daemon would give to the rules, with the worker's configuration.
+/// Makes the request that the daemon would give to the rules, with the worker's configuration.
 fn request(here: &RepoContext, asked: &Explain) -> Result<Request, CliError> {
     let config = here.config(None)?.config;
     let mut parts = json!({
@@ -337,7 +337,7 @@ fn request(here: &RepoContext, asked: &Explain) -> Result<Request, CliError> {
     })
 }
 
-/// The agent that the daemon would see this process as.
+/// Returns the name by which the daemon would know this process.
 fn us() -> String {
     format!("user:{}", provost_system::user_name())
 }
@@ -361,7 +361,7 @@ fn compare(here: &RepoContext, asked: &Diff) -> Result<u8, CliError> {
         out::line(out::one_line(&names[it.index], 200))?;
         let (mut before, mut after) = (it.before.to_string(), it.after.to_string());
         if before == after {
-            // What changes then are the limits that come with it.
+            // Only the limits of the decision change then.
             let terms = |it: &provost_policy::Outcome| json!(it.terms).to_string();
             (before, after) =
                 (format!("{before} {}", terms(&it.before)), format!("{after} {}", terms(&it.after)));
@@ -373,7 +373,7 @@ fn compare(here: &RepoContext, asked: &Diff) -> Result<u8, CliError> {
     Ok(DONE)
 }
 
-/// The requests of the newest decisions on record, as far as other rules can be asked about them.
+/// Returns the requests of the newest recorded decisions that other rules can judge.
 fn from_history(here: &RepoContext, last: usize) -> Result<Vec<(String, Request)>, CliError> {
     let no_history = || {
         CliError::of("there is nothing to replay")

@@ -26,7 +26,7 @@ pub(super) struct Port {
     identity: IdentityArgs,
 }
 
-/// `3000-3999`, or one port.
+/// Reads `3000-3999`, or one port.
 fn range(text: &str) -> Result<RangeInclusive<u16>, String> {
     let wrong = || "write two ports such as 3000-3999, from 1 to 65535, the lower one first".to_owned();
     let (first, last) = text.split_once('-').unwrap_or((text, text));
@@ -49,14 +49,14 @@ pub(super) fn port(here: &RepoContext, asked: &Port) -> Result<u8, CliError> {
     out::line(port.to_string()).map(|()| DONE)
 }
 
-/// Locks the lowest port that no agent has locked and no program listens at.
+/// Locks the lowest port that no agent has locked and at which no program listens.
 async fn first_free(
     client: &Client,
     asked: &Port,
     pid: Option<u32>,
 ) -> Result<(u16, wire::Locked), CliError> {
     let held = client.locks(&wire::Whose::default()).await?.locks;
-    // Those of the caller, too: each of its calls gets another one.
+    // The caller's own ports count too: each of its calls gets another port.
     let held: BTreeSet<u16> =
         held.iter().filter_map(|it| Resource::parse(&it.symbol).ok()?.as_port()).collect();
     let (mut locked_by_others, mut used) = (0, 0);
@@ -79,7 +79,7 @@ async fn first_free(
         };
         match client.lock(&request).await {
             Ok(locked) => return Ok((port, locked)),
-            // Another agent has been quicker.
+            // Another agent was quicker.
             Err(ClientError::Refused { fault, .. }) if fault.error == "lock_conflict" => {
                 locked_by_others += 1
             }

@@ -1,4 +1,4 @@
-//! `provost push`: the browsers that are told by their push services.
+//! `provost push`: the browsers that get notices through their push services.
 
 use clap::{Args, Subcommand};
 
@@ -67,7 +67,7 @@ fn list(here: &RepoContext) -> Result<u8, CliError> {
     Ok(DONE)
 }
 
-/// How the last attempt at a browser went.
+/// Says how the last attempt at a browser went.
 pub(super) fn last(it: &wire::PushBrowser) -> String {
     match &it.last {
         Some(last) => format!("{}: {}", short_time(&last.at), last.says),

@@ -1,4 +1,4 @@
-//! Where a command was typed: the repository, its places, and the way to its daemon.
+//! The surroundings of a command: the repository, its places, and the client of its daemon.
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -13,23 +13,23 @@ use provost_config::env::Environment;
 use provost_config::{Dialect, Loaded, Places, Sources, load, pin};
 use provost_vault::Vault;
 
-/// Everything a command needs to know about its surroundings.
+/// The surroundings of a command.
 pub(super) struct RepoContext {
     pub(super) cwd: PathBuf,
     pub(super) environment: Environment,
     pub(super) places: Places,
-    /// Whether the answer is for programs.
+    /// Whether a program reads the answer.
     pub(super) json: bool,
-    /// The daemon, where this process is that.
+    /// The daemon, where this process is the daemon.
     pub(super) inside: Option<Inside>,
 }
 
-/// The daemon of a repository, asked by its own process for a caller that a door of it has recognised.
+/// The daemon of a repository, used by its own process on behalf of a caller that one of its doors has authenticated.
 #[derive(Clone)]
 pub(super) struct Inside {
-    /// What carries out the daemon's work. The threads that wait for it are none of its own.
+    /// The runtime that carries out the daemon's work. The threads that wait for it do not belong to it.
     pub(super) runtime: tokio::runtime::Handle,
-    /// A client for the caller under a name, or why it may not have that.
+    /// Returns a client for the caller under a name, or the reason why the caller may not have that name.
     pub(super) clients: ClientsByName,
 }
 
@@ -46,21 +46,21 @@ impl RepoContext {
         Ok(Self { cwd, environment, places, json, inside: None })
     }
 
-    /// The same for a folder that somebody names.
+    /// Does the same for a folder that the caller names.
     pub(super) fn in_folder(cwd: PathBuf, environment: Environment) -> Result<Self, CliError> {
         let places = Places::find(&cwd, &environment)?;
         Ok(Self { cwd, environment, places, json: false, inside: None })
     }
 
-    /// The daemon of this repository, whether or not it runs.
+    /// Returns a client of this repository's daemon, whether or not it runs.
     pub(super) fn client(&self) -> Client {
         Client::at(self.places.own_socket()).showing(self.environment.token.as_ref())
     }
 
-    /// The same, speaking as an agent.
+    /// Does the same, on behalf of an agent.
     ///
     /// # Errors
-    /// Why the caller of a door may not speak as that one.
+    /// The reason why the caller of a door may not speak as that agent.
     pub(super) fn speaking(&self, agent: AgentId) -> Result<Client, CliError> {
         match &self.inside {
             Some(inside) => (inside.clients)(agent).map_err(CliError::of),
@@ -68,7 +68,7 @@ impl RepoContext {
         }
     }
 
-    /// The daemon of this repository, after making sure that it is of the version that the environment insists on.
+    /// Returns a client of this repository's daemon, after a check of the version that the environment requires.
     pub(super) async fn daemon(&self, agent: Option<AgentId>) -> Result<Client, CliError> {
         if let (Some(_), Some(agent)) = (&self.inside, &agent) {
             return self.speaking(agent.clone());
@@ -90,35 +90,35 @@ impl RepoContext {
         Ok(client)
     }
 
-    /// The configuration as a daemon started now would see it.
+    /// Reads the configuration as a daemon started now would read it.
     pub(super) fn config(&self, explicit: Option<(PathBuf, Dialect)>) -> Result<Loaded, CliError> {
         let repository = pin::pending(&self.places.root, &self.places.state)?;
         let sources = Sources::usual(&self.places, repository, explicit);
         Ok(load(&sources, &self.environment)?)
     }
 
-    /// Where the key ring is.
+    /// Returns the folder of the key ring.
     pub(super) fn keys_folder(&self) -> PathBuf {
         self.places.config.join("keys")
     }
 
-    /// Where secrets for workers are kept.
+    /// Returns the vault with secrets for workers.
     pub(super) fn vault(&self) -> Result<Vault, CliError> {
         self.places.create_config()?;
         Ok(Vault::at(self.places.secrets()))
     }
 
-    /// The key ring; made if it is missing.
+    /// Opens the key ring, or creates it.
     pub(super) fn key_ring(&self) -> Result<KeyRing, CliError> {
         self.places.create_config()?;
         Ok(KeyRing::open(&self.keys_folder())?)
     }
 }
 
-/// Carries out something that waits for the daemon.
+/// Runs a future that waits for the daemon.
 pub(super) fn wait_for<T>(it: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
     let mut done = None;
-    // Boxed, and without its outcome: a runtime's code is there once, and not for each command.
+    // Boxed, and without its result, so that the runtime's code is compiled once, and not for each command.
     block_on(Box::pin(async { done = Some(it.await) }))?;
     done.expect("what was waited for has come to its end")
 }
@@ -129,7 +129,7 @@ fn block_on(it: Pin<Box<dyn Future<Output = ()> + '_>>) -> Result<(), CliError> 
     Ok(())
 }
 
-/// The time now; a clock before 1970 counts as 1970.
+/// Returns the present time; a clock before 1970 counts as 1970.
 pub(super) fn now() -> Timestamp {
     Timestamp(chrono::Utc::now().timestamp_millis().max(0))
 }

@@ -1,4 +1,4 @@
-//! `provost say`: words for the agent that works on a task, and how they are shown with it.
+//! `provost say`: words for the agent that works on a task, and the lines that show them with the task.
 
 use std::io::Read as _;
 
@@ -55,12 +55,12 @@ fn words(text: String) -> Result<String, CliError> {
     };
     let mut text = String::new();
     let most = SAY_BYTES_MAX as u64 + 1;
-    // One byte more than is taken, so that the daemon says what the most is.
+    // One byte more than the bound is read, so that the daemon refuses a longer text and names the bound.
     std::io::stdin().lock().take(most).read_to_string(&mut text).map_err(|err| wrong(err.to_string()))?;
     Ok(text)
 }
 
-/// The session of a task's agent, and what was said in it.
+/// Shows the session of a task's agent, and the words that were said in it.
 pub(super) fn of_task(task: &wire::Task) -> String {
     let mut text = String::new();
     if let Some(session) = &task.session {

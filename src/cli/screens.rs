@@ -1,9 +1,9 @@
-//! Which of several screens of Codex a session is of.
+//! Finds the screen of Codex that a session belongs to.
 //!
-//! Codex' screens have one process in the background do the work, and nothing that this process tells a hook names the screen. A
-//! screen begins a session as soon as it is started, and while the session is open Codex keeps a file by the session's id
-//! (`thread-writer-locks`), made at that moment; tried with 0.169. So a session's screen is older than the session's file. Where that
-//! leaves several, it is the one that was started shortly before, if each other one has a session of its own. Else it is not known.
+//! Codex' screens let one process in the background work, and this process tells a hook nothing that names the screen. A screen begins a
+//! session as soon as it is started, and while the session is open Codex keeps a file by the session's id (`thread-writer-locks`), made at
+//! that moment; tried with 0.169. So a session's screen is older than the session's file. If several screens are older, the session's is
+//! the one that was started shortly before, provided that each other screen has a session of its own. Otherwise the screen is unknown.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,30 +12,30 @@ use std::time::{Duration, SystemTime};
 use provost_base::limits::CODEX_SESSIONS_MAX;
 use provost_system::{self as system, Screen};
 
-/// Within this time a screen that is started has its first session; it took two seconds.
+/// The time within which a started screen has its first session; measured: two seconds.
 const BEGINS_WITHIN: Duration = Duration::from_secs(10);
 
-/// What lies nearer than this is at one moment: the system tells a process' beginning in hundredths of a second, and a file's as exactly
-/// as its timer ticks.
+/// Moments that are nearer than this count as one: the system gives the start of a process in hundredths of a second,
+/// and a file's time as exactly as its timer ticks.
 const EXACT_TO: Duration = Duration::from_millis(20);
 
-/// A session that is open, and when its file was made.
+/// An open session, and the moment at which its file was made.
 struct Open {
     id: String,
     began: SystemTime,
 }
 
-/// The screen of a session in a folder; `None` if that is not known.
+/// Returns the screen of a session in a folder; `None` if it is not known.
 pub(super) fn of_session(id: &str, folder: &Path) -> Option<u32> {
     let folder = system::real_path(folder).unwrap_or_else(|_| folder.to_owned());
     let home = home();
     let mut screens = system::screens_of("codex");
-    // Those of another home have their sessions there.
+    // Screens with another home keep their sessions there.
     screens.retain(|it| home_in(|name| variable_of(it.pid, name)) == home);
     let open = open_sessions(home.as_deref());
     let here: Vec<&Screen> = screens.iter().filter(|it| it.folder == folder).collect();
     let Some(mine) = open.iter().find(|it| it.id == id) else {
-        // A Codex that keeps no such files.
+        // This Codex keeps no such files.
         return only(here.iter().copied()).map(|it| it.pid);
     };
     chosen(mine, &open, &screens, &here)
@@ -43,7 +43,7 @@ pub(super) fn of_session(id: &str, folder: &Path) -> Option<u32> {
 
 fn chosen(mine: &Open, open: &[Open], screens: &[Screen], here: &[&Screen]) -> Option<u32> {
     let older = |than: &Open, it: &Screen| it.began < than.began;
-    // Whose a session is if each screen begins one before the next screen is started.
+    // Returns the screen that a session belongs to if each screen begins a session before the next screen is started.
     let likely = |session: &Open| {
         screens.iter().filter(|it| older(session, it)).max_by_key(|it| it.began).map(|it| it.pid)
     };
@@ -57,7 +57,7 @@ fn chosen(mine: &Open, open: &[Open], screens: &[Screen], here: &[&Screen]) -> O
         return Some(one.pid);
     }
     let last = able.iter().copied().max_by_key(|it| it.began)?;
-    // Of a session that was begun later at a screen, nothing says at which.
+    // For a session that a screen begins later, the screen cannot be told.
     if mine.began.duration_since(last.began).is_ok_and(|it| it > BEGINS_WITHIN) {
         return None;
     }
@@ -65,18 +65,18 @@ fn chosen(mine: &Open, open: &[Open], screens: &[Screen], here: &[&Screen]) -> O
     others_have.then_some(last.pid)
 }
 
-/// The time between two moments, in either order.
+/// Returns the time between two moments, in either order.
 fn apart(one: SystemTime, other: SystemTime) -> Duration {
     one.duration_since(other).unwrap_or_else(|other_is_later| other_is_later.duration())
 }
 
-/// The one item of some, if there is one alone.
+/// Returns the item of an iterator that has exactly one.
 fn only<'a>(mut some: impl Iterator<Item = &'a Screen>) -> Option<&'a Screen> {
     let one = some.next()?;
     some.next().is_none().then_some(one)
 }
 
-/// The sessions that Codex has open, as far as it says so.
+/// Returns the open sessions of Codex that have a file.
 fn open_sessions(home: Option<&Path>) -> Vec<Open> {
     let Some(folder) = home.map(|it| it.join("thread-writer-locks")) else { return Vec::new() };
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().take(CODEX_SESSIONS_MAX);
@@ -88,19 +88,19 @@ fn open_sessions(home: Option<&Path>) -> Vec<Open> {
     entries.filter_map(session).collect()
 }
 
-/// Where Codex keeps what is its own.
+/// Returns Codex' own folder.
 pub(super) fn home() -> Option<PathBuf> {
     home_in(|name| std::env::var_os(name))
 }
 
-/// The same in another environment.
+/// Does the same in another environment.
 fn home_in(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let named = variable("CODEX_HOME").filter(|it| !it.is_empty()).map(PathBuf::from);
     let home = || system::HOME.iter().find_map(|name| variable(name)).filter(|it| !it.is_empty());
     named.or_else(|| Some(PathBuf::from(home()?).join(".codex")))
 }
 
-/// A variable with which a process was started; `None` where the system does not show it.
+/// Returns a variable with which a process was started; `None` where the system does not show it.
 fn variable_of(pid: u32, name: &str) -> Option<OsString> {
     let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
     let mut all = environment.split(|byte| *byte == 0).map(|it| String::from_utf8_lossy(it).into_owned());

@@ -29,7 +29,7 @@ pub(super) struct Search {
     limit: usize,
 }
 
-/// What is searched.
+/// The kind of things to search.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum Only {
     /// Tasks: goals and reports
@@ -77,7 +77,7 @@ pub(super) fn search(here: &RepoContext, asked: &Search) -> Result<u8, CliError>
     Ok(DONE)
 }
 
-/// A hit in a line; `program` is what a command for its repository begins with.
+/// Returns a hit as a line; `program` is the beginning of commands for its repository.
 pub(super) fn line(it: &wire::Hit, program: &str) -> String {
     let at = short_time(&it.at);
     let about = it.task.as_deref().map(|task| format!(" (task {task})")).unwrap_or_default();

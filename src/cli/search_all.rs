@@ -1,5 +1,5 @@
-//! `provost search --all`: what has all the words, in all repositories of the user. Each daemon decides what it tells the caller; one
-//! that does not answer in time is named, and delays no other.
+//! `provost search --all`: everything that contains all the words, in all repositories of the user. Each daemon
+//! decides what it shows to the caller; one that does not answer in time is named, and delays no other.
 
 use std::sync::Arc;
 
@@ -16,29 +16,29 @@ use provost_client::ClientError;
 use provost_config::daemons;
 use provost_config::env::Environment;
 
-/// A repository, and what was found in it.
+/// A repository, and the search's results in it.
 #[derive(Serialize)]
 struct Searched {
     root: String,
     name: String,
-    /// Whether it is the one in which the command was typed.
+    /// Whether the command was typed in it.
     here: bool,
-    /// `answers`, or why it does not, as `provost --json` says it.
+    /// `answers`, or the state of one that does not answer, as `provost --json` prints it.
     state: &'static str,
-    /// Why, where it does not answer.
+    /// The reason, where it does not answer.
     why: Option<String>,
-    /// The next command, where there is one to type.
+    /// The next command, if one helps.
     next: Option<String>,
-    /// What was found, if the daemon has answered.
+    /// The results, if the daemon has answered.
     found: Option<wire::Found>,
 }
 
-/// All of them, for programs.
+/// All repositories, for programs.
 #[derive(Serialize)]
 struct Everywhere {
     /// Whether every daemon has answered.
     complete: bool,
-    /// Daemons that were not asked, since there are too many.
+    /// The number of daemons that were not asked, since there are too many.
     more: usize,
     repositories: Vec<Searched>,
 }
@@ -49,7 +49,7 @@ impl Searched {
         Self { root, name, here, state, why, next, found }
     }
 
-    /// What a command for it begins with.
+    /// Returns the beginning of commands for it.
     fn program(&self) -> String {
         match self.here {
             true => "provost".into(),
@@ -58,7 +58,7 @@ impl Searched {
     }
 }
 
-/// An answer, or the words that no daemon takes for a search.
+/// An answer, or the refusal of words that no daemon accepts for a search.
 type Answer = Result<Searched, ClientError>;
 
 pub(super) fn search_all(here: &RepoContext, query: &wire::SearchQuery) -> Result<u8, CliError> {
@@ -80,7 +80,7 @@ pub(super) fn search_all(here: &RepoContext, query: &wire::SearchQuery) -> Resul
 async fn ask(it: Running, query: Arc<wire::SearchQuery>) -> Answer {
     match it.client.search(&query).await {
         Ok(found) => Ok(Searched::of(of_places(&it.places, it.here, "answers"), Some(found))),
-        // All daemons read words alike.
+        // All daemons parse words alike.
         Err(err @ ClientError::Refused { status: 400, .. }) => Err(err),
         Err(err) => Ok(Searched::of(failed(&it.places, it.here, err).await, None)),
     }

@@ -99,7 +99,7 @@ fn add(here: &RepoContext, asked: Add) -> Result<u8, CliError> {
     let vault = here.vault()?;
     let name = asked.name.clone();
     let delivery = delivery(asked)?;
-    // Before the user types a value that could not be kept.
+    // This check comes before the user types a value that could not be stored.
     delivery.check().map_err(|why| {
         CliError::refusal("these options are no way to give a secret")
             .because(why)
@@ -138,7 +138,7 @@ fn delivery(asked: Add) -> Result<Delivery, CliError> {
     }))
 }
 
-/// Reads the value. Typed at a terminal it is not shown.
+/// Reads the value. Typing at a terminal is hidden.
 pub(super) fn value(name: &str, delivery: &Delivery) -> Result<Secret, CliError> {
     let unread = |err: io::Error| CliError::of("the value could not be read").because(err);
     let mut bytes = zeroize::Zeroizing::new(Vec::with_capacity(SECRET_VALUE_BYTES_MAX + 2));
@@ -153,7 +153,7 @@ pub(super) fn value(name: &str, delivery: &Delivery) -> Result<Secret, CliError>
         let most = SECRET_VALUE_BYTES_MAX as u64 + 2;
         io::stdin().lock().take(most).read_to_end(&mut bytes).map_err(unread)?;
     }
-    // A file is kept as it is; of one line, the line break is no part.
+    // A file is stored unchanged; for other values the line break at the end is dropped.
     if !matches!(delivery, Delivery::File { .. }) {
         let line = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
         let length = line.strip_suffix(b"\r").unwrap_or(line).len();

@@ -1,13 +1,13 @@
-//! As whom a host's session speaks: its hooks, its shells and its `provost mcp` go by one name, so that nobody is kept from
-//! what is their own.
+//! The agent on whose behalf a host's session speaks: its hooks, its shells and its `provost mcp` use one name, so
+//! that no part of a session is kept from what the others hold.
 //!
-//! The name comes from the session's id, which hooks are told, and the others where the host says it in the environment.
-//! A host can go on with another session in the same process (`/clear`), and its MCP servers then keep the first one's name.
-//! So each `provost mcp` leaves a note of its name while it runs, under the process that has started it, and hooks of that
-//! process go by it; and what a session is called stays on record as long as its host's process runs, since its end is told
-//! when its MCP servers have gone already. Where an adapter keeps CLAUDE.md current, the first session goes by the adapter's
-//! name, which stands in there. The same holds for Codex, whose hooks, calls over MCP and shells all say the session. Of Cursor
-//! all conversations go by the name of its adapter while that runs, since its shells do not say which they are of.
+//! The name comes from the session's id; the host passes it to hooks, and may set it in the environment of the other processes. A
+//! host can go on with another session in the same process (`/clear`), and its MCP servers then keep the first session's name. So
+//! each `provost mcp` leaves a note of its name while it runs, under the process that has started it, and hooks of that process
+//! use it. The name of a session stays recorded as long as its host's process runs, since the host reports the end of a session
+//! after its MCP servers have gone. Where an adapter keeps CLAUDE.md current, the first session gets the adapter's name, which
+//! stands in that file. The same holds for Codex, whose hooks, calls over MCP and shells all name the session. All conversations
+//! of Cursor use the name of its adapter while that runs, since its shells do not name their conversation.
 
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -23,18 +23,18 @@ use super::screens;
 
 /// The variables in which Claude Code tells its session's id and its process.
 const CLAUDE: [&str; 2] = ["CLAUDE_CODE_SESSION_ID", "CLAUDE_PID"];
-/// Those in which Codex tells shells its session's id.
+/// The variables in which Codex gives shells its session's id.
 const CODEX: [&str; 2] = ["CODEX_SESSION_ID", "CODEX_THREAD_ID"];
 
-/// Notes that are looked through; there is one for each `provost mcp` that runs.
+/// Most notes that are read; each running `provost mcp` has one.
 const NOTES_MAX: usize = 1_000;
 
-/// Size of a note that is read, in bytes.
+/// Most bytes of a note that are read.
 const NOTE_BYTES_MAX: u64 = 4 << 10;
 
 /// A session of a host.
 pub(super) struct Session<'a> {
-    /// The host's word.
+    /// The word for the host.
     pub(super) host: &'a str,
     /// Its id.
     pub(super) id: &'a str,
@@ -43,7 +43,7 @@ pub(super) struct Session<'a> {
 }
 
 impl Session<'_> {
-    /// What it is called by its id alone.
+    /// Returns the name that it has by its id alone.
     fn own(&self) -> Option<AgentId> {
         agent_of(self.host, self.id)
     }
@@ -53,9 +53,9 @@ impl Session<'_> {
         Some((pid, system::process_began(pid).ok()??))
     }
 
-    /// As whom it speaks.
+    /// Returns the agent on whose behalf it speaks.
     pub(super) fn agent(&self, places: &Places) -> Option<AgentId> {
-        // Shells of Cursor do not say in which conversation they are: all of them are the agent that its file names.
+        // Shells of Cursor do not name their conversation: all of them speak as the agent in its file.
         if self.host == "cursor"
             && let Some(name) = adapted(places, self.host)
         {
@@ -65,10 +65,10 @@ impl Session<'_> {
         if let Some(known) = recorded_in(&folder.join(format!("session-{own}"))) {
             return Some(known);
         }
-        // What cannot be put on record would be the name of each session.
+        // A name that cannot be recorded would be given to every session.
         let adapted = adapted(places, self.host).filter(|_| self.mark().is_some());
         let Some(name) = adapted else { return Some(own) };
-        // One session at a time asks whether the name is free, and takes it: two that begin together are two agents.
+        // One session at a time checks whether the name is free, and takes it: two that begin together are two agents.
         let Some(_turn) = turn(&folder) else { return Some(own) };
         match called(&folder).contains(&name) {
             true => Some(own),
@@ -76,7 +76,7 @@ impl Session<'_> {
         }
     }
 
-    /// The same for one that its host begins; one that goes on where another ended is called as that one was.
+    /// Does the same for a session that its host begins; one that continues an ended session gets that one's name.
     pub(super) fn begun(&self, places: &Places, goes_on: bool) -> Option<AgentId> {
         let before = self.mark().and_then(|(pid, _)| recorded_for(&places.runtime, pid));
         let name = match before.filter(|_| goes_on) {
@@ -86,30 +86,30 @@ impl Session<'_> {
         self.is_called(places, name)
     }
 
-    /// Takes its name off the record: it has ended, and another one of its process may have it.
+    /// Removes the record of its name: it has ended, and another session of its process may have the name.
     pub(super) fn is_over(&self, places: &Places) {
         if let Some(own) = self.own() {
             let _unheard = std::fs::remove_file(folder(&places.runtime).join(format!("session-{own}")));
         }
     }
 
-    /// Puts on record that it is there, for as long as its host's process runs and it is not over: for a host whose one process
-    /// has several sessions.
+    /// Records that it exists, until its host's process or the session itself ends: for a host with several sessions
+    /// in one process.
     pub(super) fn is_there(&self, places: &Places, name: &AgentId) {
         if let Some((own, (pid, began))) = self.own().zip(self.mark()) {
-            // Without it, it counts as there while it gives signs of life.
+            // Without the record, it counts as existing while it gives signs of life.
             let _unheard =
                 put(&folder(&places.runtime), &format!("session-{own}"), &format!("{pid} {began} {name}"));
         }
     }
 
-    /// Puts on record what it is called, as long as its host's process runs.
+    /// Records its name, as long as its host's process runs.
     pub(super) fn is_called(&self, places: &Places, name: AgentId) -> Option<AgentId> {
         let own = self.own()?;
         if let Some((pid, began)) = self.mark() {
             let folder = folder(&places.runtime);
             let text = format!("{pid} {began} {name}");
-            // Without it the session's id is its name.
+            // Without the record, the session's id is its name.
             let _unheard = put(&folder, &format!("host-{pid}"), &text)
                 .and_then(|()| put(&folder, &format!("session-{own}"), &text));
         }
@@ -117,7 +117,7 @@ impl Session<'_> {
     }
 }
 
-/// A turn at the names of sessions, which the system takes back with this process, however that ends.
+/// Takes a turn at the names of sessions, which the system takes back when this process ends for any reason.
 fn turn(folder: &Path) -> Option<File> {
     system::make_private_folders(folder).ok()?;
     let mut options = OpenOptions::new();
@@ -127,7 +127,7 @@ fn turn(folder: &Path) -> Option<File> {
     Some(file)
 }
 
-/// What sessions are called that still run.
+/// Returns the names of sessions that still run.
 fn called(folder: &Path) -> BTreeSet<AgentId> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().take(NOTES_MAX);
     let sessions = entries.filter(|it| it.file_name().as_encoded_bytes().starts_with(b"session-"));
@@ -144,12 +144,12 @@ fn put(folder: &Path, name: &str, text: &str) -> std::io::Result<()> {
     std::fs::rename(&new, folder.join(name))
 }
 
-/// The name that the adapter of a host keeps in the file of this work tree, while it does.
+/// Returns the name that the adapter of a host keeps in the file of this work tree, while it runs.
 fn adapted(places: &Places, host: &str) -> Option<AgentId> {
     AgentId::parse(&read(&adapter(places, host))?).ok()
 }
 
-/// Whether an adapter keeps the file of a host current.
+/// Checks whether an adapter keeps the file of a host current.
 pub(super) fn is_adapted(places: &Places, host: &str) -> bool {
     adapted(places, host).is_some()
 }
@@ -168,25 +168,25 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|it| !it.is_empty())
 }
 
-/// The agent of the host that has started this process, if it says which session it is.
+/// Returns the agent of the host that has started this process, if the host names its session.
 pub(super) fn agent_of_the_host(places: &Places) -> Option<AgentId> {
     let (id, process) = (variable(CLAUDE[0])?, variable(CLAUDE[1]).and_then(|it| it.parse().ok()));
     Session { host: "claude", id: &id, process }.agent(places)
 }
 
-/// The same for an MCP server. Claude Code tells those the session and not its process, which is what has started them; they may
-/// be there before its hooks are called.
+/// Does the same for an MCP server. Claude Code gives it the session, but not its process, which is this one's
+/// parent; the server may run before Claude Code calls its hooks.
 pub(super) fn agent_of_the_servers_host(places: &Places) -> Option<AgentId> {
     Session { host: "claude", id: &variable(CLAUDE[0])?, process: system::parent_process() }.agent(places)
 }
 
-/// The agent of the session whose shell has started this process.
+/// Returns the agent of the session whose shell has started this process.
 pub(super) fn agent_of_the_shell(places: &Places) -> Option<AgentId> {
     let of_codex = || of_codex(&CODEX.into_iter().find_map(variable)?).agent(places);
     agent_of_the_host(places).or_else(of_codex)
 }
 
-/// The process of the host whose shell has started this one, if it says which session that is, and runs.
+/// Returns the process of the host whose shell has started this one, if the host names its session and runs.
 pub(super) fn process_of_the_shell() -> Option<u32> {
     let of_claude = || variable(CLAUDE[0]).and_then(|_| variable(CLAUDE[1])?.parse().ok());
     let of_codex =
@@ -199,8 +199,8 @@ pub(super) fn process_of_the_shell() -> Option<u32> {
 /// Programs through which a host starts others.
 const SHELLS: [&str; 7] = ["sh", "bash", "dash", "zsh", "fish", "ksh", "ash"];
 
-/// A session of the Codex that has started this process, as a hook, as an MCP server or from a shell: Codex itself is the
-/// nearest process above that is no shell and has not been told the session.
+/// Returns a session of the Codex that has started this process, as a hook, as an MCP server or from a shell: Codex
+/// itself is the nearest process above that is no shell and was not given the session.
 pub(super) fn of_codex(id: &str) -> Session<'_> {
     let is_codex = |pid: &u32| {
         let started = system::started_as(*pid, &CODEX);
@@ -209,8 +209,8 @@ pub(super) fn of_codex(id: &str) -> Session<'_> {
     Session { host: "codex", id, process: system::processes_above().into_iter().find(is_codex) }
 }
 
-/// The process with which ends what a session of Codex holds that works in a folder. Codex' screen has a process in the background do
-/// the work, which keeps the session for a minute after the screen has gone. So it is the screen, where it is known which one.
+/// Returns the process whose end ends everything that a session of Codex holds that works in a folder. Codex' screen lets a process in the
+/// background work, which keeps the session for a minute after the screen has gone. So this is the screen, where it is known which one.
 pub(super) fn last_of_codex(id: &str, folder: Option<&Path>) -> Option<u32> {
     let process = of_codex(id).process?;
     let started = system::arguments_of(process).unwrap_or_default();
@@ -220,7 +220,7 @@ pub(super) fn last_of_codex(id: &str, folder: Option<&Path>) -> Option<u32> {
     screens::of_session(id, folder).or(Some(process))
 }
 
-/// As whom a call over MCP speaks whose host says in which session it is made, or which host it is.
+/// Returns the agent on whose behalf a call over MCP speaks, if its host names the session, or itself.
 pub(super) fn agent_of_the_call(places: &Places, call: &CallOf<'_>) -> Option<AgentId> {
     match call {
         CallOf::Codex(session) => of_codex(session).agent(places),
@@ -228,7 +228,7 @@ pub(super) fn agent_of_the_call(places: &Places, call: &CallOf<'_>) -> Option<Ag
     }
 }
 
-/// Puts on record what the session of the host that has started this process is called.
+/// Records the name of the session of the host that has started this process.
 pub(super) fn settle(places: &Places, agent: &AgentId) {
     if let Ok(id) = std::env::var(CLAUDE[0]) {
         let session = Session { host: "claude", id: &id, process: system::parent_process() };
@@ -236,20 +236,20 @@ pub(super) fn settle(places: &Places, agent: &AgentId) {
     }
 }
 
-/// Whether the host whose shell this is keeps it from reaching the daemon.
+/// Checks whether the host whose shell this is keeps it from reaching the daemon.
 pub(super) fn is_shut_in() -> bool {
     std::env::var_os("CODEX_SANDBOX_NETWORK_DISABLED").is_some_and(|it| it == "1")
 }
 
-/// The agent of a host that does not say: one for each process.
+/// Returns the agent of a host that names no session: one for each process.
 pub(super) fn agent_of_the_process() -> Option<AgentId> {
     AgentId::parse(&of_process(std::process::id())).ok()
 }
 
-/// A note of a name, as long as it is kept.
+/// A note of a name; it lasts until this is dropped.
 pub(super) struct Note {
     path: PathBuf,
-    /// Locked: the system lets go of it with this process, however that ends.
+    /// Locked: the system releases the lock when this process ends for any reason.
     _file: File,
 }
 
@@ -259,7 +259,7 @@ impl Drop for Note {
     }
 }
 
-/// Leaves a note of the agent as which the host of this process speaks. Without one, hooks go by the session's id.
+/// Leaves a note of the agent on whose behalf this process's host speaks. Without one, hooks use the session's id.
 pub(super) fn note(places: &Places, agent: &AgentId) -> Option<Note> {
     let name = format!("{}-{}", system::parent_process()?, std::process::id());
     noted_at(folder(&places.runtime).join(name), agent)
@@ -273,7 +273,7 @@ fn noted_at(path: PathBuf, agent: &AgentId) -> Option<Note> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(true);
     let mut file = system::private_file(&mut options).open(&new).ok()?;
-    // In place only when it is locked, or it would look like a dead one's.
+    // The file is put in place only when it is locked; otherwise it would look like that of a killed process.
     file.try_lock().ok()?;
     file.write_all(agent.as_str().as_bytes()).ok()?;
     std::fs::rename(&new, &path).ok()?;
@@ -297,7 +297,7 @@ fn forget_the_dead(folder: &Path) {
     }
 }
 
-/// What a note says whose process is still there.
+/// Reads a note whose process still runs.
 fn read(path: &Path) -> Option<String> {
     let file = File::open(path).ok()?;
     let Err(TryLockError::WouldBlock) = file.try_lock_shared() else { return None };
@@ -306,12 +306,12 @@ fn read(path: &Path) -> Option<String> {
     Some(text)
 }
 
-/// The agent as which the host that has started this process speaks over MCP; `None` if it does not, or as several.
+/// Returns the agent on whose behalf the host that has started this process speaks over MCP; `None` if it does not, or as several agents.
 pub(super) fn noted(places: &Places) -> Option<AgentId> {
     noted_by(places, system::parent_process()?)
 }
 
-/// The same of a host's process.
+/// Does the same for a host's process.
 pub(super) fn noted_by(places: &Places, process: u32) -> Option<AgentId> {
     let ours = format!("{process}-");
     let entries = std::fs::read_dir(folder(&places.runtime)).ok()?.flatten().take(NOTES_MAX);

@@ -1,4 +1,4 @@
-//! Checks again, from the journal alone, what passkeys have signed.
+//! Checks again, from the journal alone, the requests that passkeys have signed.
 
 use super::CliError;
 use super::cli_error::{DONE, UNCHECKED};
@@ -7,7 +7,7 @@ use provost_base::limits::EVENT_PAGE_MAX;
 use provost_passkey::record::{Checked, Record};
 use provost_store::Reader;
 
-/// What a check ends with: signatures that could not be checked are no good end.
+/// Returns the exit code of a check: signatures that could not be checked are no success.
 pub(super) fn exit_code(it: Checked) -> u8 {
     if it.without_key > 0 { UNCHECKED } else { DONE }
 }

@@ -1,4 +1,4 @@
-//! What needs you, the daemon at a glance, and who is there.
+//! Things that need the user, the daemon at a glance, and the known agents.
 
 use serde::Serialize;
 
@@ -10,27 +10,27 @@ use provost_api::wire;
 use provost_client::{Client, ClientError};
 use provost_store::StoreError;
 
-/// Failed tasks shown by `provost` alone: more would push what can be acted on off the screen.
+/// Most failed tasks that `provost` alone shows: more would push things that can be acted on off the screen.
 const FAILURES_SHOWN: usize = 5;
 
-/// Agents in each other's way that are shown.
+/// Most pairs of agents in each other's way that are shown.
 const OVERLAPS_SHOWN: usize = 8;
 
-/// Tasks whose changes wait to be taken in, as far as they are shown.
+/// Most tasks with changes to take in that are shown.
 const CHANGES_SHOWN: usize = 5;
 
-/// Finished tasks among which tainted ones, and those with changes to take in, are looked for.
+/// The number of finished tasks that are searched for tainted ones, and for those with changes to take in.
 const LOOKED_AT: usize = 200;
 
-/// Older failures and prompts need no person any more; `provost task list --filter failed` has them.
+/// The age up to which failures and prompts need a person; `provost task list --filter failed` has older ones.
 const SHOWN_IF_NEWER_THAN: chrono::TimeDelta = chrono::TimeDelta::hours(24);
 
-/// What needs someone, for programs.
+/// The things that need a person, for programs.
 #[derive(Serialize)]
 pub(super) struct Needs {
     approvals: Vec<wire::Approval>,
     questions: Vec<wire::Question>,
-    /// Agents whose own prompt waits for a person.
+    /// Agents that wait for a person at their own prompt.
     at_prompts: Vec<wire::RosterRow>,
     overlaps: Vec<wire::Overlap>,
     /// Agents that wait for a lock.
@@ -46,7 +46,7 @@ pub(super) struct Needs {
     pub(super) notes: Vec<String>,
 }
 
-/// `provost` alone, for one repository.
+/// Runs `provost` without arguments for one repository.
 pub(super) fn overview(here: &RepoContext) -> Result<u8, CliError> {
     let needs = wait_for(async { Ok(needs_of(&here.daemon(None).await?).await?.1) })?;
     if here.json {
@@ -58,7 +58,7 @@ pub(super) fn overview(here: &RepoContext) -> Result<u8, CliError> {
     Ok(DONE)
 }
 
-/// The version of a daemon, and what needs someone there; everything is asked at the same time.
+/// Returns the version of a daemon, and the things that need a person there; all requests are sent at the same time.
 pub(super) async fn needs_of(client: &Client) -> Result<(String, Needs), ClientError> {
     let query = |filter: &str, limit| wire::TasksQuery {
         filter: Some(filter.into()),
@@ -117,18 +117,18 @@ fn is_newly_tainted(task: &wire::Task) -> bool {
     task.tainted == Some(true) && is_of_today(&task.updated_at)
 }
 
-/// The daemon removes changes after some days, so that what was forgotten is not shown for ever.
+/// Checks whether a task has changes to take in. The daemon removes changes after some days, so forgotten ones disappear.
 fn has_changes_to_take_in(task: &wire::Task) -> bool {
     task.changes.as_ref().is_some_and(wire::Changes::wait)
 }
 
 fn is_of_today(at: &str) -> bool {
     let since = chrono::Utc::now() - SHOWN_IF_NEWER_THAN;
-    // A time that cannot be read is no reason to hide what needs a person.
+    // A time that cannot be read does not hide a thing that needs a person.
     chrono::DateTime::parse_from_rfc3339(at).map_or(true, |at| at >= since)
 }
 
-/// All of it, in which the commands to type begin with `run`; empty if nothing needs anyone.
+/// Returns the whole text; the commands in it begin with `run`. Empty if nothing needs a person.
 pub(super) fn in_words(needs: &Needs, run: &str) -> String {
     let mut text = String::new();
     if !needs.approvals.is_empty() {
@@ -250,19 +250,19 @@ fn overlaps(pairs: &[wire::Overlap], run: &str) -> String {
 struct Glance {
     #[serde(flatten)]
     about: wire::About,
-    /// Tasks of the last day whose runs have left something that runs later.
+    /// Tasks of the last day whose runs have left a file that runs later.
     tainted: Vec<String>,
     /// The daemon at work in numbers; absent where an earlier version answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     health: Option<wire::Health>,
 }
 
-/// `provost status`.
+/// Runs `provost status`.
 pub(super) fn status(here: &RepoContext) -> Result<u8, CliError> {
     let glance = wait_for(async {
         let client = here.client();
         let about = client.about().await?;
-        // Of a store that takes nothing, history may not be had either; that it takes nothing is what matters.
+        // A store that accepts nothing may also have no readable history; only the former matters here.
         let finished = match newest_finished(&client).await {
             Err(_) if about.broken.is_some() => Vec::new(),
             tasks => tasks?,
@@ -324,7 +324,7 @@ pub(super) fn status(here: &RepoContext) -> Result<u8, CliError> {
     Ok(DONE)
 }
 
-/// Where no daemon runs, it matters whether one could.
+/// Says, where no daemon runs, whether one could run.
 fn about_the_store(here: &RepoContext, error: CliError) -> CliError {
     if !error.is_not_running() || !here.places.state.exists() {
         return error;
@@ -362,13 +362,13 @@ fn worker(at: &wire::WorkerAt) -> [String; 2] {
     [format!("worker {}", out::one_line(&at.id, 60)), out::one_line(&format!("{state}{hosts}"), 400)]
 }
 
-/// When an agent was last seen, and at which host where there are several.
+/// Says when an agent was last seen, and at which host where the repository has several.
 fn last_seen(agent: &wire::Agent) -> String {
     let time = agent.last_seen.as_deref().map_or("-".into(), tasks::short_time);
     agent.host.as_ref().map_or_else(|| time.clone(), |host| format!("{time} at {host}"))
 }
 
-/// `provost agent list`.
+/// Runs `provost agent list`.
 pub(super) fn agents(here: &RepoContext) -> Result<u8, CliError> {
     let agents = wait_for(async { Ok(here.daemon(None).await?.agents().await?) })?;
     if here.json {

@@ -6,7 +6,7 @@ use super::out;
 use super::tasks::{exit_code, short_time};
 use provost_api::wire;
 
-/// Tasks as aligned rows; the goal fills what the line has left.
+/// Writes tasks as aligned rows; the goal fills the rest of the line.
 pub(super) fn table<'a>(tasks: impl Iterator<Item = &'a wire::Task>) -> String {
     let tasks: Vec<&wire::Task> = tasks.collect();
     let mut rows = vec![["TASK", "STATE", "WORKER", "BY", "CREATED", "HOST", "GOAL"].map(String::from)];
@@ -22,7 +22,7 @@ pub(super) fn table<'a>(tasks: impl Iterator<Item = &'a wire::Task>) -> String {
         ]);
     }
     let hosts: BTreeSet<&str> = tasks.iter().filter_map(|it| it.host.as_deref()).collect();
-    // Of one host every task is there.
+    // With one host, every task is on it.
     let has_hosts = hosts.len() > 1;
     let shown = if has_hosts { 0..6 } else { 0..5 };
     let used: usize =
@@ -37,7 +37,7 @@ pub(super) fn table<'a>(tasks: impl Iterator<Item = &'a wire::Task>) -> String {
     out::table(&without)
 }
 
-/// The state of a task in words, with what it waits for and what it has changed.
+/// Returns the state of a task in words, with the things that it waits for and its changes.
 pub(super) fn state(task: &wire::Task) -> String {
     let mut state = plain_state(task);
     if task.tainted == Some(true) {
@@ -54,7 +54,7 @@ fn plain_state(task: &wire::Task) -> String {
     if let Some(waits) = task.waits_in_words() {
         return out::one_line(&waits, 60);
     }
-    // A worker that ends with zero and has failed has said so otherwise.
+    // A worker that ends with zero and has failed has reported the failure in another way.
     match (task.state.as_str(), task.approval, exit_code(task).filter(|code| *code != 0)) {
         ("awaiting", Some(approval), _) => format!("awaiting {approval}"),
         ("failed", _, Some(code)) => format!("failed ({code})"),

@@ -15,16 +15,16 @@ use provost_base::limits::STATUS_FINISHED_MAX;
 use provost_base::{AgentId, EXACTLY, TaskId, Ttl, shell_word, task_command, visible_name};
 use provost_client::{Client, ClientError};
 
-/// The beginning of an id must be this long to stand for it; less is more likely a slip.
+/// The least length of the beginning of an id that may stand for the id; a shorter text is more likely a typing error.
 const PREFIX_LEN_MIN: usize = 4;
 
-/// The longest sentence about a failure; the commands that mend one are in it.
+/// The longest sentence about a failure, which includes the commands that help.
 const FAILURE_CHARS_MAX: usize = 4_000;
 
-/// The code of a run whose end has none.
+/// The exit code of a run whose end is not known.
 const UNKNOWN: i64 = -1;
 
-/// Length of an id that the daemon has chosen, which is no abbreviation.
+/// The length of an id that the daemon has chosen; an id of this length is complete.
 const GENERATED_LEN: usize = 36;
 
 /// `provost task`.
@@ -140,7 +140,7 @@ impl State {
 }
 
 impl List {
-    /// The page that is asked for, where it is one.
+    /// Returns the query for a page, if one of the page's filters is given.
     fn page(&self) -> Option<wire::TaskPageQuery> {
         let query = wire::TaskPageQuery {
             state: self.state.map(|it| it.word().into()),
@@ -156,7 +156,7 @@ impl List {
     }
 }
 
-/// Which tasks are listed.
+/// The tasks that are listed.
 #[derive(ValueEnum, Clone, Copy, Debug)]
 enum Filter {
     /// All tasks
@@ -246,7 +246,7 @@ pub(super) fn task(here: &RepoContext, asked: Task) -> Result<u8, CliError> {
     }
 }
 
-/// A page of the tasks that pass a filter, as the page for people orders them.
+/// Shows a page of the tasks that pass a filter, in the same order as the page for people.
 fn page(here: &RepoContext, query: &wire::TaskPageQuery) -> Result<u8, CliError> {
     let page = wait_for(async { Ok(here.daemon(None).await?.task_page(query).await?) })?;
     if here.json {
@@ -297,15 +297,15 @@ fn list(here: &RepoContext, asked: &List) -> Result<u8, CliError> {
     Ok(DONE)
 }
 
-/// A time of the wire, to the second, in this machine's time zone, which it names by its offset.
+/// Returns a time of the wire, to the second, in this machine's time zone, with its offset.
 pub(super) fn short_time(rfc3339: &str) -> String {
     let plain = out::one_line(rfc3339, 40);
     let local = chrono::DateTime::parse_from_rfc3339(&plain).map(|at| at.with_timezone(&chrono::Local));
     local.map_or(plain, |at| at.format("%Y-%m-%d %H:%M:%S %:z").to_string())
 }
 
-/// The named task: by its id, or by a unique beginning of it. An id that is the beginning of another one as well names
-/// neither, since another caller may have chosen it so; a whole generated id, or one behind `id:`, is exact.
+/// Returns the task that the person means: by its id, or by a unique beginning of it. An id that is also the beginning of
+/// another one is refused, since another caller may have chosen it so; a whole generated id, or one after `id:`, is exact.
 pub(super) async fn meant(client: &Client, id: &TaskId) -> Result<wire::Task, CliError> {
     let typed = id.as_str();
     if let Some(id) = typed.strip_prefix(EXACTLY) {
@@ -341,7 +341,7 @@ pub(super) async fn meant(client: &Client, id: &TaskId) -> Result<wire::Task, Cl
     }
 }
 
-/// The task with exactly this id, for who speaks of its own work.
+/// Returns the task with exactly this id, for an agent that speaks about its own work.
 pub(super) async fn exactly_meant(client: &Client, id: &TaskId) -> Result<wire::Task, CliError> {
     match if_known(client, id.as_str()).await? {
         Ok(task) => Ok(task),
@@ -349,7 +349,7 @@ pub(super) async fn exactly_meant(client: &Client, id: &TaskId) -> Result<wire::
     }
 }
 
-/// The task of an id; the inner error where there is none.
+/// Returns the task of an id; the inner error where no such task exists.
 async fn if_known(client: &Client, id: &str) -> Result<Result<wire::Task, ClientError>, CliError> {
     match client.task(&query(id)).await {
         Ok(task) => Ok(Ok(task)),
@@ -362,7 +362,7 @@ fn query(id: &str) -> wire::TaskQuery {
     wire::TaskQuery { id: id.to_owned(), ..wire::TaskQuery::default() }
 }
 
-/// Several tasks that a typed text may mean, the one with exactly that id first.
+/// Makes the error about several tasks that a text may mean, the one with exactly that id first.
 fn unclear(typed: &str, exact: Option<&wire::Task>, others: &[wire::Task]) -> CliError {
     let named = |it: &wire::Task| format!("{} (asked by {})", it.id, it.asked_by);
     let all: Vec<String> = exact.into_iter().chain(others).take(5).map(named).collect();
@@ -396,13 +396,13 @@ fn show(here: &RepoContext, asked: &Show) -> Result<u8, CliError> {
     })
 }
 
-/// What a task waits for, and who has it.
+/// Says what a task waits for, and who holds it.
 fn awaited(it: &wire::AwaitedNeed) -> String {
     let holder = it.holder.as_ref().map(|holder| format!(", which {holder} has")).unwrap_or_default();
     format!("{}{holder}, since {}", it.resource, short_time(&it.since))
 }
 
-/// Facts first, then what was said, indented so that it cannot pass for a fact.
+/// Shows facts first, then the words of others, indented so that they cannot pass for a fact.
 fn in_full(task: &wire::Task) -> String {
     let mut facts = vec![("task", task.id.clone()), ("state", state(task)), ("worker", task.worker.clone())];
     facts.extend([("asked by", task.asked_by.clone()), ("rule", task.rule.clone())]);
@@ -449,7 +449,7 @@ fn in_full(task: &wire::Task) -> String {
     text
 }
 
-/// The files to examine before you run anything in the workspace.
+/// Lists the files to examine before anything in the workspace is run.
 fn look_at(handoff: &wire::ScanReport) -> String {
     let mut text = "tainted: look at these before you run anything in the workspace\n".to_owned();
     if let Some(why) = &handoff.unknown {
@@ -465,7 +465,7 @@ fn look_at(handoff: &wire::ScanReport) -> String {
     text
 }
 
-/// The changes of the files that the asking agent wanted to watch.
+/// Lists the changes of the files that the asking agent wanted to watch.
 fn changed_files(changed: &wire::FilesChanged) -> String {
     let mut text = format!("files changed: {}\n", changed.files.len() + changed.more as usize);
     for it in &changed.files {
@@ -480,18 +480,18 @@ fn changed_files(changed: &wire::FilesChanged) -> String {
     text + &incomplete.unwrap_or_default()
 }
 
-/// Why a task has failed, in the sentence that the page has too; a very long one up to the end of a word.
+/// Says why a task has failed, in the same sentence as the page; a very long one is cut after a word.
 pub(super) fn failure_in_words(task: &wire::Task) -> Option<String> {
     let rest = || format!("all of it: {} --json", task_command("task show", &task.id, ""));
     provost_view::failure(task).map(|it| out::cut_at_a_word(&it, FAILURE_CHARS_MAX, rest))
 }
 
-/// The exit code of a task's worker, where its end is known.
+/// Returns the exit code of a task's worker, where its end is known.
 pub(super) fn exit_code(task: &wire::Task) -> Option<i64> {
     task.exit_code.filter(|code| *code != UNKNOWN)
 }
 
-/// Text from other programs, behind a bar.
+/// Returns text from other programs, behind a bar.
 pub(super) fn fenced(head: &str, words: &str) -> String {
     let lines: String = out::plain(words).lines().map(|line| format!("  | {line}\n")).collect();
     format!("{head}\n{lines}")

@@ -65,7 +65,7 @@ fn mint(here: &RepoContext, asked: Mint) -> Result<u8, CliError> {
     let request = wire::MintToken {
         agent: agent.to_string(),
         scopes: Some(scopes),
-        // A second at least: what is shorter was meant to be good for a moment.
+        // At least a second: a shorter time was meant to be valid for a moment.
         ttl_s: Some(ttl.as_seconds().max(1)),
     };
     let minted = wait_for(async { Ok(here.daemon(None).await?.mint_token(&request).await?) })?;

@@ -1,4 +1,4 @@
-//! The screen: what needs the user and what agents do, live, in a terminal.
+//! `provost ui`: the screen in a terminal, with the things that need the user and the activity of agents, live.
 
 use std::io::{self, IsTerminal as _};
 
@@ -23,7 +23,7 @@ pub(super) struct Ui {
     ground: Option<Ground>,
 }
 
-/// What a terminal writes upon.
+/// The background of a terminal.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum Ground {
     /// Light text on a dark ground
@@ -32,7 +32,7 @@ enum Ground {
     Light,
 }
 
-/// Shows the screen; with `narrowed` that of the repository around the command alone.
+/// Shows the screen; with `narrowed`, only for the repository around the command.
 pub(super) fn ui(asked: &Ui, narrowed: bool, json: bool) -> Result<u8, CliError> {
     if json {
         return Err(CliError::of("`provost ui` draws for people, and has no JSON")
@@ -69,7 +69,7 @@ pub(super) fn ui(asked: &Ui, narrowed: bool, json: bool) -> Result<u8, CliError>
     Ok(DONE)
 }
 
-/// As whom a word for this repository is said: in a shell of an agent's, the agent says it.
+/// Returns the agent on whose behalf the screen speaks in this repository: in an agent's shell, that agent.
 fn speaker(places: &Places, environment: &Environment) -> Result<Option<AgentId>, String> {
     let here = RepoContext {
         cwd: places.root.clone(),
@@ -78,7 +78,7 @@ fn speaker(places: &Places, environment: &Environment) -> Result<Option<AgentId>
         json: false,
         inside: None,
     };
-    // Of a name that is of no use it is not known whose it should be, so that none speaks.
+    // A name that cannot be used does not tell whose it is, so no agent speaks.
     IdentityArgs::named(&here, None)
         .map_err(|_| "the environment names no usable agent, so nothing was sent; see PROVOST_AGENT".into())
 }

@@ -1,4 +1,4 @@
-//! Starting and stopping the daemon: in this terminal, or in the background with a handshake.
+//! Starts and stops the daemon: in this terminal, or in the background with a handshake.
 //!
 //! The background daemon is another process of this program, in a session of its own, whose standard output is a pipe
 //! to this one. It writes one line there: `ready` when the doors are open, or the reason why they are not.
@@ -27,11 +27,11 @@ use provost_system::{self as system, Process};
 /// The line that the background process writes when its doors are open.
 const READY: &str = "ready";
 
-/// How often, and at what interval, to look for a daemon that another process started at the same moment.
+/// The number of checks, and their interval, for a daemon that another process has started at the same moment.
 const RIVAL_LOOKS: u32 = 10;
 const RIVAL_PAUSE: Duration = Duration::from_millis(50);
 
-/// Longest line that is read from it, in bytes.
+/// Longest line that is read from the background process, in bytes.
 const WORDS_BYTES_MAX: u64 = 64 << 10;
 
 /// `provost daemon start`.
@@ -67,9 +67,9 @@ pub(super) struct Up {
 pub struct Serve {
     /// The repository's places.
     pub places: Places,
-    /// The directory where it was started.
+    /// The directory in which it was started.
     pub cwd: PathBuf,
-    /// A configuration file that was named.
+    /// The configuration file that the command line names, if any.
     pub config_file: Option<PathBuf>,
     /// Whether a person reads standard error.
     pub foreground: bool,
@@ -77,24 +77,24 @@ pub struct Serve {
     pub devitd: Option<Devitd>,
     /// The daemon ends after this many seconds without clients and work; zero means never.
     pub auto_shutdown_after: Option<u64>,
-    /// What to do about a port that is taken.
+    /// The reaction to a taken port.
     pub ports: Ports,
     /// Whether root is accepted.
     pub allow_root: bool,
     /// Whether to log more.
     pub debug: bool,
-    /// Gets the line `ready` when the doors are open.
+    /// The file that gets the line `ready` when the doors are open.
     pub ready: Option<File>,
 }
 
 /// The reaction to a port that another process has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ports {
-    /// Use another one; refuse to start if the configuration names this port.
+    /// Uses another port; refuses to start if the configuration names this port.
     AsConfigured,
-    /// Go without, or with another one.
+    /// Starts without the door, or with another port.
     Unattended,
-    /// Use another one.
+    /// Uses another port.
     Any,
 }
 
@@ -110,7 +110,7 @@ pub(super) fn up(here: &RepoContext, up: Up, run: &Run) -> Result<u8, CliError> 
     if up.ready_on_stdout {
         return in_background(here, up, run);
     }
-    // With --foreground the caller means to run this very daemon; the store says which one is there already.
+    // With --foreground the caller wants to run this daemon itself; the store refuses if another one runs already.
     if !up.foreground
         && let Some(about) = running(here)?
     {
@@ -120,7 +120,7 @@ pub(super) fn up(here: &RepoContext, up: Up, run: &Run) -> Result<u8, CliError> 
         return announce(here, &about);
     }
     if up.foreground {
-        // The daemon speaks for itself on standard error.
+        // The daemon writes its own messages to standard error.
         run(serve(here, up, None)).map_err(failed)?;
         return Ok(DONE);
     }
@@ -135,7 +135,7 @@ pub(super) fn up(here: &RepoContext, up: Up, run: &Run) -> Result<u8, CliError> 
     announce(here, &about)
 }
 
-/// Ports that were taken: only the command that has started the daemon reports them.
+/// Reports ports that were taken: only the command that has started the daemon does so.
 fn tell_moved(here: &RepoContext, about: &About) {
     if !here.json {
         about.moved.iter().for_each(|it| out::note(format!("note: {}", out::plain(it))));
@@ -143,13 +143,13 @@ fn tell_moved(here: &RepoContext, about: &About) {
 }
 
 pub(super) fn down(here: &RepoContext) -> Result<u8, CliError> {
-    // An agent that says who it is hears that it may not.
+    // A caller that names itself as an agent gets a refusal.
     let agent = IdentityArgs::named_plainly(here, None)?;
     let (pid, broken, process, said) = wait_for(async {
         let client = here.client().speaking_as(agent);
         let about = client.about().await?;
         let pid = about.pid;
-        // Held from before the end, so that its number cannot come to mean another process.
+        // The process is held before it ends, so that its number cannot come to mean another process.
         let process = Process::hold(pid);
         Ok((pid, about.broken, process, client.stop().await?))
     })?;
@@ -178,7 +178,7 @@ pub(super) fn down(here: &RepoContext) -> Result<u8, CliError> {
 }
 
 pub(super) fn reload(here: &RepoContext) -> Result<u8, CliError> {
-    // As with `down`.
+    // As in `down`.
     let agent = IdentityArgs::named_plainly(here, None)?;
     let (done, about) = wait_for(async {
         let client = here.daemon(agent).await?;
@@ -189,12 +189,12 @@ pub(super) fn reload(here: &RepoContext) -> Result<u8, CliError> {
     } else {
         out::line(out::plain(&done.message))?
     }
-    // What was read and is ignored would otherwise look like what is in force.
+    // Otherwise ignored settings would look as if they were in force.
     about.notes.iter().for_each(|note| out::note(format!("note: {}", out::plain(note))));
     Ok(DONE)
 }
 
-/// The daemon of this repository, if one runs.
+/// Returns the daemon of this repository, if one runs.
 pub(super) fn running(here: &RepoContext) -> Result<Option<About>, CliError> {
     let about = wait_for(async { here.client().about().await.map_err(CliError::from) });
     match about {
@@ -204,7 +204,7 @@ pub(super) fn running(here: &RepoContext) -> Result<Option<About>, CliError> {
     }
 }
 
-/// The same, after a failed start: another process may have started a daemon a moment earlier.
+/// Does the same after a failed start: another process may have started a daemon a moment earlier.
 pub(super) fn running_soon(here: &RepoContext) -> Result<Option<About>, CliError> {
     for _ in 0..RIVAL_LOOKS {
         if let Some(about) = running(here)? {
@@ -237,7 +237,7 @@ pub(super) fn start_if_absent(here: &RepoContext, may: bool) -> Result<(), CliEr
     Ok(())
 }
 
-/// One line for each door, with its address.
+/// Prints one line for each door, with its address.
 fn announce(here: &RepoContext, about: &About) -> Result<u8, CliError> {
     if here.json {
         out::json(about)?;
@@ -279,12 +279,12 @@ pub(super) fn failed(err: anyhow::Error) -> CliError {
         .with_code(code)
 }
 
-/// The background process: it reports every failure to the process that waits.
+/// Runs the background process: it reports every failure to the process that waits.
 fn in_background(here: &RepoContext, up: Up, run: &Run) -> Result<u8, CliError> {
     system::own_session();
     let ready =
         system::standard_output().map_err(|e| CliError::of("standard output is closed").because(e))?;
-    // The daemon itself tells the one that waits why it could not start.
+    // The daemon itself tells the waiting process why it could not start.
     run(serve(here, up, Some(ready))).map_err(failed)?;
     Ok(DONE)
 }
@@ -333,17 +333,18 @@ fn start(here: &RepoContext, up: &Up) -> Result<(), CliError> {
         .with_code(code))
 }
 
-/// The line of a background process, or nothing if it ends without one; `what` it is, and the command that has it in the terminal.
+/// Returns the line of a background process, or an error if it ends without one; `what` names the process, and `by_hand`
+/// the command that runs it in the terminal.
 pub(super) fn first_words(child: &mut Child, what: &str, by_hand: &str) -> Result<String, CliError> {
     let pipe = child.stdout.take();
     let (sender, words) = mpsc::channel();
     let reads = std::thread::Builder::new().spawn(move || {
         let mut line = String::new();
         if let Some(pipe) = pipe {
-            // What cannot be read was not said.
+            // Output that cannot be read counts as no output.
             let _read = BufReader::new(pipe.take(WORDS_BYTES_MAX)).read_line(&mut line);
         }
-        // Without a receiver the wait was over; the words are not needed then.
+        // Without a receiver the wait is over, and the line is not needed.
         let _unheard = sender.send(line);
     });
     reads.map_err(|err| CliError::of(format!("the first line of {what} cannot be read")).because(err))?;
@@ -362,7 +363,7 @@ pub(super) fn first_words(child: &mut Child, what: &str, by_hand: &str) -> Resul
         .next(format!("kill {pid}; provost doctor; {by_hand}")))
 }
 
-/// Whether standard error is a terminal.
+/// Checks whether standard error is a terminal.
 pub(super) fn is_watched() -> bool {
     std::io::stderr().is_terminal()
 }

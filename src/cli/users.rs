@@ -1,4 +1,4 @@
-//! `provost user`: what the people at the hosts of one repository may do.
+//! `provost user`: the rights of the people at the hosts of one repository.
 
 use clap::{Args, Subcommand};
 use serde_json::json;

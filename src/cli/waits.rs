@@ -1,4 +1,4 @@
-//! `provost wait`: who waits for what, behind whom and since when.
+//! `provost wait`: the waits of agents, with the agents ahead and the beginning of each.
 
 use clap::{Args, Subcommand, ValueEnum};
 
@@ -39,7 +39,7 @@ pub(super) struct List {
     agent: Option<String>,
 }
 
-/// What is waited for.
+/// The kind of a wait.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
     /// A symbol or file that another agent has locked
@@ -121,7 +121,7 @@ pub(super) fn wait(here: &RepoContext, asked: &Wait) -> Result<u8, CliError> {
     Ok(DONE)
 }
 
-/// Its place in line, and the number by which `provost wait end` ends it.
+/// Says its place in line, and the number by which `provost wait end` ends it.
 fn in_line(it: &wire::Wait) -> String {
     match (it.place, it.ticket) {
         (Some(place), Some(ticket)) => format!("{place} (number {ticket})"),

@@ -10,7 +10,7 @@ use provost_api::wire;
 use provost_base::limits::EVENT_PAGE_MAX;
 use provost_client::Client;
 
-/// How long one request waits for new events, in milliseconds.
+/// The time that one request waits for new events, in milliseconds.
 const WAIT_MS: u64 = 20_000;
 
 /// `provost timeline`.
@@ -38,7 +38,7 @@ pub(super) fn timeline(here: &RepoContext, asked: &Timeline) -> Result<u8, CliEr
     let Timeline::Watch(asked) = asked;
     wait_for(async {
         let client = here.daemon(None).await?;
-        // The place in the log first: what happens meanwhile is told twice rather than not at all.
+        // The position in the log is read first: a change in the meantime is then told twice, and never missed.
         let from = match asked.after {
             Some(after) => after,
             None => client.about().await?.journal_seq,

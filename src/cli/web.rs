@@ -1,4 +1,4 @@
-//! `provost web`: the page for people, at this machine and elsewhere, and the browsers that are signed in to it.
+//! `provost web`: the page for people, at this machine and outside of it, and the browsers that are signed in to it.
 
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -131,7 +131,7 @@ fn open(here: &RepoContext, asked: &Open) -> Result<u8, CliError> {
     Ok(DONE)
 }
 
-/// What to say where the page is not at the port of the settings.
+/// Returns a note where the page is not at the port of the settings.
 fn other_port(here: &RepoContext, address: &str) -> Option<String> {
     let wanted = here.config(None).ok()?.config.doors.of(Door::Web)?.port;
     let (_, host) = address.split_once("://")?;
@@ -141,7 +141,7 @@ fn other_port(here: &RepoContext, address: &str) -> Option<String> {
     })
 }
 
-/// The lines of the picture, in colours of its own where there are colours: a terminal can show its usual ones either way round.
+/// Returns the lines of the QR code, in its own colours where colours are used: terminals show their usual ones either way round.
 fn picture(address: &str) -> Option<Vec<String>> {
     let environment = |name: &str| std::env::var(name).ok();
     let look = provost_ui::Look::of(environment, None);
@@ -155,17 +155,17 @@ fn picture(address: &str) -> Option<Vec<String>> {
     Some(lines.into_iter().map(dressed).collect())
 }
 
-/// What a phone needs, and whether it is there.
+/// A condition under which a phone gets the page.
 pub(super) struct Step {
-    /// What it is about.
+    /// The subject of the condition.
     pub(super) what: &'static str,
-    /// Whether it is there.
+    /// Whether it is met.
     pub(super) is_done: bool,
-    /// What is there, or what to do.
+    /// The present state, or the next step.
     pub(super) says: String,
 }
 
-/// What is there of what a phone needs; nothing where no setting speaks of it and none was asked for.
+/// Returns the conditions under which a phone gets the page, each with its state.
 pub(super) fn steps(here: &RepoContext, config: &Config, about: Option<&wire::About>) -> Vec<Step> {
     let web = &config.web;
     let socket = web.socket.within(&here.places.runtime);
@@ -241,7 +241,7 @@ fn setup(here: &RepoContext) -> Result<u8, CliError> {
     Ok(DONE)
 }
 
-/// The lines for each proxy.
+/// Returns the lines for each proxy.
 fn proxies(socket: &str, host: &str) -> [(&'static str, Vec<String>); 3] {
     [
         ("tailscale", vec![format!("sudo tailscale serve --bg unix:{socket}")]),

@@ -13,12 +13,12 @@ use provost_config::{Config, HubRecord, Sources, load};
 use provost_system::{self as system, Process};
 use provost_web::hub::{self, Failed};
 
-/// The settings of the user, of no repository.
+/// Reads the settings of the user, without those of a repository.
 fn settings(here: &RepoContext) -> Result<Config, CliError> {
     Ok(load(&Sources::usual(&here.places, Vec::new(), None), &here.environment)?.config)
 }
 
-/// Opens the page, in this process or one of its own.
+/// Opens the page, in this process or in one of its own.
 pub(super) fn open(here: &RepoContext, asked: &Open) -> Result<u8, CliError> {
     let config = settings(here)?;
     let names: Vec<String> = config.web.names.iter().map(|it| it.as_str().to_owned()).collect();
@@ -61,7 +61,7 @@ fn told(here: &RepoContext, address: &str) -> Result<u8, CliError> {
     .map(|()| DONE)
 }
 
-/// Serves the page in this process until a signal ends it; what waits for it gets one line.
+/// Serves the page in this process until a signal ends it; a process that waits for the page gets one line.
 fn serve(here: &RepoContext, names: Vec<String>, port: u16, is_awaited: bool) -> Result<u8, CliError> {
     if here.json && !is_awaited {
         return Err(CliError::of("a page that stays in the terminal has no JSON")
@@ -70,7 +70,7 @@ fn serve(here: &RepoContext, names: Vec<String>, port: u16, is_awaited: bool) ->
             .with_code(USAGE));
     }
     if is_awaited {
-        // A process without a terminal is no person, whatever it would ask for.
+        // A process without a terminal never counts as a person.
         system::own_session();
     }
     let opened = Box::new(move |address: &str| {
@@ -78,7 +78,7 @@ fn serve(here: &RepoContext, names: Vec<String>, port: u16, is_awaited: bool) ->
             true => json!({ "address": address }).to_string(),
             false => out::one_line(address, 400),
         };
-        // The page is open, whether or not it can be said.
+        // The page is open even if the line cannot be written.
         let _unheard = out::line(said);
     });
     match hub::run(hub::Start { environment: here.environment.clone(), names, port, opened }) {
@@ -98,7 +98,7 @@ pub(super) fn close(here: &RepoContext) -> Result<u8, CliError> {
             .next("provost web --all")
             .with_code(NOT_RUNNING));
     };
-    // Held from before the end, so that its number cannot come to mean another process.
+    // The process is held before it ends, so that its number cannot come to mean another process.
     let process = Process::hold(at.pid);
     terminate(at.pid)?;
     let deadline = Instant::now() + Duration::from_millis(READY_MS_MAX);

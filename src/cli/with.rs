@@ -1,8 +1,8 @@
 //! `provost with`: runs a command while its caller holds resources.
 //!
-//! Each grant is bound to this process, apart from what the same agent has otherwise: two of these commands take turns. The leases are
-//! renewed while the command runs, given back when it has ended, and freed by the daemon when this process is killed; the command ends
-//! then, too, where the system has a way for it.
+//! Each grant is bound to this process, apart from the agent's other grants: two of these commands take turns. The
+//! leases are renewed while the command runs, released when it has ended, and freed by the daemon when this process
+//! is killed; the command then ends too, where the system offers a way.
 
 use std::convert::Infallible;
 use std::process::{Command, ExitStatus};
@@ -22,8 +22,8 @@ use provost_base::limits::NEEDS_MAX;
 use provost_base::{Resource, Ttl};
 use provost_client::Client;
 
-/// How long a wait lasts without `--wait`. It also ends a wait of two process trees of one agent for each other, which the
-/// daemon does not see.
+/// The duration of a wait without `--wait`. It also ends a wait of two process trees of one agent for each other, which
+/// the daemon does not see.
 const WAIT: Ttl = Ttl::minutes(10);
 
 /// Exit codes of shells for a command that is not there, and for one that cannot be run.
@@ -81,7 +81,7 @@ pub(super) fn run(here: &RepoContext, asked: &Run) -> Result<u8, CliError> {
     ended
 }
 
-/// What is asked of the daemon for each resource, in one order for all callers, so that no two of these commands wait for each other.
+/// Returns the request for each resource, in the same order for all callers, so that no two of these commands wait for each other.
 fn wanted(asked: &Run, worktree: Option<String>) -> Result<Vec<wire::TakeLock>, CliError> {
     let mut resources = asked.resources.iter().map(|it| resource(it)).collect::<Result<Vec<_>, _>>()?;
     resources.sort();
@@ -106,7 +106,7 @@ fn wanted(asked: &Run, worktree: Option<String>) -> Result<Vec<wire::TakeLock>, 
     Ok(resources.iter().map(|it| request(it.to_string())).collect())
 }
 
-/// What is held for a process above this one, by any agent: a command within another one does not wait for that.
+/// Returns the locks that are bound to a process above this one, of any agent: a command within another one does not wait for them.
 fn held_above(here: &RepoContext, asked: &Run) -> Result<Vec<wire::Lock>, CliError> {
     let above = provost_system::processes_above();
     let all = wire::Whose::default();
@@ -114,7 +114,7 @@ fn held_above(here: &RepoContext, asked: &Run) -> Result<Vec<wire::Lock>, CliErr
     Ok(locks.into_iter().filter(|it| it.pid.is_some_and(|pid| above.contains(&pid))).collect())
 }
 
-/// What is left to take of what a request names; `None` where all of it is held above.
+/// Returns the part of a request that is not held above; `None` where all of it is.
 fn lacking(here: &RepoContext, mut request: wire::TakeLock, above: &[wire::Lock]) -> Option<wire::TakeLock> {
     let Some(wanted) = in_tree(here, &request.symbol) else { return Some(request) };
     let name = wanted.to_string();
@@ -125,7 +125,7 @@ fn lacking(here: &RepoContext, mut request: wire::TakeLock, above: &[wire::Lock]
         |it: &&wire::Lock| Resource::parse(&it.symbol).is_ok_and(|it| it.kind() == wanted.kind());
     let held: u64 = above.iter().filter(is_of_kind).filter_map(|it| it.units).map(u64::from).sum();
     match wanted.units() {
-        // None is more than nothing, and is refused by the daemon.
+        // A request for zero units passes unchanged, and the daemon refuses it.
         Some(units) if held > 0 && units > 0 => {
             request.symbol = format!("@{}:{}", wanted.kind(), units.checked_sub(held).filter(|it| *it > 0)?);
             Some(request)
@@ -134,7 +134,7 @@ fn lacking(here: &RepoContext, mut request: wire::TakeLock, above: &[wire::Lock]
     }
 }
 
-/// What this process holds.
+/// The locks that this process holds.
 struct Held<'a> {
     here: &'a RepoContext,
     asked: &'a Run,
@@ -148,7 +148,7 @@ impl Held<'_> {
             taken(&client, request).await
         });
         match locked {
-            // Renewed by turns, it would be now the one and now the other.
+            // If two requests got one lock, each renewal would change it.
             Ok(locked) if self.locks.iter().any(|it| it.fence == locked.lock.fence) => {
                 self.give_back();
                 let error = format!("{} and another one that is named are one resource", request.symbol);
@@ -168,13 +168,13 @@ impl Held<'_> {
         }
     }
 
-    /// Runs it, with the leases renewed and signals passed on until it has ended.
+    /// Runs the command, renews the leases, and passes signals on until it has ended.
     fn run_the_command(&self, wanted: &[wire::TakeLock]) -> Result<u8, CliError> {
         let mut command = Command::new(&self.asked.command[0]);
         command.args(&self.asked.command[1..]);
         wait_for(async {
             let client = self.asked.identity.daemon(self.here).await?;
-            // This thread starts it, and stays until it has ended: with it, the command ends.
+            // This thread starts the command and stays until it has ended: the command ends with this thread.
             let mut child = provost_system::end_with_us(&mut command)
                 .spawn()
                 .map_err(|err| not_started(self.asked, err))?;
@@ -207,7 +207,7 @@ impl Held<'_> {
                     Ok(renewed) => format!("it was free meanwhile (grant {} is over)", renewed.lock.fence),
                     Err(err) => CliError::from(err).in_short(),
                 };
-                // The command goes on: it may be what must not be broken off. One line says it.
+                // The command goes on, since it may be one that must not be interrupted. One line reports the loss.
                 if !std::mem::replace(&mut is_told, true) {
                     out::note(out::one_line(
                         &format!("provost: {} is not held any more: {why}", lock.symbol),
@@ -218,7 +218,7 @@ impl Held<'_> {
         }
     }
 
-    /// What cannot be given back now ends with this process.
+    /// Releases the locks. A lock that cannot be released now ends with this process.
     fn give_back(&mut self) {
         let locks = std::mem::take(&mut self.locks);
         let _late = wait_for(async {
@@ -242,7 +242,7 @@ fn not_started(asked: &Run, err: std::io::Error) -> CliError {
     CliError::of(format!("{name} cannot be run")).because(err).with_code(code)
 }
 
-/// The exit code of a shell for the same end.
+/// Returns the exit code that a shell would have for the same end.
 fn code(status: ExitStatus) -> u8 {
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {

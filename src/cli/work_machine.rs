@@ -3,7 +3,7 @@
 //! ```text
 //!   line and code opened --> clone found, or made --> database asked, key and invitation kept --> password, settings, rules written
 //! ```
-//! What cannot be written is looked at before the database is asked, so that a machine has joined with all of it, or not at all.
+//! All files are checked before the database is asked, so that a machine has joined completely, or not at all.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -70,7 +70,7 @@ pub(super) fn join(here: RepoContext, asked: &Join) -> Result<u8, CliError> {
     say(&here, asked, &name)
 }
 
-/// The files that this command writes are not there yet.
+/// Checks that the files that this command writes do not exist yet.
 fn must_be_free(config: &Path) -> Result<(), CliError> {
     let is_there = |it: &&PathBuf| it.symlink_metadata().is_ok();
     match [config.join(SETTINGS), config.join(AUTHORITIES)].iter().find(is_there) {
@@ -84,7 +84,7 @@ fn must_be_free(config: &Path) -> Result<(), CliError> {
     }
 }
 
-/// The clone in which this was typed, or a new one.
+/// Returns the clone around the command, or makes a new one.
 fn in_clone(here: RepoContext, asked: &Join, (name, way): (&str, &Way)) -> Result<RepoContext, CliError> {
     let is_clone = here.places.identity.join("HEAD").is_file();
     if is_clone && asked.into.is_none() {
@@ -120,7 +120,7 @@ fn in_clone(here: RepoContext, asked: &Join, (name, way): (&str, &Way)) -> Resul
     };
     out::note(format!("cloning {} into {}", out::one_line(from, 400), into.display()));
     let mut command = Command::new(git);
-    // Without git's advice about names of branches, which the clone brings along.
+    // This suppresses git's advice about names of branches; the clone brings its own.
     command
         .args(["-c", "init.defaultBranch=main", "clone", "--"])
         .arg(&**from)
@@ -141,8 +141,8 @@ fn in_clone(here: RepoContext, asked: &Join, (name, way): (&str, &Way)) -> Resul
     }
 }
 
-/// The settings of a machine that only works: where the state is, no door that nothing needs here, and the built-in worker with a copy, so that
-/// it takes tasks of other hosts.
+/// Returns the settings of a machine that only works: the place of the state, no doors that it does not need, and the
+/// built-in worker with a copy, so that it takes tasks of other hosts.
 fn settings(asked: &Join, (name, way): (&str, &Way), has_password: bool, config: &Path) -> String {
     let text = |it: &str| toml::Value::String(it.to_owned()).to_string();
     let mut lines = vec![
@@ -176,7 +176,7 @@ fn settings(asked: &Join, (name, way): (&str, &Way), has_password: bool, config:
     lines.join("\n")
 }
 
-/// Doors and notices for people and agents at a machine.
+/// The doors and notices for people and agents at a machine.
 const CLOSED: [&str; 7] = [
     "a6s.enabled",
     "agent_protocol.enabled",
@@ -206,7 +206,7 @@ fn enrol(
     let places = here.places.clone();
     database.roots = store::Roots::by(move || provost_config::root_commits(&places));
     if let Err(err) = joined(here, &database, text, code) {
-        // It has not joined, and leaves nothing.
+        // It has not joined, so it leaves no file behind.
         authorities.iter().for_each(|(path, _)| drop(std::fs::remove_file(path)));
         return Err(err);
     }
@@ -221,7 +221,7 @@ fn enrol(
     Ok(())
 }
 
-/// Writes a file that only its owner reads.
+/// Writes a file that only its owner can read.
 fn write_new(path: &Path, text: &str) -> Result<(), CliError> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);

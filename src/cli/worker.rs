@@ -1,5 +1,4 @@
-//! Workers: commands with which a person pauses and resumes them, and reports from inside a jail, through the run's
-//! own door.
+//! Workers: a person pauses and resumes them; from inside a jail, a worker reports through the run's own door.
 
 use std::env::var_os;
 use std::path::PathBuf;
@@ -88,11 +87,11 @@ pub(super) fn switch(here: &RepoContext, asked: &Worker) -> Result<u8, CliError>
         Worker::Resume(which) => (which, true),
         Worker::Pause(which) => (which, false),
         Worker::Inside(asked) => return inside_a_jail(asked, here.json),
-        // Carried out before, since it may have to find its folder.
+        // This was carried out earlier, since it may have to find its folder.
         Worker::Join(_) => return Ok(DONE),
     };
     let asked = wire::SwitchWorker { worker: which.name.clone(), on };
-    // An agent that says who it is hears that it may not.
+    // A caller that names itself as an agent gets a refusal.
     let agent = IdentityArgs::named_plainly(here, None)?;
     let done = wait_for(async { Ok(here.daemon(agent).await?.switch_worker(&asked).await?) })?;
     if here.json {
@@ -153,7 +152,7 @@ fn say(inside: &provost_client::worker::Worker, msg_type: &str, payload: &Value)
     })
 }
 
-/// The jail's data about this run.
+/// Returns the jail's data about this run.
 fn inside() -> Result<provost_client::worker::Worker, CliError> {
     let outside = || {
         CliError::of("this is not a worker in a jail")

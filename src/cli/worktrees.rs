@@ -1,4 +1,4 @@
-//! The git work trees of runs: listed and removed.
+//! Lists and removes the git work trees of runs.
 
 use clap::{Args, Subcommand};
 
@@ -83,7 +83,7 @@ fn state(it: &wire::WorkTree) -> String {
 }
 
 fn remove(here: &RepoContext, asked: &Remove) -> Result<u8, CliError> {
-    // A folder is typed as anywhere else; a branch is no path of a folder with a `.git` in it.
+    // A folder is typed as in any command; a branch's name is not the path of a folder with a `.git` in it.
     let folder = here.cwd.join(&asked.which);
     let is_folder = folder.join(".git").is_file();
     let which = if is_folder { folder.to_string_lossy().into_owned() } else { asked.which.clone() };

@@ -1,4 +1,4 @@
-//! Connects, and makes sure that no other user's process listens there before a byte is sent.
+//! Connects, and checks before the first byte is sent that no other user's process listens there.
 
 use std::io;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use super::ClientError;
 use provost_transport::{Stream, listen};
 
-/// What is wrong when no process listens, and otherwise.
+/// Turns an error of a connect into the error that no process listens, or into a broken connection.
 fn absent(socket: &Path, e: &io::Error) -> ClientError {
     match e.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::ConnectionRefused => {
@@ -32,7 +32,7 @@ pub(super) async fn connect(socket: &Path) -> Result<Stream, ClientError> {
         return Err(foreign(socket, format!("belongs to uid {} and not to us, uid {us}", meta.uid())));
     }
     let stream = listen::connect(socket).await.map_err(|e| absent(socket, &e))?;
-    // The file may have been replaced since; the connection cannot.
+    // The socket's file may have been replaced since; the connection cannot be.
     #[cfg(target_os = "linux")]
     {
         let peer = rustix::net::sockopt::socket_peercred(&stream).map_err(ClientError::broken)?;
@@ -52,7 +52,7 @@ pub(super) async fn connect(pipe: &Path) -> Result<Stream, ClientError> {
     let stream = listen::connect(pipe).await.map_err(|e| absent(pipe, &e))?;
     let user_of = |token: io::Result<Token>| token.and_then(|token| token.user());
     let us = user_of(Token::of_this_process()).map_err(ClientError::broken)?;
-    // Another user's process will not let itself be looked at, which says enough.
+    // Another user's process does not let its user be read, which is proof enough.
     let server = process_serving(stream.as_handle()).and_then(|pid| user_of(Token::of_process(pid)));
     if server.as_ref().ok() != Some(&us) {
         return Err(foreign(pipe, "is served by another user and not by us".into()));
@@ -60,7 +60,7 @@ pub(super) async fn connect(pipe: &Path) -> Result<Stream, ClientError> {
     Ok(stream)
 }
 
-/// The process that listens at a socket, if it is stopped: it takes connections and answers none. Blocking.
+/// Returns the process that listens at a socket if it is stopped: it then accepts connections and answers none. Blocks.
 #[cfg(target_os = "linux")]
 pub(super) fn stopped_process(socket: &Path) -> Option<u32> {
     let stream = std::os::unix::net::UnixStream::connect(socket).ok()?;
@@ -69,7 +69,7 @@ pub(super) fn stopped_process(socket: &Path) -> Option<u32> {
     provost_system::is_stopped(pid).then_some(pid)
 }
 
-/// The same where the system does not say which process listens.
+/// Returns `None`: this system does not tell which process listens.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn stopped_process(_socket: &Path) -> Option<u32> {
     None

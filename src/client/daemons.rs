@@ -1,4 +1,4 @@
-//! Finds the daemons of the user, and hears of those that come and go.
+//! Finds the user's daemons, and is notified of those that start and stop.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -16,48 +16,48 @@ use provost_config::daemons::{self, Listed};
 use provost_config::env::Environment;
 use provost_system::folder_watch::{FolderWatcher, Subscription};
 
-/// How many paths of the folder wait before everything is looked at: one is enough, since everything is.
+/// Most changed paths that wait before the folder is read: one is enough, since all entries are then read.
 const PATHS_MAX: usize = 1;
 
-/// Whose daemons are shown.
+/// The choice of daemons that are shown.
 #[derive(Clone)]
 pub struct Whose {
     /// The environment of the command.
     pub environment: Environment,
-    /// The repository around the command, if it is one that is known.
+    /// The repository around the command, if it is a known one.
     pub here: Option<Places>,
-    /// Whether that one alone is shown.
+    /// Whether only that repository is shown.
     pub narrowed: bool,
 }
 
 /// A repository with a daemon, or the one around the command.
 #[derive(Debug)]
 pub struct Found {
-    /// Where it is, and where its daemon listens.
+    /// Its folders, and the address of its daemon.
     pub places: Places,
-    /// What people see of it.
+    /// The repository as people see it.
     pub repository: Repository,
-    /// Whether it is the one around the command.
+    /// Whether it is the repository around the command.
     pub is_here: bool,
 }
 
 /// A repository and its daemon, for people.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Repository {
-    /// What people call it.
+    /// The name that people call it by.
     pub name: String,
     /// Its folder.
     pub root: String,
-    /// What a command for it begins with: `provost`, or `provost -C FOLDER`.
+    /// The beginning of commands for it: `provost`, or `provost -C FOLDER`.
     pub program: String,
 }
 
-/// Entries that are being looked at: a disk that does not answer is asked once.
+/// The entries that are being read: a disk that does not answer is asked once.
 pub type Looking = Arc<Mutex<BTreeSet<PathBuf>>>;
 
 impl Whose {
-    /// Sends the repositories of this moment, the one around the command first; those on a disk that is slow come later, and hold
-    /// up no other.
+    /// Sends the present repositories, the one around the command first. Those on a slow disk come later, and delay
+    /// no other.
     pub async fn find(self, looking: Looking, found: mpsc::Sender<Vec<Found>>) {
         let mut first: Vec<Found> = self.here.iter().map(|it| self::found(it.clone(), true)).collect();
         let mut looks = if self.narrowed { Vec::new() } else { self.looks(&looking).await };
@@ -71,7 +71,7 @@ impl Whose {
         }
         others.sort_by(|a: &Found, b| a.places.root.cmp(&b.places.root));
         first.extend(others);
-        // A screen that has ended wants none.
+        // A screen that has ended does not receive them.
         let _ended = found.send(first).await;
         for look in late {
             if let Ok(Some(it)) = look.await {
@@ -80,7 +80,7 @@ impl Whose {
         }
     }
 
-    /// Begins to look at each entry that is not looked at already.
+    /// Starts to read each entry that is not being read already.
     async fn looks(&self, looking: &Looking) -> Vec<JoinHandle<Option<Found>>> {
         let environment = self.environment.clone();
         let files = spawn_blocking(move || daemons::files(&environment, DAEMONS_ASKED_MAX)).await;
@@ -105,12 +105,12 @@ impl Whose {
         files.into_iter().filter_map(begin).collect()
     }
 
-    /// Tells of changes among the daemons' entries, for as long as it is kept; `None` where the system cannot tell.
+    /// Notifies of changes among the daemons' entries until the subscription is dropped; `None` where the system cannot notify.
     pub fn watch(&self, changed: Arc<Notify>) -> Option<Subscription> {
         let folder = daemons::folder(&self.environment).ok()?;
         let watch = FolderWatcher::default().subscribe(PATHS_MAX, |_| true, move || changed.notify_one());
         let covered = watch.cover(&BTreeSet::from([folder.clone()]));
-        // Where one watch covers all that lies below.
+        // On some systems one watch covers everything below the folder.
         let _told = watch.tree(&folder);
         covered.missing.is_none().then_some(watch)
     }

@@ -1,4 +1,4 @@
-//! Events as people look for them: by kind, agent and what they are about, since or before one, or at a time.
+//! Events as people look for them: by kind, agent and subject, before or after a number, or at a time.
 
 use provost_api::wire;
 use provost_base::Timestamp;
@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 
 use super::{Client, ClientError};
 
-/// Which events a person wants to see.
+/// The events that a person wants to see.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct EventChoice {
-    /// Only events of these kinds; of all when empty.
+    /// Only events of these kinds; of all kinds when empty.
     pub kinds: Vec<String>,
-    /// Only events that this agent has caused.
+    /// Only events that this agent caused.
     pub agent: Option<String>,
     /// Only events with these words in them: a file, a symbol, a task.
     pub resource: Option<String>,
@@ -24,12 +24,12 @@ pub struct EventChoice {
 }
 
 impl EventChoice {
-    /// Whether it names what events are like, and not only where they stand.
+    /// Checks whether it selects events by their content, and not only by their numbers.
     fn is_narrow(&self) -> bool {
         !self.kinds.is_empty() || self.agent.is_some() || self.resource.is_some()
     }
 
-    /// The words for each search by which they are found.
+    /// Returns the words of each search that finds them.
     fn searches(&self) -> Vec<String> {
         let quoted = |it: &Option<String>| {
             it.as_ref().map(|it| format!(" \"{}\"", it.replace('"', " "))).unwrap_or_default()
@@ -43,14 +43,14 @@ impl EventChoice {
         }
     }
 
-    /// Whether what a search has found is wanted: a word may stand in another place as well.
+    /// Checks whether a search's hit is really wanted: the index finds a word in other members as well.
     fn takes(&self, hit: &wire::Hit) -> bool {
         (self.kinds.is_empty() || self.kinds.contains(&hit.what))
             && self.agent.as_ref().is_none_or(|it| *it == hit.actor)
             && hit.seq.is_some_and(|seq| seq > self.after.unwrap_or(0))
     }
 
-    /// The address of the page of them that ends before a number.
+    /// Returns the address of the page of such events that ends before a number.
     fn next(&self, before: u64, typed: &str) -> String {
         let mut path = format!("/e?before={before}");
         let mut add = |name: &str, value: &str| {
@@ -67,14 +67,14 @@ impl EventChoice {
     }
 }
 
-/// The number of an event.
+/// Returns the number of an event; 0 if it has none.
 fn seq_of(event: &Value) -> u64 {
     event.get("seq").and_then(Value::as_u64).unwrap_or_default()
 }
 
 impl Client {
-    /// A page of the events of a choice, newest first, and how many events cannot be searched yet. `head` is the end of the journal,
-    /// and `typed` the filter as it was typed.
+    /// Returns a page of the chosen events, newest first, and the number of events that cannot be searched yet.
+    /// `head` is the end of the journal, and `typed` the filter as the person typed it.
     ///
     /// # Errors
     /// [`ClientError`].
@@ -91,7 +91,7 @@ impl Client {
         Ok((shown, not_yet))
     }
 
-    /// One event, whole; `None` where the journal has none of this number.
+    /// Returns one whole event; `None` where the journal has no event of this number.
     ///
     /// # Errors
     /// [`ClientError`].
@@ -101,8 +101,8 @@ impl Client {
         Ok(page.into_iter().find(|it| seq_of(it) == seq).map(|it| view::event(&it)))
     }
 
-    /// The newest events of a choice as lines of JSON, oldest first: `limit` of them, and no more than one file has. Where there are
-    /// older ones, the first line is no event and says before which number they are.
+    /// Returns the newest chosen events as lines of JSON, oldest first: at most `limit`, and no more than one file
+    /// may have. Where older events are left out, the first line is no event and says before which number they are.
     ///
     /// # Errors
     /// [`ClientError`].
@@ -135,13 +135,13 @@ impl Client {
         Ok(older.iter().chain(&all).map(|it| format!("{it}\n")).collect())
     }
 
-    /// The number of the first event at this time or later; the end of the journal where there is none.
+    /// Returns the number of the first event at this time or later; the end of the journal where no such event exists.
     ///
     /// # Errors
     /// [`ClientError`].
     pub async fn event_at(&self, at: Timestamp, head: u64) -> Result<u64, ClientError> {
         let wanted = at.rfc3339();
-        // All events up to `low` are older, and that behind `high` is not.
+        // All events up to `low` are too old, and the one behind `high` is not.
         let (mut low, mut high) = (0, head);
         while low < high {
             let middle = low + (high - low) / 2;
@@ -157,7 +157,8 @@ impl Client {
         Ok(low + 1)
     }
 
-    /// Events of a choice, in no order, with where the page before them ends and how many events cannot be searched yet.
+    /// Returns chosen events in no order, the number before which the next page ends, and the number of events that cannot
+    /// be searched yet.
     async fn chosen(
         &self,
         choice: &EventChoice,
@@ -202,7 +203,7 @@ impl Client {
             };
             let found = self.search(&asked).await?;
             not_yet = found.not_yet.max(not_yet);
-            // Behind the place where the first of the searches stops, others may have found what comes before.
+            // A search that stops at a number has not looked below it; results of the others below it are left out.
             next = next.max(found.next);
             seqs.extend(found.hits.iter().filter(|it| choice.takes(it)).filter_map(|it| it.seq));
         }

@@ -1,8 +1,7 @@
-//! Keeps connections for the next question.
+//! Keeps connections open for the next request.
 //!
-//! A connection that has brought an answer waits here for a while. The daemon closes connections that
-//! are silent for longer; by then none of them is used any more, so no question goes into a connection
-//! that is about to end.
+//! A connection that has brought an answer waits here for a while. The daemon closes connections that are silent for
+//! longer; the client stops using them before that, so that no request goes into a connection that is about to end.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -17,12 +16,12 @@ use provost_base::limits::{OWN_IDLE_MS_MAX, OWN_KEPT_MAX};
 /// The sending side of one connection.
 pub(super) type Sender = SendRequest<Full<Bytes>>;
 
-/// Connections without a question on them.
+/// Open connections without a pending request.
 #[derive(Default)]
 pub(super) struct IdleConnections(Mutex<Vec<(Sender, Instant)>>);
 
 impl IdleConnections {
-    /// The one that was used last, if it can be used again.
+    /// Takes the connection that was used last, if it can be used again.
     pub(super) async fn take(&self) -> Option<Sender> {
         loop {
             let (mut sender, since) = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
@@ -33,7 +32,7 @@ impl IdleConnections {
         }
     }
 
-    /// Keeps one whose answer was read to its end.
+    /// Keeps a connection whose answer was read to its end.
     pub(super) fn put(&self, sender: Sender) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() < OWN_KEPT_MAX && !sender.is_closed() {

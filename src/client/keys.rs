@@ -7,18 +7,18 @@ use super::{Client, ClientError, wire};
 pub use provost_auth::keys::{KeyDates, KeyError, KeyInfo, KeyRing, Role};
 pub use provost_auth::role::is_reserved;
 
-/// Whether a running daemon knows of a change.
+/// Whether a running daemon has taken a change over.
 #[derive(Debug)]
 pub enum ReloadOutcome {
-    /// It has taken the change over and put it on record.
+    /// The daemon has taken the change over and recorded it.
     Daemon,
     /// No daemon runs; the next one will read the files.
     Nobody,
-    /// One runs and could not be told; it goes on with the old keys.
+    /// A daemon runs, but could not be told; it goes on with the old keys.
     Failed(ClientError),
 }
 
-/// Has a running daemon take the files over and put on record what was done: `what` to whose key, without secrets.
+/// Makes a running daemon read the files again and record the change: `what` was done to the key of `ident`; `details` have no secrets.
 pub async fn tell(client: &Client, what: &str, ident: &str, details: Value) -> ReloadOutcome {
     let record = wire::Record { what: what.into(), subject: ident.into(), details };
     let told = async {
@@ -32,7 +32,7 @@ pub async fn tell(client: &Client, what: &str, ident: &str, details: Value) -> R
     }
 }
 
-/// What the record says of a key: its id and dates.
+/// Returns the members of a key that are recorded: its role, ids and dates.
 pub fn on_record(info: &KeyInfo) -> Value {
     let ids: Vec<&str> = info.keys.iter().map(|key| key.id.as_str()).collect();
     json!({ "role": info.role, "keys": ids, "revoked": info.revoked.map(|at| at.rfc3339()) })

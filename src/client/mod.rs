@@ -1,9 +1,9 @@
-//! Talks to a running daemon: to its own API over its Unix socket or named pipe. It uses a connection for
-//! each question, or kept ones for a caller that asks many.
+//! Talks to a running daemon: to its own API over its Unix socket or named pipe. It opens a connection for each
+//! request, or keeps connections for a caller that sends many.
 //!
-//! Promises: nothing is sent before the kernel has said that the listener runs as this user; answers are
-//! bounded in size and time; every error says in one sentence what happened. Leaves to `cli` how a daemon is
-//! started and what a person reads.
+//! Promises: nothing is sent before the kernel has confirmed that the listener runs as this user; answers are bounded
+//! in size and time; every error says in one sentence what happened. Starting a daemon, and texts for people, are
+//! left to `cli`.
 #![forbid(unsafe_code)]
 
 pub mod approvals;
@@ -40,16 +40,16 @@ use provost_base::{AgentId, Secret};
 
 pub use stream::EventReader;
 
-/// The longest address of a question: what a door reads, less room for the headers.
+/// The longest address of a request: a door's bound, less room for the headers.
 const TARGET_LEN_MAX: usize = HTTP_HEAD_BYTES_MAX - (4 << 10);
 
-/// Why there is no answer.
+/// The reason why a request got no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// No process listens at this address.
     #[error("no daemon listens at {}", .0.display())]
     NotRunning(PathBuf),
-    /// Whatever is there is not ours, so nothing was sent to it.
+    /// The address or its listener is not this user's, so nothing was sent to it.
     #[error("{} {what}", socket.display())]
     Foreign {
         /// The address of the socket or pipe.
@@ -60,7 +60,7 @@ pub enum ClientError {
     /// The daemon speaks another version of its API.
     #[error("the daemon speaks version {0} of its API, and this program version {ours}", ours = wire::API_VERSION)]
     Version(String),
-    /// The daemon said no.
+    /// The daemon refused the request.
     #[error("{}", fault.message)]
     Refused {
         /// The status of the HTTP answer.
@@ -68,13 +68,13 @@ pub enum ClientError {
         /// The daemon's refusal, with the next step where there is one.
         fault: wire::ErrorBody,
     },
-    /// The daemon has ended a stream of events, and said why.
+    /// The daemon ended a stream of events, for this reason.
     #[error("{}", .0.message)]
     Ended(wire::ErrorBody),
-    /// Nothing came in time.
+    /// No answer came in time.
     #[error("the daemon did not answer in time")]
     Slow,
-    /// The connection broke, or the answer makes no sense.
+    /// The connection broke, or the answer is malformed.
     #[error("talking to the daemon failed: {0}")]
     Broken(String),
 }
@@ -85,25 +85,25 @@ impl ClientError {
     }
 }
 
-/// The process of the daemon at a socket, if it is stopped, by a signal or a debugger: then it takes connections and answers none.
-/// Blocking.
+/// Returns the process of the daemon at a socket if a signal or a debugger has stopped it: it then accepts
+/// connections and answers none. Blocks.
 pub fn stopped_process(socket: &Path) -> Option<u32> {
     connect::stopped_process(socket)
 }
 
-/// What a daemon in this process replies, or the status and the fault that a connection would have brought.
+/// The reply of a daemon in this process, or the status and the error that a connection would have brought.
 pub type Replying = Pin<Box<dyn Future<Output = Result<Reply, (u16, wire::ErrorBody)>> + Send>>;
 
-/// A daemon in this process, and who asks it.
+/// A daemon in this process, on behalf of one caller.
 pub trait InProcess: Send + Sync {
-    /// Answers a request as it would be answered over a connection, in this session of a host if in one.
+    /// Answers a request as the daemon would over a connection; `session` is the host's session that it belongs to, if any.
     fn ask(&self, session: Option<Arc<str>>, request: api::Request) -> Replying;
 
-    /// Whether the caller may still go by its name.
+    /// Checks whether the caller may still use its name.
     fn lets_in(&self) -> bool;
 }
 
-/// The way to a daemon.
+/// The route to a daemon.
 #[derive(Clone)]
 enum DaemonRoute {
     Socket(PathBuf),
@@ -119,18 +119,18 @@ impl Debug for DaemonRoute {
     }
 }
 
-/// A daemon's address, and as whom to speak to it.
+/// The address of a daemon, and the agent on whose behalf the client speaks to it.
 #[derive(Clone)]
 pub struct Client {
     way: DaemonRoute,
     agent: Option<AgentId>,
-    /// What it proves itself by; not shown in logs.
+    /// The token that proves the caller's identity; never logged.
     bearer: Option<HeaderValue>,
-    /// The process with which ends what it takes.
+    /// A process of this user: when it ends, everything that this client acquires is released.
     process: Option<u32>,
-    /// The session of a host over HTTP with which ends what it takes.
+    /// A host's session over HTTP: when it ends, everything that this client acquires is released.
     session: Option<Arc<str>>,
-    /// Connections for the next question, where there will be one.
+    /// Idle connections for the next request, where the client keeps them.
     kept: Option<Arc<IdleConnections>>,
 }
 
@@ -140,7 +140,7 @@ impl Debug for Client {
     }
 }
 
-/// An answer on its way. It is compiled here, once, and not in each crate that waits for one.
+/// A pending answer. The future is boxed here so that it is compiled once, and not in each crate that awaits it.
 pub type Asking<'a, T> = Pin<Box<dyn Future<Output = Result<T, ClientError>> + Send + 'a>>;
 
 macro_rules! methods {
@@ -163,7 +163,7 @@ macro_rules! methods {
 for_each_endpoint!(methods);
 
 impl Client {
-    /// A client of the daemon whose own API is at `socket`. Connects only when something is asked.
+    /// Makes a client of the daemon whose own API is at `socket`. It connects only when it sends a request.
     pub fn at(socket: PathBuf) -> Self {
         Self {
             way: DaemonRoute::Socket(socket),
@@ -175,7 +175,7 @@ impl Client {
         }
     }
 
-    /// A client of the daemon that this process is, for an agent whom it has recognised.
+    /// Makes a client of the daemon in this process, for an agent that the daemon has authenticated.
     pub fn inside(daemon: Arc<dyn InProcess>, agent: AgentId) -> Self {
         Self {
             way: DaemonRoute::InProcess(daemon),
@@ -187,26 +187,26 @@ impl Client {
         }
     }
 
-    /// The same, keeping its connections for the next question; so do all that are made of it.
+    /// The same client, which keeps its connections for the next request; so do all clients that are derived from it.
     #[must_use]
     pub fn keeping_connections(self) -> Self {
         Self { kept: Some(Arc::default()), ..self }
     }
 
-    /// The same, taking locks, claims and intents only for as long as a process of this user runs.
+    /// The same client, whose locks, claims and intents are released when a process of this user ends.
     #[must_use]
     pub fn bound_to(self, process: u32) -> Self {
         Self { process: Some(process), ..self }
     }
 
-    /// The same for a session of a host over HTTP, where this process is the daemon.
+    /// The same for a host's session over HTTP, where this process is the daemon.
     #[must_use]
     pub fn in_session(self, session: Arc<str>) -> Self {
         Self { session: Some(session), ..self }
     }
 
-    /// Whether it is known here that the caller may not go by its name any more. A daemon elsewhere says so
-    /// itself.
+    /// Checks whether the client knows that the caller may not use its name any more. A daemon in another process
+    /// refuses such a caller itself.
     pub fn is_shut_out(&self) -> bool {
         match &self.way {
             DaemonRoute::InProcess(daemon) => !daemon.lets_in(),
@@ -214,12 +214,12 @@ impl Client {
         }
     }
 
-    /// As which agent it speaks; `None` is the user.
+    /// Returns the agent on whose behalf it speaks; `None` is the user.
     pub fn agent(&self) -> Option<&AgentId> {
         self.agent.as_ref()
     }
 
-    /// The same, showing a token; one that no header can carry is not shown.
+    /// The same client with a token; a token that does not fit into a header is left out.
     #[must_use]
     pub fn showing(self, token: Option<&Secret>) -> Self {
         let header = |token: &Secret| {
@@ -231,14 +231,14 @@ impl Client {
         Self { bearer: token.and_then(header), ..self }
     }
 
-    /// The same, speaking as an agent instead of as the user.
+    /// The same client on behalf of an agent instead of the user.
     #[must_use]
     pub fn speaking_as(self, agent: Option<AgentId>) -> Self {
         Self { agent, ..self }
     }
 
-    /// Asks an endpoint. This is compiled once for each endpoint, so what does not depend on the endpoint is in
-    /// [`Self::bytes`] and in `reply`.
+    /// Sends a request to an endpoint. This is compiled once for each endpoint, so the code that does not depend on
+    /// the endpoint is in [`Self::bytes`] and in `reply`.
     async fn ask<E: Endpoint>(&self, asked: &E::Asked) -> Result<E::Answer, ClientError> {
         let patience = Duration::from_millis(OWN_ANSWER_MS_MAX.saturating_add(E::wait_ms(asked)));
         match &self.way {
@@ -255,7 +255,7 @@ impl Client {
         }
     }
 
-    /// Asks with these members, as JSON, and reads the answer.
+    /// Sends these members as JSON, and reads the answer.
     fn bytes<'a>(
         &'a self,
         socket: &'a Path,
@@ -286,7 +286,7 @@ impl Client {
         self.message(method, &target, Bytes::new())
     }
 
-    /// A request as this client sends it, with its proof.
+    /// Builds a request with the proof of this client's caller.
     fn message(
         &self,
         method: Method,
@@ -316,7 +316,7 @@ impl Client {
             while let Some(mut sender) = kept.take().await {
                 match sender.try_send_request(request).await {
                     Ok(response) => return self.answered(sender, response).await,
-                    // It ended before any of the question was sent: another one is asked.
+                    // The connection ended before any byte of the request was sent, so another connection is tried.
                     Err(mut failed) => match failed.take_message() {
                         Some(unsent) => request = unsent,
                         None => return Err(ClientError::broken(failed.into_error())),
@@ -329,7 +329,7 @@ impl Client {
         self.answered(sender, response).await
     }
 
-    /// Reads an answer, and keeps the connection if nothing of it is left there.
+    /// Reads an answer, and keeps the connection if the answer was read to its end.
     async fn answered(&self, sender: Sender, response: Response<Incoming>) -> Result<Bytes, ClientError> {
         let answer = answer(response).await;
         if let Some(kept) = &self.kept
@@ -341,13 +341,13 @@ impl Client {
     }
 }
 
-/// The reply of a daemon in this process, if it comes in time.
+/// Waits for the reply of a daemon in this process, for a limited time.
 async fn reply(replying: Replying, patience: Duration) -> Result<Reply, ClientError> {
     let reply = tokio::time::timeout(patience, replying).await.map_err(|_| ClientError::Slow)?;
     reply.map_err(|(status, fault)| ClientError::Refused { status, fault })
 }
 
-/// A question that no door would read, refused in words before it is sent.
+/// Refuses a request that no door would read, before it is sent.
 fn too_long() -> ClientError {
     let message = format!("this question is longer than {TARGET_LEN_MAX} bytes, which no daemon reads");
     let fault = wire::ErrorBody {
@@ -363,17 +363,17 @@ fn unexpected(err: &serde_json::Error) -> ClientError {
     ClientError::Broken(format!("its answer is not what was expected ({err})"))
 }
 
-/// A connection to the daemon at a socket.
+/// Connects to the daemon at a socket.
 async fn connect(socket: &Path) -> Result<Sender, ClientError> {
     let stream = connect::connect(socket).await?;
     let (sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(ClientError::broken)?;
-    // Ends by itself: with the answer, or when the sender is dropped, be it with its future.
+    // The task ends by itself: with the answer, or when the sender is dropped, also with its future.
     let _driver = tokio::spawn(connection);
     Ok(sender)
 }
 
-/// Whether an answer is of this version of the API.
+/// Checks whether an answer is of this version of the API.
 fn is_ours(head: &hyper::http::response::Parts) -> Result<(), ClientError> {
     let theirs = head.headers.get(wire::VERSION_HEADER).map(|it| String::from_utf8_lossy(it.as_bytes()));
     match theirs.as_deref() {
@@ -387,7 +387,7 @@ async fn whole(body: Incoming) -> Result<Bytes, ClientError> {
     Ok(body.to_bytes())
 }
 
-/// Why the daemon did not do it.
+/// Reads the reason why the daemon refused.
 async fn failure(status: StatusCode, body: Incoming) -> ClientError {
     let body = match whole(body).await {
         Ok(body) => body,
@@ -411,7 +411,7 @@ async fn answer(response: Response<Incoming>) -> Result<Bytes, ClientError> {
     }
 }
 
-/// The members of an object as a query; absent ones are left out.
+/// Writes the members of an object as a query; absent ones are left out.
 fn query_text(query: &Value) -> String {
     let mut text = String::new();
     for (name, value) in query.as_object().into_iter().flatten() {

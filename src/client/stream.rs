@@ -11,7 +11,7 @@ use super::{Client, ClientError, DaemonRoute, failure, is_ours};
 use provost_api::wire;
 use provost_base::limits::{OWN_ANSWER_BYTES_MAX, OWN_COMMENT_EVERY_S};
 
-/// How long the daemon may be silent: it sends a comment three times in this time.
+/// The time for which the daemon may be silent: it sends three comments in this time.
 const SILENCE_MAX: Duration = Duration::from_secs(3 * OWN_COMMENT_EVERY_S);
 
 /// A reader of the stream of events.
@@ -21,7 +21,7 @@ pub struct EventReader {
 }
 
 impl Client {
-    /// The events behind one, and each from then on as it is committed.
+    /// Opens a stream of the events after number `after`: those of the journal first, then each as it is committed.
     ///
     /// # Errors
     /// [`ClientError`].
@@ -43,10 +43,10 @@ impl Client {
 }
 
 impl EventReader {
-    /// The next event, in the shape of `/events`.
+    /// Waits for the next event, in the shape of `/events`.
     ///
     /// # Errors
-    /// [`ClientError`]; also when the stream ends, which the daemon does with a reason or with its own end.
+    /// [`ClientError`]; also when the stream ends: the daemon gives a reason, or has ended itself.
     pub async fn next(&mut self) -> Result<Value, ClientError> {
         loop {
             if let Some(event) = self.taken()? {
@@ -63,7 +63,7 @@ impl EventReader {
         }
     }
 
-    /// An event that is there whole; comments are passed over.
+    /// Takes the next whole event out of the bytes that were read; comments are skipped.
     fn taken(&mut self) -> Result<Option<Value>, ClientError> {
         while let Some(end) = self.read.windows(2).position(|it| it == b"\n\n") {
             let frame: Vec<u8> = self.read.drain(..end + 2).collect();

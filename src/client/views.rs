@@ -1,4 +1,4 @@
-//! What is asked for a view, the same for the page, the screen in a terminal and lists: answers of the own API, as `view` shows them.
+//! The requests behind each view: answers of the own API, which `view` turns into blocks for the page, the screen in a terminal and lists.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use provost_base::limits::{
 use provost_base::{Timestamp, visible};
 use provost_view::{self as view, AgentSources, Filter, HeldSources, NeedSources, Shown};
 
-/// What an event says of an approval: when, who, and what.
+/// An event about an approval: its moment, the agent or person behind it, and the outcome in words.
 pub type Became = (String, String, String);
 
-/// How long a list waits for the moment of the last decision, which the index of words knows.
+/// The time that a list waits for the moment of the last decision, which comes from the search index.
 const LAST_DECISION_WAIT: Duration = Duration::from_millis(300);
 
 fn of_tasks(filter: &str, limit: usize) -> wire::TasksQuery {
@@ -25,7 +25,7 @@ fn of_tasks(filter: &str, limit: usize) -> wire::TasksQuery {
 }
 
 impl Client {
-    /// What needs a person, with what the daemon has told of itself.
+    /// Returns the view of things that need a person, with the daemon's report about itself.
     ///
     /// # Errors
     /// [`ClientError`].
@@ -64,8 +64,8 @@ impl Client {
         Ok(view::needs(from, now.0))
     }
 
-    /// When an approval was answered or has expired last; nothing where the index of words does not know of one, or does not answer:
-    /// no list waits for that.
+    /// Returns the moment at which an approval was last answered or expired; `None` where the search index finds none
+    /// or does not answer in time: no list waits for it.
     async fn last_decision(&self) -> Option<String> {
         let one = |kind: &str| wire::SearchQuery {
             words: kind.into(),
@@ -78,14 +78,14 @@ impl Client {
         let (answered, expired) = tokio::time::timeout(LAST_DECISION_WAIT, asked).await.ok()?;
         let found = [(answered, "approval_answered"), (expired, "approval_expired")].into_iter();
         let moments = found.filter_map(|(found, kind)| {
-            // The word may stand in another event as well.
+            // The word may also stand in an event of another kind.
             let hit = found.ok()?.hits.into_iter().find(|it| it.what == kind)?;
             Some((hit.seq, hit.at))
         });
         moments.max().map(|(_, at)| at)
     }
 
-    /// A page of tasks, from the beginning or from behind a place; `typed` is the filter as it was typed.
+    /// Returns a page of tasks, from the beginning or after a task; `typed` is the filter as the person typed it.
     ///
     /// # Errors
     /// [`ClientError`].
@@ -99,7 +99,7 @@ impl Client {
         let asked = wire::TaskPageQuery { after, ..filter.task_query() };
         match self.task_page(&asked).await {
             Ok(found) => Ok(view::task_page(&found, filter, typed, older)),
-            // A state that there is not is none of any task.
+            // An unknown state matches no task.
             Err(ClientError::Refused { status: 400, .. }) if !older => {
                 Ok(view::task_page(&wire::TaskPage::default(), filter, typed, older))
             }
@@ -107,7 +107,7 @@ impl Client {
         }
     }
 
-    /// One task.
+    /// Returns the view of one task.
     ///
     /// # Errors
     /// [`ClientError`].
@@ -124,7 +124,7 @@ impl Client {
         Ok(shown)
     }
 
-    /// Agents, with what they do at the moment.
+    /// Returns the view of agents, with their activity.
     ///
     /// # Errors
     /// [`ClientError`].
@@ -139,7 +139,7 @@ impl Client {
             self.intents(&everyones),
             self.waits(),
         )?;
-        // The page itself is no agent.
+        // The page itself is not shown as an agent.
         known.retain(|it| it.id != role::PAGE);
         let from = AgentSources {
             known,
@@ -152,7 +152,7 @@ impl Client {
         Ok(view::agents(&from, filter, WEB_ROWS_MAX))
     }
 
-    /// Locks, who waits for them, and claimed files.
+    /// Returns the view of locks, the agents that wait for them, and claimed files.
     ///
     /// # Errors
     /// [`ClientError`].
@@ -168,14 +168,14 @@ impl Client {
         Ok(shown)
     }
 
-    /// Who would be in the way of a change of a file, or of a symbol in it, and who calls it.
+    /// Returns the agents in the way of a change to a file or to a symbol in it, and the symbol's callers.
     async fn in_the_way(&self, place: &str) -> Result<Vec<view::Block>, ClientError> {
         let (file, symbol) = place.split_once(':').unwrap_or((place, ""));
         let symbols = if symbol.is_empty() { Vec::new() } else { vec![symbol.to_owned()] };
         let asked = wire::CheckConflicts { files: vec![file.to_owned()], symbols, worktree: None };
         let found = match self.check_conflicts(&asked).await {
             Ok(found) => found,
-            // While one types, a place is none yet.
+            // While a person types, the text is not a place yet.
             Err(ClientError::Refused { status: 400..=422, fault }) => {
                 return Ok(vec![view::no_way(&fault.message)]);
             }
@@ -192,7 +192,7 @@ impl Client {
         Ok(view::in_the_way(place, &found, callers.as_ref().map(Result::as_ref)))
     }
 
-    /// Who waits for what, behind whom.
+    /// Returns the view of waits, each with its reason and the agents ahead.
     ///
     /// # Errors
     /// [`ClientError`].
@@ -200,7 +200,7 @@ impl Client {
         Ok(view::waits(&self.waits().await?, filter, WEB_ROWS_MAX))
     }
 
-    /// Events before a number, or the newest up to `head`.
+    /// Returns the view of events before a number, or of the newest up to `head`.
     ///
     /// # Errors
     /// [`ClientError`].
@@ -219,7 +219,7 @@ impl Client {
         Ok(view::events(&page.events, filter))
     }
 
-    /// Where agents are in each other's way.
+    /// Returns the view of intents, and of places where agents are in each other's way.
     ///
     /// # Errors
     /// [`ClientError`].
@@ -234,7 +234,7 @@ impl Client {
         Ok(view::intents(&met, &overlaps, &contracts, &intents, filter, WEB_ROWS_MAX))
     }
 
-    /// Questions without an answer, and messages before a number or the newest.
+    /// Returns the view of unanswered questions, and of messages before a number or of the newest.
     ///
     /// # Errors
     /// [`ClientError`].
@@ -243,7 +243,7 @@ impl Client {
             wire::PostsQuery { before, limit: Some(WEB_MESSAGES_PAGE), ..wire::PostsQuery::default() };
         let (questions, posts, mut agents) =
             tokio::try_join!(self.questions(), self.posts(&asked), self.agents())?;
-        // The page itself is no agent.
+        // The page itself is not shown as an agent.
         agents.retain(|it| it.id != role::PAGE);
         let mut shown = view::messages(&questions, &posts.posts, filter, WEB_MESSAGES_PAGE, before.is_some());
         if before.is_none() {
@@ -252,7 +252,7 @@ impl Client {
         Ok(shown)
     }
 
-    /// An approval that does not wait any more: what became of it, looked for among the newest events up to `head`.
+    /// Returns the view of an approval that does not wait any more; its outcome is looked for among the newest events up to `head`.
     ///
     /// # Errors
     /// [`ClientError`].
@@ -275,8 +275,8 @@ impl Client {
         }
     }
 
-    /// What became of an approval that does not wait any more: who has answered it, when and how. `None` where no event
-    /// of the newest thousands is about it.
+    /// Says who has answered an approval that does not wait any more, when and how. `None` where none of the newest
+    /// thousands of events is about it.
     ///
     /// # Errors
     /// [`ClientError`].
@@ -299,7 +299,8 @@ impl Client {
         }
     }
 
-    /// Answers an agent in its inbox: an answer, and for agents of git-paw the feedback that they know. The number of the answer.
+    /// Answers an agent in its inbox: with an answer, and for agents of git-paw with the feedback message that they know.
+    /// Returns the number of the answer.
     ///
     /// # Errors
     /// [`ClientError`].
@@ -325,7 +326,7 @@ impl Client {
     }
 }
 
-/// What an event says of an approval; a passkey goes by its name where it is known.
+/// Reads an event about an approval; a passkey is named where its name is known.
 pub fn became(event: &Value, id: u64, known: Option<&wire::Passkeys>) -> Option<Became> {
     let (kind, about) = event.get("kind")?.as_object()?.iter().next()?;
     if about.get("approval")?.as_u64()? != id {

@@ -1,7 +1,7 @@
 //! Talks to the daemon from inside a jail: signed frames at the door that was made for this run.
 //!
-//! Every question has an id, and every answer names the question. So several processes of a worker can share
-//! an inherited connection; a lock in the worker's own temporary folder lets them take turns.
+//! Every request has an id, and every answer names its request. So several processes of a worker can share an
+//! inherited connection; a lock in the worker's own temporary folder lets them take turns.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write as _};
@@ -17,15 +17,15 @@ use provost_auth::frame::{Form, Frame, Outgoing};
 use provost_base::limits::FRAME_LEN_MAX;
 use provost_base::{AgentId, Json, Secret, TaskId};
 
-/// How long an answer may take. A door that is flooded answers slowly, but within seconds.
+/// The time that an answer may take. A flooded door answers slowly, but within seconds.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
-/// Between two looks at a lock that another process of this worker holds.
+/// The pause between two looks at a lock that another process of this worker holds.
 const TURN_PAUSE: Duration = Duration::from_millis(20);
 
-/// Why there is no answer.
+/// The reason why a message got no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkerError {
-    /// The daemon said no.
+    /// The daemon refused the message.
     #[error("{message}")]
     Refused {
         /// DevIt's word for it, such as `E_FORBIDDEN`.
@@ -36,12 +36,12 @@ pub enum WorkerError {
     /// No process answers at the door.
     #[error("the daemon does not answer at this run's door: {0}")]
     Gone(#[from] io::Error),
-    /// Something answers that is not the daemon.
+    /// The answer is malformed: the daemon did not write it.
     #[error("the answer makes no sense: {0}")]
     Broken(String),
 }
 
-/// How this run's door is reached.
+/// The way to this run's door.
 #[derive(Debug)]
 pub enum DoorAddress {
     /// A socket at this path, which the jail has mounted.
@@ -52,7 +52,7 @@ pub enum DoorAddress {
 
 /// A worker in its jail.
 pub struct Worker {
-    /// How to reach the door.
+    /// The way to the door.
     pub way: DoorAddress,
     /// The worker's name.
     pub ident: AgentId,
@@ -63,7 +63,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Says something and answers what the daemon says to it.
+    /// Sends a message and returns the daemon's answer.
     ///
     /// # Errors
     /// [`WorkerError`].
@@ -78,7 +78,7 @@ impl Worker {
         let until = Instant::now() + ANSWER_MAX;
         while Instant::now() < until {
             let line = read_line(&mut reader)?;
-            // A line for another process of the worker, which has stopped waiting for it, is skipped.
+            // A line for another process of this worker, which has stopped waiting, is skipped.
             let Some(payload) = self.answer(&line, &id)? else { continue };
             return match payload["code"].as_str() {
                 Some(code) => Err(WorkerError::Refused {
@@ -110,7 +110,7 @@ impl Worker {
         outgoing.sign(&self.secret, Form::Standard)
     }
 
-    /// The payload of the answer to a message; `None` when the line answers another one.
+    /// Returns the payload of the answer to a message; `None` when the line answers another one.
     fn answer(&self, line: &str, msg_id: &str) -> Result<Option<Value>, WorkerError> {
         let broken = |why: &dyn std::fmt::Display| WorkerError::Broken(why.to_string());
         if line.trim().is_empty() {
@@ -129,12 +129,12 @@ impl Worker {
 
 fn read_line(reader: &mut impl BufRead) -> io::Result<String> {
     let mut line = String::new();
-    // A status of one task is far below this; the daemon sends nothing larger.
+    // The status of one task is far smaller; the daemon sends nothing larger.
     let read = io::Read::take(&mut *reader, 4 * FRAME_LEN_MAX as u64).read_line(&mut line)?;
     if read == 0 { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(line) }
 }
 
-/// One process at a time speaks and listens. The lock goes with the file.
+/// Waits for this process's turn to send and receive. Dropping the file ends the turn.
 fn take_turn(folder: &Path) -> io::Result<File> {
     let lock = File::options().create(true).append(true).open(folder.join(".provost-worker"))?;
     let until = Instant::now() + ANSWER_MAX;

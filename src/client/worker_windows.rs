@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use provost_base::{AgentId, Secret, TaskId};
 
-/// Why there is no answer.
+/// The reason why a message got no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkerError {
-    /// The daemon said no.
+    /// The daemon refused the message.
     #[error("{message}")]
     Refused {
         /// DevIt's word for it, such as `E_FORBIDDEN`.
@@ -22,12 +22,12 @@ pub enum WorkerError {
     /// No process answers at the door.
     #[error("the daemon does not answer at this run's door: {0}")]
     Gone(#[from] io::Error),
-    /// Something answers that is not the daemon.
+    /// The answer is malformed: the daemon did not write it.
     #[error("the answer makes no sense: {0}")]
     Broken(String),
 }
 
-/// How this run's door is reached.
+/// The way to this run's door.
 #[derive(Debug)]
 pub enum DoorAddress {
     /// A socket at this path, which the jail has mounted.
@@ -38,7 +38,7 @@ pub enum DoorAddress {
 
 /// A worker in its jail.
 pub struct Worker {
-    /// How to reach the door.
+    /// The way to the door.
     pub way: DoorAddress,
     /// The worker's name.
     pub ident: AgentId,

@@ -17,7 +17,7 @@ use provost_base::limits::{AGENTS_CONFIGURED_MAX, TEMPLATE_BYTES_MAX};
 use provost_base::nearest;
 use provost_base::{AgentId, Ttl};
 
-/// What editors ask agents for; `methods` chooses among them.
+/// The methods that editors ask agents for; the setting `methods` chooses among them.
 pub const METHODS: [&str; 9] = [
     "agents.invoke",
     "background.launch",
@@ -31,37 +31,37 @@ pub const METHODS: [&str; 9] = [
 ];
 
 words! {
-    /// How an agent is given its prompt.
+    /// The way in which an agent gets its prompt.
     PromptBy {
         /// The prompt is on the agent's standard input.
         Stdin = "stdin",
-        /// As one of its arguments.
+        /// The prompt is one of the agent's arguments.
         Argument = "argument",
     }
     /// The form of an agent's work.
     Output {
-        /// It changes files in its copy.
+        /// The agent changes files in its copy.
         Edit = "edit",
-        /// It answers with JSON.
+        /// The agent answers with JSON.
         Json = "json",
-        /// It answers with text.
+        /// The agent answers with text.
         Text = "text",
     }
-    /// How an agent's standard output is read.
+    /// The format of an agent's standard output.
     Reader {
-        /// Every line is text of the answer, as it is.
+        /// Every line is text of the answer, unchanged.
         Lines = "lines",
-        /// As `claude --output-format stream-json` writes it.
+        /// The format of `claude --output-format stream-json`.
         Claude = "claude-json",
-        /// As `codex exec --json` writes it.
+        /// The format of `codex exec --json`.
         Codex = "codex-jsonl",
-        /// As `gemini -o stream-json` writes it.
+        /// The format of `gemini -o stream-json`.
         Gemini = "gemini-json",
-        /// As `opencode run --format json` writes it.
+        /// The format of `opencode run --format json`.
         OpenCode = "opencode-json",
-        /// As `copilot --output-format json` writes it.
+        /// The format of `copilot --output-format json`.
         Copilot = "copilot-json",
-        /// The agent is spoken to in the Agent Client Protocol over its standard input and output.
+        /// The agent speaks the Agent Client Protocol over its standard input and output.
         Acp = "acp",
     }
 }
@@ -120,7 +120,7 @@ section! {
     }
 }
 
-/// Keys of a worker that an agent has too.
+/// The keys that an agent shares with a worker.
 const SHARED: [&str; 26] = [
     "tier",
     "network",
@@ -155,13 +155,13 @@ fn nobody() -> AgentId {
 }
 
 impl AgentConfig {
-    /// The rows of an entry: its own, and those that a worker has too.
+    /// Returns the rows of an entry: its own, and those that it shares with a worker.
     pub fn all_rows() -> Vec<Row> {
         let shared = Worker::rows().into_iter().filter(|row| SHARED.contains(&row.key));
         Self::rows().into_iter().chain(shared).collect()
     }
 
-    /// How it is given its prompt.
+    /// Returns the way in which the agent gets its prompt: the setting, or the one that fits `command`.
     pub fn prompt_by(&self) -> PromptBy {
         let placed = self.command.iter().skip(1).any(|arg| has_prompt(arg));
         self.prompt.unwrap_or(if placed { PromptBy::Argument } else { PromptBy::Stdin })
@@ -181,7 +181,7 @@ fn admits(pattern: &str, method: &str) -> bool {
 }
 
 impl Loading {
-    /// The entries of `[[agent]]`: each stands alone, and replaces what an earlier file said about its id.
+    /// Reads the entries of `[[agent]]`: each stands alone, and replaces the entry of an earlier file with the same id.
     pub(super) fn agents(&mut self, file: &File<'_>, list: &DeArray<'_>) {
         for entry in list {
             let at = entry.span().start;
@@ -196,8 +196,8 @@ impl Loading {
         }
     }
 
-    /// Tells of agents that may run more at the same time than all workers together, since their users
-    /// would not find out.
+    /// Notes agents that may run more tasks at the same time than all workers together, since the user would not
+    /// notice otherwise.
     pub(super) fn note_capped_agents(&mut self) {
         let workers = self.done.config.limits.workers;
         let capped = self.done.config.agents.iter().filter(|agent| agent.max_parallel > workers);
@@ -225,7 +225,7 @@ impl Loading {
         }
     }
 
-    /// Refuses every agent of this name, also one of an earlier file: a later file was meant to replace that.
+    /// Refuses every agent of this name, also one of an earlier file, since the later file was meant to replace it.
     fn refuse_agent(&mut self, file: &File<'_>, at: usize, id: Option<AgentId>, reason: String) {
         let full = id.as_ref().map_or("agent".into(), |id| join("agent", id.as_str()));
         self.note(file, at, &full, format!("{reason}; this agent is refused"), Severity::Error);
@@ -246,7 +246,7 @@ impl Loading {
         read.map_err(|why| (Some(id), why))
     }
 
-    /// Its id, by which everything else about it is told.
+    /// Reads the id, under which all other notes about the entry are shown.
     fn agent_id(&self, file: &File<'_>, table: &DeTable<'_>) -> Result<AgentId, String> {
         let value = table.get("id").ok_or("`id` is missing: give it a name")?;
         let id = AgentId::read(value.get_ref(), &file.context).map_err(|why| format!("`id`: {why}"))?;
@@ -294,7 +294,7 @@ impl Loading {
         Ok((agent, worker))
     }
 
-    /// The entries of `[role]`.
+    /// Reads the entries of `[role]`.
     pub(super) fn roles(&mut self, file: &File<'_>, roles: &DeTable<'_>) {
         let rows = Role::rows();
         for (name, entry) in roles {
@@ -330,7 +330,7 @@ impl Loading {
         }
     }
 
-    /// Once everything is read: roles of agents that are not there would be asked in vain.
+    /// Refuses roles without an agent, once everything is read: a request to one could not be answered.
     pub(super) fn join_roles(&mut self) {
         let config = &self.done.config;
         let is_agent = |id: &AgentId| config.agents.iter().any(|agent| agent.id == *id);
@@ -357,7 +357,7 @@ impl Loading {
     }
 }
 
-/// The meaning of a key that an agent's entry may spell in another way.
+/// The meaning of a key that an agent's entry may spell differently.
 enum Meant {
     Timeout(Ttl),
     Tier(Tier),
@@ -388,7 +388,7 @@ fn spelled_otherwise(key: &str, value: &DeValue<'_>, context: &Context) -> Optio
             Some("default") => Ok(Meant::Tier(Worker::default().tier)),
             _ => Tier::read(value, context).map(Meant::Tier).map_err(|why| format!("{why} or \"default\"")),
         },
-        // A list names secrets; a table gives variables themselves.
+        // A list names secrets; a table sets the variables themselves.
         ("env", DeValue::Array(_)) => Vec::read(value, context).map(Meant::Secrets),
         ("network", DeValue::Boolean(false)) => Ok(Meant::NoNetwork),
         ("network", DeValue::Boolean(true)) => Err(
@@ -401,7 +401,7 @@ fn spelled_otherwise(key: &str, value: &DeValue<'_>, context: &Context) -> Optio
     })
 }
 
-/// The worker that an agent is.
+/// Makes the worker that stands behind an agent.
 fn as_worker(agent: &AgentConfig, shared: Worker) -> Result<Worker, String> {
     let (program, args) = agent.command.split_first().ok_or("`command` is empty: name the program first")?;
     if Path::new(program).components().any(|part| part == Component::ParentDir) {
@@ -446,7 +446,7 @@ fn as_worker(agent: &AgentConfig, shared: Worker) -> Result<Worker, String> {
 pub struct Template(pub String);
 
 impl Template {
-    /// What may stand between braces.
+    /// The names that may stand between braces.
     pub const PLACEHOLDERS: [&str; 10] = [
         "task",
         "previous",
@@ -468,7 +468,7 @@ impl Value for Template {
         if text.len() > TEMPLATE_BYTES_MAX {
             return Err(format!("is longer than {TEMPLATE_BYTES_MAX} bytes"));
         }
-        // Braces of other things, of JSON say, are left alone; a slip of the pen is not.
+        // Other braces, for instance of JSON, are left alone; a misspelt name is an error.
         let mut known = false;
         for word in text.split('{').skip(1).filter_map(|rest| rest.split_once('}')).map(|(word, _)| word) {
             known |= Self::PLACEHOLDERS.contains(&word);
@@ -487,7 +487,7 @@ impl Value for Template {
     }
 }
 
-/// An ident written in the table of settings.
+/// Parses an ident that is written in the table of settings.
 pub(super) fn ours(ident: &str) -> AgentId {
     AgentId::parse(ident).expect("idents in the table of settings are short plain words")
 }

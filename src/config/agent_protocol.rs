@@ -1,29 +1,29 @@
 //! Reads `.agent-protocol/config.json`, as the published server writes it, into Provost's own settings.
 //!
-//! It writes all of its defaults into the file and never reads them again, so a port or an interval with its default
-//! value is ignored.
+//! The published server writes all of its defaults into the file and never reads them again, so a port or an interval
+//! with its default value is ignored.
 
 use serde_json::Value;
 
 use provost_base::Door;
 
-/// Where it lies in a repository.
+/// The path of the file in a repository.
 pub(super) const FILE: &str = ".agent-protocol/config.json";
 
-/// Its own interval, which it writes down like its port whether or not a person has chosen them.
+/// The published server's default interval, which it writes down whether or not a person has chosen it.
 const HEARTBEAT_INTERVAL_MS: u64 = 30_000;
 
-/// Durations, by its names and by ours.
+/// Durations, by the published server's names and by Provost's.
 const DURATIONS: [(&str, &str); 3] = [
     ("dead_agent_timeout_ms", "dead_after"),
     ("heartbeat_interval_ms", "heartbeat_interval"),
     ("detection_window_ms", "detection_window"),
 ];
 
-/// The same settings in TOML. Members that the published server does not read are passed over.
+/// Returns the same settings as TOML. Members that the published server does not read are skipped.
 ///
 /// # Errors
-/// A sentence about what is wrong.
+/// A sentence about the mistake.
 pub(super) fn as_toml(text: &str) -> Result<String, String> {
     let value: Value = serde_json::from_str(text).map_err(|err| format!("is not valid JSON: {err}"))?;
     let members = value.as_object().ok_or("is not an object")?;
@@ -63,7 +63,7 @@ pub(super) fn as_toml(text: &str) -> Result<String, String> {
     Ok(toml)
 }
 
-/// A text as TOML has it; JSON's escapes are among TOML's.
+/// Quotes a text for TOML; all of JSON's escapes are also TOML's.
 fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }

@@ -1,7 +1,7 @@
-//! The entries of `[[price]]` and `[[budget]]`: what models' tokens cost, and how much may be used.
+//! The entries of `[[price]]` and `[[budget]]`: prices of models' tokens, and bounds on their use.
 //!
-//! A wrong price is left out, and a budget in USD then holds calls of its model back. A wrong budget would be none, so that it is an error. A
-//! repository's file may have neither: whose money it is says what may be spent.
+//! A wrong price is left out, and a budget in USD then holds calls of its model back. A wrong budget would set no
+//! bound, so it is an error. A repository's file may have neither: the person who pays decides.
 
 use toml::de::{DeArray, DeTable, DeValue};
 
@@ -12,21 +12,21 @@ use super::worker::unknown;
 use provost_base::AgentId;
 use provost_base::limits::PRICES_MAX;
 
-/// Millionths of a US dollar in one.
+/// The millionths in one US dollar.
 const MICRO: f64 = 1e6;
-/// The most that a price or a budget may be, in US dollars.
+/// The highest price or budget, in US dollars.
 const USD_MAX: f64 = 1e9;
 
 words! {
-    /// What a budget is for.
+    /// The scope of a budget.
     BudgetOf {
-        /// A task, with all that is delegated by it; a job of an editor.
+        /// A task with everything that it delegates, or a job of an editor.
         Task = "task",
         /// An agent, on one day.
         Agent = "agent",
         /// All agents, on one day.
         Day = "day",
-        /// All agents, for good.
+        /// All agents, without a time limit.
         Repository = "repository",
     }
 }
@@ -85,7 +85,7 @@ impl Value for Usd {
 }
 
 impl Loading {
-    /// The entries of `[[price]]`.
+    /// Reads the entries of `[[price]]`.
     pub(super) fn prices(&mut self, file: &File<'_>, list: &DeArray<'_>) {
         let mut found = Vec::new();
         for entry in list {
@@ -133,7 +133,7 @@ impl Loading {
         }
     }
 
-    /// The entries of `[[budget]]`.
+    /// Reads the entries of `[[budget]]`.
     pub(super) fn budgets(&mut self, file: &File<'_>, list: &DeArray<'_>) -> Result<(), Broken> {
         for entry in list {
             let at = entry.span().start;
@@ -157,7 +157,7 @@ impl Loading {
     }
 }
 
-/// Why a repository has no say.
+/// The message about a price or a budget in a repository's file.
 const NOT_THEIRS: &str = "is ignored: a repository may not set it; put it into your own configuration";
 
 fn budget(file: &File<'_>, table: &DeTable<'_>) -> Result<BudgetEntry, String> {

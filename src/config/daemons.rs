@@ -1,9 +1,9 @@
 //! The daemons of one user: each has an entry in a folder of the state directory while it runs.
 //!
-//! An entry names a repository and a process, and no more is believed of it: where the daemon listens says the state folder of
-//! that repository, and the entry's own name has to be that folder's. So an entry leads to no other socket than a command in
-//! the repository itself would use. A daemon that ends takes its entry away; of one that was killed, a reader does, once the
-//! process is proved to have ended.
+//! An entry names a repository and a process, and a reader believes no more of it: the address of the daemon comes
+//! from that repository's state folder, and the entry's own name must be that folder's. So an entry leads to no other
+//! socket than a command in the repository itself would use. A daemon that ends removes its entry; the entry of a
+//! killed daemon is removed by a reader, once the process is proved to have ended.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -20,7 +20,7 @@ use provost_system as system;
 /// The folder's name in the state directory.
 const FOLDER: &str = "daemons";
 
-/// How an entry's name ends; it begins with the name of the state folder.
+/// The suffix of an entry's name; the stem is the name of the state folder.
 const SUFFIX: &str = "json";
 
 /// The content of an entry.
@@ -28,17 +28,17 @@ const SUFFIX: &str = "json";
 pub struct Entry {
     /// The main working copy of the repository.
     pub root: PathBuf,
-    /// What people call the repository: its folder's name.
+    /// The name of the repository for people: its folder's name.
     pub name: String,
     /// The socket or pipe of the daemon's own API.
     pub own: PathBuf,
     /// The daemon's process.
     pub pid: u32,
-    /// When that process began, in the system's own count; absent where the system does not tell.
+    /// The moment at which that process began, in the system's own count; absent where the system does not tell.
     pub began: Option<u64>,
 }
 
-/// A daemon's entry, for as long as this is kept.
+/// A daemon's entry; it is removed when this is dropped.
 #[derive(Debug)]
 pub struct Announced {
     path: PathBuf,
@@ -49,13 +49,13 @@ impl Announced {
     /// Writes the entry. Only the daemon that has the state folder's lease may call it.
     ///
     /// # Errors
-    /// What the system says, or why the folder is not ours alone.
+    /// The system's error, or the reason why the folder is not this user's alone.
     pub fn keep(places: &Places) -> io::Result<Self> {
         let folder = places.state.parent().unwrap_or(&places.state).join(FOLDER);
         make_private(&folder).map_err(io::Error::other)?;
         let pid = std::process::id();
         let name = places.root.file_name().unwrap_or(places.root.as_os_str()).to_string_lossy().into_owned();
-        // Where that cannot be said, the entry stays when the process is killed, and no daemon answers it.
+        // Without a start time, the entry of a killed process stays, and no daemon answers at it.
         let began = system::process_began(pid).ok().flatten();
         let entry = Entry { root: places.root.clone(), name, own: places.own_socket(), pid, began };
         let text = serde_json::to_vec(&entry)?;
@@ -75,20 +75,20 @@ impl Drop for Announced {
     }
 }
 
-/// Removes an entry if it says this: another daemon may have written its own meanwhile.
+/// Removes an entry if it has this content: another daemon may have written its own in the meantime.
 fn take_away(path: &Path, text: &[u8]) {
     let aside = path.with_extension(format!("ended-{}", std::process::id()));
     if fs::rename(path, &aside).is_err() {
         return;
     }
     if fs::read(&aside).is_ok_and(|it| it != text) {
-        // Where that is not possible a still newer one has taken its place.
+        // This fails where a still newer entry has taken the place.
         let _newer = fs::hard_link(&aside, path);
     }
     let _gone = fs::remove_file(&aside);
 }
 
-/// What a reader makes of an entry.
+/// The result of reading an entry.
 #[derive(Debug)]
 pub enum Listed {
     /// A daemon that runs, as far as the entry tells.
@@ -98,34 +98,34 @@ pub enum Listed {
         /// The places of its repository.
         places: Box<Places>,
     },
-    /// A daemon that was killed, whose entry this look has taken away.
+    /// A daemon that was killed; reading has removed its entry.
     Ended {
         /// Its entry.
         entry: Entry,
-        /// The places of its repository, if that is still there.
+        /// The places of its repository, if the repository still exists.
         places: Option<Box<Places>>,
     },
-    /// Something in the folder that no daemon of this user has written, or that does not fit its repository.
+    /// A file in the folder that no daemon of this user has written, or that does not fit its repository.
     Unfit {
         /// The file.
         path: PathBuf,
-        /// Why it is not believed.
+        /// The reason why it is not believed.
         why: String,
     },
 }
 
-/// The folder of the entries, for those who want to hear of changes in it.
+/// Returns the folder of the entries, for callers that watch it.
 ///
 /// # Errors
-/// [`PlacesError`] if there is no state directory.
+/// [`PlacesError`] if no state directory can be found.
 pub fn folder(environment: &Environment) -> Result<PathBuf, PlacesError> {
     Ok(states(environment)?.join(FOLDER))
 }
 
-/// The files of the folder, the newest first, so many at most; and how many more there are.
+/// Returns the files of the folder, the newest first, at most `most`, and the number of files beyond that.
 ///
 /// # Errors
-/// [`PlacesError`] if the folder is not this user's alone. A missing one is empty.
+/// [`PlacesError`] if the folder is not this user's alone. A missing folder is empty.
 pub fn files(environment: &Environment, most: usize) -> Result<(Vec<PathBuf>, usize), PlacesError> {
     let folder = folder(environment)?;
     let unusable = |why: String| PlacesError::Unusable { path: folder.display().to_string(), why };
@@ -155,8 +155,8 @@ pub fn files(environment: &Environment, most: usize) -> Result<(Vec<PathBuf>, us
     Ok((files.into_iter().take(most).map(|it| it.1).collect(), more))
 }
 
-/// Reads an entry, and takes it away if its daemon has ended. Looks at the repository, and so may block for as long as a
-/// disk does. `None` if it has gone meanwhile.
+/// Reads an entry, and removes it if its daemon has ended. It also reads the repository, so it may block as long as a
+/// disk does. `None` if the entry has gone in the meantime.
 pub fn look(path: &Path, environment: &Environment) -> Option<Listed> {
     let unfit = |why: String| Some(Listed::Unfit { path: path.to_owned(), why });
     let text = match read(path) {
@@ -179,7 +179,7 @@ pub fn look(path: &Path, environment: &Environment) -> Option<Listed> {
     let has_ended = match system::process_began(entry.pid) {
         Ok(None) => true,
         Ok(began) => entry.began.is_some() && began != entry.began,
-        // That is no proof.
+        // This proves nothing.
         Err(_) => false,
     };
     if has_ended {
@@ -195,7 +195,7 @@ pub fn look(path: &Path, environment: &Environment) -> Option<Listed> {
     }
 }
 
-/// The content of an entry: a file of this user's, and no link.
+/// Reads the content of an entry: a file of this user, and no link.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let meta = fs::symlink_metadata(path)?;
     if !meta.is_file() {

@@ -8,12 +8,12 @@ use toml::de::{DeTable, DeValue};
 
 use super::load::{Broken, File, Loading, Severity, join};
 
-/// Keys of devitd's, by our section and key.
+/// Keys of devitd, with Provost's section and key.
 const OURS: &[(&str, &str, &str)] = &[
     ("workspace.sandbox_root", "workspace", "sandbox_root"),
     ("daemon.expected_worker_version", "daemon", "expected_worker_version"),
     ("daemon.approvals.default_target", "daemon.approvals", "default_target"),
-    // Clients that read this file connect there, so that is where we listen too.
+    // Clients that read this file connect to that address, so the daemon listens there too.
     ("orchestration.daemon_socket", "devit", "socket"),
     ("orchestration.capabilities.screenshot.rate_limit", "screenshot", "rate_limit"),
     ("tools.screenshot.backend", "screenshot", "backend"),
@@ -21,7 +21,7 @@ const OURS: &[(&str, &str, &str)] = &[
     ("tools.screenshot.output_dir", "screenshot", "output_dir"),
 ];
 
-/// Both must be on for pictures to be taken.
+/// The two switches that must both be on for pictures to be taken.
 const SCREENSHOT_SWITCHES: [&str; 2] =
     ["tools.screenshot.enabled", "orchestration.capabilities.screenshot.enabled"];
 
@@ -41,7 +41,7 @@ const CLIENTS: &[&str] = &[
     "workspace.max_size_mb",
 ];
 
-/// Keys that manuals and samples show and that never did anything, with what to do about them.
+/// Keys that manuals and samples show and that never had an effect, each with advice.
 const NEVER_READ: &[(&str, &str)] = &[
     ("daemon.socket", "was never read by devitd; write `[devit] socket` in provost.toml, or `--socket`"),
     ("daemon.mode", "was never read by devitd; remove it"),
@@ -69,7 +69,7 @@ const NEVER_READ: &[(&str, &str)] = &[
     ("capabilities", "was never read by devitd; what agents may do is for the policy rules to say"),
 ];
 
-/// The text about a key of a worker that samples show and no program reads.
+/// Returns the text about a key of a worker that samples show and no program reads.
 pub(super) fn worker_key(key: &str) -> Option<&'static str> {
     match key {
         "timeout" => Some("is not read; the key is `timeout_secs`, and without it 300 seconds apply"),
@@ -81,7 +81,7 @@ pub(super) fn worker_key(key: &str) -> Option<&'static str> {
 pub(super) fn read(loading: &mut Loading, file: &File<'_>, document: &DeTable<'_>) -> Result<(), Broken> {
     let mut switches = Vec::new();
     table(loading, file, "", document, &mut switches)?;
-    // One switch alone is off, and so is a file that names neither; only a file that names one has its say.
+    // One switch alone counts as off. A file that names neither switch changes nothing.
     if let Some((_, at)) = switches.first() {
         let enabled = switches.len() == SCREENSHOT_SWITCHES.len() && switches.iter().all(|(on, _)| *on);
         loading.assign(file, "screenshot", "enabled", *at, &DeValue::Boolean(enabled))?;
@@ -118,7 +118,7 @@ fn table(
         } else if let (true, DeValue::Table(inner)) = (leads_to_ours(&full), value) {
             table(loading, file, &full, inner, switches)?;
         } else if CLIENTS.iter().any(|known| full == *known || full.starts_with(&format!("{known}."))) {
-            // Theirs; devitd does not look at it and neither do we.
+            // A client's key; devitd ignores it, and so does Provost.
         } else if leads_to_ours(&full) || full == "workers" {
             return Err(loading.broken_at(file, at, &full, format!("must be a table: write `[{full}]`")));
         } else {
@@ -128,7 +128,7 @@ fn table(
     Ok(())
 }
 
-/// Whether keys that we read lie below this one.
+/// Checks whether keys that Provost reads lie under this one.
 fn leads_to_ours(path: &str) -> bool {
     let known = OURS
         .iter()
@@ -138,10 +138,11 @@ fn leads_to_ours(path: &str) -> bool {
     known.into_iter().any(|known| known.strip_prefix(path).is_some_and(|rest| rest.starts_with('.')))
 }
 
-/// Keys that enforce something, wherever they were meant to be.
+/// Keys that enforce something, under any section.
 const ENFORCING: [&str; 3] = ["expected_worker_version", "sandbox_root", "default_target"];
 
-/// A misspelt or misplaced enforcement would silently not be one; anything else devitd ignores too.
+/// Handles an unknown key: a misspelt or misplaced enforcement would silently be none, so it is an error; devitd ignores
+/// all other keys, too.
 fn unknown(
     loading: &mut Loading,
     file: &File<'_>,

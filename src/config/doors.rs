@@ -6,11 +6,11 @@ use super::table::{key, section, sections};
 use super::value::{Context, LoopbackAuth, Mark, Row, Value, checked};
 use provost_base::{At, Door};
 
-/// On a system that does not tell which process connects, a request needs a token.
+/// The default of `auth`: on a system that does not tell which process connects, a request needs a token.
 const LOOPBACK_AUTH: LoopbackAuth =
     if cfg!(target_os = "linux") { LoopbackAuth::Peer } else { LoopbackAuth::Token };
 
-/// A section: its path, what it is for, and its rows.
+/// A section: its path, its purpose, and its rows.
 type Section = (&'static str, &'static str, Vec<Row>);
 
 section! {
@@ -26,7 +26,7 @@ section! {
 }
 
 impl DoorSettings {
-    /// The settings of a door where no file sets any.
+    /// Returns the settings of a door where no file sets any.
     fn by_default(door: Door) -> Option<Self> {
         let at = door.loopback()?;
         Some(Self { enabled: at.is_open, port: at.port, ..Self::default() })
@@ -44,17 +44,17 @@ impl Default for Doors {
 }
 
 impl Doors {
-    /// Those of a door; `None` where it is not over loopback.
+    /// Returns the settings of a door; `None` where it is not over loopback.
     pub fn of(&self, door: Door) -> Option<&DoorSettings> {
         self.0.get(&door)
     }
 
-    /// Whether a door over loopback is to be open.
+    /// Checks whether the settings open a door over loopback.
     pub fn is_open(&self, door: Door) -> bool {
         self.of(door).is_some_and(|it| it.enabled)
     }
 
-    /// Assigns one key of the section at `path`; `None` where there is no such setting of a door.
+    /// Assigns one key of the section at `path`; `None` where no door has such a setting.
     pub(super) fn set(
         &mut self,
         path: &str,
@@ -67,7 +67,7 @@ impl Doors {
     }
 }
 
-/// All sections: those of the table, with the settings that every door's section has, and those of doors
+/// Returns all sections: those of the table, with the settings that every door's section has, and those of doors
 /// without settings of their own.
 pub(super) fn beside(table: Vec<Section>) -> Vec<Section> {
     let rows = |path: &str| {
@@ -95,7 +95,7 @@ rights of a name that has neither; `provost token mint --scopes` names the right
 |---|---|---|---|---|---|---|
 ";
 
-/// The page `docs/doors.md`.
+/// Prints the page `docs/doors.md`.
 pub fn print_doors() -> String {
     let mut out = String::from(HEAD);
     for (_, door) in Door::ENTRANCES {

@@ -25,7 +25,7 @@ const fn variable(name: &'static str, reader: &'static str, says: &'static str) 
     Variable { name, reader, says: Cow::Borrowed(says) }
 }
 
-/// Every variable that means something here: those below, and those of the doors.
+/// Returns every variable that Provost reads or prints: those below, and those of the doors.
 pub fn variables() -> Vec<Variable> {
     let of_clients = Door::ALL.iter().flat_map(|door| door.row().variables);
     let addresses = of_clients.map(|(name, says)| variable(name, "clients", says));
@@ -124,10 +124,10 @@ const VARIABLES: &[Variable] = &[
     ),
 ];
 
-/// Secrets that are printed in manuals and sources, and therefore none.
+/// Secrets that manuals and sources print, and that are therefore no secrets.
 const WELL_KNOWN: &[&str] = &["change-me-in-production", "change-me", "changeme", "secret"];
 
-/// The part of the environment that means something, taken once.
+/// The variables of the environment that Provost reads, taken once.
 #[derive(Clone, Default)]
 pub struct Environment {
     /// `HOME`; on Windows `USERPROFILE` too.
@@ -144,11 +144,11 @@ pub struct Environment {
     pub provost_config: Option<PathBuf>,
     /// `DEVIT_CORE_CONFIG`.
     pub devit_config: Option<PathBuf>,
-    /// `DEVIT_SOCK`, or `DEVIT_DAEMON_SOCKET` without it: where a client should connect.
+    /// `DEVIT_SOCK`, or `DEVIT_DAEMON_SOCKET` without it: the address for a client.
     pub socket: Option<PathBuf>,
-    /// `DEVIT_SECRET`, even if empty or well known; [`weak_secret`] tells.
+    /// `DEVIT_SECRET`, even if empty or well known; [`weak_secret`] checks it.
     pub secret: Option<Secret>,
-    /// `PROVOST_AGENT`, or `WIT_SESSION`, or `CLAUDE_SESSION_ID`: who a client is.
+    /// `PROVOST_AGENT`, or `WIT_SESSION`, or `CLAUDE_SESSION_ID`: the name of a client.
     pub agent: Option<String>,
     /// `PROVOST_TOKEN`.
     pub token: Option<Secret>,
@@ -159,7 +159,7 @@ pub struct Environment {
     texts: Vec<(&'static str, String)>,
 }
 
-/// Variables that stand in for settings other than the ports of doors: variable, section and key.
+/// Variables that set a setting, other than the ports of doors: variable, section and key.
 const SETTINGS: [Setting; 4] = [
     ("DEVIT_EXPECTED_WORKER_VERSION", "daemon", "expected_worker_version"),
     ("DEVIT_AUTO_SHUTDOWN_AFTER", "daemon", "auto_shutdown_after"),
@@ -169,19 +169,19 @@ const SETTINGS: [Setting; 4] = [
 
 type Setting = (&'static str, &'static str, &'static str);
 
-/// Every variable that stands in for a setting.
+/// Returns every variable that sets a setting.
 fn settings() -> impl Iterator<Item = Setting> {
     let ports = Door::over_loopback().map(|(door, at)| (at.port_variable, door.name(), "port"));
     SETTINGS.into_iter().chain(ports)
 }
 
 impl Environment {
-    /// The environment of this process.
+    /// Returns the environment of this process.
     pub fn current() -> Self {
         Self::from_lookup(|name| std::env::var_os(name))
     }
 
-    /// An environment described by a function from name to value.
+    /// Returns an environment that a function from name to value describes.
     pub fn from_lookup(get: impl Fn(&str) -> Option<OsString>) -> Self {
         let path = |name: &str| get(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let absolute =
@@ -210,7 +210,7 @@ impl Environment {
         }
     }
 
-    /// The variables that stand in for settings: variable, section, key and value.
+    /// Returns the variables that set settings: variable, section, key and value.
     pub(super) fn settings(&self) -> Vec<(&'static str, &'static str, &'static str, DeValue<'_>)> {
         let row = |(name, path, key)| {
             let (_, text) = self.texts.iter().find(|(set, _)| *set == name)?;
@@ -220,7 +220,7 @@ impl Environment {
     }
 }
 
-/// The value as the settings' own reader expects it.
+/// Returns the value in the form that the reader of the settings expects.
 fn as_toml<'a>(name: &str, text: &'a str) -> DeValue<'a> {
     match name {
         "DEVIT_AUTO_SHUTDOWN_AFTER" => DeValue::String(match text.parse::<u64>() {
@@ -230,8 +230,7 @@ fn as_toml<'a>(name: &str, text: &'a str) -> DeValue<'a> {
         }),
         "DEVIT_EXPECTED_WORKER_VERSION" if text.contains(',') => {
             let mut list = toml::de::DeArray::new();
-            // A blank entry stays in, so that a list of nothing is an error and does
-            // not accept every version.
+            // A blank entry stays in the list, so that an empty list is an error and does not accept every version.
             let versions = text.split(',').map(|version| DeValue::String(version.trim().into()));
             versions.for_each(|version| list.push(toml::Spanned::new(0..0, version)));
             DeValue::Array(list)
@@ -243,7 +242,7 @@ fn as_toml<'a>(name: &str, text: &'a str) -> DeValue<'a> {
     }
 }
 
-/// Why a secret that a person or program gave must not be used; `None` when nothing speaks against it.
+/// Returns the reason why a secret from a person or a program must not be used; `None` when it may be used.
 pub fn weak_secret(secret: &Secret) -> Option<&'static str> {
     let bytes = secret.expose().trim_ascii();
     if bytes.is_empty() {
@@ -255,7 +254,7 @@ pub fn weak_secret(secret: &Secret) -> Option<&'static str> {
     )
 }
 
-/// A shell, or none, for the output of `provost env`.
+/// The syntax in which `provost env` prints variables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shell {
     /// sh, bash, zsh: `export NAME='value'`.
@@ -266,7 +265,7 @@ pub enum Shell {
     Json,
 }
 
-/// Where clients find this daemon.
+/// The addresses of this daemon for clients.
 // No `Debug`: it holds a secret.
 #[derive(Clone, Copy)]
 pub struct Whereabouts<'a> {
@@ -278,16 +277,16 @@ pub struct Whereabouts<'a> {
     pub wit_root: Option<&'a Path>,
     /// The ports of the doors over loopback.
     pub ports: &'a Ports,
-    /// The name that the page for people goes by, where a setting says another one than the usual.
+    /// The name of the page for people, where a setting names another than the usual one.
     pub page: Option<&'a PageName>,
 }
 
-/// The variables that point existing clients at this daemon.
+/// Returns the variables that point existing clients at this daemon.
 ///
 /// The result holds the secret in plain text: it goes to the caller's own standard output and nowhere else.
 ///
 /// # Errors
-/// When the address or the secret is not UTF-8, which no shell could be told reliably.
+/// When the address or the secret is not UTF-8, which shells do not all accept.
 pub fn for_clients(at: &Whereabouts<'_>, shell: Shell) -> Result<String, &'static str> {
     let secret = std::str::from_utf8(at.secret.expose()).map_err(|_| "the secret is not UTF-8")?;
     let mut pairs = Vec::new();
@@ -312,7 +311,7 @@ pub fn for_clients(at: &Whereabouts<'_>, shell: Shell) -> Result<String, &'stati
     })
 }
 
-/// The address that the variables of a door have; `None` where it is not open, or clients do not look for it.
+/// Returns the address for the variables of a door; `None` where the door is closed, or clients do not look for it.
 fn address(door: Door, at: &Whereabouts<'_>) -> Result<Option<String>, &'static str> {
     Ok(match door.row().at {
         At::Socket if door == Door::Devit => {
@@ -333,12 +332,12 @@ fn address(door: Door, at: &Whereabouts<'_>) -> Result<Option<String>, &'static 
     })
 }
 
-/// Within single quotes, sh takes everything literally but the quote itself.
+/// Quotes a text for sh: within single quotes it takes everything literally but the quote itself.
 fn quote_sh(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// Within single quotes, fish knows `\\` and `\'`.
+/// Quotes a text for fish: within single quotes it knows `\\` and `\'`.
 fn quote_fish(text: &str) -> String {
     format!("'{}'", text.replace('\\', r"\\").replace('\'', r"\'"))
 }

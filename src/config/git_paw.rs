@@ -1,13 +1,13 @@
 //! Reads the settings of the broker and its conflicts from an existing `.git-paw/config.toml`.
 //!
-//! Everything else in it is git-paw's own, and ignored. If it asks for an address beyond loopback, the daemon reports
-//! that no door has one.
+//! All other keys in it are git-paw's own, and are ignored. If it asks for an address beyond loopback, the daemon
+//! reports that no door has one.
 
 use toml::de::{DeTable, DeValue};
 
 use super::load::{Broken, File, Loading, Severity, join};
 
-/// Keys of git-paw's, by our section and key.
+/// Keys of git-paw, with Provost's section and key.
 const OURS: &[(&str, &str, &str)] = &[
     ("broker.enabled", "broker", "enabled"),
     ("broker.port", "broker", "port"),
@@ -19,10 +19,10 @@ const OURS: &[(&str, &str, &str)] = &[
     ("supervisor.conflict.escalate_on_violation", "supervisor.conflict", "escalate_on_violation"),
 ];
 
-/// Functions of git-paw's broker that Provost does not have, with the word that switches each off.
+/// Functions of git-paw's broker that Provost does not have, each with the value that switches it off.
 const NOT_OFFERED: [(&str, &str); 2] = [("supervisor.learnings", "false"), ("opsx.role_gating", "off")];
 
-/// Addresses that are ours anyway.
+/// Loopback addresses, at which the broker door listens anyway.
 const LOOPBACK: [&str; 4] = ["127.0.0.1", "localhost", "::1", "[::1]"];
 
 /// Reads a whole file.

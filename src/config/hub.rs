@@ -1,5 +1,5 @@
-//! The record of the page over all repositories: which process serves it, and at which port. It lies in the state directory while
-//! that process runs; a file that is not locked is one of a process that was killed.
+//! The record of the page over all repositories: the process that serves it, and its port. It lies in the state
+//! directory while that process runs; a file without a lock was left by a process that was killed.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
@@ -14,19 +14,19 @@ use provost_system as system;
 /// The file's name in the state directory.
 const NAME: &str = "web-all.json";
 
-/// Largest record that is read, in bytes.
+/// The size of the largest record that is read, in bytes.
 const BYTES_MAX: u64 = 4 << 10;
 
 /// The process that serves the page over all repositories.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct HubAt {
-    /// Its number.
+    /// The process id.
     pub pid: u32,
     /// The port of the page.
     pub port: u16,
 }
 
-/// The record of this process, for as long as this is kept.
+/// The record of this process; it is removed when this is dropped.
 #[derive(Debug)]
 pub struct HubRecord {
     path: PathBuf,
@@ -41,7 +41,7 @@ impl HubRecord {
     /// Writes the record. Only the process that has the port may call it.
     ///
     /// # Errors
-    /// What the system says, or why the folder is not ours alone.
+    /// The system's error, or the reason why the folder is not this user's alone.
     pub fn keep(environment: &Environment, port: u16) -> io::Result<Self> {
         let path = path(environment).map_err(io::Error::other)?;
         make_private(path.parent().unwrap_or(&path)).map_err(io::Error::other)?;
@@ -50,14 +50,14 @@ impl HubRecord {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(true);
         let mut file = system::private_file(&mut options).open(&new)?;
-        // In place only when it is locked, or it would look like one of a process that has gone.
+        // The file is put in place only when it is locked; otherwise it would look like that of a killed process.
         file.try_lock()?;
         file.write_all(&serde_json::to_vec(&says)?)?;
         fs::rename(&new, &path)?;
         Ok(Self { path, _file: file })
     }
 
-    /// What the record of a process says that runs.
+    /// Returns the record of a process that runs; `None` where none does.
     pub fn of_running(environment: &Environment) -> Option<HubAt> {
         let path = path(environment).ok()?;
         let meta = fs::symlink_metadata(&path).ok()?;

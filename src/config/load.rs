@@ -1,7 +1,7 @@
 //! Loads files into a [`Config`]: layers, unknown keys, invalid values.
 //!
-//! What a mistake may do is decided here, once: a wrong value leaves the layer beneath in force and is
-//! reported; where the setting enforces something, loading fails instead; a wrong worker is refused alone.
+//! The effect of a mistake is decided here, once: after a wrong value the layer beneath stays in force, and a note reports
+//! it; where the setting enforces something, loading fails instead; of workers, only the wrong one is refused.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -28,16 +28,16 @@ pub struct Sources {
     pub system: Option<PathBuf>,
     /// The user's file; absent is fine.
     pub user: Option<PathBuf>,
-    /// The repository's root, which its files' relative paths begin at.
+    /// The repository's root, at which relative paths in its files begin.
     pub root: PathBuf,
-    /// What [`pin::pending`] found; only allowed content is used.
+    /// The repository's files, as [`pin::pending`] returns them; only allowed content is used.
     pub repository: Vec<RepoFile>,
     /// The file named on the command line; it must exist.
     pub explicit: Option<(PathBuf, Dialect)>,
 }
 
 impl Sources {
-    /// The usual files for a repository at these places, and `--config` or the environment's choice.
+    /// Returns the usual files for a repository at these places, with the file that `--config` or the environment names.
     pub fn usual(
         places: &places::Places,
         repository: Vec<RepoFile>,
@@ -53,9 +53,9 @@ impl Sources {
     }
 }
 
-/// The file that was named: with `--config`, or else by `PROVOST_CONFIG` or `DEVIT_CORE_CONFIG`.
+/// Returns the file that `--config` names, or else `PROVOST_CONFIG` or `DEVIT_CORE_CONFIG`.
 ///
-/// Started in DevIt's way, the daemon is given DevIt's file, whatever that is called.
+/// When the daemon is started in DevIt's way, `--config` names a file of DevIt's, under any name.
 pub fn named(
     flag: Option<PathBuf>,
     devit_form: bool,
@@ -70,10 +70,10 @@ pub fn named(
     given.or_else(ours).or_else(devits)
 }
 
-/// How a file's keys are to be understood.
+/// The set of keys that a file uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Dialect {
-    /// The table of settings.
+    /// The keys of Provost's table of settings.
     Provost,
     /// A `devit.core.toml`.
     Devit,
@@ -82,7 +82,7 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// A file called `devit.core.toml` is DevIt's, any other ours.
+    /// A file called `devit.core.toml` is DevIt's, any other is Provost's.
     pub fn of(path: &Path) -> Self {
         if path.file_name().is_some_and(|name| name == "devit.core.toml") {
             Self::Devit
@@ -92,40 +92,40 @@ impl Dialect {
     }
 }
 
-/// A configuration, and what there is to say about the files that it came from.
+/// A configuration, with the notes about its files.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Loaded {
     /// The configuration that is in force.
     pub config: Config,
-    /// For the person who starts the daemon, in the order of the files.
+    /// The notes for the person who starts the daemon, in the order of the files.
     pub notes: Vec<Note>,
-    /// Which file or variable set a key (`devit.window`, `workers.shell`); everything else is a default.
+    /// The file or variable that set each key (`devit.window`, `workers.shell`); all other keys have their defaults.
     pub origins: BTreeMap<String, String>,
 }
 
-/// Something a person should know about a file.
+/// A note for a person about a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Note {
     /// The file, or the environment variable.
     pub file: String,
-    /// The line, from 1; `None` where there is none.
+    /// The line, from 1; `None` where the note is about no line.
     pub line: Option<usize>,
     /// The key, dotted; empty when the note is about the whole file.
     pub key: String,
     /// The problem, and the next step.
     pub message: String,
-    /// How much it matters.
+    /// The severity of the note.
     pub severity: Severity,
 }
 
-/// How much a note matters.
+/// The severity of a note.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Severity {
-    /// Nothing is wrong, and a person may want to know it.
+    /// Nothing is wrong, but a person may want to know it.
     Info,
-    /// Something in the file was ignored.
+    /// A part of the file was ignored.
     Warning,
-    /// Something does not work as written.
+    /// A part of the file does not work as written.
     Error,
 }
 
@@ -138,18 +138,18 @@ impl fmt::Display for Note {
     }
 }
 
-/// A worker that is named in a file and cannot be used.
+/// A worker that a file names and that cannot be used.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RefusedWorker {
     /// The file with the entry.
     pub file: String,
     /// The reason, for callers that ask for this worker.
     pub reason: String,
-    /// Whether it would have been an agent.
+    /// Whether the entry was one of an agent.
     pub is_agent: bool,
 }
 
-/// The configuration cannot be used; the daemon must not start with less than was asked for.
+/// The error of a configuration that cannot be used; the daemon must not start with weaker settings than the file asks for.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[error("{note}\nCorrect it, or remove it to get the default; docs/configuration.md lists every setting.")]
 pub struct Broken {
@@ -160,8 +160,8 @@ pub struct Broken {
 /// Reads every layer and the environment.
 ///
 /// # Errors
-/// [`Broken`] when a file is not TOML, cannot be read, may be written by others, or gets a setting wrong that
-/// enforces something. A missing file is an error only when it was named explicitly.
+/// [`Broken`] when a file is not TOML, cannot be read, may be written by others, or has a wrong value for a setting
+/// that enforces something. A missing file is an error only when it was named explicitly.
 pub fn load(sources: &Sources, environment: &Environment) -> Result<Loaded, Broken> {
     let mut loading = Loading::new(environment);
     for path in [&sources.system, &sources.user].into_iter().flatten() {
@@ -186,7 +186,7 @@ pub fn load(sources: &Sources, environment: &Environment) -> Result<Loaded, Brok
     Ok(loading.done)
 }
 
-/// What is there twice, and where the first of them is, where a file is wrong for that reason.
+/// Says which name occurs twice in a file, and where it stands first, if that is the mistake.
 fn said_twice(text: &str, at: usize) -> Option<String> {
     let lines: Vec<&str> =
         text.lines().map(|line| line.split('#').next().unwrap_or_default().trim()).collect();
@@ -227,7 +227,7 @@ fn read(path: &Path) -> Result<String, String> {
     std::fs::read_to_string(path).map_err(|e| format!("cannot be read: {e}"))
 }
 
-/// A file of the system or the user: nothing where there is none, refused where others could have written it.
+/// Reads a file of the system or the user: `None` where it does not exist; an error where others could have written it.
 fn own_file(path: &Path) -> Result<Option<String>, Broken> {
     match std::fs::metadata(path) {
         Err(e) if matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
@@ -252,7 +252,7 @@ pub(super) struct File<'a> {
     pub(super) name: &'a str,
     pub(super) text: &'a str,
     pub(super) context: Context,
-    /// Whether a repository brought it.
+    /// Whether it is a repository's file.
     pub(super) foreign: bool,
 }
 
@@ -268,7 +268,7 @@ impl Loading {
         Self { done, home: environment.home.clone() }
     }
 
-    /// The files of workflows beside a file of settings, by name.
+    /// Reads the files of workflows beside a file of settings, by name.
     fn workflow_folder(&mut self, folder: &Path) {
         let Ok(entries) = std::fs::read_dir(folder) else { return };
         let names = entries.flatten().map(|it| it.file_name().to_string_lossy().into_owned());
@@ -356,7 +356,7 @@ impl Loading {
         }
     }
 
-    /// Everything in one table of our own dialect.
+    /// Assigns all keys of one table of Provost's own dialect.
     fn table(&mut self, file: &File<'_>, path: &str, table: &DeTable<'_>) -> Result<(), Broken> {
         for (key, value) in table {
             let full = join(path, key.get_ref());
@@ -390,7 +390,7 @@ impl Loading {
         Ok(())
     }
 
-    /// One setting. Also the way in for the DevIt dialect, once it has found our name for a key.
+    /// Assigns one setting. The DevIt dialect also calls this, once it has found Provost's name for a key.
     pub(super) fn assign(
         &mut self,
         file: &File<'_>,
@@ -431,8 +431,8 @@ impl Loading {
         }
     }
 
-    /// A key that no section has: what was probably meant. A misspelt or misplaced enforcement would silently
-    /// not be one, so that is an error.
+    /// Handles a key that no section has, and suggests the likely one. A misspelt or misplaced enforcement would
+    /// silently be none, so that is an error.
     fn unknown(
         &mut self,
         file: &File<'_>,
@@ -478,8 +478,8 @@ impl Loading {
         Ok(())
     }
 
-    /// The environment counts where the files are silent: the process that starts a daemon on demand chooses
-    /// its environment, and that may be an agent that the files are meant to bind.
+    /// Applies the environment where the files are silent: the process that starts a daemon on demand chooses its
+    /// environment, and may be an agent that the files are meant to bind.
     fn environment(&mut self, environment: &Environment) -> Result<(), Broken> {
         for (name, path, key, value) in environment.settings() {
             let full = join(path, key);
@@ -511,7 +511,7 @@ impl Loading {
         self.note_of(name, "", message, severity);
     }
 
-    /// About a key whose place in its file is not known any more.
+    /// Adds a note about a key whose line is not known any more.
     pub(super) fn note_of(&mut self, name: &str, key: &str, message: String, severity: Severity) {
         let (file, key) = (name.into(), key.into());
         self.done.notes.push(Note { file, line: None, key, message, severity });
@@ -530,8 +530,8 @@ impl Loading {
     }
 }
 
-/// Whether a repository's file is another program's: a port in it counts where the user's
-/// own files name none.
+/// Checks whether a repository's file belongs to another program: a port in it counts only where the user's own files
+/// name none.
 fn theirs(name: &str) -> bool {
     [pin::GIT_PAW, agent_protocol::FILE].contains(&name)
 }

@@ -5,11 +5,11 @@ use toml::de::DeValue;
 use super::value::{Context, Value, quoted, words};
 
 words! {
-    /// Tools that hosts of models are offered together.
+    /// Sets of tools that hosts offer to models together.
     McpTools {
         /// About fifteen tools with which agents work side by side.
         Default = "default",
-        /// All but DevIt's names.
+        /// All tools except those with DevIt's names.
         All = "all",
         /// Delegated work, its changes, reports and workers.
         Tasks = "tasks",
@@ -31,7 +31,7 @@ words! {
         Messages = "messages",
         /// Pictures of the screen, where `[screenshot]` enables them.
         Pictures = "pictures",
-        /// DevIt's names for the same.
+        /// The same tools under DevIt's names.
         Devit = "devit",
     }
 }
@@ -53,10 +53,10 @@ impl McpTools {
         Self::Devit,
     ];
 
-    /// The set of this name.
+    /// Returns the set of this name.
     ///
     /// # Errors
-    /// Says which there are.
+    /// A sentence with the names of all sets.
     pub fn parse(word: &str) -> Result<Self, String> {
         let all = Self::ALL.map(Self::as_str).join(", ");
         Self::ALL.into_iter().find(|it| it.as_str() == word).ok_or_else(|| format!("expected one of {all}"))

@@ -1,7 +1,7 @@
-//! The entries of `[notify.<name>]`: addresses elsewhere that are told of what happens.
+//! The entries of `[notify.<name>]`: addresses outside of Provost that get notices.
 //!
-//! An invalid entry is refused by itself, with its file and reason. A repository's file may have none: it would send what happens here
-//! to wherever its author likes.
+//! An invalid entry is refused alone, with its file and reason. A repository's file may have none: its author could
+//! send notices about this machine anywhere.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -17,7 +17,7 @@ use provost_base::limits::{NOTICE_KEYS_MAX, NOTICE_TARGETS_MAX};
 use provost_base::{Host, WebAddress};
 
 words! {
-    /// How an address wants to be told.
+    /// The form in which an address takes notices.
     NotifyType {
         /// A program that takes Standard Webhooks.
         Webhook = "webhook",
@@ -30,28 +30,28 @@ words! {
         /// An incoming webhook of Mattermost.
         Mattermost = "mattermost",
     }
-    /// What an address is told.
+    /// The kinds of notices.
     NotifyKind {
-        /// A question to a person, asked or asked again.
+        /// A question to a person, asked for the first time or again.
         Approval = "approval",
-        /// The same about a tool of an agent's host, which waits for seconds.
+        /// A question about a tool of an agent's host, which waits for seconds.
         Permission = "permission",
-        /// A question that waits no more.
+        /// A question that does not wait any more.
         Answered = "answered",
         /// A task that has failed.
         Failed = "failed",
         /// A task that is completed.
         Done = "done",
-        /// A run that has left something that runs later.
+        /// A run that has left a file that runs later.
         Tainted = "tainted",
         /// A passkey that was added, revoked or reset.
         Passkey = "passkey",
     }
-    /// How much an address is told.
+    /// The amount of detail in notices.
     NotifyDetail {
-        /// What the daemon knows.
+        /// Facts of the daemon alone.
         Facts = "facts",
-        /// And what agents wrote, marked as such.
+        /// Facts, and words of agents, marked as such.
         Full = "full",
     }
 }
@@ -99,7 +99,7 @@ impl Value for NotifyUrl {
     }
 }
 
-/// An IP address in its one spelling.
+/// An IP address in its canonical spelling.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
 pub struct NotifyIp(pub IpAddr);
 
@@ -128,7 +128,7 @@ pub struct NotifyTargets {
 }
 
 impl Loading {
-    /// The entries of `[notify]`: each stands alone, and replaces what an earlier file said about its name.
+    /// Reads the entries of `[notify]`: each stands alone, and replaces the entry of an earlier file with the same name.
     pub(super) fn notify(&mut self, file: &File<'_>, entries: &DeTable<'_>) {
         for (name, entry) in entries {
             let (name, at) = (name.get_ref().to_string(), name.span().start);
@@ -207,7 +207,7 @@ pub(super) fn is_name(name: &str) -> bool {
     (1..=64).contains(&name.len()) && name.bytes().all(plain)
 }
 
-/// Checks the demands that the keys of an entry make on each other.
+/// Checks the keys of an entry against each other.
 fn fits_together(target: NotifyTarget) -> Result<NotifyTarget, String> {
     let refuse = |reason: &str| Err(reason.to_owned());
     match (&target.url, &target.url_secret) {

@@ -1,7 +1,7 @@
 //! Configuration files of a repository count only after a person has allowed exactly their content.
 //!
-//! Anyone who can push to the repository, and any worker that can write in it, could otherwise configure the
-//! daemon. The pins are SHA-256 digests in the state folder, which no jail can reach.
+//! Otherwise anyone who can push to the repository, and any worker that can write in it, could configure the daemon.
+//! The pins are SHA-256 digests in the state folder, which no jail can reach.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -12,32 +12,32 @@ use provost_base::Digest;
 use provost_base::limits::WORKFLOW_FILES_MAX;
 use provost_system as system;
 
-/// Our own file in a repository.
+/// Provost's file in a repository.
 pub const PROVOST: &str = ".provost/provost.toml";
 /// DevIt's file in a repository.
 pub const DEVIT: &str = "devit.core.toml";
 /// git-paw's file in a repository.
 pub const GIT_PAW: &str = ".git-paw/config.toml";
-/// The files that are looked for: ours, DevIt's, the broker's and Agent Protocol's.
+/// The files that the daemon looks for: Provost's, DevIt's, the broker's and Agent Protocol's.
 pub const FILES: [&str; 4] = [PROVOST, DEVIT, GIT_PAW, ".agent-protocol/config.json"];
 
-/// The folder of a repository's own workflows; every `.toml` file in it counts as such a file, too.
+/// The folder of a repository's own workflows; every `.toml` file in it needs a person's permission, too.
 pub const WORKFLOWS: &str = ".provost/workflows";
 
-/// Largest file that can be allowed, in bytes: a person has to read it.
+/// The size of the largest file that can be allowed, in bytes: a person has to read it.
 pub const FILE_LEN_MAX: u64 = 256 << 10;
 
 /// Name of the list of pins in the state folder.
 const PINS: &str = "allowed.toml";
 
-/// A file of the repository, as it is now.
+/// A file of the repository in its present state.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RepoFile {
     /// Its path from the root, one of [`FILES`] or of the files of workflows.
     pub path: String,
-    /// Digest of the content that was read.
+    /// The digest of the content that was read.
     pub digest: Digest,
-    /// Whether that content may be used.
+    /// Whether this content may be used.
     pub status: Status,
     /// The content; empty when missing or unreadable.
     pub text: String,
@@ -54,11 +54,11 @@ pub enum Status {
     Allowed,
     /// Content was allowed once, and the file is gone.
     Missing,
-    /// It is there and cannot be used, for this reason.
+    /// The file exists but cannot be used, for this reason.
     Unreadable(String),
 }
 
-/// The list of pins or a file cannot be used. The text says what to do.
+/// The error of a list of pins or a file that cannot be used. The text says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum PinError {
     /// Nothing is allowed while the list is in doubt.
@@ -67,7 +67,7 @@ pub enum PinError {
     /// Only the known files can be allowed.
     #[error("{0} is not one of the files that a repository may bring: {list}", list = known())]
     NotOurs(String),
-    /// It is gone, or is no plain text file within bounds.
+    /// The file has gone, or is no plain text file within bounds.
     #[error("{0} cannot be allowed: {1}")]
     Unusable(String, String),
     /// The file was replaced between reading and allowing.
@@ -89,26 +89,25 @@ struct Pin {
     sha256: Digest,
 }
 
-/// The files of settings that a repository may bring, for people.
+/// Returns the files of settings that a repository may bring, for people.
 pub fn known() -> String {
     format!("{}, {WORKFLOWS}/*.toml", FILES.join(", "))
 }
 
-/// Whether a path is one of a file with workflows.
+/// Checks whether a path is that of a file with workflows.
 pub fn is_workflow_file(path: &str) -> bool {
     let name = path.strip_prefix(WORKFLOWS).and_then(|rest| rest.strip_prefix('/'));
     name.is_some_and(is_workflow_name)
 }
 
-/// Whether a file in a folder of workflows is one: a plain name, so that it reads the same wherever it is shown.
+/// Checks the name of a file in a folder of workflows: it must be plain, so that it reads the same wherever it is shown.
 pub fn is_workflow_name(name: &str) -> bool {
     let plain = |it: u8| it.is_ascii_alphanumeric() || it == b'_' || it == b'-';
     let stem = name.strip_suffix(".toml").unwrap_or_default();
     !stem.is_empty() && stem.len() <= 64 && stem.bytes().all(plain)
 }
 
-/// The files that are there, by name, and no more than may be; the code that opens one
-/// is careful about links.
+/// Returns the files of workflows that exist, by name, up to the bound; the code that opens one handles links.
 fn workflow_files(root: &Path) -> Vec<String> {
     let dir = cap_std::fs::Dir::open_ambient_dir(root, cap_std::ambient_authority());
     let Ok(entries) = dir.and_then(|dir| dir.read_dir(WORKFLOWS)) else { return Vec::new() };
@@ -119,7 +118,7 @@ fn workflow_files(root: &Path) -> Vec<String> {
     names.iter().map(|name| format!("{WORKFLOWS}/{name}")).collect()
 }
 
-/// Every known file that is there or was allowed, in the order of [`FILES`], and then those of workflows.
+/// Returns every known file that exists or was allowed, in the order of [`FILES`], and then the files of workflows.
 ///
 /// # Errors
 /// [`PinError::List`] when the list of pins is damaged or others could have written it.
@@ -186,7 +185,7 @@ pub fn forget(state: &Path, path: &str) -> Result<bool, PinError> {
     Ok(forgotten)
 }
 
-/// The content of a file below the root, never of one that a symbolic link leads out to.
+/// Reads a file below the root, and never a file outside that a symbolic link leads to.
 fn read(root: &Path, path: &str) -> Result<Option<String>, String> {
     let absent = |e: &std::io::Error| {
         matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
@@ -198,7 +197,7 @@ fn read(root: &Path, path: &str) -> Result<Option<String>, String> {
     #[cfg(unix)]
     {
         use cap_std::fs::OpenOptionsExt;
-        // Opening a FIFO would otherwise wait for its writer.
+        // Without this flag, opening a FIFO would wait for its writer.
         options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
     }
     let file = match dir.open_with(path, &options) {
@@ -250,7 +249,7 @@ fn write_pins(state: &Path, pins: &Pins) -> Result<(), PinError> {
         file.sync_all()?;
         std::fs::rename(&fresh, &path)
     };
-    // A leftover of a crashed process that had our number.
+    // The file may be left over from a crashed process with the same process id.
     let _ = std::fs::remove_file(&fresh);
     write().map_err(|e| wrong(e.to_string()))
 }

@@ -14,7 +14,7 @@ use provost_system::{self as system, ADDRESS_BYTES_MAX};
 
 pub use provost_system::SYSTEM_CONFIG;
 
-/// Folders above the current one that are looked at; deeper nesting is no working copy.
+/// Most folders above the current one that are searched; a working copy is not nested deeper.
 const ANCESTORS_MAX: usize = 128;
 
 /// A work tree of a repository.
@@ -22,16 +22,16 @@ const ANCESTORS_MAX: usize = 128;
 pub struct WorkTree {
     /// The folder of the work tree, without links in its path.
     pub top: PathBuf,
-    /// Where git keeps what is its own: which commit is checked out, and its index.
+    /// The folder for git's own data of this work tree: its checked-out commit, and its index.
     pub git_dir: PathBuf,
 }
 
-/// Where one repository's things are.
+/// The folders of one repository.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Places {
     /// The main working copy, or the folder itself without git.
     pub root: PathBuf,
-    /// The working copy that we are in: the root, or one of its `git worktree`s.
+    /// The working copy around the command: the root, or one of its `git worktree`s.
     pub worktree: PathBuf,
     /// The path that identifies the repository: the git common dir, or the folder.
     pub identity: PathBuf,
@@ -39,7 +39,7 @@ pub struct Places {
     pub hash: String,
     /// State: store, journal key, secret, pins.
     pub state: PathBuf,
-    /// Sockets: where the daemon has them if one runs, else where one would have them that was started from here.
+    /// The folder of sockets: that of the daemon if one runs, else the one that a daemon started from here would use.
     pub runtime: PathBuf,
     /// The user's configuration, policy and keys, shared by all repositories.
     pub config: PathBuf,
@@ -47,7 +47,7 @@ pub struct Places {
     pub notes: Vec<String>,
 }
 
-/// Something is not as it must be. The text says what and what to do.
+/// The error of a folder that cannot be used. The text names the problem and the next step.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum PlacesError {
     /// Neither XDG variables nor HOME are set.
@@ -55,7 +55,7 @@ pub enum PlacesError {
         "HOME is not set, so there is no place for state; set HOME, or XDG_STATE_HOME and XDG_CONFIG_HOME"
     )]
     NoHome,
-    /// A folder cannot be found or made.
+    /// A folder cannot be found or created.
     #[error("{path}: {why}")]
     Unusable {
         /// The path of the folder.
@@ -100,17 +100,17 @@ impl Places {
             },
             None => state.join("run"),
         };
-        // The record of a running daemon says where its sockets are, since not every client
-        // has the daemon's environment.
+        // The record of a running daemon names the folder of its sockets, since not every client has the daemon's
+        // environment.
         let runtime = sockets::of_running(&state).map_or(runtime, |it| it.runtime);
         let Repository { root, worktree, identity } = repository;
         Ok(Self { root, worktree, identity, hash, state, runtime, config, notes })
     }
 
-    /// Makes the state and runtime folders, mode 0700, or checks the ones that are there.
+    /// Creates the state and runtime folders, mode 0700, or checks the existing ones.
     ///
     /// # Errors
-    /// [`PlacesError::Unusable`] when one is a link, belongs to another user, is open to others, or leaves no
+    /// [`PlacesError::Unusable`] when a folder is a link, belongs to another user, is open to others, or leaves no
     /// room for a socket's name.
     pub fn create(&self) -> Result<(), PlacesError> {
         for folder in [&self.state, &self.runtime] {
@@ -129,10 +129,10 @@ impl Places {
         Ok(())
     }
 
-    /// Makes the folder of the user's configuration and keys, mode 0700, or checks the one that is there.
+    /// Creates the folder of the user's configuration and keys, mode 0700, or checks the existing one.
     ///
     /// # Errors
-    /// As [`Self::create`]; reading by others is not minded, since people share their dotfiles.
+    /// As [`Self::create`]; others may read the folder, since people share their dotfiles.
     pub fn create_config(&self) -> Result<(), PlacesError> {
         make_folder(&self.config)?;
         let meta = fs::symlink_metadata(&self.config).map_err(|e| unusable(&self.config, e.to_string()))?;
@@ -143,13 +143,13 @@ impl Places {
         system::trusted(&self.config).map_err(|why| unusable(&self.config, format!("{why}; run {close}")))
     }
 
-    /// Where a start finds how far the journal had come, outside of the state folder.
+    /// Returns the path of the anchor outside of the state folder, which tells a start how far the journal had come.
     pub fn anchor(&self) -> PathBuf {
         self.config.join("anchors").join(&self.hash)
     }
 
-    /// The work trees of the repository as git lists them, the main one first, each without links in its path; so many
-    /// at most. One that git would not list, or whose folder does not point back, is none.
+    /// Returns the work trees of the repository as git lists them, the main one first, each without links in its
+    /// path; at most `most`. A folder that git would not list, or that does not point back, is left out.
     pub fn work_trees(&self, most: usize) -> Vec<WorkTree> {
         let entries = fs::read_dir(self.identity.join("worktrees")).into_iter().flatten().flatten();
         let mut entries: Vec<PathBuf> = entries.map(|it| it.path()).take(most).collect();
@@ -159,7 +159,7 @@ impl Places {
             let top = system::real_path(dot_git.parent()?).ok()?;
             let dot_git = top.join(".git");
             let repository = from_pointer(&top, &dot_git).ok()?;
-            // Not only some folder that claims to belong to us: this one.
+            // The folder must point back to this entry, and not only to the same repository.
             let pointed = first_line(&dot_git).ok()?;
             let back = resolve(&top, pointed.strip_prefix("gitdir:")?.trim()).ok()?;
             let is_ours = repository.identity == self.identity
@@ -179,38 +179,38 @@ impl Places {
         found
     }
 
-    /// The folders of the work trees, at most `most`.
+    /// Returns the folders of the work trees, at most `most`.
     pub fn worktrees(&self, most: usize) -> Vec<PathBuf> {
         self.work_trees(most).into_iter().map(|it| it.top).collect()
     }
 
-    /// The socket or pipe of the DevIt door.
+    /// Returns the socket or pipe of the DevIt door.
     pub fn devit_socket(&self) -> PathBuf {
         system::socket(&self.runtime, Door::Devit.name())
     }
 
-    /// Where placeholders are kept between the runs of workers.
+    /// Returns the folder in which placeholders are kept between the runs of workers.
     pub fn spares(&self) -> PathBuf {
         self.state.join("spares")
     }
 
-    /// Where secrets for workers are kept.
+    /// Returns the folder of secrets for workers.
     pub fn secrets(&self) -> PathBuf {
         self.config.join("secrets")
     }
 
-    /// The socket or pipe of the daemon's own API.
+    /// Returns the socket or pipe of the daemon's own API.
     pub fn own_socket(&self) -> PathBuf {
         system::socket(&self.runtime, Door::Own.name())
     }
 }
 
-/// The folder in which each repository has its state folder.
+/// Returns the folder that contains each repository's state folder.
 pub(super) fn states(environment: &Environment) -> Result<PathBuf, PlacesError> {
     Ok(base(environment, &environment.state_home, ".local/state")?.join("provost"))
 }
 
-/// A folder that a variable names, or that lies below the home.
+/// Returns a folder that a variable names, or one under the home.
 fn base(environment: &Environment, given: &Option<PathBuf>, below: &str) -> Result<PathBuf, PlacesError> {
     let home = environment.home.as_deref();
     given.clone().or_else(|| home.map(|home| home.join(below))).ok_or(PlacesError::NoHome)
@@ -232,8 +232,8 @@ fn hash_of(identity: &Path) -> String {
     Digest::of(identity.as_os_str().as_encoded_bytes()).to_string().chars().take(16).collect()
 }
 
-/// Without git: the nearest folder upwards that has state already, so that commands find their daemon from
-/// below; otherwise this folder.
+/// Returns, for a folder without git, the nearest folder upwards that has state already, so that commands find their
+/// daemon from below; otherwise this folder.
 fn nearest_known(start: &Path, states: &Path) -> PathBuf {
     let known = |folder: &&Path| states.join(hash_of(folder)).is_dir();
     start.ancestors().take(ANCESTORS_MAX).find(known).unwrap_or(start).to_owned()
@@ -266,7 +266,7 @@ fn from_folder(top: &Path, dot_git: &Path) -> Result<Repository, PlacesError> {
     Ok(Repository { root: top.to_owned(), worktree: top.to_owned(), identity })
 }
 
-/// A `.git` file: a worktree, whose common dir is elsewhere, or a submodule, which has its own.
+/// Reads a `.git` file: it belongs to a worktree, whose common dir is elsewhere, or to a submodule, which has its own.
 fn from_pointer(top: &Path, dot_git: &Path) -> Result<Repository, PlacesError> {
     let line = first_line(dot_git)?;
     let target = line
@@ -282,7 +282,7 @@ fn from_pointer(top: &Path, dot_git: &Path) -> Result<Repository, PlacesError> {
     if common.symlink_metadata().is_err() {
         return Ok(Repository { root: top.to_owned(), worktree: top.to_owned(), identity: git_dir });
     }
-    // A repository from elsewhere could name any common dir; only one that names this worktree too is its own.
+    // A foreign repository could name any common dir; it is trusted only if that dir names this worktree too.
     let back = first_line(&git_dir.join("gitdir"))?;
     if resolve(&git_dir, &back).ok() != system::real_path(dot_git).ok() {
         let why =
@@ -301,7 +301,7 @@ fn resolve(from: &Path, path: &str) -> io::Result<PathBuf> {
     system::real_path(&from.join(path))
 }
 
-/// Git's pointer files hold one path; more than a path's length is none.
+/// Reads a pointer file of git: it has one path, and a longer file is none.
 fn first_line(path: &Path) -> Result<String, PlacesError> {
     let meta = fs::metadata(path).map_err(|e| unusable(path, e.to_string()))?;
     if !meta.is_file() || meta.len() > 2 * provost_base::limits::PATH_LEN_MAX as u64 {
@@ -312,7 +312,7 @@ fn first_line(path: &Path) -> Result<String, PlacesError> {
     Ok(text.lines().next().unwrap_or_default().trim().to_owned())
 }
 
-/// The folders above a private one: made where missing (0700), never judged, since they are the user's.
+/// Creates the folders above a private one (0700) where they are missing; existing ones are not checked, since they are the user's.
 fn make_folder(path: &Path) -> Result<(), PlacesError> {
     system::make_private_folders(path).map_err(|e| {
         unusable(

@@ -1,6 +1,6 @@
 //! The entries of `[pool.<name>]`: workers that share places.
 //!
-//! A pool is a bound, so that a wrong one is an error, and none that is left out. A repository's file may have none.
+//! A pool is a bound, so a wrong entry is an error and is not left out. A repository's file may have none.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ section! {
     }
 }
 
-/// A word for what a host is.
+/// A word that describes a host.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Debug)]
 pub struct HostLabel(pub String);
 
@@ -51,16 +51,16 @@ impl Value for HostLabel {
 /// A pool as it is in force.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Pool {
-    /// The workers that are in it.
+    /// The workers of the pool.
     pub workers: Vec<AgentId>,
-    /// How many of their tasks run at once.
+    /// The number of their tasks that may run at once.
     pub concurrent: u32,
-    /// How many of their tasks may wait.
+    /// The number of their tasks that may wait.
     pub waiting: u32,
 }
 
 impl Loading {
-    /// The entries of `[pool]`; each replaces what an earlier file said about its name.
+    /// Reads the entries of `[pool]`; each replaces the entry of an earlier file with the same name.
     pub(super) fn pools(&mut self, file: &File<'_>, entries: &DeTable<'_>) -> Result<(), Broken> {
         for (name, entry) in entries {
             let (name, at) = (name.get_ref().to_string(), name.span().start);
@@ -92,10 +92,10 @@ impl Loading {
         Ok(())
     }
 
-    /// Checks pools against the workers, which other files may have.
+    /// Checks pools against the workers, which may come from other files.
     ///
     /// # Errors
-    /// [`Broken`] for a worker that is in two pools, or begins by itself.
+    /// [`Broken`] for a worker that is in two pools, or that starts by itself.
     pub(super) fn check_pools(&mut self) -> Result<(), Broken> {
         let config = &self.done.config;
         let mut of: BTreeMap<&AgentId, &str> = BTreeMap::new();

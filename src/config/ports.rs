@@ -1,5 +1,5 @@
-//! The ports that a daemon has, remembered in its runtime folder: for `provost env`, for the next start, and so that
-//! the daemon of another repository can name the owner of a port that is taken.
+//! The ports of a daemon, recorded in its runtime folder: for `provost env`, for the next start, and for the daemons
+//! of other repositories, which name the owner of a taken port.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,19 +15,19 @@ use provost_system as system;
 /// The file in the runtime folder.
 const FILE: &str = "ports.json";
 
-/// Largest such file that is read, in bytes.
+/// The size of the largest such file that is read, in bytes.
 const FILE_LEN_MAX: u64 = 4 << 10;
 
-/// Repositories that are looked at to find whose a port is.
+/// Most repositories that are searched for the owner of a port.
 const REPOSITORIES_MAX: usize = 1_000;
 
-/// Where a repository's daemon listens, or did when it ran last.
+/// The ports of a repository's daemon while it runs, or of its last run.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Ports {
     /// The daemon's process.
     pub pid: u32,
-    /// When that process began, so that its number means it and no later one.
+    /// The moment at which that process began, so that the id means this process and no later one.
     pub began: u64,
     /// The root of the daemon's repository.
     pub root: String,
@@ -37,24 +37,24 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// No ports yet, of this process's daemon.
+    /// Makes a record without ports for the daemon of this process.
     pub fn ours(places: &Places) -> Self {
         let pid = std::process::id();
         let began = system::process_began(pid).ok().flatten().unwrap_or_default();
         Self { pid, began, root: places.root.display().to_string(), ..Self::default() }
     }
 
-    /// The port of a door, if it has one.
+    /// Returns the port of a door, if it has one.
     pub fn of_door(&self, door: Door) -> Option<u16> {
         self.doors.get(door.name()).copied().flatten()
     }
 
-    /// Has a door at this port.
+    /// Sets the port of a door.
     pub fn put(&mut self, door: Door, port: Option<u16>) {
         self.doors.insert(door.name().into(), port);
     }
 
-    /// The record of a repository's daemon; an empty one where none can be read.
+    /// Reads the record of a repository's daemon; an empty one where none can be read.
     pub fn of(places: &Places) -> Self {
         Self::in_folder(&places.runtime).unwrap_or_default()
     }
@@ -69,7 +69,7 @@ impl Ports {
     /// Writes the record to the runtime folder.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn write(&self, places: &Places) -> std::io::Result<()> {
         let new = places.runtime.join(format!("{FILE}.{}", std::process::id()));
         let mut options = fs::OpenOptions::new();
@@ -83,7 +83,7 @@ impl Ports {
         placed
     }
 
-    /// The repository whose running daemon has this port, other than the one of these places.
+    /// Returns the record of another repository whose running daemon has this port.
     pub fn held_elsewhere(places: &Places, port: u16) -> Option<Self> {
         let above = places.runtime.parent()?;
         let others = fs::read_dir(above).ok()?.flatten().take(REPOSITORIES_MAX).map(|it| it.path());

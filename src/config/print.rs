@@ -10,8 +10,8 @@ use super::value::{Mark, Row};
 use super::worker::Worker;
 use super::workflow::{Step, WorkflowHead};
 
-/// `config/provost.toml`: every setting with its default, each in a comment, so that a copy changes nothing,
-/// and without the head of a section, so that a copy can begin any.
+/// Prints `config/provost.toml`: every setting with its default in a comment, so that a copy changes nothing, and
+/// without headings of sections, so that the owner of a copy can add any.
 pub fn print_toml() -> String {
     let mut out = String::from(
         "# Every setting of Provost with its default. Uncomment what you change. Settings stand here under their full\n\
@@ -48,8 +48,8 @@ pub fn print_toml() -> String {
     out
 }
 
-/// One setting of the sample. Absent values and those of the sample worker stay prose, so that uncommenting
-/// the `#key` lines gives a file that means exactly the defaults.
+/// Prints one setting of the sample. Absent values and those of the sample worker stay prose, so that uncommenting
+/// the `#key` lines gives a file with exactly the defaults.
 fn sample(row: &Row, prose: &str, section: &str) -> String {
     let key = format!("{section}{}", row.key);
     let value = match (&row.default, prose) {
@@ -60,7 +60,7 @@ fn sample(row: &Row, prose: &str, section: &str) -> String {
     format!("{}{value}\n", wrapped(&format!("{} {}", row.says, brackets(row))))
 }
 
-/// A sentence as comment lines of at most 110 characters.
+/// Wraps a sentence into comment lines of at most 110 characters.
 fn wrapped(sentence: &str) -> String {
     let mut lines = vec![String::from("#")];
     for word in sentence.split(' ') {
@@ -94,7 +94,7 @@ fn marks(row: &Row) -> impl Iterator<Item = &'static str> {
     })
 }
 
-/// `docs/configuration.md`: the layers, every setting and every environment variable.
+/// Prints `docs/configuration.md`: the layers, every setting and every environment variable.
 pub fn print_markdown() -> String {
     let mut out = String::from(INTRODUCTION);
     for (path, about, rows) in sections() {
@@ -146,7 +146,7 @@ fn table(rows: &[Row]) -> String {
     out
 }
 
-/// The marks stand behind a full stop and so begin with a capital letter.
+/// Makes the marks begin with a capital letter, since they stand behind a full stop.
 fn capital(marks: &str) -> String {
     marks.replace("*a wrong", "*A wrong").replace("*not from", "*Not from")
 }

@@ -14,10 +14,10 @@ pub struct PushHost(pub Destination);
 lists! { PushHost => "list of hosts" }
 
 impl PushHost {
-    /// Reads `host`, `host:port` or `host:port=ADDRESS`. It is a name, since its certificate has to name it.
+    /// Reads `host`, `host:port` or `host:port=ADDRESS`. The host is a name, since its certificate has to name it.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The mistake in the text.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = |why: &dyn std::fmt::Display| format!("{text:?} {why}");
         let (name, at) = text.split_once('=').map_or((text, None), |(name, at)| (name, Some(at)));
@@ -42,15 +42,15 @@ impl Value for PushHost {
     }
 }
 
-/// Who push services can turn to.
+/// The contact that push services can turn to.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Debug)]
 pub struct PushSubject(String);
 
 impl PushSubject {
-    /// Reads a `mailto:` or `https://` address. Apple's service takes none of this machine, such as `@localhost`.
+    /// Reads a `mailto:` or `https://` address. Apple's service refuses addresses of this machine, such as `@localhost`.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The mistake in the text.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = |why: &str| Err(format!("{text:?} {why}"));
         let host = match (text.strip_prefix("mailto:"), text.strip_prefix("https://")) {
@@ -76,7 +76,7 @@ impl PushSubject {
         Ok(Self(text.to_owned()))
     }
 
-    /// As it is written.
+    /// Returns the address as written.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,16 +1,16 @@
-//! How often something may be done, in every spelling that DevIt's configuration knows. DevIt 1.8.
+//! A rate, in every spelling that DevIt's configuration knows. DevIt 1.8.
 
 use toml::de::DeValue;
 
 use super::value::{Context, Value, integer, split_number};
 use provost_base::Ttl;
 
-/// So many times per span; a count of zero means without limit, as in DevIt.
+/// A number of times per span; a count of zero means without limit, as in DevIt.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
 pub struct Rate {
-    /// How many times; 0 means without limit.
+    /// The number of times; 0 means without limit.
     pub count: u32,
-    /// Within how many seconds.
+    /// The span, in seconds.
     pub per_s: u32,
 }
 
@@ -34,7 +34,7 @@ impl Rate {
         }
     }
 
-    /// DevIt 1.8 has three words for the count and four for the span; one of each may be there.
+    /// Reads a table: DevIt 1.8 has three names for the count and four for the span; one of each may stand in it.
     fn of_table(table: &toml::de::DeTable<'_>, context: &Context) -> Result<Self, String> {
         let known = |key: &str| Self::COUNT.contains(&key) || Self::SPAN.contains(&key);
         if let Some(key) = table.keys().map(toml::Spanned::get_ref).find(|key| !known(key)) {
@@ -60,7 +60,7 @@ impl Rate {
     }
 }
 
-/// A whole number, also where it is written `10.0`.
+/// Reads a whole number, also where it is written `10.0`.
 fn whole(value: &DeValue<'_>) -> Result<u64, String> {
     let Some(float) = value.as_float() else { return integer(value) };
     let digits = float.as_str().strip_suffix(".0").unwrap_or(float.as_str());

@@ -1,4 +1,4 @@
-//! Values about resources: how many there are of a counted kind, and what a worker needs.
+//! Values about resources: the number of units of a counted kind, and the needs of a worker.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use super::value::{Context, Value, quoted};
 use provost_base::limits::{COUNTED_MAX, NEEDS_MAX};
 use provost_base::{AgentId, Resource};
 
-/// Kinds whose values mean something else than a number of units.
+/// Kinds whose values are no number of units.
 const NOT_COUNTED: [&str; 2] = ["port", "git"];
 
-/// How many there are of each counted kind.
+/// The number of units of each counted kind.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Debug, Default)]
 pub struct Counted(pub BTreeMap<Box<str>, u32>);
 
@@ -83,7 +83,7 @@ impl Value for Needs {
 }
 
 impl Needs {
-    /// Why no run can have them, of so many as there are.
+    /// Says why no run can ever have all of these needs, given the number of units of each kind.
     fn impossible(&self, counted: &Counted) -> Option<String> {
         let mut seen: BTreeMap<&str, &Resource> = BTreeMap::new();
         for need in &self.0 {
@@ -103,7 +103,7 @@ impl Needs {
 }
 
 impl Loading {
-    /// Once everything is read: of a counted kind a worker needs no more than there is, named once.
+    /// Refuses workers, once everything is read, that need more units of a counted kind than exist, or name a kind twice.
     pub(super) fn refuse_impossible_needs(&mut self) {
         let Config { workers, coordination, .. } = &self.done.config;
         let why = |needs: &Needs| needs.impossible(&coordination.resources);

@@ -1,4 +1,4 @@
-//! The root commits of a repository: by them a clone of it is recognised, on any machine and at any branch of the same history.
+//! The root commits of a repository: they identify a clone of it on any machine, at any branch of the same history.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -7,11 +7,11 @@ use super::Places;
 use provost_base::limits::ROOT_COMMITS_MAX;
 use provost_system as system;
 
-/// The root commits behind the present one, in order; none where there is no commit, or no git repository. It walks the whole history,
-/// which takes seconds for a large one. Blocking.
+/// Returns the root commits behind the present commit, in order; empty where no commit or no git repository exists.
+/// Walks the whole history, which takes seconds for a large one. Blocks.
 ///
 /// # Errors
-/// Why they cannot be known, with what to do.
+/// The reason why they cannot be known, with the next step.
 pub fn root_commits(places: &Places) -> Result<Vec<Box<str>>, Box<str>> {
     if !places.identity.join("HEAD").is_file() {
         return Ok(Vec::new());
@@ -38,8 +38,8 @@ fn words(said: Output) -> Result<String, Box<str>> {
     }
 }
 
-/// Asks git, with nothing of this process's environment but where the user's configuration is, and without a program that the
-/// repository names.
+/// Runs git with only those variables of this process's environment that locate the user's configuration, and without
+/// any program that the repository names.
 fn git(top: &Path, args: &[&str]) -> Result<Output, Box<str>> {
     let program = system::find_program_outside("git", &[top])
         .ok_or("git is not found in PATH outside of the repository: install it")?;

@@ -15,16 +15,16 @@ use provost_base::nearest;
 words! {
     /// The effect of a failed check.
     Checks {
-        /// It is told, and the execution succeeds all the same.
+        /// The failure is reported, and the execution still succeeds.
         Reported = "reported",
         /// The execution fails, too.
         Required = "required",
     }
-    /// How the five phases of an execution are done.
+    /// The way in which the five phases of an execution are carried out.
     Mode {
         /// One run of the agent.
         Single = "single",
-        /// A run for each phase, each told what the one before has answered.
+        /// A run for each phase, which is told the answer of the one before.
         Pipeline = "pipeline",
     }
 }
@@ -65,7 +65,7 @@ impl Raw {
     }
 }
 
-/// Holds a command against what a jail can run.
+/// Checks whether a jail can run a command.
 fn command(words: Vec<String>) -> Result<Vec<String>, String> {
     let program = words.first().filter(|it| !it.trim().is_empty()).ok_or("a command needs a program")?;
     let path = Path::new(program);
@@ -87,7 +87,7 @@ fn command(words: Vec<String>) -> Result<Vec<String>, String> {
 }
 
 impl A6sPipeline {
-    /// Every phase, in order, with who does it.
+    /// Returns every phase, in order, with the agent that carries it out.
     pub fn agents(&self) -> [(&'static str, Option<&AgentId>); 5] {
         [
             ("research", self.research.as_ref()),
@@ -100,7 +100,7 @@ impl A6sPipeline {
 }
 
 impl Loading {
-    /// Once everything is read: who looks at an agent's work has to be there.
+    /// Refuses agents whose reviewer does not exist, once everything is read.
     pub(super) fn join_reviewers(&mut self) {
         let lost = |config: &Config| {
             let why =
@@ -131,7 +131,7 @@ impl Loading {
     }
 }
 
-/// Why an agent cannot be asked, if it is not there.
+/// Says why an agent cannot be asked, if it does not exist.
 fn missing(config: &Config, id: &AgentId) -> Option<String> {
     if config.agents.iter().any(|agent| agent.id == *id) {
         return None;

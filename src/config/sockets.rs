@@ -1,9 +1,9 @@
 //! The sockets of a running daemon, recorded in its state folder for its clients.
 //!
-//! Programs that agents' hosts start do not always have the `XDG_RUNTIME_DIR` that the daemon was started with, and
-//! would look for the daemon elsewhere, or start another one. The state folder is the same for all of them. The
-//! record counts as long as the daemon that wrote it runs and has the file locked: the system releases the lock with
-//! the process, however it ends.
+//! Programs that agents' hosts start do not always have the daemon's `XDG_RUNTIME_DIR`, and would look for the daemon
+//! elsewhere, or start another one. The state folder is the same for all of them. The record counts as long as the
+//! daemon that wrote it runs and has the file locked: the system releases the lock when the process ends for any
+//! reason.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
@@ -18,7 +18,7 @@ use provost_system as system;
 /// The file's name in the state folder.
 const NAME: &str = "sockets";
 
-/// Size that is read, in bytes: a path, escaped, and a number.
+/// Most bytes that are read: an escaped path, and a number.
 const BYTES_MAX: u64 = 8 * PATH_LEN_MAX as u64;
 
 /// The content of the record.
@@ -30,11 +30,11 @@ pub struct Whereabouts {
     pub pid: u32,
 }
 
-/// A daemon's record of where its sockets are, for as long as this is kept.
+/// A daemon's record of its sockets; it is removed when this is dropped.
 #[derive(Debug)]
 pub struct Record {
     path: PathBuf,
-    /// Held open, since the lock on it says that the daemon runs.
+    /// The open file, whose lock tells that the daemon runs.
     _file: File,
 }
 
@@ -42,13 +42,13 @@ impl Record {
     /// Writes the record. Only the daemon that has the state folder's lease may call it.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn keep(places: &Places) -> io::Result<Self> {
         let (path, new) = (places.state.join(NAME), places.state.join(format!(".{NAME}")));
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(true);
         let mut file = system::private_file(&mut options).open(&new)?;
-        // In place only when it is locked, or it would look like one of a daemon that has gone.
+        // The file is put in place only when it is locked; otherwise it would look like that of a killed daemon.
         file.try_lock()?;
         let says = Whereabouts { runtime: places.runtime.clone(), pid: std::process::id() };
         file.write_all(&serde_json::to_vec(&says)?)?;
@@ -63,7 +63,7 @@ impl Drop for Record {
     }
 }
 
-/// Where the daemon of a state folder has its sockets, if one runs that has said so.
+/// Returns the sockets' folder of a running daemon, by the record in its state folder; `None` where no daemon runs or has left one.
 pub fn of_running(state: &Path) -> Option<Whereabouts> {
     let path = state.join(NAME);
     let meta = fs::symlink_metadata(&path).ok()?;

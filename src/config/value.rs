@@ -17,11 +17,11 @@ pub struct Row {
     pub key: &'static str,
     /// The type of its value, in words.
     pub kind: &'static str,
-    /// The words it takes, if it is a choice; empty otherwise.
+    /// The words of a choice; empty for other types.
     pub words: &'static [&'static str],
     /// The default as TOML, or `None` where the setting is absent by default.
     pub default: Option<String>,
-    /// Unit or meaning of the value; empty where the type says it all.
+    /// The unit or meaning of the value; empty where the type tells it.
     pub unit: &'static str,
     /// Its properties beyond the value, for checks and documents.
     pub marks: &'static [Mark],
@@ -40,7 +40,7 @@ pub enum Mark {
     Owner,
 }
 
-/// What is needed to read a value: where its file is, and whose home `~` means.
+/// The context in which a value is read: the folder of its file, and the home that `~` stands for.
 #[derive(Clone, Debug, Default)]
 pub struct Context {
     /// Folder of the file; relative paths begin here.
@@ -53,7 +53,7 @@ pub struct Context {
 pub trait Value: Sized {
     /// The name of the type in the documentation.
     const NAME: &'static str;
-    /// The words it takes, if it is a choice.
+    /// The words of a choice; empty for other types.
     const WORDS: &'static [&'static str] = &[];
     /// Whether `"off"` is a value of the optional form.
     const MAY_BE_OFF: bool = false;
@@ -64,11 +64,11 @@ pub trait Value: Sized {
     /// A sentence that says what was expected, for the person who wrote the file.
     fn read(value: &DeValue<'_>, context: &Context) -> Result<Self, String>;
 
-    /// The value as TOML; `None` for an absent one.
+    /// Returns the value as TOML; `None` for an absent one.
     fn print(&self) -> Option<String>;
 }
 
-/// Reads a value and holds it against the row's range.
+/// Reads a value and checks it against the row's range.
 pub(super) fn checked<T: Value + PartialOrd>(
     value: &DeValue<'_>,
     context: &Context,
@@ -325,7 +325,7 @@ impl Value for Ttl {
     }
 }
 
-/// Splits `10m` into 10 and `m`; the number is absent when it is missing or too large.
+/// Splits `10m` into 10 and `m`; the number is `None` when it is missing or too large.
 pub(super) fn split_number(text: &str) -> (Option<u64>, &str) {
     let text = text.trim();
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
@@ -353,17 +353,17 @@ impl Value for ByteSize {
     }
 }
 
-/// The worker versions that are accepted: none named means all.
+/// The worker versions that are accepted; an empty list accepts all.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Debug, Default)]
 pub struct Versions(pub Vec<String>);
 
 impl Versions {
-    /// Whether any version is asked for at all; only then is REGISTER required.
+    /// Checks whether the list names any version; only then is REGISTER required.
     pub fn enforced(&self) -> bool {
         !self.0.is_empty()
     }
 
-    /// Whether a worker of this version may register.
+    /// Checks whether a worker of this version may register.
     pub fn admits(&self, version: Option<&str>) -> bool {
         !self.enforced() || version.is_some_and(|version| self.0.iter().any(|one| one == version))
     }
@@ -382,12 +382,12 @@ impl Value for Versions {
     }
 }
 
-/// Which rules decide: a file, or some that come with the program.
+/// The rules that decide: a file, or rules that come with the program.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Debug)]
 pub struct Rules(pub String);
 
 impl Rules {
-    /// Begins the name of rules that come with the program.
+    /// The prefix of rules that come with the program.
     pub const BUILTIN: &'static str = "builtin:";
 }
 
@@ -413,7 +413,7 @@ macro_rules! words {
         pub enum $Name { $($(#[doc = $says])+ $Variant,)+ }
 
         impl $Name {
-            /// The word in the file.
+            /// Returns the word that stands for it in a file.
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$Variant => $word,)+ }
             }
@@ -440,7 +440,7 @@ pub(super) use words;
 words! {
     /// The commands that wait for the disk.
     Durability {
-        /// Each verb as its row in the table of verbs says.
+        /// Each verb waits or not, as its row in the table of verbs tells.
         Verb = "verb",
         /// Every command waits for the disk.
         Full = "full",
@@ -458,11 +458,11 @@ words! {
     }
     /// The ends of tasks that are shown on the desktop.
     DesktopTasks {
-        /// All but those that were taken back.
+        /// All tasks except cancelled ones.
         All = "all",
         /// Tasks that have failed.
         Failed = "failed",
-        /// The desktop is told of no task.
+        /// No task is shown.
         None = "none",
     }
     /// The effect of a lock on a commit by another agent.
@@ -488,18 +488,18 @@ words! {
         /// The commit is refused.
         Block = "block",
     }
-    /// Where the wit door has sockets.
+    /// The work trees in which the wit door has sockets.
     WitOpen {
-        /// In all work trees, once one of them has a folder `.wit`.
+        /// All work trees, once one of them has a folder `.wit`.
         Found = "found",
-        /// The door has sockets in all work trees.
+        /// All work trees.
         Always = "always",
-        /// The door has no sockets.
+        /// No work tree.
         Never = "never",
     }
     /// The handling of the published server's database in the repository.
     ImportFound {
-        /// It is told of, once, with the command that imports it.
+        /// The daemon reports it once, with the command that imports it.
         Ask = "ask",
         /// The daemon puts its events on the timeline.
         Auto = "auto",
@@ -508,25 +508,25 @@ words! {
     }
     /// The proof that a request over loopback HTTP needs.
     LoopbackAuth {
-        /// The kernel says that it comes from a process of this user.
+        /// The kernel confirms that the request comes from a process of this user.
         Peer = "peer",
         /// A token is needed as well.
         Token = "token",
     }
     /// Whether there is an audit log of messages in the repository.
     KeepLog {
-        /// Where there is a folder `.git-paw` in it.
+        /// The log exists where the repository has a folder `.git-paw`.
         Found = "found",
-        /// There is always one; the folder is made.
+        /// The log always exists; the folder is created.
         Always = "always",
-        /// There is never one.
+        /// The log never exists.
         Never = "never",
     }
-    /// How its lines are written.
+    /// The format of the log's lines.
     LogFormat {
         /// One JSON object in each line.
         Json = "json",
-        /// As text, in git-paw's own words.
+        /// Text, in git-paw's own words.
         Text = "text",
     }
     /// The program that takes pictures of the screen.
@@ -555,14 +555,14 @@ words! {
         /// Tagged Image File Format.
         Tiff = "tiff",
     }
-    /// How a worker's standard output is read.
+    /// The format of a worker's standard output.
     ParseMode {
         /// One JSON value is the answer.
         Json = "json",
         /// The text is the answer.
         Text = "text",
     }
-    /// How a worker is confined.
+    /// The strength of a worker's jail.
     Tier {
         /// A job object and a write-restricted token.
         Job = "job",

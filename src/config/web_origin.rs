@@ -1,4 +1,4 @@
-//! Addresses, origins and names of pages, as settings.
+//! Settings for addresses, origins and names of pages.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use provost_base::{At, Door};
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct WebOrigin(String);
 
-/// Whether a text is a name of a host in lower case.
+/// Checks whether a text is the name of a host in lower case.
 fn is_name(host: &str) -> bool {
     let is_label = |it: &str| {
         let plain = it.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'));
@@ -21,17 +21,17 @@ fn is_name(host: &str) -> bool {
     host.len() <= 253 && host.split('.').all(is_label)
 }
 
-/// Whether browsers lead a name to this machine without asking elsewhere.
+/// Checks whether browsers resolve a name to this machine without asking a server.
 fn is_local(host: &str) -> bool {
     host == "localhost" || host.ends_with(".localhost")
 }
 
 impl WebOrigin {
-    /// Reads an origin. Plain HTTP is for names of this machine alone: elsewhere browsers give such pages no passkeys. An
-    /// address is no name that a passkey could belong to.
+    /// Reads an origin. Plain HTTP is only for names of this machine, since browsers give other such pages no
+    /// passkeys. An IP address is refused, since no passkey can belong to one.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The mistake in the text.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = |why: &str| Err(format!("{text:?} {why}"));
         let Some((scheme, rest)) = text.split_once("://") else {
@@ -64,12 +64,12 @@ impl WebOrigin {
         Ok(Self(text.to_owned()))
     }
 
-    /// The origin, as browsers write it.
+    /// Returns the origin, as browsers write it.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Its host, to which passkeys belong.
+    /// Returns its host, to which passkeys belong.
     pub fn host(&self) -> &str {
         let rest = self.0.split_once("://").map_or("", |(_, rest)| rest);
         rest.split_once(':').map_or(rest, |(host, _)| host)
@@ -86,16 +86,16 @@ impl Value for WebOrigin {
     }
 }
 
-/// A name of this machine by which browsers ask for the page.
+/// A name of this machine under which browsers ask for the page.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct PageName(String);
 
 impl PageName {
-    /// Reads a name. Browsers lead `localhost` and the names below it to this machine; another name may be led here by its
-    /// owner, from anywhere.
+    /// Reads a name. Browsers resolve `localhost` and the names below it to this machine; the owner of any other name
+    /// could point it here, from anywhere.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The mistake in the text.
     pub fn parse(text: &str) -> Result<Self, String> {
         if !is_name(text) || !is_local(text) {
             return Err(format!("{text:?} is neither \"localhost\" nor a name below it in lower case"));
@@ -103,12 +103,12 @@ impl PageName {
         Ok(Self(text.to_owned()))
     }
 
-    /// The names where no setting says others.
+    /// Returns the names where no setting names others.
     pub(super) fn usual() -> Vec<Self> {
         ["provost.localhost", "localhost"].map(|it| Self(it.to_owned())).into()
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -124,15 +124,15 @@ impl Value for PageName {
     }
 }
 
-/// An address of the page elsewhere than at this machine: HTTPS alone.
+/// An address of the page outside of this machine; HTTPS only.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct PublicOrigin(WebOrigin);
 
 impl PublicOrigin {
-    /// Reads an address. It is compared to the letter, so nothing in it stands for anything else.
+    /// Reads an address. It is compared literally, so no part of it may be a wildcard.
     ///
     /// # Errors
-    /// What is wrong with it, and how it is written.
+    /// The mistake in the text, and the right form.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = |why: &str| Err(format!("{text:?} {why}"));
         let Some(rest) = text.strip_prefix("https://") else {
@@ -161,12 +161,12 @@ impl PublicOrigin {
         Ok(Self(origin))
     }
 
-    /// The origin, as browsers write it.
+    /// Returns the origin, as browsers write it.
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
 
-    /// Its host, to which passkeys belong.
+    /// Returns its host, to which passkeys belong.
     pub fn host(&self) -> &str {
         self.0.host()
     }
@@ -182,15 +182,15 @@ impl Value for PublicOrigin {
     }
 }
 
-/// Where a proxy comes in: the path of a Unix socket, or a name alone, in the folder of the daemon's sockets.
+/// The socket through which a proxy connects: the path of a Unix socket, or a name alone, in the folder of the daemon's sockets.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct ProxySocket(PathBuf);
 
 impl ProxySocket {
-    /// Reads a path. A port is none: whatever is on this machine could connect there.
+    /// Reads a path. A port is refused: any process on this machine could connect to it.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The mistake in the text.
     pub fn parse(text: &str, home: Option<&Path>) -> Result<Self, String> {
         let wrong = |why: &str| Err(format!("{text:?} {why}"));
         if text.trim().is_empty() || text.contains('\0') {
@@ -222,17 +222,17 @@ impl ProxySocket {
         Ok(Self(path))
     }
 
-    /// Where no setting says another place.
+    /// Returns the socket where no setting names another.
     pub(super) fn usual() -> Self {
         Self("web.sock".into())
     }
 
-    /// The path, where this is the folder of the daemon's sockets.
+    /// Returns the path, where `folder` is the folder of the daemon's sockets.
     pub fn within(&self, folder: &Path) -> PathBuf {
         folder.join(&self.0)
     }
 
-    /// Whether it is in the folder of the daemon's sockets, which no other user but root enters.
+    /// Checks whether it is in the folder of the daemon's sockets, which no other user but root can enter.
     pub fn is_among_sockets(&self) -> bool {
         !self.0.is_absolute()
     }
@@ -261,11 +261,11 @@ impl Value for SocketAddr {
 }
 
 words! {
-    /// Who reads the page at the names of this machine.
+    /// The readers that may open the page at the names of this machine.
     WebRead {
-        /// A browser of the user.
+        /// Any browser of the user.
         Open = "open",
-        /// One in which a passkey has signed in.
+        /// A browser in which a passkey has signed in.
         Passkey = "passkey",
     }
 }

@@ -17,21 +17,21 @@ use provost_base::nearest;
 use provost_base::{AgentId, Destination, Json, RepoPath, Ttl};
 
 words! {
-    /// How a worker is reached.
+    /// The way in which a worker gets its tasks.
     WorkerKind {
-        /// Started once per task.
+        /// The daemon starts it once per task.
         Cli = "cli",
-        /// Started once per task and spoken to in MCP.
+        /// The daemon starts it once per task, and speaks MCP with it.
         Mcp = "mcp",
-        /// Started once per task and spoken to in the Agent Client Protocol.
+        /// The daemon starts it once per task, and speaks the Agent Client Protocol with it.
         Acp = "acp",
-        /// Connects by itself, and collects its tasks.
+        /// The worker connects by itself, and collects its tasks.
         Polling = "polling",
     }
 }
 
 words! {
-    /// What becomes of an agent's turn when the editor goes that has asked for it, as `provost acp`.
+    /// What happens to an agent's turn when the editor that asked for it, such as `provost acp`, disconnects.
     EditorGone {
         /// The turn's task is cancelled.
         Cancel = "cancel",
@@ -122,16 +122,16 @@ section! {
     }
 }
 
-/// Where the tasks of a worker work.
+/// The place in which a worker's tasks work.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
 pub enum Copies {
     /// The worker works in the directory itself.
     No,
-    /// The worker works in a copy, which is thrown away.
+    /// The worker works in a copy, which is deleted afterwards.
     Thrown,
-    /// In a private copy, whose changes are kept until a person applies them.
+    /// The worker works in a private copy, whose changes are kept until a person applies them.
     Kept,
-    /// In a git work tree on a branch of its own, on which its changes are committed.
+    /// The worker works in a git work tree on a branch of its own, on which the daemon commits its changes.
     WorkTree,
 }
 
@@ -157,9 +157,9 @@ impl Value for Copies {
 }
 
 impl Worker {
-    /// Where its tasks work: what its entry says, or else what fits its kind.
+    /// Returns the place of its tasks: the one in its entry, or else the one that fits its kind.
     pub fn copies(&self) -> Copies {
-        // One that is asked through MCP is a server, and works where DevIt says.
+        // A worker that speaks MCP is a server, and works in the directory that DevIt defines.
         let is_agent = match self.kind {
             WorkerKind::Cli => self.speaks_with_a_model(),
             WorkerKind::Acp => true,
@@ -169,7 +169,7 @@ impl Worker {
         self.copy.unwrap_or(if is_apart { Copies::Kept } else { Copies::No })
     }
 
-    /// Whether its entry shows that a model decides what it does.
+    /// Checks whether its entry shows that a model decides its actions.
     fn speaks_with_a_model(&self) -> bool {
         !self.secrets.is_empty()
             || self.default_model.is_some()
@@ -179,7 +179,7 @@ impl Worker {
 }
 
 impl Loading {
-    /// The entries of `[workers]`: each stands alone, and replaces what an earlier file said about its name.
+    /// Reads the entries of `[workers]`: each stands alone, and replaces the entry of an earlier file with the same name.
     pub(super) fn workers(&mut self, file: &File<'_>, workers: &DeTable<'_>) {
         for (name, entry) in workers {
             let (name, at) = (name.get_ref().to_string(), name.span().start);
@@ -194,7 +194,7 @@ impl Loading {
             let id = AgentId::parse(&name).map_err(|why| format!("the name {why}"));
             if let Ok(id) = &id {
                 self.done.config.workers.remove(id);
-                // An earlier file's.
+                // This agent may come from an earlier file.
                 self.done.config.agents.retain(|agent| agent.id != *id);
             }
             let worker = match entry.get_ref() {
@@ -239,7 +239,7 @@ impl Loading {
     }
 }
 
-/// The warning about a key that a worker, or an agent, does not have.
+/// Returns the warning about a key that a worker, or an agent, does not have.
 ///
 /// # Errors
 /// The same text, for callers that ask for the worker, when the key was meant to restrict it.
@@ -253,7 +253,7 @@ pub(super) fn unknown(key: &str, rows: &[Row], of: &str) -> Result<String, Strin
     Ok(format!("is not a setting of {of}{hint}"))
 }
 
-/// Checks the demands that the keys of a worker make on each other.
+/// Checks the keys of a worker against each other.
 pub(super) fn fit_together(worker: Worker) -> Result<Worker, String> {
     let refuse = |reason: &str| Err(reason.to_string());
     match (&worker.binary, worker.kind) {
@@ -319,7 +319,7 @@ pub(super) fn fit_together(worker: Worker) -> Result<Worker, String> {
     Ok(worker)
 }
 
-/// What is said of the network, in the one spelling that rules and the proxy compare.
+/// Checks the settings of the network, and puts them into the one spelling that rules and the proxy compare.
 fn network_fits(mut worker: Worker) -> Result<Worker, String> {
     let refuse = |reason: &str| Err(reason.to_string());
     if worker.network != Network::Hosts && !worker.hosts.is_empty() {
@@ -365,14 +365,14 @@ fn network_fits(mut worker: Worker) -> Result<Worker, String> {
     }
     worker.ports.sort_unstable();
     worker.ports.dedup();
-    // Each address of this machine has a port inside, and the proxy has one too.
+    // Each address of this machine has a port in the jail, and the proxy has one too.
     match worker.ports.len().max(worker.hosts.len()) < OUTLETS_MAX {
         true => Ok(worker),
         false => Err(format!("`ports` and `hosts` may list at most {}", OUTLETS_MAX - 1)),
     }
 }
 
-/// The worker that needs no configuration: the system's shell with the goal, in the strongest jail of the system.
+/// Returns the worker that needs no configuration: the system's shell with the goal, in the strongest jail of the system.
 pub(super) fn built_in_workers() -> BTreeMap<AgentId, Worker> {
     let (program, before) = provost_system::shell();
     let shell = Worker {

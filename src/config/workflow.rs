@@ -1,7 +1,7 @@
 //! The entries of `[[workflow]]`: steps that name agents, in the files of settings and in files of their own.
 //!
-//! An invalid entry is refused by itself, with its file, line and reason. Two are built in; an entry of the same id
-//! replaces one. The daemon checks the agents of steps at the request for a workflow, since agents come and go.
+//! An invalid entry is refused alone, with its file, line and reason. Two entries are built in; an entry of the same id
+//! replaces one of them. The daemon checks the agents of steps when a workflow is requested, since agents come and go.
 
 use toml::de::{DeArray, DeTable, DeValue};
 
@@ -19,26 +19,26 @@ use provost_base::nearest;
 /// The workflows that come with the program.
 const BUILT_IN: &str = include_str!("workflows.toml");
 
-/// The name that built-in workflows have in the place of a file.
+/// The name that stands in place of a file for built-in workflows.
 pub const BUILT_IN_FILE: &str = "built in";
 
 words! {
-    /// The order in which a workflow's steps are taken.
+    /// The order in which a workflow's steps are carried out.
     Pattern {
-        /// One after another, in one copy of the workspace; the first that fails ends it.
+        /// One after another, in one copy of the workspace; the first failure ends the workflow.
         Sequential = "sequential",
         /// All at once, each in a copy of its own.
         Parallel = "parallel",
         /// The first step decides, round by round, which of the others is next and what it is told.
         Supervisor = "supervisor",
-        /// The first step makes, the others check, and it goes round until all of them approve.
+        /// The first step makes, the others check, and the rounds go on until all of them approve.
         MakerChecker = "maker_checker",
     }
     /// The phase of an execution that a step belongs to.
     StepPhase {
         /// The facts are gathered.
         Research = "research",
-        /// Whether it can be done is found out.
+        /// The agent finds out whether the work can be done.
         Inspect = "inspect",
         /// The work itself is done.
         Generate = "generate",
@@ -89,7 +89,7 @@ section! {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Debug)]
 pub struct Prompt(pub String);
 
-/// What may stand between braces, but for names of inputs and of steps.
+/// The names that may stand between braces, beside names of inputs and of steps.
 const PLACEHOLDERS: [&str; 4] = ["input", "previous", "check", "task"];
 
 impl Value for Prompt {
@@ -100,7 +100,7 @@ impl Value for Prompt {
             return Err(format!("is longer than {TEMPLATE_BYTES_MAX} bytes"));
         }
         for word in text.split('{').skip(1).filter_map(|rest| rest.split_once('}')).map(|(word, _)| word) {
-            // Braces of other things are left alone; a slip of the pen is not.
+            // Other braces are left alone; a misspelt name is an error.
             let plain = !word.is_empty() && word.bytes().all(|it| it.is_ascii_lowercase());
             if let Some(near) = nearest(word, PLACEHOLDERS).filter(|near| plain && *near != word) {
                 return Err(format!("`{{{word}}}` is not a placeholder; did you mean `{{{near}}}`?"));
@@ -113,7 +113,7 @@ impl Value for Prompt {
     }
 }
 
-/// A workflow, and where it was written.
+/// A workflow, with its place in a file.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Workflow {
     /// The id, the texts and the pattern of the workflow.
@@ -122,27 +122,27 @@ pub struct Workflow {
     pub steps: Vec<Step>,
     /// The file with the entry.
     pub file: String,
-    /// The line at which it begins in that file, from 1.
+    /// The line in that file at which the entry begins, from 1.
     pub line: usize,
 }
 
 impl Workflow {
-    /// The part of its id before the colon.
+    /// Returns the part of its id before the colon.
     pub fn domain(&self) -> &str {
         self.head.id.split(':').next().unwrap_or_default()
     }
 
-    /// The workflow's name for people.
+    /// Returns its name for people.
     pub fn name(&self) -> &str {
         let last = self.head.id.split(':').next_back().unwrap_or_default();
         self.head.name.as_deref().unwrap_or(last)
     }
 }
 
-/// The byte of the file at which the mistake stands, and the mistake.
+/// The byte of the file at which a mistake stands, and a sentence about it.
 type Wrong = (usize, String);
 
-/// The workflows that are built in.
+/// Returns the built-in workflows.
 fn built_in() -> Vec<Workflow> {
     let mut loading = Loading::new(&Environment::default());
     loading.workflow_file(BUILT_IN_FILE, BUILT_IN, false);
@@ -150,8 +150,8 @@ fn built_in() -> Vec<Workflow> {
 }
 
 impl Config {
-    /// Every workflow that can be used: those that are built in, unless a file says something about their id, and those
-    /// of the files.
+    /// Returns every workflow that can be used: the built-in ones, unless a file has an entry with their id, and
+    /// those of the files.
     pub fn all_workflows(&self) -> Vec<Workflow> {
         let written = |id: &String| {
             self.refused_workflows.contains_key(id) || self.workflows.iter().any(|it| it.head.id == *id)
@@ -162,7 +162,7 @@ impl Config {
 }
 
 impl Loading {
-    /// A file that has nothing but workflows: a mistake in it leaves everything else as it is.
+    /// Reads a file that has only workflows: a mistake in it leaves everything else unchanged.
     pub(super) fn workflow_file(&mut self, name: &str, text: &str, foreign: bool) {
         let file = File { name, text, context: Context::default(), foreign };
         let document = match DeTable::parse(text) {
@@ -184,7 +184,7 @@ impl Loading {
         }
     }
 
-    /// The entries of `[[workflow]]`: each stands alone, and replaces what an earlier file said about its id.
+    /// Reads the entries of `[[workflow]]`: each stands alone, and replaces the entry of an earlier file with the same id.
     pub(super) fn workflows(&mut self, file: &File<'_>, list: &DeArray<'_>) {
         for entry in list {
             let at = entry.span().start;
@@ -209,7 +209,7 @@ impl Loading {
         }
     }
 
-    /// Nothing of this id is left: what an earlier file said was not meant any more.
+    /// Refuses an entry and drops all earlier ones with its id, since this one was meant to replace them.
     fn refuse_workflow(&mut self, file: &File<'_>, id: Option<String>, (at, why): Wrong) {
         let full = id.as_ref().map_or("workflow".into(), |id| join("workflow", id));
         self.note(file, at, &full, format!("{why}; this workflow is refused"), Severity::Error);
@@ -309,7 +309,7 @@ impl Loading {
     }
 }
 
-/// One step, as far as it can be looked at alone; what refers to others refers to earlier ones.
+/// Checks one step, as far as it can be checked alone; it may refer to earlier steps only.
 fn check_step(step: &Step, earlier: &[(usize, Step)]) -> Result<(), String> {
     if !is_name(&step.name) {
         return Err(
@@ -337,7 +337,7 @@ fn check_step(step: &Step, earlier: &[(usize, Step)]) -> Result<(), String> {
     Ok(())
 }
 
-/// The steps, if they make sense together under the pattern.
+/// Returns the steps if they fit the pattern together.
 fn fitting(head: &WorkflowHead, steps: Vec<(usize, Step)>, at: usize) -> Result<Vec<Step>, Wrong> {
     let pattern = head.pattern;
     let word = pattern.print().unwrap_or_default();

@@ -1,4 +1,5 @@
-//! Settings of the writes of hosts: what a write takes for its agent, and what becomes of it without a daemon; and where contracts bind.
+//! Settings of the writes of hosts: the lease that a write takes for its agent, and the handling of writes while no daemon
+//! runs; and the branches on which contracts bind.
 
 use toml::de::DeValue;
 
@@ -7,28 +8,28 @@ use super::value::{Context, Value, quoted, words};
 words! {
     /// The effect of a write that a host's hook reports.
     Auto {
-        /// Other agents of the work tree cannot write what the writer holds; those of other work trees are told.
+        /// Other agents of the work tree cannot write the places that the writer holds; those of other work trees are told.
         Hold = "hold",
         /// Other agents are told.
         Announce = "announce",
-        /// Nothing is taken.
+        /// The writer gets no lease.
         Off = "off",
     }
     /// The effect of a lease of a write in other work trees than the writer's.
     AutoAcross {
         /// Their agents are told.
         Announce = "announce",
-        /// Their agents cannot write it either.
+        /// Their agents cannot write the same places either.
         Hold = "hold",
     }
-    /// Where an accepted contract binds.
+    /// The branches on which an accepted contract binds.
     ContractsBind {
-        /// On all branches.
+        /// All branches.
         Everywhere = "everywhere",
-        /// On the branch on which it was offered.
+        /// Only the branch on which it was offered.
         Branch = "branch",
     }
-    /// What becomes of a write of a host while no daemon runs.
+    /// The handling of a host's write while no daemon runs.
     WhenDown {
         /// The hook starts a daemon, and asks it.
         Start = "start",

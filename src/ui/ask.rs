@@ -1,4 +1,4 @@
-//! What a screen or a detail shows of one repository: answers of its daemon's own API, as blocks of `view`.
+//! The requests behind a screen or a detail of one repository: answers of its daemon's own API, as blocks of `view`.
 
 use super::Screen;
 use super::text::of_a_worker;
@@ -8,23 +8,23 @@ use provost_client::approvals::{facts, words};
 use provost_client::{Client, ClientError};
 use provost_view::{self as view, Block, Cell, Empty, Filter, Line, Shown, Tone};
 
-/// The name as which a person answers agents, as `provost answer` does.
+/// The name on whose behalf a person answers agents, as `provost answer` does.
 const SUPERVISOR: &str = "supervisor";
 
-/// For how long one request waits for more of a worker's output, in milliseconds.
+/// The time that one request waits for more of a worker's output, in milliseconds.
 const OUTPUT_WAIT_MS: u64 = 20_000;
 
-/// For how long one request waits for the end of a check of the journal, in milliseconds.
+/// The time that one request waits for the end of a check of the journal, in milliseconds.
 const CHECK_WAIT_MS: u64 = 500;
 
-/// Something to ask a daemon.
+/// A request to a daemon.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Asked {
     /// The list of a screen.
     List {
         /// The screen.
         screen: Screen,
-        /// The filter, as it was typed.
+        /// The filter, as the person typed it.
         filter: String,
     },
     /// An approval, by its number.
@@ -35,13 +35,13 @@ pub enum Asked {
     Event(u64),
     /// The changes of a task.
     Changes(String),
-    /// What two agents have changed of a file.
+    /// The changes that two agents have made in a file.
     Both(Both),
-    /// The check of the whole journal: one that begins, or the one of this number.
+    /// A check of the whole journal: a new one, or the one of this number.
     Check(Option<u64>),
-    /// What ready-made rules would have decided of the newest requests.
+    /// The decisions that these ready-made rules would have made about the newest requests.
     Replay(String),
-    /// What a task's worker writes, from a position on; waits for more where there is none.
+    /// The output of a task's worker from a position on; the daemon waits for more where it has none yet.
     Log {
         /// The task.
         task: String,
@@ -61,7 +61,7 @@ pub struct Both {
     pub other: String,
 }
 
-/// What a daemon has answered.
+/// An answer of a daemon.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Got {
     /// A list, or a task.
@@ -72,32 +72,32 @@ pub enum Got {
         shown: Box<Shown>,
         /// The digest that an answer carries.
         digest: String,
-        /// Whom its rule lets answer.
+        /// The approvers that its rule lets answer.
         by: String,
     },
     /// An approval that does not wait any more.
     Gone(Box<Shown>),
-    /// How far a check of the journal has come, or what it has found.
+    /// The progress of a check of the journal, or its findings.
     Checked(Box<wire::JournalCheck>),
     /// The changes of a task.
     Changes(Box<Block>),
-    /// More of what a worker has written.
+    /// More of a worker's output.
     Log {
-        /// The text, in which nothing hides.
+        /// The text, with hidden characters shown.
         text: String,
-        /// Where it goes on.
+        /// The position after it.
         next: u64,
-        /// Whether nothing more comes.
+        /// Whether the output has ended.
         done: bool,
-        /// Why nothing comes though the worker runs.
+        /// The reason why no output comes though the worker runs.
         note: Option<String>,
     },
 }
 
-/// Asks a daemon.
+/// Sends a request to a daemon.
 ///
 /// # Errors
-/// What the daemon says, or why it says nothing.
+/// The daemon's error, or the reason why it gave no answer.
 pub(super) async fn ask(client: &Client, asked: &Asked, now: Timestamp) -> Result<Got, ClientError> {
     Ok(match asked {
         Asked::List { screen, filter } => {
@@ -154,13 +154,13 @@ async fn both(client: &Client, it: &Both) -> Result<Shown, ClientError> {
     Ok(shown)
 }
 
-/// What is said in the place of an event that is not there.
+/// Returns the text in place of an event that the journal does not have.
 fn gone(seq: u64) -> Block {
     let text = format!("The journal has no event {seq} any more.");
     Block::Notice(Line { text, tone: Tone::Quiet })
 }
 
-/// The rows that pass a filter, for lists whose view takes none.
+/// Keeps the rows that pass a filter, for lists whose view takes no filter.
 fn passing(mut shown: Shown, filter: &Filter) -> Shown {
     if filter.is_empty() {
         return shown;
@@ -177,7 +177,7 @@ fn passing(mut shown: Shown, filter: &Filter) -> Shown {
     shown
 }
 
-/// The text of a cell.
+/// Returns the text of a cell.
 pub(super) fn text_of(cell: &Cell) -> &str {
     match cell {
         Cell::Text { text } | Cell::Said { text } | Cell::Code { text } | Cell::Link { text, .. } => text,
@@ -189,7 +189,7 @@ pub(super) fn text_of(cell: &Cell) -> &str {
 }
 
 async fn approval(client: &Client, id: u64) -> Result<Got, ClientError> {
-    // Before the approvals: what happens between is looked through as well.
+    // The head is read before the approvals, so that events in between are looked through as well.
     let head = client.about().await?.journal_seq;
     let waiting = client.approvals().await?;
     if let Some(found) = waiting.into_iter().find(|it| it.id == id) {
@@ -200,7 +200,7 @@ async fn approval(client: &Client, id: u64) -> Result<Got, ClientError> {
     Ok(Got::Gone(Box::new(client.view_of_gone(id, head, None).await?)))
 }
 
-/// The same blocks, with marks in their differences; they are made beside the threads that answer.
+/// Returns the same blocks with marks in their differences; a thread apart from those that answer computes them.
 async fn coloured(mut blocks: Vec<Block>) -> Vec<Block> {
     if !blocks.iter().any(|it| matches!(it, Block::Diff { .. })) {
         return blocks;
@@ -230,7 +230,7 @@ async fn log(client: &Client, task: &str, from: u64) -> Result<Got, ClientError>
     Ok(Got::Log { text: of_a_worker(&text), next: output.next, done: output.done, note: output.note })
 }
 
-/// Writes the same to each of these agents, as the person.
+/// Writes the same text to each of these agents, as the person.
 pub(super) async fn tell(client: &Client, to: &[String], text: &str) -> Result<String, ClientError> {
     for (n, agent) in to.iter().enumerate() {
         let payload = serde_json::json!({ "from": "user", "errors": [text] });

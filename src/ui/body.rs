@@ -1,4 +1,4 @@
-//! The lines of a list, from which drawing and clicks find the same row.
+//! The lines of a list. Drawing and clicks use them, so that both find the same row.
 
 use super::merged::Item;
 use super::model::ListState;
@@ -10,9 +10,9 @@ pub(crate) enum ListLine {
     Notice(usize),
     Heading(usize),
     Columns(usize),
-    /// What a row is in, at this depth, where the row before is in something else.
+    /// The folder or file at this depth that the next rows are in, where it differs from that of the row before.
     Under(usize, usize),
-    /// The section, and the number of the row in the whole list.
+    /// The section, and the index of the row in the whole list.
     Item(usize, usize),
     Empty(usize),
     /// The command that makes the first row.
@@ -21,7 +21,7 @@ pub(crate) enum ListLine {
     Blank,
 }
 
-/// The lines of a list.
+/// Returns the lines of a list.
 pub(crate) fn list_lines(list: &ListState) -> Vec<ListLine> {
     let mut lines: Vec<ListLine> = (0..list.merged.notices.len()).map(ListLine::Notice).collect();
     let mut item = 0;
@@ -54,7 +54,7 @@ pub(crate) fn list_lines(list: &ListState) -> Vec<ListLine> {
     lines
 }
 
-/// What a row is in, the outermost first, where its list is a tree.
+/// Returns the folders and files that contain a row, the outermost first, where its list is a tree.
 pub(crate) fn under(item: &Item) -> &[String] {
     let places = item.row.cells.iter();
     places
@@ -63,18 +63,18 @@ pub(crate) fn under(item: &Item) -> &[String] {
         .unwrap_or(&[])
 }
 
-/// The first line that is drawn, so that the chosen row is in sight, in the middle where there is more on both sides.
+/// Returns the first line that is drawn: the chosen row is in sight, and in the middle where lines follow on both sides.
 pub(crate) fn list_offset(lines: &[ListLine], chosen: usize, rows: usize) -> usize {
     let at = lines.iter().position(|it| matches!(it, ListLine::Item(_, item) if *item == chosen));
     let last = lines.len().saturating_sub(rows);
     at.unwrap_or(0).saturating_sub(rows / 2).min(last)
 }
 
-/// How narrow a column may become before the last one is left out.
+/// The width down to which a column may shrink before the last column is left out.
 const NARROWEST: usize = 10;
 
-/// The widths of columns that fit beside each other, from the widths that they would like; between two stand two spaces. Where
-/// there is no room for all of them, the last ones are left out: the detail has them.
+/// Returns the widths of columns that fit beside each other, from their wanted widths, with two spaces between. Where
+/// not all of them fit, the last ones are left out: the detail shows them.
 pub(crate) fn fitted(wanted: &[usize], columns: usize) -> Vec<usize> {
     let mut count = wanted.len();
     let least = |count: usize| {
@@ -86,7 +86,7 @@ pub(crate) fn fitted(wanted: &[usize], columns: usize) -> Vec<usize> {
     }
     let mut widths = wanted[..count].to_vec();
     let room = columns.saturating_sub(2 * count.saturating_sub(1));
-    // The widest gives way first: in it the least is lost.
+    // The widest column shrinks first: it loses the least.
     loop {
         let total: usize = widths.iter().sum();
         let Some(widest) = widths.iter().copied().max().filter(|it| total > room && *it > 0) else { break };

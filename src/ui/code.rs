@@ -1,5 +1,5 @@
-//! Lines of a difference in colours: their signs say what comes and goes, and marks of the view what stands in them. A colour only
-//! repeats what the text says.
+//! Lines of a difference in colours: their signs tell added from removed lines, and marks of the view tell tokens and
+//! changed words. A colour only repeats the text.
 
 use ratatui::style::Style;
 use ratatui::text::Span;
@@ -8,7 +8,7 @@ use super::Look;
 use super::text::{shown, wrapped};
 use provost_view::{DiffLine, LineMarks, Piece, pieces};
 
-/// The lines of at most so many columns in which a line is drawn, its sign included.
+/// Draws a line, with its sign, in as many lines of at most `columns` columns as it needs.
 pub(crate) fn drawn(
     line: &DiffLine,
     marks: Option<&LineMarks>,
@@ -29,7 +29,7 @@ pub(crate) fn drawn(
     let in_style = |piece: &String| {
         let mut spans: Vec<(String, Style)> = Vec::new();
         for c in piece.chars() {
-            // Where a line is parted, blanks are left out.
+            // Blanks are left out where a line is wrapped.
             let style = source.find(|(other, _)| *other == c).map_or(base, |it| it.1);
             match spans.last_mut() {
                 Some((text, last)) if *last == style => text.push(c),

@@ -1,4 +1,4 @@
-//! One thing, whole: an approval, a task, or a row whose columns did not suffice; and its lines at a width.
+//! The detail: one whole approval, task, or row whose columns did not suffice; and its lines at a width.
 
 use std::collections::BTreeMap;
 
@@ -12,23 +12,23 @@ use super::look::sign;
 use super::text::{clock, cut, one_line, padded, shown, time_left, took, width, wrapped};
 use provost_view::{Block, Cell, Command, DiffFile, Fact, LineMarks, Rows, Shown, Tone};
 
-/// The most lines of a log that are kept; those before are left out, and it says so.
+/// Most lines of a log that are kept; earlier ones are left out, and the detail says so.
 pub(crate) const LOG_LINES_MAX: usize = 5_000;
 
-/// The widest column of names of facts.
+/// The greatest width of the column of facts' names.
 const NAMES_MAX: usize = 22;
 
-/// What it is about.
+/// The subject of a detail.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum About {
     Approval(u64),
     Task(String),
     Event(u64),
-    /// What two agents have changed of a file.
+    /// The changes that two agents have made in a file.
     Both(Both),
     /// A check of the whole journal.
     Check,
-    /// What ready-made rules would have decided.
+    /// The decisions that ready-made rules would have made.
     Replay(String),
     /// A row without a view of its own.
     Row,
@@ -59,19 +59,19 @@ impl Part {
 /// Whether a person at this terminal may answer an approval.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Answerable {
-    /// Here.
+    /// The person may answer here.
     Here,
-    /// With a passkey alone, on the page.
+    /// Only a passkey may answer, on the page.
     Passkey,
-    /// By others alone, or not any more.
+    /// Only others may answer, or it does not wait any more.
     No,
 }
 
-/// What a worker has written.
+/// The output of a worker.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Log {
     pub lines: Vec<String>,
-    /// Lines that were left out.
+    /// The number of lines that were left out.
     pub lost: usize,
     pub next: u64,
     pub done: bool,
@@ -106,25 +106,25 @@ pub(crate) struct Detail {
     pub changes: Option<Result<Block, String>>,
     pub log: Log,
     pub follows: bool,
-    /// The digest that an answer carries, and who may answer.
+    /// The digest that an answer carries, where the approval waits.
     pub digest: Option<String>,
     pub answerable: Answerable,
     /// Whether its rule takes a passkey.
     pub takes_passkey: bool,
-    /// What commands for this repository begin with.
+    /// The beginning of commands for this repository.
     pub program: String,
     pub scroll: usize,
-    /// What is drawn, at the width for which it was made.
+    /// The lines that are drawn, made for one width.
     pub lines: Vec<Line<'static>>,
-    /// Rises with each change of what is shown.
+    /// A number that rises with each change of the content.
     version: u64,
-    /// For what the lines were made.
+    /// The state that the lines were made for.
     made_for: Option<MadeFor>,
-    /// Long blocks, which are the same each second: the number of the block, the columns, and its lines.
+    /// Long blocks without countdowns, which need not be made again each second: the number of the block, the columns, and its lines.
     long: Vec<(usize, usize, Vec<Line<'static>>)>,
 }
 
-/// All that the lines depend upon. The second counts only where there is a countdown.
+/// Everything that the lines depend on. The second counts only where a countdown is visible.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct MadeFor {
     version: u64,
@@ -157,7 +157,7 @@ impl Detail {
         }
     }
 
-    /// What is shown has changed.
+    /// Has the lines made again, since the content has changed.
     pub(crate) fn changed(&mut self) {
         self.version += 1;
         self.long.clear();
@@ -167,12 +167,12 @@ impl Detail {
         matches!(self.about, About::Task(_))
     }
 
-    /// Whether it has a countdown that is to be seen.
+    /// Checks whether a countdown is visible in it.
     pub(crate) fn counts_down(&self) -> bool {
         self.shown.as_ref().is_some_and(|it| it.until.is_some())
     }
 
-    /// The title above it.
+    /// Returns the title above it.
     pub(crate) fn title(&self) -> String {
         match (&self.shown, &self.about) {
             (Some(shown), _) => one_line(&shown.title),
@@ -186,7 +186,7 @@ impl Detail {
         }
     }
 
-    /// The commands about it.
+    /// Returns the commands about it.
     pub(crate) fn commands(&self) -> Vec<Command> {
         let blocks = self.shown.iter().flat_map(|it| &it.blocks);
         let found = blocks.filter_map(|block| match block {
@@ -196,7 +196,7 @@ impl Detail {
         found.flatten().collect()
     }
 
-    /// Makes its lines for a width, where they are not made.
+    /// Makes its lines for a width, unless they are up to date.
     pub(crate) fn lay_out(&mut self, columns: usize, look: Look, now_ms: i64) {
         let second = self.counts_down().then(|| now_ms.div_euclid(1000));
         let made_for = MadeFor { version: self.version, columns, look, part: self.part, second };
@@ -247,7 +247,7 @@ impl Detail {
         for (n, block) in shown.blocks.iter().enumerate() {
             match block {
                 Block::Words { .. } | Block::Diff { .. } => out.long_block(n, block),
-                // Here keys answer it; the block is the page's, which takes no answer.
+                // Keys answer it here; that block is for the page.
                 Block::Commands { .. } if is_approval => self.how_to_answer(out),
                 Block::Changes { .. } | Block::Log { .. } => {}
                 Block::List(rows) if self.is_task() && rows.title == "Timeline" => {}
@@ -292,7 +292,7 @@ impl Detail {
     }
 }
 
-/// Lines that are being made.
+/// Lines under construction.
 struct Lines {
     out: Vec<Line<'static>>,
     columns: usize,
@@ -303,7 +303,7 @@ struct Lines {
 }
 
 impl Lines {
-    /// A block that is long and has nothing in it that counts down: its lines are made once for a width.
+    /// Adds a long block without a countdown: its lines are made once for a width.
     fn long_block(&mut self, number: usize, block: &Block) {
         let is_it = |it: &&(usize, usize, Vec<Line<'static>>)| (it.0, it.1) == (number, self.columns);
         if let Some((_, _, lines)) = self.long.iter().find(is_it) {
@@ -367,7 +367,7 @@ impl Lines {
                 self.line(one_line(title), self.look.heading());
                 commands.iter().for_each(|it| self.command(it));
             }
-            // A browser signs, and the screen answers by its keys; what a drawing shows, the list beside it says.
+            // A browser signs, and the screen answers by its keys; the list beside a drawing has the same content.
             Block::Answer(_)
             | Block::Enrol(_)
             | Block::Delegate(_)
@@ -396,7 +396,7 @@ impl Lines {
         }
     }
 
-    /// Words of an agent stand behind a bar, which no text can draw at the edge.
+    /// Adds an agent's words behind a bar, which no text can draw at the edge.
     fn words(&mut self, text: &str, by_person: bool) {
         let whose = if by_person { "A person has written this:" } else { "An agent has written this:" };
         self.line(whose, self.look.quiet());
@@ -458,12 +458,12 @@ impl Lines {
     }
 }
 
-/// A command as it is typed for a repository that need not be the one around the terminal.
+/// Returns a command for a repository that may be another one than that around the terminal.
 pub(crate) fn for_repository(line: &str, program: &str) -> String {
     provost_view::in_repository(line, program)
 }
 
-/// What stands in a cell, and how; its line ends stay.
+/// Returns the text of a cell and its style; line ends stay.
 pub(crate) fn cell(it: &Cell, look: Look, now_ms: i64) -> (String, Style) {
     match it {
         Cell::Text { text } | Cell::Code { text } | Cell::Place { text, .. } => (shown(text), Style::new()),

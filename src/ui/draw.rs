@@ -18,7 +18,7 @@ use super::text::{clock, cut, one_line, padded, width, wrapped};
 use super::typed::Typed;
 use provost_view::{Cell, Tone};
 
-/// Where a text is written, and how far.
+/// The buffer of a frame, into which texts are written at a place and within a number of columns.
 struct Canvas<'a> {
     buffer: &'a mut Buffer,
 }
@@ -71,7 +71,7 @@ pub fn draw(model: &Model, frame: &mut Frame<'_>) {
     }
 }
 
-/// The tabs, and below them where one is and which daemons do not answer.
+/// Draws the tabs, and below them the place of the reader and the daemons that do not answer.
 fn top(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     let mut x = 0;
     for (screen, text) in tabs(model) {
@@ -137,7 +137,7 @@ fn draw_list(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     }
 }
 
-/// What stands where no list has come yet.
+/// Draws a text in place of a list that has not come yet.
 fn nothing_yet(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     let text = match (model.known.is_empty(), model.searching) {
         (_, true) => "Looking for the daemons of your repositories …",
@@ -158,16 +158,16 @@ fn name_of(model: &Model, repository: usize) -> String {
     model.known.get(repository).map(|it| one_line(&it.repository.name)).unwrap_or_default()
 }
 
-/// Whether rows name their repository.
+/// Checks whether rows name their repository.
 fn names_repositories(model: &Model) -> bool {
     model.known.len() > 1
 }
 
-/// The cells of a row in the order of its columns; the repository's name first, where there are several.
+/// Returns the cells of a row in the order of its columns; the repository's name first, where there are several.
 fn cells_of(model: &Model, item: &Item) -> Vec<(String, Style)> {
     let name = names_repositories(model).then(|| (name_of(model, item.repository), Style::new()));
     let cells = item.row.cells.iter().map(|it| match it {
-        // What it is in stands above its row.
+        // A line above the row names the folders and files that contain it.
         Cell::Place { name, .. } => (one_line(name), Style::new()),
         it => {
             let (text, style) = cell(it, model.look, model.now_ms);
@@ -283,7 +283,7 @@ fn draw_detail(model: &Model, detail: &Detail, canvas: &mut Canvas<'_>, area: Re
     }
 }
 
-/// What stands over list and detail: keys, commands to copy, and the address for a passkey.
+/// Draws the content that covers list and detail: keys, commands to copy, and the address for a passkey.
 fn over_the_body(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     let look = model.look;
     let lines: Vec<Line<'static>> = match &model.mode {
@@ -345,7 +345,8 @@ fn help_lines(model: &Model, filter: &str) -> Vec<Line<'static>> {
     lines
 }
 
-/// Where a passkey answers: the address as text and as a picture, or the command that opens the page.
+/// Returns the lines that lead to the page where a passkey answers: the address as text and as a picture, or the command
+/// that opens the page.
 fn passkey_lines(model: &Model, repository: usize, approval: u64, area: Rect) -> Vec<Line<'static>> {
     let look = model.look;
     let columns = usize::from(area.width.saturating_sub(2));
@@ -361,7 +362,7 @@ fn passkey_lines(model: &Model, repository: usize, approval: u64, area: Rect) ->
     lines.push(Line::styled(one_line(&address), look.link()));
     let waits = Line::styled("Waiting for the answer …", look.tone(Tone::Waiting));
     if is_of_this_machine(&address) {
-        // A phone that reads it off a picture would look for the page on itself.
+        // A phone that reads this address from a picture would look for the page on itself.
         let text = "This address is of this machine alone. What a phone needs: provost web setup";
         lines.extend(wrapped(text, columns).into_iter().map(|it| Line::styled(it, look.quiet())));
         lines.push(waits);
@@ -370,7 +371,7 @@ fn passkey_lines(model: &Model, repository: usize, approval: u64, area: Rect) ->
     let picture = qr::lines(&address, !look.colour && look.light).unwrap_or_default();
     let room = usize::from(area.height).saturating_sub(lines.len() + 1);
     if picture.len() <= room {
-        // Its own colours, because a terminal can show the others differently.
+        // The picture has its own colours, because a terminal can show the others differently.
         let ink = match look.colour {
             true => Style::new().fg(Color::Rgb(255, 255, 255)).bg(Color::Rgb(0, 0, 0)),
             false => Style::new().remove_modifier(Modifier::all()),
@@ -384,7 +385,7 @@ fn passkey_lines(model: &Model, repository: usize, approval: u64, area: Rect) ->
     lines
 }
 
-/// Whether a page's address leads to the machine of the browser that opens it.
+/// Checks whether a page's address leads to the machine of the browser that opens it.
 fn is_of_this_machine(address: &str) -> bool {
     let authority = address.split_once("://").map_or(address, |(_, rest)| rest);
     let host = authority.split(['/', '?', '#']).next().unwrap_or_default();
@@ -392,13 +393,13 @@ fn is_of_this_machine(address: &str) -> bool {
     host == "localhost" || host.ends_with(".localhost") || host.starts_with("127.") || host == "[::1]"
 }
 
-/// The line in which is typed, asked and said; where the cursor stands, if text is typed.
+/// Draws the line of typed texts, questions and news; returns the cursor's place, if text is typed.
 fn said(model: &Model, canvas: &mut Canvas<'_>, area: Rect) -> Option<(u16, u16)> {
     let look = model.look;
     let prompt = |text: &str, typed: &Typed, canvas: &mut Canvas<'_>| {
         let label = width(text);
         let room = usize::from(area.width).saturating_sub(label + 1);
-        // The end of a long line is what is being typed.
+        // Of a long line the end is shown, where the person types.
         let (before, whole) = (typed.before(), typed.text());
         let skipped = before.chars().count().saturating_sub(room.saturating_sub(1));
         let seen: String = whole.chars().skip(skipped).collect();
@@ -472,7 +473,7 @@ fn candidates(model: &Model, typed: &Typed, canvas: &mut Canvas<'_>, area: Rect)
 }
 
 fn keys(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
-    // While text is typed or a question is open, their line is taken: what is wrong stands here until the next key.
+    // Their line is taken while text is typed or a question is open: an error stands here until the next key.
     if matches!(model.mode, Mode::Typing(..) | Mode::Confirm(_))
         && let Some((text, Tone::Bad, _)) = &model.said
     {

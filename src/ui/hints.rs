@@ -1,4 +1,4 @@
-//! The keys of the moment, in the line at the bottom; and the tabs at the top. A click on one is its key.
+//! The keys that work at the moment, in the line at the bottom; and the tabs at the top. A click on a hint or a tab works as its key.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -8,10 +8,10 @@ use super::model::{Confirm, Mode, Model, What};
 use super::screen::Screen;
 use super::text::width;
 
-/// A key, what it does, and the key that a click stands for.
+/// A key, its action, and the key that a click stands for.
 pub(crate) type Hint = (&'static str, &'static str, KeyCode);
 
-/// The keys of this moment, the most useful first.
+/// Returns the keys that work at the moment, the most useful first.
 pub(crate) fn hints(model: &Model) -> Vec<Hint> {
     match &model.mode {
         Mode::Normal => normal(model),
@@ -92,12 +92,12 @@ fn normal(model: &Model) -> Vec<Hint> {
     hints
 }
 
-/// Columns that a hint takes: the key, a space, what it does, two spaces.
+/// Returns the columns that a hint takes: the key, a space, its action, two spaces.
 fn columns_of(hint: &Hint) -> usize {
     width(hint.0) + width(hint.1) + 3
 }
 
-/// The key of the hint at a column.
+/// Returns the key of the hint at a column.
 pub(crate) fn hint_at(model: &Model, column: u16) -> Option<KeyEvent> {
     let mut left = 0;
     for hint in hints(model) {
@@ -110,7 +110,7 @@ pub(crate) fn hint_at(model: &Model, column: u16) -> Option<KeyEvent> {
     None
 }
 
-/// The tabs at the top.
+/// Returns the tabs at the top.
 pub(crate) fn tabs(model: &Model) -> Vec<(Screen, String)> {
     let tab = |(n, screen): (usize, Screen)| {
         let needs = model.needs();
@@ -118,14 +118,14 @@ pub(crate) fn tabs(model: &Model) -> Vec<(Screen, String)> {
             Screen::Needs if needs > 0 => format!(" ({needs})"),
             _ => String::new(),
         };
-        // Where all of them would not fit, they stand closer.
+        // The tabs stand closer where not all of them would fit.
         let end = if model.is_wide() { " " } else { "" };
         (screen, format!(" {} {}{count}{end}", n + 1, screen.title()))
     };
     Screen::ALL.into_iter().enumerate().map(tab).collect()
 }
 
-/// The screen whose tab is at a column.
+/// Returns the screen whose tab is at a column.
 pub(crate) fn tab_at(model: &Model, column: u16) -> Option<Screen> {
     let mut left = 0;
     for (screen, text) in tabs(model) {

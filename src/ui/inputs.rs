@@ -1,56 +1,56 @@
-//! What comes into the model, and what is to be done of it.
+//! The inputs of the model, and the orders that follow from them.
 
 use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 
 use super::ask::{Asked, Got};
 use provost_client::daemons::Repository;
 
-/// What comes from elsewhere.
+/// News from daemons, and from the search for them.
 #[derive(Clone, PartialEq, Debug)]
 pub enum News {
     /// A repository has a daemon; it gets the next number.
     Found(Repository),
-    /// All daemons of this moment are found.
+    /// All daemons that run at the moment have been found.
     Searched,
-    /// A daemon answers, and its events are followed from now on.
+    /// A daemon answers, and the screen follows its events from now on.
     Live {
         /// The repository's number.
         repository: usize,
-        /// The address of its page, if that is open.
+        /// The address of its page, if the page is open.
         page: Option<String>,
     },
     /// A daemon does not answer.
     Stale {
         /// The repository's number.
         repository: usize,
-        /// Why.
+        /// The reason.
         why: String,
         /// The next command.
         next: String,
     },
-    /// Something has happened.
+    /// An event was committed.
     Changed {
         /// The repository's number.
         repository: usize,
-        /// The approval that was answered or has expired, who has done it, and what it was.
+        /// The approval that the event ended, who ended it, and the outcome in words.
         answered: Option<(u64, String, String)>,
     },
-    /// What was asked for.
+    /// The answer to a request.
     Got {
         /// The repository's number.
         repository: usize,
-        /// What it was.
+        /// The request.
         asked: Asked,
-        /// The answer, or why there is none.
+        /// The answer, or the reason why none came.
         got: Result<Got, String>,
     },
-    /// The end of something that changes something.
+    /// The end of an order that changes something.
     Done {
         /// The repository's number.
         repository: usize,
-        /// A sentence.
+        /// The result as a sentence.
         says: String,
-        /// Whether it was done.
+        /// Whether it succeeded.
         well: bool,
         /// The approval whose answer was refused, and whether a passkey can answer it.
         refused: Option<(u64, bool)>,
@@ -64,7 +64,7 @@ pub enum News {
     },
 }
 
-/// What comes in.
+/// An input.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Input {
     /// A key.
@@ -75,20 +75,20 @@ pub enum Input {
     Paste(String),
     /// The columns and rows of the terminal.
     Size(u16, u16),
-    /// The time that `Model::next_wake` has named has come.
+    /// The moment that `Model::next_wake` has named.
     Tick,
-    /// Something from elsewhere.
+    /// News from daemons.
     News(News),
 }
 
-/// What is to be done.
+/// An order, which the model leaves to `run`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Order {
     /// Ask a daemon.
     Ask {
         /// The repository's number.
         repository: usize,
-        /// What to ask.
+        /// The request.
         asked: Asked,
     },
     /// Answer an approval, as the person at this terminal.
@@ -101,7 +101,7 @@ pub enum Order {
         grant: bool,
         /// The reason or remark.
         note: Option<String>,
-        /// The digest of what was shown.
+        /// The digest of the approval as it was shown.
         digest: String,
     },
     /// End a task.
@@ -120,7 +120,7 @@ pub enum Order {
         /// The answer.
         text: String,
     },
-    /// Write the same to agents, as who approvals are answered as.
+    /// Write the same text to agents, on behalf of the one who answers approvals here.
     Tell {
         /// The repository's number.
         repository: usize,
@@ -136,8 +136,8 @@ pub enum Order {
     },
     /// Put a text on the clipboard of the terminal.
     Copy(String),
-    /// Look for daemons, and ask those that did not answer.
+    /// Look for daemons, and ask those again that did not answer.
     Search,
-    /// End.
+    /// End the screen.
     Quit,
 }

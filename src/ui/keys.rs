@@ -1,4 +1,4 @@
-//! What keys do.
+//! The actions of keys.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
@@ -11,7 +11,7 @@ use super::telling::both_of;
 use super::typed::Typed;
 use provost_view::{Block, Cell, Fact, Row, Shown, Tone};
 
-/// What a row is about.
+/// The subject of a row.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Subject {
     Approval(u64),
@@ -22,7 +22,7 @@ pub(crate) enum Subject {
     Other,
 }
 
-/// What a row is about, by its key and by where it leads.
+/// Returns the subject of a row, by its key and by the path of its view.
 pub(crate) fn subject_of(row: &Row) -> Subject {
     let number = |start: &str| row.key.strip_prefix(start)?.parse().ok();
     if let Some(question) = number("question:") {
@@ -40,7 +40,7 @@ pub(crate) fn subject_of(row: &Row) -> Subject {
     approval.or_else(|| numbered("/e/").map(Subject::Event)).unwrap_or(Subject::Other)
 }
 
-/// A part of a path as `view` writes it, read.
+/// Decodes a part of a path that `view` has encoded.
 pub(super) fn decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -76,15 +76,15 @@ impl Model {
         }
     }
 
-    /// Asks for all that is shown of a repository.
+    /// Asks for everything that is shown of a repository.
     pub(crate) fn load_all_of(&mut self, repository: usize) {
         self.loads.ask(repository, self.asked_of(self.screen));
-        // Its number stands among the tabs.
+        // The tabs show its number of needs.
         self.loads.ask(repository, self.asked_of(Screen::Needs));
         self.load_detail(repository, false);
     }
 
-    /// The same after a change.
+    /// Does the same after a change.
     pub(crate) fn load_soon(&mut self, repository: usize) {
         if !self.is_live(repository) {
             return;
@@ -101,7 +101,7 @@ impl Model {
             About::Approval(id) => Asked::Approval(*id),
             About::Task(id) => Asked::Task(id.clone()),
             About::Event(seq) => Asked::Event(*seq),
-            // These are asked for once: no event tells of changes in a work tree, and each event would begin them again.
+            // These are asked for once: no event tells of changes in a work tree, and each event would start a check or a replay again.
             About::Both(_) | About::Check | About::Replay(_) if soon => return,
             About::Both(it) => Asked::Both(it.clone()),
             About::Check => Asked::Check(None),
@@ -236,7 +236,7 @@ impl Model {
         if let Some(detail) = &mut self.detail {
             let last = detail.lines.len();
             detail.scroll = moved(detail.scroll, by, last);
-            // A reader who goes up is not taken away from there; at the end the log is followed again.
+            // A reader who goes up stays there; at the end the log is followed again.
             if by < 0 {
                 detail.follows = false;
             } else if by == isize::MAX {
@@ -322,7 +322,7 @@ impl Model {
         self.load_detail(repository, false);
     }
 
-    /// A row without a view of its own, by its columns.
+    /// Shows a row without a view of its own by its columns.
     fn shown_row(&self, row: &Row) -> Shown {
         let section = self.list().merged.sections.iter().find(|it| it.items.iter().any(|it| it.row == *row));
         let columns = section.map(|it| it.columns.clone()).unwrap_or_default();
@@ -335,7 +335,7 @@ impl Model {
         Shown::new(section.map(|it| it.title.clone()).unwrap_or_default(), blocks)
     }
 
-    /// What is open, or else chosen.
+    /// Returns the subject of the open detail, or else of the chosen row.
     pub(crate) fn subject(&self) -> Option<(usize, Subject)> {
         if let Some(detail) = &self.detail {
             let subject = match &detail.about {
@@ -351,9 +351,9 @@ impl Model {
         self.chosen().map(|it| (it.repository, subject_of(&it.row)))
     }
 
-    // What changes something.
+    // Actions that change something.
 
-    /// What stands behind the command of this beginning, among those about what is open or chosen.
+    /// Returns the rest of the command with this beginning, among those about the open detail or the chosen row.
     fn command_of(&self, start: &str) -> Option<String> {
         let commands = match &self.detail {
             Some(detail) => detail.commands(),
@@ -362,7 +362,7 @@ impl Model {
         commands.iter().find_map(|it| it.line.strip_prefix(start).map(str::to_owned))
     }
 
-    /// The approval that is open or chosen, or that a task waits for.
+    /// Returns the approval that is open or chosen, or that the open or chosen task waits for.
     pub(crate) fn approval(&self) -> Option<(usize, u64)> {
         match self.subject()? {
             (repository, Subject::Approval(id)) => Some((repository, id)),
@@ -374,7 +374,7 @@ impl Model {
         }
     }
 
-    /// The task that is open or chosen, if it has not ended.
+    /// Returns the task that is open or chosen, if it has not ended.
     pub(crate) fn task_to_end(&self) -> Option<(usize, String)> {
         match self.subject()? {
             (repository, Subject::Task(task)) => {
@@ -397,7 +397,7 @@ impl Model {
         }
     }
 
-    /// Begins an answer: with the whole request in sight, where this terminal may answer.
+    /// Begins an answer: this shows the whole request, where this terminal may answer.
     pub(crate) fn begin(&mut self, repository: usize, approval: u64, mode: Mode) {
         if !self.is_live(repository) {
             return self.say("its daemon does not answer; nothing was sent", Tone::Bad);
@@ -433,7 +433,7 @@ impl Model {
             (Confirm::Cancel { repository, task }, KeyCode::Char('y')) => {
                 self.orders.push(Order::Cancel { repository, task });
             }
-            // The request is to be read to its end before it is answered.
+            // The person can scroll, to read the request to its end before the answer.
             (confirm, KeyCode::Down | KeyCode::Char('j')) => self.scroll_on(confirm, 1),
             (confirm, KeyCode::Up | KeyCode::Char('k')) => self.scroll_on(confirm, -1),
             (confirm, KeyCode::PageDown | KeyCode::Char(' ')) => {
@@ -454,7 +454,7 @@ impl Model {
         self.mode = Mode::Confirm(confirm);
     }
 
-    /// Answers with the digest of what is shown; without one nothing is shown yet, and nothing is answered.
+    /// Answers with the digest of the shown approval; while the detail has no digest, nothing is shown yet, and nothing is answered.
     pub(crate) fn answer(&mut self, repository: usize, approval: u64, grant: bool, note: Option<String>) {
         let shown = self
             .detail
@@ -498,13 +498,13 @@ impl Model {
         }
     }
 
-    /// The address at which an approval is answered, if the page is open.
+    /// Returns the address at which an approval is answered, if the page is open.
     pub(crate) fn passkey_address(&self, repository: usize, approval: u64) -> Option<String> {
         let page = self.known.get(repository)?.page.as_ref()?;
         Some(format!("{}/a/{approval}", page.trim_end_matches('/')))
     }
 
-    /// The command that opens the page of a repository.
+    /// Returns the command that opens the page of a repository.
     pub(crate) fn web_command(&self, repository: usize) -> String {
         let program = self.known.get(repository).map(|it| it.repository.program.as_str());
         format!("{} web", program.unwrap_or("provost"))
@@ -564,12 +564,12 @@ impl Model {
     }
 }
 
-/// A place moved by so much, within its bounds.
+/// Returns the index `at` moved by `by`, within the bounds.
 pub(crate) fn moved(at: usize, by: isize, last: usize) -> usize {
     at.saturating_add_signed(by).min(last)
 }
 
-/// The next of so many, around the end.
+/// Returns the next index of `count`, around the end.
 fn next(at: usize, by: isize, count: usize) -> usize {
     match by < 0 {
         true => (at + count - 1) % count,

@@ -1,7 +1,7 @@
 //! Follows a daemon: live while its stream of events is open, stale when it breaks, and live again when the daemon is back.
 //!
-//! A daemon that comes back writes its entry among those of its user, and that is heard of; so a daemon that has gone is not
-//! asked again and again.
+//! A daemon that comes back writes its entry among those of its user, and the screen is notified of that; so it does
+//! not poll a daemon that has gone.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,15 +15,15 @@ use provost_client::daemons::Repository;
 use provost_client::views::became;
 use provost_client::{Client, ClientError};
 
-/// Pauses before a stream that broke is opened again by itself. A daemon that runs has closed it for a reason that passes.
+/// The pauses before a broken stream is opened again. A daemon that runs has closed it for a passing reason.
 const PAUSES_MS: [u64; 3] = [200, 1_000, 5_000];
 
-/// A daemon that is followed.
+/// The task that follows one daemon.
 pub(super) struct Follow {
     pub number: usize,
     pub repository: Repository,
     pub client: Client,
-    /// Told when daemons have come or gone.
+    /// Notified when daemons have come or gone.
     pub again: Arc<Notify>,
     pub news: mpsc::Sender<Input>,
 }
@@ -58,18 +58,18 @@ impl Follow {
         self.news.send(Input::News(news)).await.map_err(|_| ())
     }
 
-    /// Follows it until it breaks: why, and whether it was live.
+    /// Follows the daemon until its stream breaks; returns the reason, and whether the daemon was live.
     async fn once(&self) -> (ClientError, bool) {
         let about = match self.client.about().await {
             Ok(about) => about,
             Err(err) => return (err, false),
         };
-        // Before what is shown is asked for: an event between is told twice, and never missed.
+        // The stream is opened before the lists are asked for: an event in between is told twice, and never missed.
         let mut events = match self.client.event_stream(about.journal_seq).await {
             Ok(events) => events,
             Err(err) => return (err, false),
         };
-        // A phone that reads the picture of it opens the one elsewhere alone.
+        // A phone that reads the picture of the address can open only a public one.
         let page = about.doors.iter().find(|it| it.door == "web").map(|it| it.address.clone());
         let page = about.public.first().cloned().or(page);
         let live = News::Live { repository: self.number, page };
@@ -100,7 +100,7 @@ impl Follow {
     }
 }
 
-/// The approval that an event ends, who has ended it, and how.
+/// Returns the approval that an event ends, who has ended it, and the outcome in words.
 fn answered(event: &Value) -> Option<(u64, String, String)> {
     let (kind, about) = event.get("kind")?.as_object()?.iter().next()?;
     if !matches!(kind.as_str(), "approval_answered" | "approval_expired") {

@@ -1,15 +1,15 @@
-//! What is being asked, and what is to be asked: once at a time, and after a change at most four times a second.
+//! Pending and due requests: each is sent once at a time, and after a change at most four times a second.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::ask::Asked;
 
-/// The least time between two questions that changes have caused, in milliseconds.
+/// The least time between two requests that changes have caused, in milliseconds.
 const REST_MS: i64 = 250;
 
 type Key = (usize, Asked);
 
-/// What follows an answer that has not come yet.
+/// The action after an answer that has not come yet.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Then {
     Nothing,
@@ -17,21 +17,21 @@ enum Then {
     AskAtOnce,
 }
 
-/// The questions.
+/// The requests.
 #[derive(Default)]
 pub(crate) struct Loads {
-    /// Asked, and not answered yet.
+    /// Sent, and not answered yet.
     asked: BTreeMap<Key, Then>,
-    /// To be asked at a moment.
+    /// To be sent at a moment.
     later: BTreeMap<Key, i64>,
-    /// To be asked at once.
+    /// To be sent at once.
     now: BTreeSet<Key>,
-    /// When something was asked last; those of long ago are left out.
+    /// The moment at which each was last sent; old ones are left out.
     last: BTreeMap<Key, i64>,
 }
 
 impl Loads {
-    /// Asks at once, or as soon as the answer that is on its way has come.
+    /// Sends a request at once, or as soon as the pending answer to the same request has come.
     pub(crate) fn ask(&mut self, repository: usize, asked: Asked) {
         let key = (repository, asked);
         self.later.remove(&key);
@@ -43,7 +43,7 @@ impl Loads {
         }
     }
 
-    /// Asks now, or after a rest where that was done just before: more may change until then.
+    /// Sends a request now, or after a rest where it was sent just before: more may change until then.
     pub(crate) fn ask_soon(&mut self, repository: usize, asked: Asked, now_ms: i64) {
         let key = (repository, asked);
         match self.asked.get_mut(&key) {
@@ -60,7 +60,7 @@ impl Loads {
         }
     }
 
-    /// An answer has come.
+    /// Records that an answer has come.
     pub(crate) fn done(&mut self, repository: usize, asked: &Asked, now_ms: i64) {
         let key = (repository, asked.clone());
         match self.asked.remove(&key) {
@@ -72,7 +72,7 @@ impl Loads {
         }
     }
 
-    /// A daemon has gone: what it was to be asked is not asked.
+    /// Drops the requests to a daemon that has gone.
     pub(crate) fn forget(&mut self, repository: usize) {
         self.later.retain(|key, _| key.0 != repository);
         self.now.retain(|key| key.0 != repository);
@@ -82,7 +82,7 @@ impl Loads {
             .for_each(|(_, then)| *then = Then::Nothing);
     }
 
-    /// What is to be asked now.
+    /// Returns the requests that are due.
     pub(crate) fn due(&mut self, now_ms: i64) -> Vec<Key> {
         let later: Vec<Key> =
             self.later.iter().filter(|(_, at)| **at <= now_ms).map(|(key, _)| key.clone()).collect();
@@ -97,7 +97,7 @@ impl Loads {
         due
     }
 
-    /// The next moment at which something is to be asked.
+    /// Returns the next moment at which a request is due.
     pub(crate) fn next(&self) -> Option<i64> {
         self.later.values().min().copied()
     }

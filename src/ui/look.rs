@@ -1,20 +1,20 @@
-//! How things look: the colours of the terminal's own palette, or none. A colour only repeats what a word and a sign say.
+//! Colours and styles: of the terminal's own palette, or none. A colour only repeats a word and a sign.
 
 use ratatui::style::{Color, Modifier, Style};
 
 use provost_view::{TokenKind, Tone};
 
-/// How the terminal is drawn upon.
+/// The colours of a terminal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Look {
-    /// Whether there are colours; `NO_COLOR` takes them away.
+    /// Whether colours are used; `NO_COLOR` switches them off.
     pub colour: bool,
-    /// Whether the terminal's ground is light: then other colours of its palette can be read.
+    /// Whether the terminal's background is light: then other colours of its palette are readable.
     pub light: bool,
 }
 
 impl Look {
-    /// The look that the environment asks for; a theme that was typed counts more.
+    /// Returns the look that the environment asks for; `light`, which the person gave, takes precedence.
     pub fn of(environment: impl Fn(&str) -> Option<String>, light: Option<bool>) -> Self {
         let no_colour = environment("NO_COLOR").is_some_and(|it| !it.is_empty());
         let dumb = environment("TERM").is_some_and(|it| it == "dumb");
@@ -32,7 +32,7 @@ impl Look {
         }
     }
 
-    /// The style of a state.
+    /// Returns the style of a state.
     pub(crate) fn tone(self, tone: Tone) -> Style {
         match tone {
             Tone::Quiet => self.quiet(),
@@ -43,37 +43,37 @@ impl Look {
         }
     }
 
-    /// What is read last. Dim, and not grey: a grey of the palette may be the ground's.
+    /// The style of secondary text: dim and not grey, since a grey of the palette may be the background's.
     pub(crate) fn quiet(self) -> Style {
         Style::new().add_modifier(Modifier::DIM)
     }
 
-    /// A heading.
+    /// The style of a heading.
     pub(crate) fn heading(self) -> Style {
         Style::new().add_modifier(Modifier::BOLD)
     }
 
-    /// The row at which the reader is.
+    /// The style of the chosen row.
     pub(crate) fn chosen(self) -> Style {
         Style::new().add_modifier(Modifier::REVERSED)
     }
 
-    /// Words of an agent.
+    /// The style of an agent's words.
     pub(crate) fn said(self) -> Style {
         Style::new().add_modifier(Modifier::ITALIC)
     }
 
-    /// What leads to another view.
+    /// The style of a link to another view.
     pub(crate) fn link(self) -> Style {
         Style::new().add_modifier(Modifier::UNDERLINED)
     }
 
-    /// A key in a list of keys.
+    /// The style of a key in a list of keys.
     pub(crate) fn key(self) -> Style {
         self.in_colour(Color::Cyan, Color::Blue).add_modifier(Modifier::BOLD)
     }
 
-    /// A line of a difference, by its kind.
+    /// The style of a line of a difference, by its kind.
     pub(crate) fn difference(self, is: &str) -> Style {
         match is {
             "add" => self.in_colour(Color::Green, Color::Green),
@@ -86,7 +86,7 @@ impl Look {
 }
 
 impl Look {
-    /// What stands out in a line, besides the colour that says whether it comes or goes.
+    /// The style of a token, beside the colour that tells added from removed lines.
     pub(crate) fn token(self, kind: TokenKind) -> Style {
         match (self.colour, kind) {
             (false, _) => Style::new(),
@@ -99,7 +99,7 @@ impl Look {
         }
     }
 
-    /// The same, of what is different from the line in whose place it stands.
+    /// Returns the style of a changed part of a line.
     pub(crate) fn changed(self, style: Style) -> Style {
         match self.colour {
             true => style.add_modifier(Modifier::UNDERLINED),
@@ -108,7 +108,7 @@ impl Look {
     }
 }
 
-/// The sign before a state.
+/// Returns the sign before a state.
 pub(crate) fn sign(tone: Tone) -> &'static str {
     match tone {
         Tone::Quiet => "·",

@@ -1,9 +1,9 @@
-//! Lists of several repositories as one: sections of the same heading become one, and each row keeps its repository.
+//! Lists of several repositories as one: sections under the same heading become one, and each row keeps its repository.
 
 use super::ask::text_of;
 use provost_view::{Block, Cell, Empty, Line, Row, Shown};
 
-/// A row, and the repository that it is of.
+/// A row and its repository.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Item {
     pub repository: usize,
@@ -16,15 +16,15 @@ pub(crate) struct Section {
     pub title: String,
     pub columns: Vec<&'static str>,
     pub items: Vec<Item>,
-    /// Rows beyond those.
+    /// The number of rows that are left out after those.
     pub more: usize,
     pub empty: Empty,
-    /// Whether its heading counts.
+    /// Whether its heading has the number of rows.
     counts: bool,
 }
 
 impl Section {
-    /// The heading, with the number of rows where it had one.
+    /// Returns the heading, with the number of rows where it had one.
     pub(crate) fn heading(&self) -> String {
         match self.counts {
             true => format!("{} ({})", self.title, self.items.len() + self.more),
@@ -40,7 +40,7 @@ pub(crate) struct Merged {
     pub sections: Vec<Section>,
 }
 
-/// What two rows are ordered by, where repositories meet.
+/// Returns the moment that sorts two rows of different repositories.
 fn place(item: &Item) -> Option<&str> {
     item.row.cells.iter().find_map(|cell| match cell {
         Cell::Until { at, .. } => Some(at.as_str()),
@@ -53,7 +53,7 @@ fn moment(item: &Item) -> &str {
 }
 
 impl Merged {
-    /// The lists of these repositories, in their order.
+    /// Merges the lists of these repositories, in their order.
     pub(crate) fn of<'a>(lists: impl Iterator<Item = (usize, &'a Shown)>) -> Self {
         let mut merged = Self::default();
         for (repository, shown) in lists {
@@ -66,7 +66,7 @@ impl Merged {
                         let items = rows.rows.iter().cloned();
                         section.items.extend(items.map(|row| Item { repository, row }));
                         section.more += rows.more;
-                        // The newest over all repositories.
+                        // The newest event over all repositories.
                         let newest =
                             [section.empty.last.take(), rows.empty.last.clone()].into_iter().flatten();
                         section.empty.last = newest.max_by(|a, b| a.1.cmp(&b.1));
@@ -105,12 +105,12 @@ impl Merged {
         &mut self.sections[at]
     }
 
-    /// All rows, in the order in which they are drawn.
+    /// Returns all rows, in the order in which they are drawn.
     pub(crate) fn items(&self) -> impl Iterator<Item = &Item> {
         self.sections.iter().flat_map(|it| &it.items)
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub(crate) fn len(&self) -> usize {
         self.sections.iter().map(|it| it.items.len()).sum()
     }
@@ -121,8 +121,8 @@ impl Merged {
 }
 
 impl Section {
-    /// Within a repository `view` has decided the order. What waits for a word is ordered by its end, and what has happened by
-    /// its time, over all repositories.
+    /// Sorts the rows. Within a repository `view` has decided the order; over all repositories, approvals that wait
+    /// are sorted by their end, and events and messages by their time.
     fn in_order(&mut self) {
         match self.title.as_str() {
             "Waiting for your word" => {
@@ -138,7 +138,7 @@ impl Section {
     }
 }
 
-/// A heading without the number of rows behind it, and whether there was one.
+/// Returns a heading without the number of rows behind it, and whether it had one.
 fn without_count(title: &str) -> (&str, bool) {
     let counted = title.strip_suffix(')').and_then(|it| it.rsplit_once(" ("));
     match counted {

@@ -1,4 +1,4 @@
-//! The terminal UI: what needs a person and what agents do, live, in one screen over all repositories.
+//! The screen in a terminal: the things that need a person and the activity of agents, live, over all repositories.
 //!
 //! ```text
 //!   keys, sizes --\                     /--> frames, by `draw`
@@ -6,9 +6,9 @@
 //!   answers ------/                     \--> orders: ask, answer, copy, quit, carried out by `run`
 //! ```
 //!
-//! Promises: what is shown is decided in `view`, as for the page; an answer carries the digest of what is on the screen, and goes
-//! the way of `provost approve`; text of agents acts on no terminal and hides nothing; nothing is asked again and again: an event
-//! says what has changed; the terminal is given back at every end. Leaves to each daemon who may answer what.
+//! Promises: `view` decides the content, as for the page; an answer carries the digest of the approval on the screen, and is sent
+//! as `provost approve` sends it; text of agents cannot act on the terminal, and its hidden characters are shown; nothing is
+//! polled: an event tells what has changed; the terminal is given back at every end. Which answers count is left to each daemon.
 #![forbid(unsafe_code)]
 
 mod ask;
@@ -49,23 +49,23 @@ pub use provost_client::daemons::{Repository, Whose};
 use provost_base::AgentId;
 use provost_config::Places;
 
-/// As whom the person at this terminal speaks in a repository: an agent where its shell is an agent's, and otherwise themselves; or
-/// why nothing can be said.
+/// Returns the agent on whose behalf the person at this terminal speaks in a repository: an agent where the shell
+/// belongs to one, and `None` for the person; or the reason why neither can speak.
 pub type Speaker = Box<dyn Fn(&Places) -> Result<Option<AgentId>, String>>;
 
-/// What a screen begins with.
+/// The settings of a screen.
 pub struct Start {
-    /// Whose daemons are shown.
+    /// The choice of daemons that are shown.
     pub whose: Whose,
-    /// As whom it speaks.
+    /// The function that tells on whose behalf the screen speaks.
     pub speaker: Speaker,
-    /// Whether clicks and the wheel are heard; a terminal's own selection of text then needs the Shift key.
+    /// Whether the screen takes clicks and the wheel; a terminal's own selection of text then needs the Shift key.
     pub mouse: bool,
-    /// How it looks.
+    /// The colours.
     pub look: Look,
 }
 
-/// The look that the environment asks for; `light` is what was typed.
+/// Returns the look that the environment asks for; `light` is the person's choice, if any.
 pub fn look(light: Option<bool>) -> Look {
     run::look(light)
 }
@@ -73,7 +73,7 @@ pub fn look(light: Option<bool>) -> Look {
 /// Shows the screen until the person ends it, or a signal does.
 ///
 /// # Errors
-/// What the terminal says.
+/// The error of the terminal.
 pub fn run(start: Start) -> io::Result<()> {
     run::run(start)
 }

@@ -1,4 +1,5 @@
-//! What the terminal shows, and what follows of each input: keys and news in, orders out. Nothing here draws, asks or waits.
+//! The state behind the screen, and the orders that follow from each input: keys and news in, orders out. Nothing here
+//! draws, asks or waits.
 //!
 //! ```text
 //!   keys, sizes, news of daemons --> [take] --> orders: ask, answer, copy, quit
@@ -17,19 +18,19 @@ use super::{Look, Screen};
 use provost_client::daemons::Repository;
 use provost_view::{Cell, Shown, Tone};
 
-/// The least columns and rows to draw in.
+/// The least columns and rows in which the screen is drawn.
 pub const SMALLEST: (u16, u16) = (60, 15);
 
-/// From how many columns on a detail stands beside its list.
+/// The number of columns from which on a detail stands beside its list.
 pub const WIDE: u16 = 100;
 
-/// Rows of the screen that are no body: tabs, where one is, what is said, and keys.
+/// Rows of the screen outside the body: tabs, the reader's place, the last message, and keys.
 pub(crate) const FRAME_ROWS: u16 = 4;
 
-/// How long something that was said stays, in milliseconds.
+/// The time for which a message stays, in milliseconds.
 const SAID_MS: i64 = 12_000;
 
-/// How it stands with a daemon.
+/// The state of the connection to a daemon.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Link {
     Asking,
@@ -37,32 +38,32 @@ pub(crate) enum Link {
     Stale { since_ms: i64, why: String, next: String },
 }
 
-/// A repository, how it stands, and the address of its page.
+/// A repository, the state of its daemon, and the address of its page.
 pub(crate) struct Known {
     pub repository: Repository,
     pub link: Link,
     pub page: Option<String>,
 }
 
-/// What a list is about, at the moment.
+/// The content of a list at the moment.
 #[derive(Default)]
 pub(crate) struct ListState {
     pub filter: String,
-    /// What each repository has told last.
+    /// The last answer for each repository.
     pub loaded: BTreeMap<usize, Shown>,
-    /// Why a repository has told nothing newer, though its daemon is there.
+    /// The reason why a repository's list is not up to date, though its daemon answers.
     pub errors: BTreeMap<usize, String>,
     pub merged: Merged,
     pub at: usize,
 }
 
-/// What keys mean.
+/// The meaning of keys.
 pub(crate) enum Mode {
     Normal,
-    /// After `g`.
+    /// The letter after `g` names a screen.
     Go,
     Typing(What, Typed),
-    /// `y` does it.
+    /// `y` confirms the action.
     Confirm(Confirm),
     Help(Typed, usize),
     /// Commands about a row, to copy.
@@ -74,12 +75,12 @@ pub(crate) enum Mode {
     },
 }
 
-/// What is being typed.
+/// The purpose of the text that is typed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum What {
     Command,
     Filter,
-    /// Why an approval is denied.
+    /// The reason for which an approval is denied.
     Reason {
         repository: usize,
         approval: u64,
@@ -93,14 +94,14 @@ pub(crate) enum What {
         repository: usize,
         question: u64,
     },
-    /// Words for agents.
+    /// A message to agents.
     Tell {
         repository: usize,
         to: Vec<String>,
     },
 }
 
-/// What cannot be undone.
+/// An action that cannot be undone.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Confirm {
     Approve { repository: usize, approval: u64 },
@@ -113,24 +114,24 @@ pub struct Model {
     pub(crate) size: (u16, u16),
     pub(crate) now_ms: i64,
     pub(crate) known: Vec<Known>,
-    /// Whether daemons are still looked for.
+    /// Whether the first search for daemons goes on.
     pub(crate) searching: bool,
     pub(crate) screen: Screen,
     pub(crate) lists: BTreeMap<Screen, ListState>,
     pub(crate) detail: Option<Detail>,
     pub(crate) mode: Mode,
-    /// What was said last: the text, its tone and its time.
+    /// The last message: the text, its tone and its time.
     pub(crate) said: Option<(String, Tone, i64)>,
     pub(crate) loads: Loads,
-    /// Approvals that were answered here: their end is no surprise.
+    /// Approvals that were answered here: their end needs no message.
     pub(crate) own: BTreeSet<(usize, u64)>,
     pub(crate) orders: Vec<Order>,
-    /// Whether there may be something else to draw than before.
+    /// Whether the screen may differ from the last frame.
     changed: bool,
 }
 
 impl Model {
-    /// A model that knows of no repository yet, at a terminal of this size, at this moment in milliseconds since 1970.
+    /// Makes a model without repositories, for a terminal of this size, at this moment in milliseconds since 1970.
     pub fn new(look: Look, size: (u16, u16), now_ms: i64) -> Self {
         Self {
             look,
@@ -150,10 +151,10 @@ impl Model {
         }
     }
 
-    /// Takes an input at a moment; what is to be done follows.
+    /// Takes an input at a moment, and returns the orders that follow.
     pub fn take(&mut self, input: Input, now_ms: i64) -> Vec<Order> {
         self.now_ms = now_ms;
-        // That something has happened is seen by what is asked for then.
+        // A mere event changes nothing visible; the answers that it causes do.
         self.changed |= !matches!(&input, Input::News(News::Changed { answered: None, .. }));
         match input {
             Input::Key(key) => self.take_key(key),
@@ -174,17 +175,18 @@ impl Model {
         std::mem::take(&mut self.orders)
     }
 
-    /// The columns and rows that are drawn upon.
+    /// Returns the size of the terminal in columns and rows.
     pub fn size(&self) -> (u16, u16) {
         self.size
     }
 
-    /// Whether there may be something else to draw than at the last question.
+    /// Checks whether the screen may differ from that at the last call.
     pub fn has_changed(&mut self) -> bool {
         std::mem::take(&mut self.changed)
     }
 
-    /// When something changes by itself, in milliseconds since 1970: a countdown that is to be seen, or what is to be asked.
+    /// Returns the moment of the next change without an input, in milliseconds since 1970: a visible countdown, the end of
+    /// a message, or a due request.
     pub fn next_wake(&self) -> Option<i64> {
         let counts = self.detail.as_ref().is_some_and(Detail::counts_down)
             || (self.shows_list() && self.list().merged.items().any(counts_down));
@@ -193,7 +195,7 @@ impl Model {
         [second, said, self.loads.next()].into_iter().flatten().min()
     }
 
-    /// How many things wait for a person, over all repositories.
+    /// Returns the number of things that wait for a person, over all repositories.
     pub fn needs(&self) -> usize {
         let loaded = self.lists.get(&Screen::Needs).into_iter().flat_map(|it| it.loaded.values());
         loaded.filter_map(|it| it.needs).sum()
@@ -215,7 +217,7 @@ impl Model {
         self.size.0 < SMALLEST.0 || self.size.1 < SMALLEST.1
     }
 
-    /// Whether the list is to be seen.
+    /// Checks whether the list is visible.
     pub(crate) fn shows_list(&self) -> bool {
         self.detail.is_none() || self.is_wide()
     }
@@ -224,7 +226,7 @@ impl Model {
         usize::from(self.size.1.saturating_sub(FRAME_ROWS))
     }
 
-    /// The columns of the list and of the detail.
+    /// Returns the columns of the list and of the detail.
     pub(crate) fn columns(&self) -> (u16, u16) {
         match (self.detail.is_some(), self.is_wide()) {
             (false, _) => (self.size.0, 0),
@@ -251,7 +253,7 @@ impl Model {
         let (look, now_ms) = (self.look, self.now_ms);
         if let Some(detail) = &mut self.detail {
             detail.lay_out(columns, look, now_ms);
-            // A line above the detail is its title.
+            // The line above the detail is its title.
             let last = detail.lines.len().saturating_sub(rows.saturating_sub(1));
             let ends = detail.part == Part::Log && detail.follows;
             detail.scroll = if ends { last } else { detail.scroll.min(last) };
@@ -317,7 +319,7 @@ impl Model {
         self.lists.values_mut().for_each(|it| drop(it.errors.remove(&repository)));
     }
 
-    /// Leaves what was begun about an approval that has ended; whether something was.
+    /// Leaves a question or a text about an approval that has ended; returns whether one was open.
     fn leave(&mut self, repository: usize, approval: u64) -> bool {
         let about = match &self.mode {
             Mode::Passkey { repository, approval }
@@ -332,7 +334,7 @@ impl Model {
         is_begun
     }
 
-    /// An approval that was answered elsewhere leaves with a line that says so.
+    /// Shows a message about an approval that was answered elsewhere.
     fn tell_of_answer(&mut self, repository: usize, approval: u64, who: &str, what: &str) {
         let is_waited_for = self.leave(repository, approval);
         if !self.own.remove(&(repository, approval)) {
@@ -359,13 +361,13 @@ impl Model {
     fn take_list(&mut self, repository: usize, screen: Screen, filter: &str, got: Result<Shown, String>) {
         let is_live = self.is_live(repository);
         let list = self.lists.entry(screen).or_default();
-        // Of an earlier filter: the answer to the present one comes.
+        // An answer for an earlier filter is dropped: the one for the present filter follows.
         if list.filter != filter {
             return;
         }
         let shown = match got {
             Ok(shown) => shown,
-            // What was shown stays; of a daemon that has gone something else is said.
+            // The last list stays; for a daemon that has gone, another message is shown.
             Err(why) => {
                 if is_live {
                     list.errors.insert(repository, why);
@@ -440,7 +442,7 @@ impl Model {
         }
     }
 
-    /// What is shown of an approval. One that has changed while it was looked at is not answered by what was typed before.
+    /// Takes the content of an approval. If it has changed while the person looked at it, an answer that was begun before is dropped.
     fn take_approval(&mut self, shown: Shown, digest: String, by: &str) {
         let Some(detail) = &mut self.detail else { return };
         let has_changed = detail.digest.as_ref().is_some_and(|before| *before != digest);
@@ -469,7 +471,7 @@ impl Model {
         }
     }
 
-    /// Leaves what was begun where this terminal cannot answer; whether it may go on.
+    /// Leaves an answer that this terminal cannot give; returns whether it may go on.
     pub(crate) fn unless_answerable(&mut self, is: Answerable, repository: usize, approval: u64) -> bool {
         match is {
             Answerable::Here => return true,
@@ -482,7 +484,7 @@ impl Model {
         false
     }
 
-    /// What is said of the daemons that do not answer.
+    /// Returns the texts about the daemons that do not answer.
     pub(crate) fn stale(&self) -> Vec<String> {
         let stale = self.known.iter().filter_map(|it| match &it.link {
             Link::Stale { since_ms, why, next } => {
@@ -495,7 +497,7 @@ impl Model {
     }
 }
 
-/// Whether a row has a countdown that has not ended.
+/// Checks whether a row has a countdown.
 fn counts_down(item: &Item) -> bool {
     item.row.cells.iter().any(|cell| matches!(cell, Cell::Until { .. }))
 }

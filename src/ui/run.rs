@@ -1,4 +1,4 @@
-//! Runs the screen: inputs into the model, its orders carried out, and a frame after each.
+//! Runs the screen: feeds inputs to the model, carries out its orders, and draws a frame after each.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -20,19 +20,19 @@ use provost_client::daemons::{Found, Looking, Whose};
 use provost_client::{Client, ClientError};
 use provost_system::Signals;
 
-/// How many inputs wait: what brings them waits then, too.
+/// Most inputs that wait; their senders wait beyond that.
 const INPUTS_MAX: usize = 1_024;
 
-/// How many answers to a search wait.
+/// Most results of searches that wait.
 const FOUND_MAX: usize = 16;
 
-/// How many inputs are taken before the next frame.
+/// Most inputs that are taken before the next frame.
 const INPUTS_A_FRAME: usize = 256;
 
 /// A daemon that can be asked.
 struct Asking {
     client: Client,
-    /// As whom approvals are answered; `None` is the person at this terminal.
+    /// The agent on whose behalf approvals are answered; `None` is the person at this terminal.
     speaker: Result<Option<AgentId>, String>,
     again: Arc<Notify>,
 }
@@ -42,7 +42,7 @@ struct Screen {
     speaker: super::Speaker,
     inputs: mpsc::Sender<Input>,
     asking: Vec<Asking>,
-    /// Which repositories are known: the name of the state folder, and the number.
+    /// The known repositories: the name of the state folder, and the number.
     numbers: BTreeMap<String, usize>,
     looking: Looking,
     found: mpsc::Sender<Vec<Found>>,
@@ -55,11 +55,11 @@ fn now() -> Timestamp {
 /// Runs the screen until the person ends it, or a signal does.
 ///
 /// # Errors
-/// What the terminal says.
+/// The error of the terminal.
 pub(super) fn run(start: Start) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let ended = runtime.block_on(until_the_end(start));
-    // A disk that does not answer, and the thread that reads keys, hold the end up no longer.
+    // The end waits neither for a disk that does not answer nor for the thread that reads keys.
     runtime.shutdown_background();
     ended
 }
@@ -69,7 +69,7 @@ async fn until_the_end(start: Start) -> io::Result<()> {
     let (found_sender, mut found) = mpsc::channel(FOUND_MAX);
     let changed = Arc::new(Notify::new());
     let watch = start.whose.watch(changed.clone());
-    // Before the terminal is taken over, so that none is lost.
+    // Signals are caught before the terminal is taken over, so that none is lost.
     let mut signals = Signals::catch()?;
     let mut terminal = TakenTerminal::take(start.mouse)?;
     let size = terminal.size()?;
@@ -129,7 +129,7 @@ async fn until_the_end(start: Start) -> io::Result<()> {
     }
 }
 
-/// Milliseconds until a moment.
+/// Returns the milliseconds until a moment.
 fn until(at_ms: i64) -> u64 {
     u64::try_from(at_ms.saturating_sub(now().0)).unwrap_or(0)
 }
@@ -141,7 +141,7 @@ async fn wait(time: Option<Duration>) {
     }
 }
 
-/// A thread that reads keys, which blocks until there is one.
+/// Starts a thread that reads keys, which blocks until a key comes.
 fn read_keys(inputs: mpsc::Sender<Input>) {
     std::thread::spawn(move || {
         while let Ok(event) = event::read() {
@@ -156,19 +156,19 @@ fn read_keys(inputs: mpsc::Sender<Input>) {
                 return;
             }
         }
-        // The terminal has gone, and with it who could end this.
+        // The terminal has gone, and no key can end the screen any more.
         let quit = event::KeyEvent::new(event::KeyCode::Char('c'), event::KeyModifiers::CONTROL);
         let _ended = inputs.blocking_send(Input::Key(quit));
     });
 }
 
 impl Screen {
-    /// Looks for daemons; what is found comes later.
+    /// Looks for daemons; the results come later as inputs.
     fn search(&self) {
         tokio::spawn(self.whose.clone().find(self.looking.clone(), self.found.clone()));
     }
 
-    /// New daemons are followed, and those that did not answer are asked again.
+    /// Follows new daemons, and has those asked again that did not answer.
     fn take_found(&mut self, found: Vec<Found>, model: &mut Model) {
         for it in found {
             if !self.numbers.contains_key(it.places.hash.as_str()) {
@@ -182,7 +182,7 @@ impl Screen {
 
     fn add(&mut self, found: Found, model: &mut Model) {
         let number = self.asking.len();
-        // A token is for one daemon, and no other one is shown it.
+        // A token is for one daemon, so only that daemon gets it.
         let token = self.whose.environment.token.as_ref().filter(|_| found.is_here);
         let client = Client::at(found.places.own_socket()).showing(token);
         let again = Arc::new(Notify::new());
@@ -201,7 +201,7 @@ impl Screen {
         tokio::spawn(follow.run());
     }
 
-    /// Carries out an order of a daemon's; its end comes as news.
+    /// Carries out an order for a daemon; the result comes as news.
     fn carry_out(&self, order: Order) {
         let number = match &order {
             Order::Ask { repository, .. }
@@ -217,7 +217,7 @@ impl Screen {
         let inputs = self.inputs.clone();
         tokio::spawn(async move {
             let news = carried_out(client, speaker, order).await;
-            // A screen that has ended hears of nothing.
+            // A screen that has ended does not receive it.
             let _unheard = inputs.send(Input::News(news)).await;
         });
     }
@@ -273,7 +273,7 @@ async fn carried_out(client: Client, speaker: Result<Option<AgentId>, String>, o
             }
             Err(err) => done(repository, in_words(&err), false),
         },
-        // Carried out where they come from.
+        // The caller carries these out itself.
         Order::Copy(_) | Order::Search | Order::Quit => done(0, String::new(), true),
     }
 }
@@ -296,7 +296,7 @@ fn answer_told(
             done(format!("approval {approval} {word}{}", watch.unwrap_or_default()), true, None)
         }
         Err(err) => {
-            // The rule takes a passkey, and one is enrolled since.
+            // The rule accepts a passkey, and one has been enrolled in the meantime.
             let takes_passkey =
                 matches!(&err, ClientError::Refused { fault, .. } if fault.error == "approval_not_yours");
             done(in_words(&err), false, Some((approval, takes_passkey)))
@@ -304,7 +304,7 @@ fn answer_told(
     }
 }
 
-/// An error in a sentence, with the next step where there is one.
+/// Writes an error as a sentence, with the next step where the daemon has named one.
 fn in_words(err: &ClientError) -> String {
     match err {
         ClientError::Refused { fault, .. } => match &fault.hint {
@@ -315,7 +315,7 @@ fn in_words(err: &ClientError) -> String {
     }
 }
 
-/// How the terminal is drawn upon, by the environment of this process.
+/// Returns the terminal's look, by the environment of this process.
 pub(super) fn look(light: Option<bool>) -> Look {
     Look::of(|name| std::env::var(name).ok(), light)
 }

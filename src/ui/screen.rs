@@ -1,9 +1,9 @@
-//! The screens, and the keys of each: one table for what keys do, for the help and for the line at the bottom.
+//! The screens, and the keys of each: one table, from which keys, the help and the line at the bottom are made.
 
 /// A screen: one list over all repositories.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Screen {
-    /// What needs a person.
+    /// Things that need a person.
     Needs,
     /// Tasks.
     Tasks,
@@ -11,18 +11,18 @@ pub enum Screen {
     Agents,
     /// Locks and claimed files.
     Locks,
-    /// Who waits for what.
+    /// Waits of agents.
     Waits,
     /// Events of the journals.
     Events,
     /// Messages between agents.
     Messages,
-    /// What agents announce, and where two of them are in each other's way.
+    /// Announced changes of agents, and places where two of them are in each other's way.
     Intents,
 }
 
 impl Screen {
-    /// All of them, in the order of their numbers.
+    /// All screens, in the order of their numbers.
     pub const ALL: [Self; 8] = [
         Self::Needs,
         Self::Tasks,
@@ -34,7 +34,7 @@ impl Screen {
         Self::Intents,
     ];
 
-    /// What people call it.
+    /// Returns its name for people.
     pub fn title(self) -> &'static str {
         match self {
             Self::Needs => "Needs you",
@@ -48,7 +48,7 @@ impl Screen {
         }
     }
 
-    /// Its word as a command, and behind it the letter after `g`.
+    /// Returns its word as a command, and the letter after `g`.
     pub(crate) fn word(self) -> (&'static str, char) {
         match self {
             Self::Needs => ("needs", 'n'),
@@ -63,24 +63,24 @@ impl Screen {
     }
 }
 
-/// Where a key means something.
+/// The place where a key has a meaning.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Where {
     /// Everywhere.
     Anywhere,
-    /// In a list.
+    /// A list.
     List,
-    /// In a detail.
+    /// A detail.
     Detail,
-    /// Where an approval is chosen or open.
+    /// A place where an approval is chosen or open.
     Approval,
-    /// Where a question is chosen.
+    /// A place where a question is chosen.
     Question,
-    /// Where agents can be written to.
+    /// A place where agents can be written to.
     Agents,
-    /// Where a task is chosen or open.
+    /// A place where a task is chosen or open.
     Task,
-    /// In the detail of a task.
+    /// The detail of a task.
     TaskDetail,
 }
 
@@ -88,9 +88,9 @@ pub(crate) enum Where {
 pub(crate) struct KeyRow {
     /// The keys, as they are written for people.
     pub keys: &'static str,
-    /// What they do.
+    /// Their action.
     pub does: &'static str,
-    /// Where.
+    /// The place where they have it.
     pub at: Where,
 }
 
@@ -129,7 +129,7 @@ pub(crate) const KEYS: &[KeyRow] = &[
     key("q, Ctrl-C", "quit", Where::Anywhere),
 ];
 
-/// The commands behind `:`, with what they take and what they do.
+/// The commands behind `:`, with their arguments and their actions.
 pub(crate) const COMMANDS: &[(&str, &str, &str)] = &[
     ("needs", "", "what needs you"),
     ("tasks", "", "tasks"),

@@ -1,4 +1,4 @@
-//! Words for agents, checks of the journal, and other rules: what the screen begins beyond answers.
+//! Actions of the screen other than answers: messages to agents, checks of the journal, and other rules.
 
 use super::ask::{Asked, Both};
 use super::detail::About;
@@ -9,7 +9,7 @@ use super::typed::Typed;
 use provost_api::wire;
 use provost_view::{Block, Command, Here, Tone};
 
-/// Agents by their names, as many as are read; further ones are counted.
+/// Names the first agents of a list, and counts the others.
 pub(crate) fn named(agents: &[String]) -> String {
     const SHOWN: usize = 3;
     let names: Vec<String> = agents.iter().take(SHOWN).map(|it| one_line(it)).collect();
@@ -19,14 +19,14 @@ pub(crate) fn named(agents: &[String]) -> String {
     }
 }
 
-/// The agents to whom a command writes; none where it does something else.
+/// Returns the agents to whom a command writes; empty where the command does something else.
 fn recipients(it: &Command) -> Vec<String> {
     let Some(Here::Verb { verb: "message-agents", arguments, .. }) = &it.here else { return Vec::new() };
     let to = arguments.get("to").and_then(|it| it.as_array()).into_iter().flatten();
     to.filter_map(|it| it.as_str().map(str::to_owned)).collect()
 }
 
-/// The file and the two agents of a path of a meeting.
+/// Reads the file and the two agents out of the path of a meeting.
 pub(crate) fn both_of(path: &str) -> Option<Both> {
     let mut both = Both { file: String::new(), one: String::new(), other: String::new() };
     for member in path.strip_prefix("/both?")?.split('&') {
@@ -44,7 +44,7 @@ pub(crate) fn both_of(path: &str) -> Option<Both> {
 }
 
 impl Model {
-    /// The repository and the agents that what is open or chosen can be written to.
+    /// Returns the repository and the agents to whom the person can write about the open detail or the chosen row.
     pub(crate) fn told(&self) -> (usize, Vec<String>) {
         let (repository, commands) = match (&self.detail, self.chosen()) {
             (Some(detail), _) => (detail.repository, detail.commands()),
@@ -63,11 +63,11 @@ impl Model {
         }
     }
 
-    /// Begins a message to all agents of a repository, as the list of messages names them.
+    /// Begins a message to all agents of a repository that the list of messages names.
     pub(crate) fn begin_tell_all(&mut self) {
         let Some(repository) = self.repository_meant() else { return };
         if self.screen != Screen::Messages {
-            // The list of messages says who gives a sign of life.
+            // Only the list of messages names the agents that give a sign of life.
             self.go(Screen::Messages);
             return self.say("this list says who there is: once it is here, press M", Tone::Quiet);
         }
@@ -103,7 +103,7 @@ impl Model {
         }
     }
 
-    /// A check that goes on is asked about for as long as it is open.
+    /// Shows a check, and asks again while it goes on and is open.
     pub(crate) fn take_check(&mut self, repository: usize, check: &wire::JournalCheck) {
         let Some(detail) = &mut self.detail else { return };
         (detail.shown, detail.error) = (Some(provost_view::journal_checked(check)), None);

@@ -1,4 +1,4 @@
-//! The terminal itself: taken over, and given back as it was at every end, a panic and a signal included.
+//! Takes the terminal over, and gives it back as it was at every end, a panic and a signal included.
 
 use std::io::{self, Stdout, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,10 +20,10 @@ use ratatui::layout::Rect;
 use super::Model;
 use super::draw::draw;
 
-/// The most that is put on the clipboard, in bytes: terminals take no more than some tens of thousands.
+/// Most bytes that are put on the clipboard: terminals take no more than some tens of thousands.
 const COPY_BYTES_MAX: usize = 64 << 10;
 
-/// Whether the terminal is ours at the moment.
+/// Whether the screen has the terminal at the moment.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// The terminal, until this is dropped.
@@ -34,7 +34,7 @@ impl TakenTerminal {
     pub(super) fn take(mouse: bool) -> io::Result<Self> {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
-            // A panic anywhere ends the program: what is left of it would draw over the shell.
+            // A panic in any thread ends the program: the other threads would go on drawing over the shell.
             let was_taken = TAKEN.load(Ordering::SeqCst);
             give_back();
             before(info);
@@ -59,19 +59,19 @@ impl TakenTerminal {
         Terminal::new(CrosstermBackend::new(io::stdout())).map(Self)
     }
 
-    /// Draws what has changed, in one piece where the terminal can do that.
+    /// Draws the changes, in one piece where the terminal supports that.
     pub(super) fn draw(&mut self, model: &Model) -> io::Result<()> {
         execute!(io::stdout(), BeginSynchronizedUpdate)?;
         self.0.draw(|frame| draw(model, frame))?;
         execute!(io::stdout(), EndSynchronizedUpdate)
     }
 
-    /// Its columns and rows.
+    /// Returns its columns and rows.
     pub(super) fn size(&self) -> io::Result<(u16, u16)> {
         self.0.size().map(|it| (it.width, it.height))
     }
 
-    /// Has the next frame drawn whole, whatever was there. Not `Terminal::clear`, which asks where the cursor is: the thread that
+    /// Has the whole next frame drawn. `Terminal::clear` would ask for the cursor's position, and the thread that
     /// reads keys would get the answer.
     pub(super) fn forget(&mut self) -> io::Result<()> {
         let (width, height) = self.size()?;
@@ -85,7 +85,7 @@ impl Drop for TakenTerminal {
     }
 }
 
-/// Gives the terminal back, once. What fails does so for a terminal that has gone.
+/// Gives the terminal back, once. Errors are ignored: they occur when the terminal has gone.
 fn give_back() {
     if !TAKEN.swap(false, Ordering::SeqCst) {
         return;

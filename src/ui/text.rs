@@ -1,34 +1,34 @@
-//! Text in columns of a terminal: nothing in it moves a cursor or hides, and it has the width that the terminal gives it.
+//! Text in columns of a terminal: its hidden characters are shown, none moves a cursor, and it has the width that the terminal gives it.
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use provost_base::visible;
 use provost_jail::plain_text;
 
-/// Columns of a tab.
+/// A tab as spaces.
 const TAB: &str = "    ";
 
-/// A text in which nothing hides and nothing acts; line ends stay.
+/// Returns a text with hidden and control characters shown; line ends stay.
 pub(crate) fn shown(text: &str) -> String {
     visible(text).replace('\t', TAB)
 }
 
-/// The same in one line.
+/// Does the same in one line.
 pub(crate) fn one_line(text: &str) -> String {
     shown(text).replace('\n', " ")
 }
 
-/// What a worker writes: colours and the like are taken out, and of the rest nothing hides.
+/// Returns a worker's output without colours and the like, with hidden characters shown.
 pub(crate) fn of_a_worker(text: &str) -> String {
     shown(&plain_text(text))
 }
 
-/// The columns that a text takes.
+/// Returns the number of columns that a text takes.
 pub(crate) fn width(text: &str) -> usize {
     text.width()
 }
 
-/// A text of at most so many columns; a longer one ends with a sign that says so.
+/// Returns a text of at most `most` columns; a longer one ends with a sign that says so.
 pub(crate) fn cut(text: &str, most: usize) -> String {
     if text.width() <= most {
         return text.to_owned();
@@ -49,14 +49,14 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
     out
 }
 
-/// A text of exactly so many columns: cut, or with spaces behind it.
+/// Returns a text of exactly so many columns: cut, or with spaces behind it.
 pub(crate) fn padded(text: &str, columns: usize) -> String {
     let text = cut(text, columns);
     let rest = columns.saturating_sub(text.width());
     text + &" ".repeat(rest)
 }
 
-/// A text in lines of at most so many columns, parted at spaces where there are some.
+/// Returns a text in lines of at most so many columns, broken at spaces where possible.
 pub(crate) fn wrapped(text: &str, columns: usize) -> Vec<String> {
     let columns = columns.max(2);
     let mut out = Vec::new();
@@ -68,7 +68,7 @@ pub(crate) fn wrapped(text: &str, columns: usize) -> Vec<String> {
 
 fn wrap_line(line: &str, columns: usize, out: &mut Vec<String>) {
     let (mut filled, mut taken) = (String::new(), 0_usize);
-    // Where its last space stands.
+    // The place of the line's last space.
     let mut space: Option<usize> = None;
     for c in line.chars() {
         let wide = c.width().unwrap_or(0);
@@ -92,7 +92,7 @@ fn wrap_line(line: &str, columns: usize, out: &mut Vec<String>) {
     out.push(filled);
 }
 
-/// A moment in the form of RFC 3339, in the zone of this machine: today as a time, otherwise with its day.
+/// Writes a moment in the form of RFC 3339 in the zone of this machine: as a time today, otherwise with its day.
 pub(crate) fn clock(at: &str, now_ms: i64) -> String {
     let Ok(read) = chrono::DateTime::parse_from_rfc3339(at) else { return one_line(at) };
     let local = read.with_timezone(&chrono::Local);
@@ -104,19 +104,19 @@ pub(crate) fn clock(at: &str, now_ms: i64) -> String {
     }
 }
 
-/// A moment of this program, as a time of day.
+/// Writes a moment of this program as a time of day.
 pub(crate) fn clock_of(at_ms: i64) -> String {
     let at = chrono::DateTime::from_timestamp_millis(at_ms);
     at.map(|at| at.with_timezone(&chrono::Local).format("%H:%M:%S").to_string()).unwrap_or_default()
 }
 
-/// Seconds until a moment in the form of RFC 3339; `None` for one that makes no sense.
+/// Returns the seconds until a moment in the form of RFC 3339; `None` for a malformed one.
 pub(crate) fn seconds_until(at: &str, now_ms: i64) -> Option<i64> {
     let read = chrono::DateTime::parse_from_rfc3339(at).ok()?;
     Some((read.timestamp_millis().saturating_sub(now_ms)).div_euclid(1000))
 }
 
-/// How long something took from one moment to another, or until now.
+/// Writes the duration from one moment to another, or until now.
 pub(crate) fn took(from: &str, to: Option<&str>, now_ms: i64) -> String {
     let at = |text: &str| Some(chrono::DateTime::parse_from_rfc3339(text).ok()?.timestamp_millis());
     let Some(from) = at(from) else { return one_line(from) };
@@ -128,7 +128,7 @@ pub(crate) fn took(from: &str, to: Option<&str>, now_ms: i64) -> String {
     }
 }
 
-/// How much time is left until a moment.
+/// Writes the time that is left until a moment.
 pub(crate) fn time_left(at: &str, now_ms: i64) -> String {
     match seconds_until(at, now_ms) {
         None => one_line(at),

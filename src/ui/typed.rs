@@ -1,11 +1,11 @@
-//! A line that is being typed.
+//! A line of text that a person is typing.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// The most characters of a line: a reason is a sentence or two.
+/// Most characters of a line: a reason is a sentence or two.
 const CHARS_MAX: usize = 2_000;
 
-/// A line, and where its next character goes.
+/// A line, and the place of its next character.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Typed {
     chars: Vec<char>,
@@ -23,12 +23,12 @@ impl Typed {
         self.chars.iter().collect()
     }
 
-    /// The text before the place at which is typed.
+    /// Returns the text before the cursor.
     pub(crate) fn before(&self) -> String {
         self.chars[..self.at].iter().collect()
     }
 
-    /// Adds a text; what acts on a terminal is left out, and line ends become spaces.
+    /// Adds a text; control characters are left out, and line ends become spaces.
     pub(crate) fn paste(&mut self, text: &str) {
         for c in text.chars() {
             let c = if c == '\n' || c == '\t' { ' ' } else { c };
@@ -39,7 +39,7 @@ impl Typed {
         }
     }
 
-    /// Takes a key that edits the line; whether it was one, and the text has changed.
+    /// Takes a key that edits the line; returns whether it was one that has changed the text.
     pub(crate) fn take(&mut self, key: KeyEvent) -> bool {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {

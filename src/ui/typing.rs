@@ -1,4 +1,4 @@
-//! What is typed into the line above the keys: commands, filters, reasons and answers.
+//! Texts that a person types into the line above the keys: commands, filters, reasons and answers.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 
@@ -33,7 +33,7 @@ impl Model {
     }
 
     pub(crate) fn take_paste(&mut self, text: &str) {
-        // Elsewhere a text that is pasted would be keys that were not meant.
+        // In other modes, each character of a pasted text would act as a key that the person did not mean.
         if let Mode::Typing(what, typed) = &mut self.mode {
             typed.paste(text);
             if *what == What::Filter {
@@ -43,7 +43,7 @@ impl Model {
         }
     }
 
-    /// What was typed, at its end.
+    /// Takes a text that was typed to its end.
     fn typed(&mut self, what: What, typed: Typed) {
         let text = typed.text().trim().to_owned();
         match what {
@@ -121,7 +121,7 @@ impl Model {
         }
     }
 
-    /// The repository in which this approval waits: the only one, or else the one that is chosen.
+    /// Returns the repository in which this approval waits: the only one, or else the chosen one.
     fn repository_of(&mut self, approval: u64) -> Option<usize> {
         let to = format!("/a/{approval}");
         let needs = self.lists.get(&Screen::Needs).into_iter().flat_map(|it| it.merged.items());
@@ -151,13 +151,13 @@ impl Model {
         meant
     }
 
-    /// The commands that begin as typed.
+    /// Returns the commands that begin with the typed text.
     pub(crate) fn candidates(typed: &Typed) -> Vec<&'static (&'static str, &'static str, &'static str)> {
         let before = typed.before();
         COMMANDS.iter().filter(|it| it.0.starts_with(before.as_str())).collect()
     }
 
-    /// The line with as much added as all candidates agree upon.
+    /// Completes the line as far as all candidates agree.
     fn completed(&mut self, typed: Typed) -> Typed {
         let candidates = Self::candidates(&typed);
         let Some(first) = candidates.first() else { return typed };

@@ -1,4 +1,4 @@
-//! Agents: what each does at the moment, with the evidence for it.
+//! Agents: the activity of each at the moment, with the evidence for it.
 
 use std::collections::BTreeMap;
 
@@ -7,24 +7,24 @@ use provost_api::wire::{Agent, HeldFile, Intent, Lock, Locks, Task, Wait};
 use super::block::Empty;
 use super::{Block, Cell, Command, Filter, Here, Row, Rows, Shown, Tone, Word};
 
-/// What the view is made of.
+/// The data that the view is made of.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct AgentSources {
     /// The agents.
     pub known: Vec<Agent>,
-    /// Locks, and who waits for one; absent where nothing is held.
+    /// Locks, and the agents that wait for one; absent where no lock is held.
     pub locks: Option<Locks>,
     /// Claimed files.
     pub claims: Vec<HeldFile>,
-    /// Intents that live.
+    /// Intents that are in force.
     pub intents: Vec<Intent>,
-    /// Who waits for what.
+    /// Waits, each with the agent and the thing that it waits for.
     pub waits: Vec<Wait>,
     /// Tasks that are not finished.
     pub live: Vec<Task>,
 }
 
-/// What is known of what an agent does.
+/// The evidence about one agent's activity.
 #[derive(Default)]
 struct Doing<'a> {
     runs: Option<&'a Task>,
@@ -42,7 +42,7 @@ impl Doing<'_> {
     }
 }
 
-/// The agents that pass a filter, `most` at the most. An agent's state is derived, and its reason stands beside it.
+/// Shows the agents that pass a filter, at most `most`. An agent's state is derived, and its reason stands beside it.
 pub fn agents(from: &AgentSources, filter: &Filter, most: usize) -> Shown {
     let doing = doing(from);
     let nothing = Doing::default();
@@ -86,7 +86,8 @@ fn doing(from: &AgentSources) -> BTreeMap<&str, Doing<'_>> {
         }
     }
     for wait in from.waits.iter().filter(|it| it.kind != "approval") {
-        // The longest wait comes first, and says what it stands still for; who has handed work out need not.
+        // The longest wait comes first, and says for which thing the agent stands still; an agent that has delegated a task
+        // need not stand still.
         let it = doing.entry(&wait.agent).or_default();
         if it.waits.is_none_or(|had| had.kind == "task" && wait.kind != "task") {
             it.waits = Some(wait);
@@ -122,7 +123,7 @@ fn row(agent: &Agent, doing: &Doing<'_>) -> (u8, Row) {
     (rank, row)
 }
 
-/// Takes from an agent all that it holds, with a reason.
+/// Releases everything that an agent holds, with a reason.
 pub(super) fn release_all(agent: &str) -> Command {
     let apart = if agent.starts_with('-') { "-- " } else { "" };
     let line = format!("provost agent release {apart}{}", provost_base::shell_word(agent));
@@ -143,7 +144,7 @@ fn holds(doing: &Doing<'_>) -> Cell {
     }
 }
 
-/// The state of an agent: what needs someone first.
+/// Returns the state of an agent with its rank: agents that need a person rank first.
 fn state(agent: &Agent, doing: &Doing<'_>) -> (u8, Word, Cell) {
     let waits = doing.waits.filter(|it| it.kind != "task");
     if let Some((state, because)) = waits.and_then(standing_still) {
@@ -178,7 +179,7 @@ fn state(agent: &Agent, doing: &Doing<'_>) -> (u8, Word, Cell) {
     }
 }
 
-/// What an agent stands still for, and behind whom.
+/// Says for which thing an agent stands still, and behind which agent.
 fn standing_still(wait: &Wait) -> Option<(Word, Cell)> {
     let behind = || match wait.by.first() {
         Some(by) => format!("{} behind {by}", wait.wanted),

@@ -1,4 +1,4 @@
-//! What was written into the user's files, and what brings back what was there before.
+//! Applies, which have written into the user's files, and the commands that undo them.
 
 use provost_api::wire::Apply;
 use provost_base::visible_name;
@@ -6,10 +6,10 @@ use provost_base::visible_name;
 use super::block::Empty;
 use super::{Block, Cell, Command, Here, Row, Rows, Tone, Word};
 
-/// Files that are named in one cell.
+/// Most files that are named in one cell.
 const NAMED_MAX: usize = 4;
 
-/// Applies, newest first, `most` at the most.
+/// Shows applies, newest first, at most `most`.
 pub fn applies(found: &[&Apply], most: usize) -> Block {
     Block::List(Rows {
         title: format!("Written into your files ({})", found.len()),

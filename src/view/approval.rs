@@ -1,4 +1,4 @@
-//! An approval: what the daemon knows first, what agents have written last.
+//! An approval: facts of the daemon first, words of agents last.
 
 use provost_api::wire::{Approval, Passkeys};
 use provost_base::limits::SIGNED_NOTE_BYTES_MAX;
@@ -8,17 +8,17 @@ use super::passkeys::signers;
 use super::word::is_a_person;
 use super::{Answering, Block, Cell, Command, Fact, Here, Line, Row, Shown, Tone, Word, diff_files, of_risk};
 
-/// The path of the view about an approval.
+/// Returns the path of the view about an approval.
 pub(crate) fn path(id: u64) -> String {
     format!("/a/{id}")
 }
 
-/// Whether a person may answer, among those whom a rule accepts.
+/// Checks whether a person may answer, given the approvers that a rule accepts.
 pub fn takes_a_person(by: &str) -> bool {
     by.split(", ").any(|it| it == "human" || it.starts_with("passkey"))
 }
 
-/// Why a person's answer at a terminal does not count; `None` where it may.
+/// Says why a person's answer at a terminal does not count; `None` where it may count.
 pub fn no_terminal(by: &str) -> Option<String> {
     match by.split(", ").any(|it| matches!(it, "human" | "passkey-if-enrolled")) {
         true => None,
@@ -29,12 +29,12 @@ pub fn no_terminal(by: &str) -> Option<String> {
     }
 }
 
-/// The commands that answer, each with the reason where it is of no use to a person.
+/// Returns the commands that answer an approval, each with the reason where a person cannot use it.
 pub(crate) fn commands(approval: &Approval) -> Vec<Command> {
     commands_for(&approval.id.to_string(), &approval.by)
 }
 
-/// The same for one of this number that these may answer.
+/// Does the same for the approval with this number and these approvers.
 pub(crate) fn commands_for(id: &str, by: &str) -> Vec<Command> {
     let (id, not_yours) = (provost_base::shell_word(id), no_terminal(by));
     [
@@ -45,7 +45,7 @@ pub(crate) fn commands_for(id: &str, by: &str) -> Vec<Command> {
     .into()
 }
 
-/// The same for a row: what risks little can be answered there, once the whole of it is shown in the row.
+/// Returns the commands for a row: an approval of low risk can be approved there, once the row shows the whole of it.
 pub(crate) fn commands_of_a_row(approval: &Approval) -> Vec<Command> {
     let mut commands = commands(approval);
     if approval.risk == "low" && is_for_a_person(approval) {
@@ -55,14 +55,14 @@ pub(crate) fn commands_of_a_row(approval: &Approval) -> Vec<Command> {
     commands
 }
 
-/// Whether it is for a person to answer.
+/// Checks whether a person may answer the approval.
 pub(crate) fn is_for_a_person(approval: &Approval) -> bool {
     takes_a_person(&approval.by)
 }
 
-/// What a person reads of an approval that waits, and what a passkey signs with the answer: everything that is known of it, and
-/// nothing of who looks. `facts` are what the daemon has found out, `words` what the asker says; both in order, and nothing
-/// hides in either. A text of `words` that is a difference stands under a heading that says so; what follows it is folded.
+/// Returns the text about a waiting approval that a person reads, and that a passkey signs with the answer: everything that is known of
+/// the approval, and no fact about its reader. `facts` are the daemon's findings, `words` are the asker's; both are in order, with
+/// hidden characters shown. A text of `words` that is a difference stands under a heading that says so; the texts after it are folded.
 pub fn signed(
     approval: &Approval,
     facts: Vec<(&'static str, String)>,
@@ -101,7 +101,7 @@ pub fn signed(
     shown
 }
 
-/// What becomes of it without an answer.
+/// Says how the approval ends without an answer.
 fn at_the_end(approval: &Approval) -> String {
     match approval.asks_left {
         0 => "without an answer the request is denied".into(),
@@ -112,7 +112,7 @@ fn at_the_end(approval: &Approval) -> String {
     }
 }
 
-/// The same with the commands that answer it, between what the daemon knows and what the asker says, for readers without a page.
+/// Returns the same with the commands that answer it, between the facts and the asker's words, for readers without a page.
 pub fn approval(
     approval: &Approval,
     facts: Vec<(&'static str, String)>,
@@ -136,7 +136,7 @@ fn at_a_terminal(approval: &Approval) -> Block {
     Block::Commands { title: "Answer at a terminal".into(), commands: commands(approval) }
 }
 
-/// What stands beside an approval where passkeys sign answers: whether one would count, and if not, why and what to do.
+/// Returns the blocks for a page where passkeys sign answers: whether an answer would count, and if not, why, and the command that helps.
 pub fn answering(approval: &Approval, known: &Passkeys) -> Vec<Block> {
     let (why_not, next) = match why_not(approval, known) {
         Some((why_not, next)) => (Some(why_not), next),
@@ -153,7 +153,7 @@ pub fn answering(approval: &Approval, known: &Passkeys) -> Vec<Block> {
     not_for_a_person(approval).into_iter().chain([answer, at_a_terminal(approval)]).collect()
 }
 
-/// Why no passkey could answer this one now, and the command that helps.
+/// Says why no passkey could answer this approval now, and returns the command that helps.
 fn why_not(approval: &Approval, known: &Passkeys) -> Option<(String, Option<Command>)> {
     let only = approval.by.split(", ").all(|it| it == "passkey");
     if !takes_a_person(&approval.by) {
@@ -176,18 +176,18 @@ fn why_not(approval: &Approval, known: &Passkeys) -> Option<(String, Option<Comm
     Some((why, Some(Command::new("Print a code", "provost passkey add"))))
 }
 
-/// A heading from the words that stand before a text in a list.
+/// Makes a heading from the words that stand before a text in a list.
 fn sentence(says: &str) -> String {
     let says = says.trim_end_matches(':');
     let mut chars = says.chars();
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
-/// How an approval begins, among what became of it.
+/// The word for the first event of an approval: an agent has asked.
 pub const ASKED: &str = "asked";
 
-/// An approval that does not wait any more: what became of it, by the events about it, newest last; each is a moment, the agent
-/// that caused it, and what it was.
+/// Shows an approval that does not wait any more by the events about it, newest last; each is a moment, the agent
+/// that caused it, and its name.
 pub fn gone(id: u64, said: &[(String, String, String)]) -> Shown {
     let answered = said.iter().find(|(_, _, what)| what != ASKED);
     let text = match (answered, said.is_empty()) {

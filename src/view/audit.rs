@@ -1,4 +1,4 @@
-//! What was decided, by which rules, and where the journal stands. It shows; rules are changed in their files.
+//! Decisions, the rules behind them, and the state of the journal. This view only shows; people change rules in their files.
 
 use provost_api::wire::{About, Hit, RuleOutcome, RuleTold, Rules, RulesQuery};
 use provost_base::{visible, visible_name};
@@ -9,7 +9,7 @@ use super::{Block, Cell, Command, Fact, Line, Row, Rows, Shown, Tone, Word};
 /// Reads a request as it is typed: `worker:shell dir:src`, with a value of several words in quotation marks.
 ///
 /// # Errors
-/// What is no member of a request, in words.
+/// Says in words which part is no member of a request.
 pub fn request(typed: &str) -> Result<RulesQuery, String> {
     let mut asked = RulesQuery::default();
     for part in parts(typed)? {
@@ -39,7 +39,7 @@ pub fn request(typed: &str) -> Result<RulesQuery, String> {
     Ok(asked)
 }
 
-/// Words; some have a part in quotation marks.
+/// Splits a text into words; a word may have a part in quotation marks.
 fn parts(typed: &str) -> Result<Vec<String>, String> {
     let (mut all, mut part, mut is_open) = (Vec::new(), String::new(), false);
     for c in typed.chars() {
@@ -58,7 +58,7 @@ fn parts(typed: &str) -> Result<Vec<String>, String> {
     Ok(all)
 }
 
-/// The journal, decisions, newest first, and the rules in force; with what they say to a request, where one is typed.
+/// Shows the journal, decisions, newest first, and the rules in force; with their answer to a request, where one is typed.
 pub fn audit(about: &About, rules: &Rules, decisions: &[Hit], wrong: Option<&str>) -> Shown {
     let mut blocks = Vec::new();
     if let Some(why) = wrong {

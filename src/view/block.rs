@@ -1,4 +1,4 @@
-//! The shapes of what is drawn: a view is a title and blocks, one below the other.
+//! The shapes that are drawn: a view is a title and blocks, one below the other.
 
 use provost_base::limits::WEB_CELL_CHARS_MAX;
 use provost_base::{visible, visible_name};
@@ -9,22 +9,22 @@ use super::{Drawing, Word};
 /// A view.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Shown {
-    /// What it is, for the heading.
+    /// The heading: the name of the thing that the view shows.
     pub title: String,
-    /// Where the thing stands that it is about; absent for lists.
+    /// The state of the thing that the view is about; absent for lists.
     pub state: Option<Word>,
-    /// When that ends by itself.
+    /// The moment at which this state ends by itself.
     pub until: Option<String>,
-    /// How many things wait for a person, where the view counts them.
+    /// The number of things that wait for a person, where the view counts them.
     pub needs: Option<usize>,
-    /// What is shown, in order.
+    /// The parts of the view, in order.
     pub blocks: Vec<Block>,
-    /// The path of the page that goes on where this one ends.
+    /// The path of the next page, where this one does not have all.
     pub next: Option<String>,
 }
 
 impl Shown {
-    /// A view of these blocks.
+    /// Makes a view of these blocks.
     pub fn new(title: impl Into<String>, blocks: Vec<Block>) -> Self {
         Self { title: title.into(), state: None, until: None, needs: None, blocks, next: None }
     }
@@ -36,20 +36,20 @@ impl Shown {
 pub enum Block {
     /// A sentence that cannot be missed.
     Notice(Line),
-    /// What the daemon knows.
+    /// Facts that the daemon knows.
     Facts {
         /// The heading.
         title: String,
         /// In the order in which they are read.
         facts: Vec<Fact>,
     },
-    /// What an agent, or a person, has written: marked, and never a fact.
+    /// Words of an agent or a person: marked, and never a fact.
     Words {
         /// The heading, which says whose words they are.
         title: String,
-        /// The text, in which nothing hides.
+        /// The text, with hidden characters shown.
         text: String,
-        /// Whether it is opened by its heading, where a page has room for that: what it says stands above it already.
+        /// Whether a page shows the heading alone until a person opens it, since the view already says the same above.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         folded: bool,
         /// Whether a person has written it.
@@ -72,11 +72,11 @@ pub enum Block {
         /// The files.
         files: Vec<DiffFile>,
     },
-    /// A drawing of what a list of the same view says.
+    /// A drawing of the same things as a list of this view.
     Graph {
         /// The heading.
         title: String,
-        /// What is drawn.
+        /// The drawing.
         drawing: Drawing,
     },
     /// Commands to type, each with what it does.
@@ -91,31 +91,31 @@ pub enum Block {
         /// The task.
         task: String,
     },
-    /// Where a passkey answers an approval.
+    /// The place where a passkey answers an approval.
     Answer(Answering),
-    /// Where a person hands out work by signature.
+    /// The form in which a person delegates a task, signed with a passkey.
     Delegate(Delegating),
-    /// Where a person says which events are shown.
+    /// The form in which a person chooses the events that are shown.
     EventFilter {
-        /// The kinds that there are.
+        /// All kinds of events.
         kinds: Vec<&'static str>,
     },
-    /// Where a passkey is enrolled.
+    /// The place where a passkey is enrolled.
     Enrol(Enrolling),
-    /// Where the browser that shows this is told by its push service.
+    /// The place where this browser subscribes to its push service.
     Push(Subscribing),
-    /// Where a known passkey signs for a new one of another page.
+    /// The place where a known passkey signs for a new one of another page.
     Vouch(Box<Vouching>),
-    /// Where the whole journal is checked, and what was found.
+    /// The place where a check of the whole journal is started, and its findings are shown.
     JournalCheck {},
-    /// Where other rules are asked about the requests that are on record.
+    /// The form in which other rules are asked about the requests on record.
     Replay {
-        /// Names of rules that come with the program.
+        /// Names of the rules that come with the program.
         ready_made: Vec<&'static str>,
-        /// How many requests they are asked about, where no number is typed.
+        /// The number of requests that they are asked about, where the person types no number.
         last: usize,
     },
-    /// What a task's worker writes, read apart from the view.
+    /// The output of a task's worker, which is read apart from the view.
     Log {
         /// The task.
         task: String,
@@ -133,7 +133,7 @@ pub struct Line {
     pub tone: super::Tone,
 }
 
-/// A name and what is known under it; one without a name goes on with the one before.
+/// A name and the value under it; a fact without a name belongs to the one before it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Fact {
     /// The name.
@@ -143,43 +143,43 @@ pub struct Fact {
 }
 
 impl Fact {
-    /// A fact that is a text.
+    /// Returns a fact that is a text.
     pub fn text(name: impl Into<String>, text: &str) -> Self {
         Self { name: name.into(), value: Cell::whole(text) }
     }
 
-    /// A fact that is any cell.
+    /// Returns a fact that is any cell.
     pub fn new(name: impl Into<String>, value: Cell) -> Self {
         Self { name: name.into(), value }
     }
 }
 
-/// What stands in one place.
+/// The content of one place: a column of a row, or the value of a fact.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum Cell {
     /// A text that the daemon vouches for.
     Text {
-        /// The text, in which nothing hides.
+        /// The text, with hidden characters shown.
         text: String,
     },
     /// A text that an agent has written.
     Said {
-        /// The text, in which nothing hides.
+        /// The text, with hidden characters shown.
         text: String,
     },
     /// A name or a path.
     Code {
-        /// The text, in which nothing hides.
+        /// The text, with hidden characters shown.
         text: String,
     },
-    /// A name or a path in a tree: rows with the same of what it is in stand together.
+    /// A name or a path in a tree: rows in the same folder and file stand together.
     Place {
-        /// What it is in, the outermost first.
+        /// The folders, files or symbols that contain it, the outermost first.
         under: Vec<String>,
-        /// Its name in there, in which nothing hides.
+        /// Its name in there, with hidden characters shown.
         name: String,
-        /// All of it, in which nothing hides.
+        /// The whole name or path, with hidden characters shown.
         text: String,
     },
     /// A state.
@@ -193,11 +193,11 @@ pub enum Cell {
     Until {
         /// The moment.
         at: String,
-        /// When it began, where it matters how much of its time is left.
+        /// The beginning of the time, where the share that is left of it matters.
         #[serde(skip_serializing_if = "Option::is_none")]
         from: Option<String>,
     },
-    /// How long something took, or has taken until now.
+    /// The duration of something that has ended, or that goes on.
     Took {
         /// When it began, in the form of RFC 3339.
         from: String,
@@ -206,65 +206,65 @@ pub enum Cell {
     },
     /// A text that leads to another view.
     Link {
-        /// The text, in which nothing hides.
+        /// The text, with hidden characters shown.
         text: String,
         /// The path of the view.
         to: String,
     },
-    /// A number, and how much of the largest of its column it is.
+    /// A number, and its share of the largest number in its column.
     Share {
         /// The number.
         text: String,
         /// Its share of the largest, in thousandths.
         of_thousand: u16,
     },
-    /// Nothing.
+    /// An empty place.
     None,
 }
 
 impl Cell {
-    /// A text in one line, cut where it is long.
+    /// Returns a text in one line, cut where it is long.
     pub fn text(text: &str) -> Self {
         Self::Text { text: line(text) }
     }
 
-    /// A text of any length.
+    /// Returns a text of any length.
     pub fn whole(text: &str) -> Self {
         Self::Text { text: visible(text) }
     }
 
-    /// Words of an agent in one line, cut where they are long.
+    /// Returns words of an agent in one line, cut where they are long.
     pub fn said(text: &str) -> Self {
         Self::Said { text: line(text) }
     }
 
-    /// A name or a path.
+    /// Returns a name or a path.
     pub fn code(text: &str) -> Self {
         Self::Code { text: line(text) }
     }
 
-    /// A name in these, the outermost first; `whole` is all of it.
+    /// Returns a name inside the places `under`, the outermost first; `whole` is the name with all of them.
     pub(crate) fn place<'a>(under: impl Iterator<Item = &'a str>, name: &str, whole: &str) -> Self {
         Self::Place { under: under.map(line).collect(), name: line(name), text: line(whole) }
     }
 
-    /// A moment, if there is one.
+    /// Returns a moment, if there is one.
     pub fn time(at: Option<&str>) -> Self {
         at.map_or(Self::None, |at| Self::Time { at: at.into() })
     }
 
-    /// A text that leads to the view at this path.
+    /// Returns a text that leads to the view at this path.
     pub fn link(text: &str, to: String) -> Self {
         Self::Link { text: line(text), to }
     }
 
-    /// A text, if there is one.
+    /// Returns a text, if there is one.
     pub fn maybe(text: Option<&str>) -> Self {
         text.map_or(Self::None, Self::text)
     }
 }
 
-/// The first line of a text, in which nothing hides.
+/// Returns the first line of a text with hidden characters shown, cut at the bound of a cell.
 fn line(text: &str) -> String {
     let first = text.lines().find(|it| !it.trim().is_empty()).unwrap_or_default();
     let shown = visible_name(first, WEB_CELL_CHARS_MAX);
@@ -283,31 +283,31 @@ pub struct Rows {
     pub columns: Vec<&'static str>,
     /// The rows, in order.
     pub rows: Vec<Row>,
-    /// Rows beyond those.
+    /// The number of rows that are left out after those.
     pub more: usize,
-    /// What would be here.
+    /// The text in place of rows, where there are no rows.
     pub empty: Empty,
 }
 
-/// What is said where there are no rows.
+/// The text in place of a list that has no rows.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Empty {
-    /// What would be here, as a sentence.
+    /// A sentence that says which rows are missing.
     pub says: String,
-    /// The command that makes one.
+    /// A command that makes such a row.
     pub command: Option<String>,
-    /// What happened last of what would be here, and when, in the form of RFC 3339.
+    /// The last event of this kind, and its moment in the form of RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last: Option<(String, String)>,
 }
 
 impl Empty {
-    /// With the command that makes one, if a person makes them.
+    /// Makes it with this sentence, and with the command that makes a row where a person can make one.
     pub fn new(says: &str, command: Option<&str>) -> Self {
         Self { says: says.into(), command: command.map(str::to_owned), last: None }
     }
 
-    /// The same, with the moment at which something happened last, if it has.
+    /// The same, with the moment of the last such event where one has happened.
     #[must_use]
     pub(crate) fn with_last(self, what: &str, at: Option<&str>) -> Self {
         Self { last: at.map(|at| (what.to_owned(), at.to_owned())), ..self }
@@ -317,37 +317,37 @@ impl Empty {
 /// A row.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Row {
-    /// Tells it from the others, also when it has changed.
+    /// A name that tells the row from the others, and stays when the row changes.
     pub key: String,
     /// The path of the view about it.
     pub to: Option<String>,
     /// A cell for each column.
     pub cells: Vec<Cell>,
-    /// What can be done about it, at a terminal.
+    /// The commands about it, for a terminal.
     pub commands: Vec<Command>,
 }
 
 /// A command to type.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Command {
-    /// What it does, in a word or two.
+    /// The action of the command, in a word or two.
     pub does: String,
     /// The command.
     pub line: String,
-    /// Why it is of no use to the one who looks, where it is not.
+    /// The reason why the reader cannot use it; `None` where the reader can.
     pub not_yours: Option<String>,
-    /// What does the same where passkeys sign.
+    /// The action of a page that does the same, signed with a passkey.
     pub here: Option<Here>,
-    /// The path below which its repository is, on a page over all repositories.
+    /// The path under which the repository of the command lies, on a page over all repositories.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
 }
 
-/// What a passkey signs, where a page can ask for it.
+/// An action that a passkey signs, where a page can ask for it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum Here {
-    /// The answer to an approval, which is shown whole first.
+    /// The answer to an approval; the page shows the whole approval first.
     Answer {
         /// The number of the approval.
         approval: u64,
@@ -356,29 +356,29 @@ pub enum Here {
     Revoke {
         /// The credential's id.
         passkey: String,
-        /// Its name, in which nothing hides.
+        /// Its name, with hidden characters shown.
         name: String,
-        /// The id of the daemon, which signatures are for.
+        /// The id of the daemon that the signature is valid for.
         daemon: String,
         /// The passkeys that may sign.
         signers: Vec<Signer>,
     },
-    /// An apply or an undo: what it would write is shown first, and signed for.
+    /// An apply or an undo: the page shows first which files it would write, and the signature covers them.
     Write {
         /// `apply-task` or `undo`.
         verb: &'static str,
-        /// The body for it, but for what was seen.
+        /// The body of the request, without what the person has seen, which the page adds.
         arguments: serde_json::Value,
     },
     /// A verb of the own API.
     Verb {
-        /// The path of the own API, without the stroke.
+        /// The path of the own API, without the leading slash.
         verb: &'static str,
-        /// The body for it.
+        /// The body of the request.
         arguments: serde_json::Value,
-        /// Whether the person says why, as `reason` among the arguments.
+        /// Whether the person gives a reason, as `reason` among the arguments.
         asks_reason: bool,
-        /// Whether the person writes words, as `text` among the arguments.
+        /// Whether the person writes a text, as `text` among the arguments.
         asks_text: bool,
     },
 }
@@ -394,7 +394,7 @@ impl Here {
         Self::Verb { verb, arguments, asks_reason: true, asks_text: false }
     }
 
-    /// The release of a lock of another agent, with a reason; of this grant, where it is known.
+    /// Releases a lock of another agent, with a reason; where the fence is known, of this grant alone.
     pub fn release(symbol: &str, fence: Option<u64>) -> Self {
         let mut arguments = serde_json::json!({ "symbol": symbol, "force": true });
         if let Some(fence) = fence {
@@ -403,40 +403,40 @@ impl Here {
         Self::with_reason("unlock", arguments)
     }
 
-    /// The release of a file that another agent has claimed, with a reason.
+    /// Releases a file that another agent has claimed, with a reason.
     pub fn release_claim(file: &str, fence: u64) -> Self {
         Self::with_reason("release-claim", serde_json::json!({ "path": file, "force": true, "fence": fence }))
     }
 
-    /// The end of another agent's intent, with a reason.
+    /// Ends another agent's intent, with a reason.
     pub fn end_intent(id: &str) -> Self {
         let arguments = serde_json::json!({ "id": id, "to": "abandoned", "force": true });
         Self::with_reason("update-intent", arguments)
     }
 
-    /// Takes from an agent all that it holds, with a reason.
+    /// Releases everything that an agent holds, with a reason.
     pub fn release_agent(agent: &str) -> Self {
         Self::with_reason("release-agent", serde_json::json!({ "agent": agent }))
     }
 
-    /// Has an agent wait no longer, with a reason.
+    /// Ends the wait of an agent, with a reason.
     pub fn end_wait(ticket: u64) -> Self {
         Self::with_reason("end-wait", serde_json::json!({ "ticket": ticket }))
     }
 
-    /// A message to these agents.
+    /// Writes a message to these agents.
     pub fn message(to: &[&str]) -> Self {
         let arguments = serde_json::json!({ "to": to });
         Self::Verb { verb: "message-agents", arguments, asks_reason: false, asks_text: true }
     }
 
-    /// The answer to a question.
+    /// Answers a question.
     pub fn answer(question: u64) -> Self {
         let arguments = serde_json::json!({ "question": question });
         Self::Verb { verb: "answer-question", arguments, asks_reason: false, asks_text: true }
     }
 
-    /// Words for the agent of a task.
+    /// Says a text to the agent of a task.
     pub fn say(task: &str) -> Self {
         let arguments = serde_json::json!({ "task": task });
         Self::Verb { verb: "say-to-task", arguments, asks_reason: false, asks_text: true }
@@ -446,24 +446,24 @@ impl Here {
 /// A passkey that may sign.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Signer {
-    /// Its name for people, in which nothing hides.
+    /// Its name for people, with hidden characters shown.
     pub name: String,
     /// The host of the pages that it signs for.
     pub rp_id: String,
-    /// A page of that host that is open, as scheme, host and port.
+    /// An open page of that host, as scheme, host and port.
     pub page: Option<String>,
 }
 
-/// Where a passkey answers an approval.
+/// The place where a passkey answers an approval.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Answering {
     /// The number of the approval.
     pub approval: u64,
-    /// Why no answer of this page would count, where none would.
+    /// The reason why an answer on this page would not count; `None` where it would count.
     pub why_not: Option<String>,
-    /// What to do about that.
+    /// The command that removes this reason.
     pub next: Option<Command>,
-    /// The id of the daemon, which signatures are for.
+    /// The id of the daemon that the signature is valid for.
     pub daemon: String,
     /// The passkeys that may sign.
     pub signers: Vec<Signer>,
@@ -471,25 +471,25 @@ pub struct Answering {
     pub note_bytes_max: usize,
 }
 
-/// Where a person hands out work by signature.
+/// The form in which a person delegates a task, signed with a passkey.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Delegating {
-    /// The workers that may do it, in which nothing hides.
+    /// The workers that may do it, with hidden characters shown.
     pub workers: Vec<String>,
     /// Longest goal, in bytes.
     pub goal_bytes_max: usize,
 }
 
-/// Where a passkey is enrolled.
+/// The place where a passkey is enrolled.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Enrolling {
-    /// Why none can be enrolled now, where none can.
+    /// The reason why no passkey can be enrolled now; `None` where one can.
     pub why_not: Option<String>,
     /// The command that prints the code.
     pub code: Command,
     /// Whether a known passkey has to sign for the new one.
     pub vouch: bool,
-    /// The id of the daemon, which signatures are for.
+    /// The id of the daemon that the signature is valid for.
     pub daemon: String,
     /// The passkeys that may sign for it.
     pub signers: Vec<Signer>,
@@ -497,41 +497,41 @@ pub struct Enrolling {
     pub name_bytes_max: usize,
 }
 
-/// Where a browser is subscribed to its push service.
+/// The place where a browser subscribes to its push service.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Subscribing {
-    /// Why none can be subscribed now, where none can.
+    /// The reason why no browser can subscribe now; `None` where one can.
     pub why_not: Option<String>,
-    /// The id of the daemon, which signatures are for.
+    /// The id of the daemon that the signature is valid for.
     pub daemon: String,
     /// The passkeys that may sign for it.
     pub signers: Vec<Signer>,
-    /// The browsers that are told already: id and name. The id is the beginning of its address's SHA-256.
+    /// The browsers that have subscribed already: id and name. The id is the beginning of the SHA-256 of the browser's address.
     pub told: Vec<(String, String)>,
 }
 
-/// Where a known passkey signs for a new one of another page.
+/// The place where a known passkey signs for a new one of another page.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Vouching {
-    /// The new one, as it came: the page computes what is signed of it.
+    /// The new passkey as the daemon received it: the page computes from it the bytes that are signed.
     pub waiting: provost_api::wire::WaitingPasskey,
-    /// The name of the new one, in which nothing hides.
+    /// The name of the new passkey, with hidden characters shown.
     pub name: String,
-    /// The host of its pages.
+    /// The host of the new passkey's pages.
     pub host: String,
-    /// The id of the daemon, which signatures are for.
+    /// The id of the daemon that the signature is valid for.
     pub daemon: String,
     /// The passkeys that may sign for it.
     pub signers: Vec<Signer>,
 }
 
 impl Command {
-    /// A command that anyone at a terminal may type.
+    /// Makes a command that anyone at a terminal may type.
     pub fn new(does: &str, line: impl Into<String>) -> Self {
         Self { does: does.into(), line: line.into(), not_yours: None, here: None, base: None }
     }
 
-    /// The same, where a passkey may sign for it as well.
+    /// The same command, with an action for pages where a passkey may sign.
     #[must_use]
     pub fn or_here(self, here: Here) -> Self {
         Self { here: Some(here), ..self }
@@ -541,29 +541,29 @@ impl Command {
 /// A file of a difference.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct DiffFile {
-    /// Its path, in which nothing hides.
+    /// Its path, with hidden characters shown.
     pub path: String,
-    /// Lines that come.
+    /// The number of added lines.
     pub added: usize,
-    /// Lines that go.
+    /// The number of removed lines.
     pub removed: usize,
     /// The lines of the difference that are shown.
     pub lines: Vec<DiffLine>,
-    /// Lines beyond those.
+    /// The number of lines that are left out after those.
     pub more: usize,
-    /// What is marked in its lines. It is told beside what a passkey signs, and has no text.
+    /// The marks in its lines. They are sent beside the bytes that a passkey signs, and contain no text.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub marks: Vec<LineMarks>,
 }
 
-/// What is marked in a line of a difference, by places in its text that are counted as browsers do, in units of UTF-16.
+/// The marks in one line of a difference; positions are counted as browsers do, in units of UTF-16.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct LineMarks(
-    /// The place of the line among those of its file.
+    /// The index of the line among those of its file.
     pub u32,
-    /// Colours: where each begins, its length, and its number.
+    /// Colours, three numbers each: beginning, length, and number of the colour.
     pub Vec<u32>,
-    /// What is different from the line in whose place it stands: where it begins and ends.
+    /// The part that differs from the line that this one replaces or is replaced by: its beginning and its end.
     pub Option<(u32, u32)>,
 );
 
@@ -572,10 +572,10 @@ pub struct LineMarks(
 pub struct DiffLine {
     /// `add`, `remove`, `same`, `hunk` or `head`.
     pub is: &'static str,
-    /// The line, in which nothing hides, without the sign before it.
+    /// The line without its sign, with hidden characters shown.
     pub text: String,
-    /// Its number in the file as it was.
+    /// Its number in the old file.
     pub before: Option<u64>,
-    /// Its number in the file as it would be.
+    /// Its number in the new file.
     pub after: Option<u64>,
 }

@@ -1,16 +1,16 @@
-//! What two agents that are in the same place have changed there, beside each other.
+//! The changes that two agents in the same place have made there, beside each other.
 
 use provost_api::wire::ChangedSide;
 use provost_base::{shell_word, visible, visible_name};
 
 use super::{Block, Command, DiffFile, Line, Shown, Tone, diff_files, encoded, messages};
 
-/// The path of the view about a file and the two.
+/// Returns the path of the view about a file and two agents.
 pub(super) fn path(file: &str, one: &str, other: &str) -> String {
     format!("/both?file={}&one={}&other={}", encoded(file), encoded(one), encoded(other))
 }
 
-/// Both differences of a file, each with whose it is.
+/// Shows both differences of a file, each under the name of its agent.
 pub fn both_changes(file: &str, sides: &[ChangedSide]) -> Shown {
     let mut blocks: Vec<Block> = sides.iter().flat_map(side).collect();
     let agents: Vec<&str> = sides.iter().map(|it| it.agent.as_str()).collect();

@@ -1,11 +1,11 @@
-//! A check of the whole journal: how far it has come, and what it has found.
+//! A check of the whole journal: its progress, and its findings.
 
 use provost_api::wire::{JournalCheck, JournalFound};
 use provost_base::visible;
 
 use super::{Block, Cell, Command, Fact, Line, Shown, Tone};
 
-/// A check as it is shown where blocks are all that is drawn. The page has a part of its own for it.
+/// Shows a check as blocks alone, for readers without a page. The page has a part of its own for it.
 pub fn journal_checked(it: &JournalCheck) -> Shown {
     let mut blocks = match &it.found {
         None => {

@@ -1,4 +1,4 @@
-//! What runs have used, as agents report it: a table by agent and one by day, with a bar beside each number.
+//! Usage of runs as agents report it: a table by agent and one by day, with a bar beside each number.
 
 use provost_api::wire::{CostRow, Costs};
 
@@ -8,7 +8,7 @@ use super::{Block, Cell, Row, Rows};
 /// Rows of one table: more bars are no help.
 const ROWS_SHOWN: usize = 14;
 
-/// What runs of these days have used, by agent and by day. What no run has said is called unknown.
+/// Shows the usage of runs of these days, by agent and by day. A number that no run has reported is called unknown.
 pub fn costs(by_agent: &Costs, by_day: &Costs) -> Vec<Block> {
     vec![table("Used by agent", "Agent", by_agent), table("Used by day, of UTC", "Day", by_day)]
 }
@@ -37,7 +37,7 @@ fn table(title: &str, key: &'static str, found: &Costs) -> Block {
     })
 }
 
-/// What the daemon has counted, and whether what is reported differs from it.
+/// Says how much the daemon has counted, and whether the reported numbers differ from it.
 fn counted(it: &CostRow) -> String {
     let Some(counted) = &it.counted else { return "nothing".into() };
     let mut text = format!("{} tokens in {} calls", counted.tokens(), counted.calls);
@@ -64,7 +64,7 @@ fn tokens(it: &CostRow) -> Option<f64> {
     known.iter().any(Option::is_some).then_some(sum as f64)
 }
 
-/// A number and its share of the largest; what is not known has no bar.
+/// Makes a cell of a number with its share of the largest; an unknown number has no bar.
 fn bar(value: Option<f64>, largest: f64, text: impl Fn(f64) -> String) -> Cell {
     let Some(value) = value else { return Cell::text("unknown") };
     let share = if largest > 0.0 { (value / largest * 1_000.0).clamp(0.0, 1_000.0) } else { 0.0 };

@@ -9,7 +9,7 @@ use super::{DiffFile, DiffLine};
 pub fn files(text: &str) -> Vec<DiffFile> {
     let mut found: Vec<DiffFile> = Vec::new();
     let (mut before, mut after) = (None, None);
-    // How many lines of each side the hunk still has: within it, `--- x` is a line that goes.
+    // The number of lines that the hunk still has on each side: within it, `--- x` is a removed line.
     let mut left = (0_u64, 0_u64);
     let lines: Vec<&str> = text.lines().collect();
     for (at, line) in lines.iter().copied().enumerate() {
@@ -74,7 +74,7 @@ fn kind(line: &str, in_hunk: bool) -> &'static str {
     }
 }
 
-/// Whether a line `diff --git` stands above, with nothing but a head between.
+/// Checks whether a line `diff --git` stands above this one, with only head lines between.
 fn follows_head(lines: &[&str], at: usize) -> bool {
     let above = lines[..at].iter().rev().take_while(|it| kind(it, false) == "head");
     above.into_iter().any(|it| it.starts_with("diff --git "))
@@ -93,7 +93,7 @@ fn path_at(lines: &[&str], at: usize) -> String {
     told(named("+++ ").or_else(|| named("--- ")).or_else(in_head).unwrap_or_default())
 }
 
-/// A path in which nothing hides, with what is said where it would pass for another one.
+/// Returns a path with hidden characters shown, and a warning where it could be mistaken for another one.
 fn told(path: &str) -> String {
     let alike = path.split('/').find_map(|part| match check_look(part) {
         Err(why @ (Unclear::Lookalike(..) | Unclear::Scripts(_))) => Some(why),
@@ -111,7 +111,7 @@ fn without_side(path: &str) -> &str {
     path.strip_prefix("a/").or_else(|| path.strip_prefix("b/")).unwrap_or(path)
 }
 
-/// Where a hunk begins on both sides, and how many lines of each it has.
+/// Reads where a hunk begins on both sides, and how many lines each side has.
 fn hunk(line: &str) -> (u64, u64, (u64, u64)) {
     let side = |sign: char| {
         let word = line.split(' ').find_map(|it| it.strip_prefix(sign)).unwrap_or_default();

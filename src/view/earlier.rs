@@ -1,28 +1,28 @@
-//! What was decided before by the same rule, for the one who is to decide now.
+//! Earlier decisions of the same rule, for the person who decides now.
 
 use provost_api::wire::{Approval, Task};
 
 use super::block::Empty;
 use super::{Block, Cell, Row, Rows, Tone, Word, approval, of_task};
 
-/// An earlier question of the same rule, and what became of it.
+/// An earlier approval of the same rule, and its outcome.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Earlier {
     /// The number of the approval.
     pub approval: u64,
-    /// When it was asked.
+    /// The moment at which it was asked.
     pub asked_at: String,
-    /// The agent that has asked.
+    /// The agent that asked.
     pub asked_by: String,
-    /// What became of it, with its proof; `None` where neither an event nor its task says it.
+    /// Its outcome, with the proof; `None` where neither an event nor the task tells it.
     pub what: Option<String>,
-    /// The agent or the person that has decided, where an event says it.
+    /// The agent or the person that decided, where an event names one.
     pub by: Option<String>,
-    /// The task that it made.
+    /// The task that it created.
     pub task: Option<Task>,
 }
 
-/// What its task says of an approval, where no event was found.
+/// Derives the outcome of an approval from its task, where no event was found.
 fn of_its_task(it: &Task) -> String {
     let kind = it.failure.as_ref().and_then(|it| it.as_object()?.keys().next().cloned());
     match (kind.as_deref(), it.state.as_str()) {
@@ -34,7 +34,7 @@ fn of_its_task(it: &Task) -> String {
     }
 }
 
-/// Earlier questions of the rule that asks, newest first; of one about a worker, those about the same worker.
+/// Shows earlier approvals of the same rule, newest first; for an approval about a worker, only those about that worker.
 pub fn earlier(now: &Approval, found: &[Earlier]) -> Block {
     let row = |it: &Earlier| {
         let what =

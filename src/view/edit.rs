@@ -1,7 +1,7 @@
-//! An edit that a host's tool asks for, as a difference in git's form: what goes and what comes, line by line.
+//! An edit that a host's tool asks for, as a difference in git's form, line by line.
 //!
-//! The texts are the asker's. Each line of them has its sign before it, and the lengths of the hunks say how many there are, so that no
-//! text can pass for a head or for another file.
+//! The texts are the asker's. The daemon puts a sign before each line, and the lengths of the hunks give the number
+//! of lines, so that no text can pass for a head or for another file.
 
 use serde_json::Value;
 
@@ -9,14 +9,14 @@ use provost_base::limits::WEB_DIFF_LINES_MAX;
 
 /// The names that hosts give to the file of an edit.
 const PATHS: [&str; 3] = ["file_path", "path", "notebook_path"];
-/// Those of what goes and what comes.
+/// The names of the old and the new text.
 const TEXTS: [(&str, &str); 2] = [("old_string", "new_string"), ("oldText", "newText")];
-/// Those of a whole new content.
+/// The names of a whole new content.
 const CONTENTS: [&str; 2] = ["content", "new_source"];
-/// That of several edits of one file.
+/// The name of the list of several edits of one file.
 const EDITS: &str = "edits";
 
-/// The difference that these arguments ask for; `None` where they are no edit whose texts are all known.
+/// Returns the difference that these arguments ask for; `None` where they are no edit, or a text of it is missing.
 pub(crate) fn difference(arguments: &Value) -> Option<String> {
     let path = PATHS.iter().find_map(|it| arguments.get(it)?.as_str())?;
     let hunks: Vec<(&str, &str)> = match arguments.get(EDITS) {
@@ -26,7 +26,7 @@ pub(crate) fn difference(arguments: &Value) -> Option<String> {
     if hunks.is_empty() {
         return None;
     }
-    // In one line, with any characters in its name.
+    // The path stands in one line, since its control characters are escaped.
     let path = path.escape_debug().to_string();
     let mut text = format!("--- a/{path}\n+++ b/{path}\n");
     for (old, new) in hunks {
@@ -39,11 +39,11 @@ pub(crate) fn difference(arguments: &Value) -> Option<String> {
             text.push('\n');
         }
     }
-    // A longer one would be cut where it is shown, and a person answers for all of it.
+    // A longer difference would be cut on the page, but a person answers for all of it.
     (text.lines().count() < WEB_DIFF_LINES_MAX).then_some(text)
 }
 
-/// The arguments without the texts that the difference has.
+/// Returns the arguments without the texts that the difference shows.
 pub(crate) fn without_texts(arguments: &Value) -> Value {
     let names = || TEXTS.iter().flat_map(|(old, new)| [*old, *new]);
     let mut rest = arguments.clone();
@@ -65,7 +65,7 @@ pub(crate) fn without_texts(arguments: &Value) -> Value {
 }
 
 fn texts(edit: &Value) -> Option<(&str, &str)> {
-    // Of two pairs it could not be told which the host means.
+    // With two pairs, it is unclear which one the host means.
     let mut pairs =
         TEXTS.iter().filter_map(|(old, new)| Some((edit.get(old)?.as_str()?, edit.get(new)?.as_str()?)));
     let pair = pairs.next()?;

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::block::Empty;
 use super::{Block, Cell, Fact, Filter, Row, Rows, Shown};
 
-/// A page of events in the shape of the own API, in the order of the journal.
+/// Shows a page of events, given in the shape of the own API and in the order of the journal.
 pub fn events(found: &[Value], filter: &Filter) -> Shown {
     let passing = found.iter().rev().filter_map(|event| {
         let (kind, particulars) = kind_of(event);
@@ -49,7 +49,7 @@ fn path(seq: u64) -> String {
     format!("/e/{seq}")
 }
 
-/// One event, whole, in the shape of the own API.
+/// Shows one whole event, given in the shape of the own API.
 pub fn event(event: &Value) -> Shown {
     let text = |name: &str| event.get(name).and_then(Value::as_str).unwrap_or_default();
     let seq = event.get("seq").and_then(Value::as_u64).unwrap_or_default();
@@ -71,12 +71,13 @@ pub fn event(event: &Value) -> Shown {
     shown
 }
 
-/// A moment in the form of RFC 3339, in milliseconds since 1970.
+/// Reads a moment in the form of RFC 3339 as milliseconds since 1970.
 pub fn moment(text: &str) -> Option<i64> {
     chrono::DateTime::parse_from_rfc3339(text).ok().map(|it| it.timestamp_millis())
 }
 
-/// The kind of an event, and its particulars: a word alone, or one member with an object. Kinds of a group stand below its name.
+/// Returns the kind of an event and its particulars: an event is one word, or one member with an object. A group's name is
+/// followed by the kind in it.
 pub(crate) fn kind_of(event: &Value) -> (String, Option<&Value>) {
     match event.get("kind") {
         Some(Value::String(word)) => (word.clone(), None),
@@ -95,7 +96,7 @@ pub(crate) fn kind_of(event: &Value) -> (String, Option<&Value>) {
     }
 }
 
-/// What an event is about, as a link to the view of that.
+/// Returns a link to the view of the task or approval that an event is about.
 fn about(particulars: Option<&Value>) -> Cell {
     let Some(to) = to(particulars) else { return Cell::None };
     let (what, name) = match (to.strip_prefix("/a/"), particulars.and_then(|it| it.get("task")?.as_str())) {
@@ -105,7 +106,7 @@ fn about(particulars: Option<&Value>) -> Cell {
     Cell::link(&format!("{what} {}", visible_name(name, 12)), to)
 }
 
-/// The view about what an event is about.
+/// Returns the path of that view.
 fn to(particulars: Option<&Value>) -> Option<String> {
     let about = particulars?;
     let approval = about.get("approval").and_then(Value::as_u64);

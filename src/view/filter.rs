@@ -1,5 +1,5 @@
-//! A filter of lists as it is typed: words that each row has to have, `state:`, `worker:`, `by:` and `since:` before a value among
-//! tasks, and `way:` before a file or a symbol among locks.
+//! A filter of lists as a person types it: words that each row must contain, `state:`, `worker:`, `by:` and `since:`
+//! before a value among tasks, and `way:` before a file or a symbol among locks.
 
 use provost_api::wire::{Task, TaskPageQuery};
 
@@ -8,9 +8,9 @@ use provost_api::wire::{Task, TaskPageQuery};
 pub struct Filter {
     words: Vec<String>,
     fields: Vec<(Field, String)>,
-    /// A file or a symbol; the answer says who would be in the way there.
+    /// A file or a symbol; the answer lists the agents that would be in the way there.
     way: Option<String>,
-    /// Only what has changed within this time, in milliseconds.
+    /// The time within which a task must have changed, in milliseconds.
     within_ms: Option<u64>,
 }
 
@@ -21,7 +21,7 @@ enum Field {
     By,
 }
 
-/// A time as it is typed, as `90s`, `30m`, `2h` or `7d`, in milliseconds.
+/// Reads a time such as `90s`, `30m`, `2h` or `7d` as milliseconds.
 fn milliseconds(text: &str) -> Option<u64> {
     let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
     let unit = match unit {
@@ -35,7 +35,7 @@ fn milliseconds(text: &str) -> Option<u64> {
 }
 
 impl Filter {
-    /// Reads a filter. Every text is one: a field of another name is a word like any other.
+    /// Reads a filter. Every text is a filter: a field with an unknown name is a word like any other.
     pub fn parse(text: &str) -> Self {
         let mut filter = Self::default();
         for part in text.split_whitespace() {
@@ -65,17 +65,17 @@ impl Filter {
         filter
     }
 
-    /// Whether it lets everything pass.
+    /// Checks whether it lets everything pass.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty() && self.fields.is_empty() && self.way.is_none() && self.within_ms.is_none()
     }
 
-    /// The file or symbol; the answer says who would be in the way of a change there.
+    /// Returns the file or symbol of `way:`; the answer lists the agents that would be in the way of a change there.
     pub fn way(&self) -> Option<&str> {
         self.way.as_deref()
     }
 
-    /// The same as a query for a page of tasks. A state may be typed in part; one that there is not is none of any task.
+    /// Returns the same as a query for a page of tasks. A state may be typed in part; an unknown state matches no task.
     pub fn task_query(&self) -> TaskPageQuery {
         let field =
             |wanted: Field| self.fields.iter().find(|(it, _)| *it == wanted).map(|(_, value)| value.clone());
@@ -103,7 +103,7 @@ impl Filter {
         }
     }
 
-    /// Whether a task passes.
+    /// Checks whether a task passes.
     pub fn takes_task(&self, task: &Task) -> bool {
         self.fields.iter().all(|(field, value)| {
             let has = match field {
@@ -115,7 +115,7 @@ impl Filter {
         }) && self.takes(&[&task.id, &task.goal, &task.worker, &task.asked_by, &task.state])
     }
 
-    /// Whether what has these texts passes: each word stands in one of them. Fields are for tasks alone, and are words here.
+    /// Checks whether a row with these texts passes: each word stands in one of them. Fields are for tasks alone, and are words here.
     pub fn takes(&self, texts: &[&str]) -> bool {
         let texts: Vec<String> = texts.iter().map(|it| it.to_lowercase()).collect();
         self.words.iter().all(|word| texts.iter().any(|text| text.contains(word.as_str())))

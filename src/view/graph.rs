@@ -1,21 +1,21 @@
-//! A drawing of who waits for whom: agents in columns, the one who waits left of the one it waits for.
+//! A drawing of waits: agents in columns, the waiting agent left of the one that it waits for.
 //!
-//! The layout is layered: edges of circles are turned round, columns follow the longest path, and rows the middle of the
-//! neighbours in the column before. An edge has a place of its own in each column that it passes, and its label is in the first
-//! of them, so that no label lies on another one or on an edge. Units are pixels.
+//! The layout is layered: circles are broken by turning edges round, columns follow the longest path, and rows follow
+//! the middle of their neighbours in the column before. An edge has a place of its own in each column that it passes,
+//! and its label is in the first of them, so that no label lies on another one or on an edge. Units are pixels.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use provost_base::visible_name;
 use serde::Serialize;
 
-/// How often each column is put in order, from left to right and back.
+/// The number of times that each column is put in order, from left to right and back.
 const SWEEPS: usize = 4;
 
-/// Nodes beyond those are left to the list beside the drawing: nothing could be read any more.
+/// Most nodes of a drawing; more could not be read, and stand only in the list beside it.
 const NODES_MAX: usize = 60;
 
-/// Characters of a label; the list beside it has the rest.
+/// Most characters of a label; the list beside the drawing has the rest.
 const LABEL_CHARS_MAX: usize = 30;
 
 const ROW: u32 = 34;
@@ -26,22 +26,22 @@ const PADDING: u32 = 10;
 /// A drawing.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Drawing {
-    /// The width of all of it.
+    /// The width of the whole drawing.
     pub width: u32,
-    /// The height of all of it.
+    /// The height of the whole drawing.
     pub height: u32,
     /// The boxes.
     pub nodes: Vec<Placed>,
     /// The lines between them.
     pub edges: Vec<Edge>,
-    /// Edges that are left out.
+    /// The number of edges that are left out.
     pub more: usize,
 }
 
 /// A text in a box.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Placed {
-    /// The text, in which nothing hides.
+    /// The text, with hidden characters shown.
     pub text: String,
     /// The left end.
     pub x: u32,
@@ -53,18 +53,18 @@ pub struct Placed {
     pub height: u32,
 }
 
-/// A line from the one who waits to the one it waits for.
+/// A line from the agent that waits to the one that it waits for.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Edge {
     /// The corners of the line.
     pub points: Vec<(u32, u32)>,
     /// Whether the arrow is at the beginning of the line.
     pub backwards: bool,
-    /// What is waited for.
+    /// The thing that the agent waits for.
     pub label: Placed,
 }
 
-/// What an edge is drawn of: who waits, for whom, and for what.
+/// An edge before it is drawn: the agent that waits, the one that it waits for, and the thing that it waits for.
 pub(crate) type Waits = (String, String, String);
 
 /// Something with a place in a column.
@@ -77,12 +77,12 @@ enum Item {
 
 struct Graph {
     names: Vec<String>,
-    /// From, to, label, and whether it was turned round.
+    /// From, to, label, and whether the edge was turned round.
     edges: Vec<(usize, usize, String, bool)>,
     more: usize,
 }
 
-/// Draws edges. Several from one to the same are one line; one to itself is left out.
+/// Draws edges. Several edges between the same two agents are one line; an edge from an agent to itself is left out.
 pub fn draw(edges: &[Waits]) -> Drawing {
     let mut graph = gathered(edges);
     if graph.edges.is_empty() {
@@ -162,7 +162,7 @@ fn turn_circles(graph: &mut Graph) {
     }
 }
 
-/// The column of each node: behind all that wait for it.
+/// Returns the column of each node: behind all nodes that wait for it.
 fn ranks(graph: &Graph) -> Vec<usize> {
     let mut ranks = vec![0; graph.names.len()];
     // Without circles, no path is longer than there are nodes.
@@ -181,18 +181,18 @@ fn ranks(graph: &Graph) -> Vec<usize> {
     ranks
 }
 
-/// A place: a column and a number in it, which is no row yet.
+/// A place: a column and a number in it, which is not a row yet.
 type Place = (usize, usize);
 
-/// What is in a column, with the places in the column before that lead to it.
+/// An item of a column, with the places in the column before that lead to it.
 struct Slot {
     item: Item,
     before: Vec<usize>,
-    /// Its number when the column was made.
+    /// Its number from the time when the column was made.
     id: usize,
 }
 
-/// Each column with what has a place in it, and the places that each edge passes. Nodes are in even columns, labels in odd ones.
+/// Returns each column with its items, and the places that each edge passes. Nodes are in even columns, labels in odd ones.
 fn columns(graph: &Graph, ranks: &[usize]) -> (Vec<Vec<Slot>>, Vec<Vec<Place>>) {
     let count = ranks.iter().max().map_or(0, |it| it * 2 + 1);
     let mut columns: Vec<Vec<Slot>> = (0..count).map(|_| Vec::new()).collect();
@@ -220,7 +220,7 @@ fn columns(graph: &Graph, ranks: &[usize]) -> (Vec<Vec<Slot>>, Vec<Vec<Place>>) 
     (columns, paths)
 }
 
-/// Puts each column in the order of the middle of its neighbours.
+/// Sorts each column by the middle of its items' neighbours.
 fn order(columns: &mut [Vec<Slot>]) {
     for sweep in 0..SWEEPS {
         let forwards = sweep % 2 == 0;
@@ -255,7 +255,7 @@ fn order(columns: &mut [Vec<Slot>]) {
     }
 }
 
-/// The width of a text: a letter of the font that the drawing uses has eight pixels at the most, one of other scripts may have twice that.
+/// Returns the width of a text: a letter of the drawing's font has at most eight pixels, a letter of other scripts may have twice that.
 fn width(text: &str) -> u32 {
     text.chars().map(|it| if it.is_ascii() { 8 } else { 16 }).sum::<u32>() + 2 * PADDING
 }
@@ -272,7 +272,7 @@ fn placed(graph: &Graph, columns: &[Vec<Slot>], paths: &[Vec<Place>]) -> Drawing
     let mut x = PADDING;
     for (at, column) in columns.iter().enumerate() {
         let wide = column.iter().map(|slot| width(&text_of(slot.item))).max().unwrap_or(0);
-        // In the middle of the height, in half rows.
+        // The column is centred in the height, counted in half rows.
         let above = (most - column.len()) as u32 * ROW / 2;
         for (row, slot) in column.iter().enumerate() {
             let text = text_of(slot.item);
@@ -295,7 +295,7 @@ fn placed(graph: &Graph, columns: &[Vec<Slot>], paths: &[Vec<Place>]) -> Drawing
         for (n, place) in path.iter().enumerate() {
             let it = &boxes[place];
             let middle = it.y + it.height / 2;
-            // Into what it passes from the left, and out of it on the right.
+            // The line enters an item from the left and leaves it on the right.
             if n > 0 {
                 points.push((it.x, middle));
             }

@@ -1,4 +1,4 @@
-//! The daemon itself, as it tells of itself.
+//! The daemon's report about itself.
 
 use provost_api::wire::{About, DoorAt, WorkerAt};
 use provost_base::{shell_word, visible};
@@ -6,7 +6,7 @@ use provost_base::{shell_word, visible};
 use super::block::Empty;
 use super::{Block, Cell, Command, Fact, Here, Line, Row, Rows, Shown, Tone, Word};
 
-/// What the daemon tells of itself.
+/// Shows the daemon's report about itself.
 pub fn health(about: &About) -> Shown {
     let mut blocks: Vec<Block> = about
         .broken
@@ -79,7 +79,7 @@ fn worker(it: &WorkerAt) -> Row {
     }
 }
 
-/// What switches a worker: off where it takes work, on where it does not.
+/// Returns the command that switches a worker: off where it takes work, on where it does not.
 fn switch(it: &WorkerAt) -> Command {
     let (does, word, on) = match it.switched {
         Some(_) => ("Resume", "resume", true),

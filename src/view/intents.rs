@@ -1,4 +1,4 @@
-//! What agents announce, where two of them are in the same place, and contracts that wait for an answer.
+//! Announced changes of agents, places where two agents meet, and contracts that wait for an answer.
 
 use provost_api::wire::{Contract, Intent, Meeting, MeetingSide, Overlap};
 use provost_base::{shell_word, visible, visible_name};
@@ -6,8 +6,8 @@ use provost_base::{shell_word, visible, visible_name};
 use super::block::Empty;
 use super::{Block, Cell, Command, Filter, Here, Row, Rows, Shown, Tone, Word};
 
-/// What passes a filter: meetings by severity, pairs that only the changed files show, contracts that wait, and intents; `most`
-/// of each at the most.
+/// Shows the rows that pass a filter: meetings by severity, pairs that only the changed files show, waiting
+/// contracts, and intents; at most `most` of each.
 pub fn intents(
     meetings: &[Meeting],
     overlaps: &[Overlap],
@@ -17,7 +17,7 @@ pub fn intents(
     most: usize,
 ) -> Shown {
     let mut met: Vec<Row> = meetings.iter().filter(|it| meets(it, filter)).map(meeting).collect();
-    // A pair that is there with the words of both is not told again without them.
+    // A pair that a meeting shows with the words of both agents is not shown again without them.
     let is_told = |it: &Overlap| {
         meetings
             .iter()
@@ -95,7 +95,7 @@ fn meeting(it: &Meeting) -> Row {
         Command::new("Look who holds it", format!("provost lock list --file {}", shell_word(&it.file))),
     ];
     let to = match &it.sides[..] {
-        // Both sides of a caller need not be in one file.
+        // The two sides of a `caller` may be in different files.
         [one, other] if one.agent != other.agent && it.severity != "caller" => {
             Some(super::both::path(&it.file, &one.agent, &other.agent))
         }
@@ -104,7 +104,7 @@ fn meeting(it: &Meeting) -> Row {
     Row { key, to, cells, commands }
 }
 
-/// What one side has, in its own words.
+/// Says which symbols and lines one side has, in its own words.
 fn has(it: &MeetingSide) -> Cell {
     let lines: Vec<String> = it.lines.iter().map(|(from, to)| format!("lines {from} to {to}")).collect();
     let part = it.symbols.iter().map(|it| visible_name(it, 60)).chain(lines).collect::<Vec<_>>().join(", ");
@@ -174,7 +174,7 @@ fn intent(it: &Intent) -> Row {
     }
 }
 
-/// What can be done about an intent.
+/// Returns the commands about an intent.
 pub(super) fn commands(it: &Intent) -> Vec<Command> {
     let line = format!("provost intent update {} abandoned --force", shell_word(&it.id));
     vec![

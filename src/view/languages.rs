@@ -1,4 +1,4 @@
-//! Languages: what is known of each, and what becomes of files of all others.
+//! Languages: how much Provost knows about files of each, and how it treats files of all others.
 
 use provost_syntax::Language;
 use serde::Serialize;
@@ -6,11 +6,11 @@ use serde::Serialize;
 /// The languages that are read.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Languages {
-    /// Each of them.
+    /// One row for each language.
     pub languages: Vec<LanguageRow>,
-    /// What becomes of a file of any other.
+    /// How files of any other language are treated.
     pub others: &'static str,
-    /// What goes before all of this.
+    /// When the calls of `index.scip` go before these findings.
     pub index: &'static str,
 }
 
@@ -19,17 +19,17 @@ pub struct Languages {
 pub struct LanguageRow {
     /// Its name.
     pub name: &'static str,
-    /// The ends of its files' names.
+    /// The suffixes of its files' names.
     pub suffixes: &'static [&'static str],
-    /// What follows from the file and the language's rules.
+    /// Findings that follow from the file and the language's rules.
     pub exact: &'static str,
-    /// What is likely, and marked as a guess.
+    /// Findings that are likely, and marked as guesses.
     pub guessed: &'static str,
-    /// What nothing is said about.
+    /// Cases about which Provost says nothing.
     pub unknown: &'static str,
 }
 
-/// What is known of each language.
+/// Returns how much is known about each language.
 pub fn languages() -> Languages {
     let row = |language: Language| {
         let known = language.knowledge();

@@ -1,4 +1,4 @@
-//! What agents hold, by folder and file: locks, claimed files and announced changes, and who waits for them.
+//! Holdings of agents by folder and file: locks, claimed files and announced changes, and the agents that wait for them.
 
 use std::collections::BTreeMap;
 
@@ -7,25 +7,25 @@ use provost_api::wire::{HeldFile, Intent, Lock, Locks, Waiter};
 use super::block::Empty;
 use super::{Block, Cell, Command, Filter, Here, Line, Row, Rows, Shown, Tone, Word};
 
-/// Places of one intent that get a row each; the view of intents has all of them.
+/// Most places of one intent that get a row each; the view of intents has all of them.
 const PLACES_MAX: usize = 8;
 
-/// Agents that are named in one cell.
+/// Most agents that are named in one cell.
 const NAMED_MAX: usize = 5;
 
-/// What agents hold or have announced.
+/// Everything that agents hold or have announced.
 #[derive(Clone, Copy, Debug)]
 pub struct HeldSources<'a> {
-    /// Locks, and who waits for one.
+    /// Locks, and the agents that wait for one.
     pub locks: &'a Locks,
     /// Claimed files.
     pub claims: &'a [HeldFile],
-    /// Intents that live.
+    /// Intents that are in force.
     pub intents: &'a [Intent],
 }
 
-/// What is held and passes a filter, `most` rows of each list at the most. `now` is in the form of RFC 3339 in UTC, as the
-/// API's times are.
+/// Shows the holdings that pass a filter, at most `most` rows of each list. `now` is in the form of RFC 3339 in UTC,
+/// as the API's times are.
 pub fn locks(from: HeldSources<'_>, filter: &Filter, most: usize, now: &str) -> Shown {
     let queues = Queues::of(&from.locks.waiting);
     let mut held: Vec<(Place, Row)> = Vec::new();
@@ -65,7 +65,7 @@ fn list(title: &str, columns: &[&'static str], mut rows: Vec<Row>, most: usize, 
     Block::List(Rows { title, columns: columns.to_vec(), rows, more, empty })
 }
 
-/// Where something stands in the tree: files by folder and name, and resources behind them.
+/// A place in the tree: files by folder and name, and resources behind them.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     is_resource: bool,
@@ -101,7 +101,7 @@ impl Place {
     }
 }
 
-/// Who waits, by what they wait for.
+/// The agents that wait, by the symbol that they wait for.
 struct Queues<'a>(BTreeMap<&'a str, Vec<&'a str>>);
 
 impl<'a> Queues<'a> {
@@ -116,7 +116,7 @@ impl<'a> Queues<'a> {
         Self(queues)
     }
 
-    /// Who waits for this symbol, or for something in it, in line.
+    /// Returns the agents that wait for this symbol, or for something in it, in the order of the line.
     fn at(&self, symbol: &str) -> Cell {
         let Some(agents) = self.0.get(symbol) else { return Cell::None };
         let mut named: Vec<String> = agents.iter().take(NAMED_MAX).map(|it| (*it).to_owned()).collect();
@@ -126,7 +126,7 @@ impl<'a> Queues<'a> {
     }
 }
 
-/// A symbol, and all that it is in.
+/// Returns a symbol and everything that contains it.
 fn around(symbol: &str) -> impl Iterator<Item = &str> {
     let ends = symbol.match_indices([':', '.']).map(|(at, _)| at).filter(|at| *at > 0);
     ends.chain([symbol.len()]).map(|end| &symbol[..end])
@@ -182,7 +182,7 @@ fn claim_row(it: &HeldFile, queues: &Queues<'_>) -> (Place, Row) {
     (place, row)
 }
 
-/// The places of an intent: its symbols where they name their file, else its files.
+/// Returns the places of an intent: its symbols where they name their file, else its files.
 fn places(it: &Intent) -> Vec<String> {
     let whole = it.symbols.iter().filter(|it| it.contains(':')).cloned();
     let mut places: Vec<String> = whole.collect();
@@ -230,7 +230,8 @@ fn waiting_row(it: &Waiter) -> Row {
     }
 }
 
-/// Frees a file that another agent has. One in conflict waits for the decision about whose change counts.
+/// Returns the command that releases a file of another agent. A file in conflict has none: it waits for the decision about
+/// whose change counts.
 fn release_claim(it: &HeldFile) -> Option<Command> {
     let word = provost_base::shell_word(&it.file);
     let line = match it.file.starts_with('-') {
@@ -241,7 +242,7 @@ fn release_claim(it: &HeldFile) -> Option<Command> {
     (it.how != "conflicted").then(|| Command::new("Release by force", line).or_here(here))
 }
 
-/// The command that releases another agent's lock. A symbol that begins with a dash is no option behind two of them.
+/// Returns the command that releases another agent's lock. A symbol that begins with a dash stands behind `--`, so that it is no option.
 pub(super) fn release(symbol: &str, fence: Option<u64>) -> Command {
     let word = provost_base::shell_word(symbol);
     let line = match symbol.starts_with('-') {

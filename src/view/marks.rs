@@ -1,5 +1,5 @@
-//! Colours and changed words of a difference: places in its lines, and no text. So they stand beside what a passkey signs, and
-//! cannot change what is read.
+//! Colours and changed words of a difference. Marks are positions in its lines, without text. So they can stand
+//! beside the bytes that a passkey signs, and cannot change the text that a person reads.
 
 use std::time::{Duration, Instant};
 
@@ -9,14 +9,14 @@ use provost_syntax::{Language, ParseDeadline, language_of, tokens};
 
 use super::{DiffFile, DiffLine, LineMarks};
 
-/// The marks of each file, in its order; `paths` say the languages. What is not reached in [`COLOURED_MS_MAX`] stays plain. It takes
-/// time, so that threads that answer leave it to others.
+/// Returns the marks of each file, in order; `paths` tell the languages. Lines that are not reached within
+/// [`COLOURED_MS_MAX`] stay plain. This takes time, so threads that answer requests leave it to others.
 pub fn marks(files: &[DiffFile], paths: &[&str]) -> Vec<Vec<LineMarks>> {
     let until = Instant::now() + Duration::from_millis(COLOURED_MS_MAX);
     files.iter().zip(paths).map(|(file, path)| of_file(file, language_of(path), until)).collect()
 }
 
-/// Puts its marks into each file, by the language of its own path.
+/// Computes the marks of each file and puts them into it, with the language of its own path.
 pub fn mark(files: &mut [DiffFile]) {
     let paths: Vec<String> = files.iter().map(|it| it.path.clone()).collect();
     let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
@@ -24,25 +24,25 @@ pub fn mark(files: &mut [DiffFile]) {
     files.iter_mut().zip(found).for_each(|(file, marks)| file.marks = marks);
 }
 
-/// A part of a line, all of which looks the same.
+/// A part of a line in one look.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Piece<'a> {
     /// Its text.
     pub text: &'a str,
-    /// What it is, where that stands out.
+    /// The kind of its token, where that is coloured.
     pub kind: Option<TokenKind>,
-    /// Whether it is different from what stands in the other line.
+    /// Whether it differs from the other line.
     pub is_changed: bool,
 }
 
-/// A line in pieces: none of its text is lost, and none is there twice.
+/// Splits a line into pieces: each character of the text is in exactly one of them.
 pub fn pieces<'a>(text: &'a str, marks: Option<&LineMarks>) -> Vec<Piece<'a>> {
     let Some(LineMarks(_, colours, changed)) = marks else {
         return vec![Piece { text, kind: None, is_changed: false }];
     };
     let mut colours = colours.chunks_exact(3).peekable();
     let mut found: Vec<Piece<'_>> = Vec::new();
-    // Where the last piece begins, and how many units of UTF-16 have been passed.
+    // The beginning of the last piece, and the number of units of UTF-16 before the current character.
     let (mut from, mut passed) = (0, 0_u32);
     for (at, c) in text.char_indices() {
         while colours.next_if(|it| it[0].saturating_add(it[1]) <= passed).is_some() {}
@@ -65,7 +65,7 @@ pub fn pieces<'a>(text: &'a str, marks: Option<&LineMarks>) -> Vec<Piece<'a>> {
 fn of_file(file: &DiffFile, language: Option<Language>, until: Instant) -> Vec<LineMarks> {
     let mut colours: Vec<Vec<u32>> = vec![Vec::new(); file.lines.len()];
     if let Some(language) = language {
-        // Lines that go are read in the file as it was, all others in the file as it would be.
+        // Removed lines are read in the old file, all others in the new one.
         for (side, gone) in [("add", false), ("remove", true)] {
             let is_of = |it: &DiffLine| it.is == "same" || it.is == side;
             colour(file, language, until, is_of, |it| gone == (it.is == "remove"), &mut colours);
@@ -77,7 +77,7 @@ fn of_file(file: &DiffFile, language: Option<Language>, until: Instant) -> Vec<L
     all.map(|(at, (colours, changed))| LineMarks(number(at), colours, changed)).collect()
 }
 
-/// Colours the lines that are wanted, which are among those of one side.
+/// Colours the wanted lines among those of one side.
 fn colour(
     file: &DiffFile,
     language: Language,
@@ -87,7 +87,7 @@ fn colour(
     colours: &mut [Vec<u32>],
 ) {
     let mut text = String::new();
-    // Where each line of the side begins and ends in the text, with its place in the file.
+    // The beginning and the end of each line of the side in the text, with its index in the file.
     let mut places: Vec<(usize, usize, usize)> = Vec::new();
     for (at, line) in file.lines.iter().enumerate().filter(|(_, it)| is_of_side(it)) {
         let from = text.len();
@@ -100,13 +100,13 @@ fn colour(
     }
     let patience = ParseDeadline { until: Some(until), cancelled: None };
     let mut line = 0;
-    // The last line with a colour, up to where in the text it is counted, and how many units of it that is.
+    // The last line with a colour, the position in the text up to which it is counted, and the number of its units of UTF-16.
     let (mut last, mut counted, mut passed) = (usize::MAX, 0, 0);
     for token in tokens(language, &text, &patience) {
         while places.get(line).is_some_and(|(_, end, _)| *end <= token.range.start) {
             line += 1;
         }
-        // A comment or a text may go on over lines.
+        // A comment or a string may go on over several lines.
         for (from, end, at) in places[line..].iter().take_while(|(from, ..)| *from < token.range.end) {
             let part = token.range.start.max(*from)..token.range.end.min(*end);
             if part.is_empty() || !is_wanted(&file.lines[*at]) {
@@ -127,7 +127,7 @@ fn colour(
     }
 }
 
-/// What the numbers of colours stand for: the number is the place in it.
+/// The meaning of the numbers of colours: a number is an index into this list.
 const COLOURS: [TokenKind; 6] = [
     TokenKind::Comment,
     TokenKind::Text,
@@ -150,7 +150,7 @@ fn number(it: usize) -> u32 {
     u32::try_from(it).unwrap_or(u32::MAX)
 }
 
-/// For each line what is different in it, where lines that go are followed by lines that come in their place.
+/// Returns the changed part of each line, where removed lines are followed by added lines that replace them.
 fn changed_words(lines: &[DiffLine]) -> Vec<Option<(u32, u32)>> {
     let mut changed = vec![None; lines.len()];
     let run = |from: usize, is: &str| lines[from..].iter().take_while(|it| it.is == is).count();
@@ -172,7 +172,7 @@ fn changed_words(lines: &[DiffLine]) -> Vec<Option<(u32, u32)>> {
 /// A range of a line.
 type Part = Option<(u32, u32)>;
 
-/// What is different in two lines, up to whole words; nothing where most of them is, since that is another line.
+/// Returns the changed parts of two lines, in whole words; `None` where most of them is different, since that is another line.
 fn different(old: &str, new: &str) -> Option<(Part, Part)> {
     let (before, after) = (words(old), words(new));
     let same = before.iter().zip(&after).take_while(|(a, b)| a == b).count();
@@ -192,7 +192,7 @@ fn different(old: &str, new: &str) -> Option<(Part, Part)> {
     Some((part(&before), part(&after)))
 }
 
-/// Words, blanks and signs, one behind the other.
+/// Splits a text into words, blanks and signs, in order.
 fn words(text: &str) -> Vec<&str> {
     let kind = |c: char| match c {
         c if c.is_alphanumeric() || c == '_' => 0,

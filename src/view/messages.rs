@@ -1,4 +1,4 @@
-//! Messages between agents: questions without an answer first, then what each two have written to each other.
+//! Messages between agents: unanswered questions first, then the messages between each two agents.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ pub(crate) fn path(n: u64) -> String {
     format!("/messages?before={}", n.saturating_add(1))
 }
 
-/// Writes the same to each of these agents, as the person.
+/// Returns the command that writes the same text to each of these agents, as the person.
 pub(crate) fn write(does: &str, to: &[&str]) -> Command {
     let first = match *to {
         [one] => one,
@@ -27,15 +27,15 @@ pub(crate) fn write(does: &str, to: &[&str]) -> Command {
     Command::new(does, line).or_here(Here::message(to))
 }
 
-/// Answers a question, as the person.
+/// Returns the command that answers a question, as the person.
 pub(crate) fn answer(question: u64) -> Command {
     Command::new("Answer", format!("provost answer {question} TEXT")).or_here(Here::answer(question))
 }
 
-/// Who writes to whom, by name; the second is empty where a message is for all.
+/// The two agents of a thread, by name; the second is empty where a message is for all.
 type Pair = (String, String);
 
-/// Open questions, and a page of messages, newest first, as far as they pass a filter. `limit` is how long a full page is.
+/// Shows open questions and a page of messages, newest first, that pass a filter. `limit` is the length of a full page.
 pub fn messages(questions: &[Question], posts: &[Post], filter: &Filter, limit: usize, older: bool) -> Shown {
     let mut blocks = Vec::new();
     if !older {
@@ -50,7 +50,7 @@ pub fn messages(questions: &[Question], posts: &[Post], filter: &Filter, limit: 
     }
     let mut threads: Vec<(Pair, Vec<Row>)> = Vec::new();
     let mut places: BTreeMap<Pair, usize> = BTreeMap::new();
-    // A status says where its agent stands; the view of agents has it.
+    // A status tells the state of its agent, which the view of agents shows.
     let said = posts.iter().filter(|it| it.kind != "status");
     for post in
         said.filter(|it| filter.takes(&[&it.from, it.to.as_deref().unwrap_or_default(), &it.said, &it.kind]))
@@ -76,8 +76,8 @@ pub fn messages(questions: &[Question], posts: &[Post], filter: &Filter, limit: 
     shown
 }
 
-/// Where a person writes to all agents that give a sign of life; nothing where there are not several. One signature is for a
-/// part of them, where there are many.
+/// Shows a form to write to all agents that give a sign of life; `None` where there are fewer than two. Where there
+/// are many, one signature covers a part of them.
 pub fn to_all(agents: &[Agent]) -> Option<Block> {
     let mut there: Vec<&str> =
         agents.iter().filter(|it| it.alive && !is_a_person(&it.id)).map(|it| it.id.as_str()).collect();
@@ -98,13 +98,13 @@ pub fn to_all(agents: &[Agent]) -> Option<Block> {
     Some(Block::Commands { title: "To all agents that give a sign of life".into(), commands })
 }
 
-/// The beginning of each command within a loop of a shell.
+/// The text before each command within a loop of a shell.
 pub(super) const IN_A_LOOP: &str = "; do provost ";
 
-/// Writes the same to each of these agents at a terminal.
+/// Returns the shell's line that writes the same to each of these agents.
 fn to_each(agents: &[&str]) -> String {
     let named = |it: &&str| {
-        // It stands in a text of JSON.
+        // The name stands in a string of JSON.
         let quoted = serde_json::Value::from(*it).to_string();
         shell_word(&quoted[1..quoted.len() - 1])
     };
@@ -114,7 +114,7 @@ fn to_each(agents: &[&str]) -> String {
     format!("for agent in {}{IN_A_LOOP}broker publish {message}; done", names.join(" "))
 }
 
-/// The two of a thread, in one order for both directions.
+/// Returns the two agents of a thread, in the same order for both directions.
 fn pair(post: &Post) -> Pair {
     match &post.to {
         None => (post.from.clone(), String::new()),
@@ -146,7 +146,7 @@ fn question(it: &Question) -> Row {
     }
 }
 
-/// How sure it is who has written a message: a word, and never a colour alone.
+/// Says how sure the sender's identity is: by a word, and never by colour alone.
 fn sender(post: &Post) -> Word {
     match post.proof.as_deref() {
         None => Word::new("claims to be", Tone::Waiting),
@@ -155,12 +155,12 @@ fn sender(post: &Post) -> Word {
         Some("jailed") => Word::new("verified by its jail", Tone::Good),
         Some("terminal" | "desktop" | "passkey") => Word::new("a person", Tone::Good),
         Some("internal") => Word::new("the daemon", Tone::Quiet),
-        // A word of a newer daemon is no proof here.
+        // A word that only a newer daemon knows proves nothing here.
         Some(other) => Word::new(format!("claims to be ({})", visible_name(other, 20)), Tone::Waiting),
     }
 }
 
-/// Where a person can write to the sender. People have no inbox here, nor has the daemon.
+/// Returns the command by which a person answers the sender. People have no inbox here, nor has the daemon.
 fn replies(post: &Post) -> Vec<Command> {
     match post.proof.as_deref() {
         Some("terminal" | "desktop" | "passkey" | "internal") => Vec::new(),
@@ -178,7 +178,7 @@ fn row(post: &Post) -> Row {
             Cell::code(&post.from),
             Cell::code(post.to.as_deref().unwrap_or("all")),
             Cell::text(&post.kind),
-            // As it was written, over as many lines.
+            // The text keeps its lines.
             Cell::Said { text: visible(&post.said) },
             Cell::time(Some(&post.at)),
         ],

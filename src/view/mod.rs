@@ -1,8 +1,8 @@
-//! What people are shown: pure functions from rows of Provost's own API to blocks to draw.
+//! The views that people see: pure functions from rows of Provost's own API to blocks to draw.
 //!
 //! Promises: the order of rows, the words and tones of states, and the command that carries an action out are decided here and
-//! nowhere else, so that a page, a terminal and a list say the same. Text of agents is made visible (`base::visible`) and is
-//! never a fact. No function asks for a time of day; it is an argument. Leaves asking for the rows, and drawing, to its users.
+//! nowhere else, so that a page, a terminal and a list say the same. Text of agents has its hidden characters shown (`base::visible`)
+//! and is never a fact. No function reads a clock; the time is an argument. Asking for the rows, and drawing, is left to the callers.
 #![forbid(unsafe_code)]
 
 mod agents;
@@ -89,7 +89,7 @@ pub use web_sessions::web_sessions;
 pub use word::{Tone, Word, of_risk, of_task};
 pub use would::would_write;
 
-/// A text as it stands in one part of a path or in the value of a query: everything but letters, digits and `-_.~` is a code.
+/// Returns a text for one part of a path or for the value of a query: each byte but letters, digits and `-_.~` is percent-encoded.
 pub fn encoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {

@@ -1,4 +1,4 @@
-//! What needs a person: approvals, questions, changes to take in, and what went wrong.
+//! Things that need a person: approvals, questions, changes to take in, and failures.
 
 use std::collections::BTreeMap;
 
@@ -11,20 +11,20 @@ use super::{
     task,
 };
 
-/// How long ago a task may have failed, or an agent begun to wait, and still need someone, in milliseconds: a day.
+/// The age up to which a failed task or a waiting agent still needs a person, in milliseconds: a day.
 const RECENT_MS_MAX: i64 = 24 * 60 * 60 * 1000;
 
-/// Rows of finished tasks, and of silent agents: more would push what can be acted on off the screen.
+/// Most rows of finished tasks, and of silent agents: more would push things that can be acted on off the screen.
 const FINISHED_SHOWN: usize = 20;
 
-/// What the view is made of.
+/// The data that the view is made of.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct NeedSources {
     /// Approvals that wait.
     pub approvals: Vec<Approval>,
-    /// Questions of agents that wait.
+    /// Questions of agents that are not answered yet.
     pub questions: Vec<Question>,
-    /// Where agents stand, by their own words and those of their hosts.
+    /// The state of agents, in their own words and those of their hosts.
     pub roster: Vec<RosterRow>,
     /// Agents in each other's way.
     pub overlaps: Vec<Overlap>,
@@ -34,19 +34,19 @@ pub struct NeedSources {
     pub finished: Vec<Task>,
     /// The queue of merges.
     pub merges: Vec<Merge>,
-    /// Agents, for those that hold something and give no sign of life.
+    /// Agents, to find those that hold something and give no sign of life.
     pub agents: Vec<Agent>,
-    /// Locks that agents have.
+    /// Locks that agents hold.
     pub locks: Vec<Lock>,
     /// Workers of the configuration.
     pub workers: Vec<WorkerAt>,
-    /// What was wrong or ignored in the configuration, or makes the daemon of no use.
+    /// Errors and ignored parts of the configuration, and reasons why the daemon is of no use.
     pub notes: Vec<String>,
-    /// When the last approval was answered or has expired, where that is known.
+    /// The moment at which the last approval was answered or expired, where it is known.
     pub last_decision: Option<String>,
 }
 
-/// What needs a person, at this moment in milliseconds since 1970.
+/// Shows the things that need a person at this moment, in milliseconds since 1970.
 pub fn needs(from: NeedSources, now_ms: i64) -> Shown {
     let (mut yours, others): (Vec<Approval>, Vec<Approval>) =
         from.approvals.into_iter().partition(approval::is_for_a_person);
@@ -116,7 +116,7 @@ pub fn needs(from: NeedSources, now_ms: i64) -> Shown {
     Shown { needs: Some(count), ..Shown::new("Needs you", blocks) }
 }
 
-/// What expires soonest comes first; then the gravest, then the oldest.
+/// Sorts approvals: the soonest to expire first, then the gravest, then the oldest.
 fn in_order(approvals: &mut [Approval]) {
     approvals.sort_by(|a, b| {
         let by = |it: &Approval| (it.expires_at.clone(), gravity(&it.risk), it.asked_at.clone(), it.id);
@@ -131,7 +131,7 @@ fn list(title: &str, columns: &[&'static str], rows: Vec<Row>, empty: Empty) -> 
 fn approval_row(it: &Approval) -> Row {
     let what = of_risk(&it.risk);
     let what = Word { word: format!("approval {}: {}, {}", it.id, plain::asked(it), what.word), ..what };
-    // The asker's own words where there are any. The approval's own page has the whole request.
+    // The asker's own words, if it has given any. The approval's own page has the whole request.
     let short = it.goal.as_deref().map_or_else(|| Cell::text(&it.reason), Cell::said);
     Row {
         key: format!("approval:{}", it.id),
@@ -184,7 +184,7 @@ fn is_recent(it: &Task, now_ms: i64) -> bool {
 }
 
 pub(super) fn is_of_today(at: &str, now_ms: i64) -> bool {
-    // A time that cannot be read is no reason to hide what needs a person.
+    // A time that cannot be read does not hide a thing that needs a person.
     chrono::DateTime::parse_from_rfc3339(at)
         .map_or(true, |at| at.timestamp_millis() >= now_ms.saturating_sub(RECENT_MS_MAX))
 }
@@ -223,7 +223,7 @@ fn waiter_row(it: &Waiter) -> Row {
     }
 }
 
-/// Agents that are silent, and what they keep others from: those first that do.
+/// Returns the rows of silent agents with the locks that they hold; agents that block others come first.
 fn silent_rows(agents: &[Agent], locks: &[Lock], waiting: &[Waiter]) -> Vec<Row> {
     let mut held: BTreeMap<&str, Vec<&Lock>> = BTreeMap::new();
     locks.iter().for_each(|it| held.entry(&it.holder).or_default().push(it));
@@ -257,7 +257,7 @@ fn silent_rows(agents: &[Agent], locks: &[Lock], waiting: &[Waiter]) -> Vec<Row>
     rows.into_iter().map(|(_, row)| row).take(FINISHED_SHOWN).collect()
 }
 
-/// Whether two symbols are the same, or one is in the other.
+/// Checks whether two symbols are the same, or one contains the other.
 fn is_around(one: &str, other: &str) -> bool {
     let is_in = |inner: &str, outer: &str| {
         inner.strip_prefix(outer).is_some_and(|it| it.is_empty() || it.starts_with([':', '.']))

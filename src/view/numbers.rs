@@ -1,4 +1,4 @@
-//! The daemon at work in numbers. What is not known is called unknown, and is never zero.
+//! The daemon at work in numbers. An unknown number is called unknown, and is never zero.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::{Block, Cell, Command, Fact, Row, Rows, Tone, Word};
 
 const UNKNOWN: &str = "unknown";
 
-/// What waits, how long things take, and what a person should look at.
+/// Shows how many things wait, how long things take, and what a person should look at.
 pub fn numbers(it: &Health) -> Vec<Block> {
     let facts = numbers_in_words(it).into_iter().map(|(name, value)| Fact::text(name, &value)).collect();
     let rows: Vec<Row> = it.findings.iter().enumerate().map(finding).collect();
@@ -26,7 +26,7 @@ pub fn numbers(it: &Health) -> Vec<Block> {
     ]
 }
 
-/// Each number with its name, as lists and pages show it.
+/// Returns each number with its name, for lists and pages.
 pub fn numbers_in_words(it: &Health) -> Vec<(&'static str, String)> {
     let bytes = |bytes: Option<u64>| bytes.map_or(UNKNOWN.into(), of_bytes);
     let mut all = vec![
@@ -45,7 +45,7 @@ pub fn numbers_in_words(it: &Health) -> Vec<(&'static str, String)> {
     all
 }
 
-/// The server that has the state, and how it stands.
+/// Describes the server that stores the state, and its condition.
 fn of_database(it: &DatabaseAt) -> Vec<(&'static str, String)> {
     let known = |text: &Option<String>| text.as_deref().map_or(UNKNOWN.to_owned(), visible);
     let timeline = it.timeline.map_or(UNKNOWN.to_owned(), |it| it.to_string());

@@ -1,4 +1,4 @@
-//! The passkeys whose signatures count, and how one comes into the list.
+//! The passkeys whose signatures count, and the ways to add one.
 
 use provost_api::wire::{Passkey, Passkeys};
 use provost_base::limits::PASSKEY_NAME_BYTES_MAX;
@@ -7,7 +7,7 @@ use provost_base::visible;
 use super::block::Empty;
 use super::{Block, Cell, Command, Enrolling, Here, Line, Row, Rows, Shown, Signer, Tone, Vouching, Word};
 
-/// The passkeys that may sign.
+/// Returns the passkeys that may sign.
 pub(crate) fn signers(known: &Passkeys) -> Vec<Signer> {
     let good = known.passkeys.iter().filter(|it| it.revoked_at.is_none());
     let page = |host: &str| {
@@ -21,7 +21,7 @@ pub(crate) fn signers(known: &Passkeys) -> Vec<Signer> {
         .collect()
 }
 
-/// Why none of the passkeys counts at the moment, whichever there are, and the command that says more.
+/// Says why no passkey counts at the moment, and returns the command that says more; `None` where passkeys may count.
 pub(crate) fn none_counts(known: &Passkeys) -> Option<(String, Command)> {
     let look = || Command::new("Look", "provost passkey list");
     if let Some(problem) = &known.problem {
@@ -31,7 +31,7 @@ pub(crate) fn none_counts(known: &Passkeys) -> Option<(String, Command)> {
     Some((format!("All passkeys were given up, and none counts until {until}."), look()))
 }
 
-/// The list of passkeys, and where a further one is enrolled.
+/// Shows the list of passkeys, and the place where a further one is enrolled.
 pub fn passkeys(known: &Passkeys) -> Shown {
     let mut blocks = Vec::new();
     let none = none_counts(known).map(|(why, _)| why);
@@ -72,7 +72,7 @@ pub fn passkeys(known: &Passkeys) -> Shown {
     Shown::new("Passkeys", blocks)
 }
 
-/// How a passkey came to be known, in words.
+/// Says in words how a passkey was added.
 fn source(it: &Passkey) -> &str {
     match it.source.as_str() {
         "code" => "a code at a terminal",

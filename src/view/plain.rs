@@ -4,10 +4,10 @@ use provost_api::wire::Approval;
 use provost_base::{visible, visible_name};
 use serde_json::Value;
 
-/// Branches of a merge that are named.
+/// Most branches of a merge that are named.
 const BRANCHES_NAMED: usize = 3;
 
-/// What is asked for, in short: whose task or change it is. Names of others are made visible.
+/// Says in short what an approval asks for, and whose task or change it is about. Foreign names have their hidden characters shown.
 pub fn asked(approval: &Approval) -> String {
     let member = |name: &str| approval.request.as_ref().and_then(|it| it.get(name));
     match approval.verb.as_str() {
@@ -44,22 +44,22 @@ fn name(text: &str) -> String {
     visible_name(text, 40)
 }
 
-/// A tool of a host, without the prefix of the door through which the host asks.
+/// Returns the name of a host's tool, without the prefix of the door through which the host asks.
 pub(crate) fn tool(tool: &str) -> String {
     visible(tool.strip_prefix("acp:").unwrap_or(tool))
 }
 
-/// Whether a tool's name says more than what is asked for.
+/// Checks whether a tool's name says more than the name of the request.
 pub(crate) fn has_tool_of_its_own(approval: &Approval) -> bool {
     approval.tool != approval.verb && approval.tool != "devit_delegate" && approval.verb != "AskPermission"
 }
 
-/// Whether a granted command is carried out only when its asker gives it again.
+/// Checks whether a granted command is carried out only when its asker submits it again.
 pub fn is_repeated_by_its_asker(verb: &str) -> bool {
     matches!(verb, "ApplyFiles" | "QueueMerges")
 }
 
-/// One kind of approver.
+/// Names one kind of approver in plain words.
 pub(crate) fn approver(by: &str) -> &str {
     match by {
         "human" => "a person",
@@ -70,7 +70,7 @@ pub(crate) fn approver(by: &str) -> &str {
     }
 }
 
-/// Approvers as `wire::Approval::by` lists them.
+/// Names the approvers in plain words, given as `wire::Approval::by` lists them.
 pub(crate) fn approvers(by: &str) -> String {
     by.split(", ").map(approver).collect::<Vec<_>>().join(", ")
 }

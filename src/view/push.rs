@@ -1,4 +1,4 @@
-//! The browsers that are told by their push services, and where this one is subscribed.
+//! The browsers that their push services tell, and the place where this browser subscribes.
 
 use provost_api::wire::{Passkeys, Push, PushBrowser};
 use provost_base::visible;
@@ -7,7 +7,7 @@ use super::block::Empty;
 use super::passkeys::{none_counts, signers};
 use super::{Block, Cell, Command, Here, Row, Rows, Subscribing, Tone, Word};
 
-/// The list of browsers, and where the one that looks can be told as well.
+/// Shows the list of browsers, and the place where the reader's browser can subscribe as well.
 pub fn browsers(push: &Push, known: &Passkeys) -> Vec<Block> {
     let rows = Rows {
         title: "Browsers that are told".into(),

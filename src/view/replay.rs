@@ -1,4 +1,4 @@
-//! What other rules would have decided of the newest requests.
+//! The decisions that other rules would have made about the newest requests.
 
 use provost_api::wire::{DecidedOtherwise, RulesReplayed};
 use provost_base::visible;
@@ -7,15 +7,15 @@ use super::audit::says;
 use super::block::Empty;
 use super::{Block, Cell, Command, Fact, Line, Row, Rows, Shown, Tone};
 
-/// The ready-made rules that can be asked.
+/// The ready-made rules that a person can choose.
 const READY_MADE: [&str; 3] = ["strict", "default", "open"];
 
-/// Where a person asks other rules.
+/// Returns the form in which a person chooses other rules.
 pub(super) fn form() -> Block {
     Block::Replay { ready_made: READY_MADE.to_vec(), last: provost_base::limits::REPLAY_LAST }
 }
 
-/// What they have said: how many requests they were asked about, and those that they would have decided otherwise.
+/// Shows their answers: the number of requests that they judged, and those that they would have decided otherwise.
 pub fn replayed(it: &RulesReplayed) -> Shown {
     let differ = it.changed.len() as u64 + it.more;
     let tone = if differ > 0 { Tone::Waiting } else { Tone::Good };

@@ -1,4 +1,4 @@
-//! One page over all repositories: where each is, how it stands, and what needs a person in all of them.
+//! One page over all repositories: the path and the state of each, and the things that need a person in all of them.
 
 use provost_base::limits::WEB_CELL_CHARS_MAX;
 use provost_base::{look_of, visible, visible_name};
@@ -7,21 +7,21 @@ use super::block::Empty;
 use super::messages::IN_A_LOOP;
 use super::{Block, Cell, Command, Line, Row, Rows, Shown, Tone, Word};
 
-/// Where the views of a repository are, and how commands for it begin.
+/// The path of a repository's views, and the beginning of its commands.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Lead {
-    /// The path below which its views are.
+    /// The path under which its views lie.
     pub base: String,
-    /// What a command for it begins with: `provost -C FOLDER`.
+    /// The beginning of its commands: `provost -C FOLDER`.
     pub program: String,
 }
 
 impl Lead {
-    /// The same view, whose links and commands lead to this repository.
+    /// Returns the same view with links and commands that lead to this repository.
     #[must_use]
     pub fn of(&self, mut shown: Shown) -> Shown {
         shown.next = shown.next.map(|it| self.path(&it));
-        // A browser has one subscription for a page, which is of one daemon.
+        // A browser has one subscription for a page, and it belongs to one daemon.
         shown.blocks.retain(|it| !matches!(it, Block::Push(_)));
         shown.blocks.iter_mut().for_each(|it| self.block(it));
         shown
@@ -80,7 +80,7 @@ impl Lead {
     }
 }
 
-/// A command as it is typed for a repository whose commands begin so, also where the command stands in a loop of a shell.
+/// Returns a command with the beginning that it has for a repository, also where the command stands in a loop of a shell.
 pub fn in_repository(line: &str, program: &str) -> String {
     if let Some(rest) = line.strip_prefix("provost ") {
         return format!("{program} {rest}");
@@ -91,28 +91,28 @@ pub fn in_repository(line: &str, program: &str) -> String {
     }
 }
 
-/// How the daemon of a repository stands, as the page over all of them sees it.
+/// The state of a repository's daemon, as the page over all repositories sees it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum State {
-    /// It has been found, and has not answered yet.
+    /// It was found, and has not answered yet.
     Connecting,
     /// It answers.
     Live,
     /// It answered a moment ago.
     Reconnecting,
-    /// It is there, and does not answer, for this reason; the next command.
+    /// It exists and does not answer: the reason, and the next command.
     Stale(String, String),
-    /// No daemon runs; the next command.
+    /// No daemon runs: the next command.
     Stopped(String),
-    /// It answers, and is read at its own page alone, which that command opens.
+    /// It answers, but only its own page shows it: the command that opens that page.
     Apart(String),
 }
 
-/// Why a repository is not shown on a page over all.
+/// The reason why a page over all repositories does not show one.
 pub const APART: &str = "it is read at its own page, after a passkey has signed in";
 
 impl State {
-    /// One word for it.
+    /// Returns one word for it.
     pub fn word(&self) -> Word {
         match self {
             Self::Connecting => Word::new("connecting", Tone::Quiet),
@@ -124,7 +124,7 @@ impl State {
         }
     }
 
-    /// Why it does not answer, as the end of a sentence, and the next command; nothing where that is not known or not so.
+    /// Says why the daemon does not answer, as the end of a sentence, with the next command; `None` where it answers or may answer soon.
     pub(super) fn why(&self) -> Option<(&str, &str)> {
         match self {
             Self::Stale(why, next) => Some((why, next)),
@@ -135,27 +135,27 @@ impl State {
     }
 }
 
-/// A repository, and what is known of it.
+/// A repository, and the latest state of it that the page knows.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Known {
-    /// Tells it from the others.
+    /// An id that tells it from the others.
     pub id: String,
-    /// What people call it.
+    /// The name that people call it by.
     pub name: String,
     /// Its folder.
     pub root: String,
-    /// Where it is.
+    /// The path of its views, and the beginning of its commands.
     pub lead: Lead,
-    /// How its daemon stands.
+    /// The state of its daemon.
     pub state: State,
-    /// Since when, as RFC 3339.
+    /// The moment since when the daemon has this state, as RFC 3339.
     pub since: String,
-    /// What needed a person when the daemon answered last, and when that was.
+    /// The things that needed a person when the daemon last answered, and the moment of that.
     pub needs: Option<(Shown, String)>,
 }
 
 impl Known {
-    /// Its name, or its folder where another one looks the same.
+    /// Returns its name, or its folder where another repository's name looks the same.
     pub(super) fn label(&self, all: &[Self]) -> String {
         let look = look_of(&visible(&self.name));
         let is_alone = all.iter().filter(|it| look_of(&visible(&it.name)) == look).count() == 1;
@@ -167,7 +167,7 @@ impl Known {
     }
 }
 
-/// All repositories, those first that need a person.
+/// Shows all repositories; those that need a person come first.
 pub fn repositories(all: &[Known]) -> Shown {
     let mut rows: Vec<(usize, Row)> = all.iter().map(|it| (count(it), row(it, all))).collect();
     rows.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
@@ -202,11 +202,11 @@ fn row(it: &Known, all: &[Known]) -> Row {
     }
 }
 
-/// The heading of what is ordered by its end over all repositories.
+/// The heading of the list that is ordered by the end of its rows over all repositories.
 const BY_THE_END: &str = "Waiting for your word";
 
-/// What needs a person in all repositories: lists of one heading are one list, whose rows say which repository is theirs.
-/// What was known of a daemon that does not answer stays, and nothing can be done about it here.
+/// Shows the things that need a person in all repositories: lists under one heading become one list, whose rows name
+/// their repository. The last known rows of a daemon that does not answer stay, without actions.
 pub fn needs_of_all(all: &[Known]) -> Shown {
     let mut shown = Shown::new("Needs you", Vec::new());
     shown.needs = Some(all.iter().map(count).sum());
@@ -238,7 +238,7 @@ pub fn needs_of_all(all: &[Known]) -> Shown {
     shown
 }
 
-/// When a row ends by itself; those that do not come last.
+/// Returns the moment at which a row ends by itself; rows that do not end sort last.
 fn ends(row: &Row) -> (bool, &str) {
     let end = row.cells.iter().find_map(|it| match it {
         Cell::Until { at, .. } => Some(at.as_str()),
@@ -259,7 +259,7 @@ fn notice(known: &Known, all: &[Known]) -> Option<Block> {
     Some(Block::Notice(Line { text, tone }))
 }
 
-/// Adds rows of a repository to the list of their heading.
+/// Adds rows of a repository to the list under the same heading.
 pub(super) fn add(lists: &mut Vec<Rows>, mut rows: Rows, known: &Known, all: &[Known]) {
     for row in &mut rows.rows {
         row.key = format!("{}:{}", known.id, row.key);
@@ -272,7 +272,7 @@ pub(super) fn add(lists: &mut Vec<Rows>, mut rows: Rows, known: &Known, all: &[K
         Some(list) => {
             list.rows.append(&mut rows.rows);
             list.more += rows.more;
-            // The newest over all of them; the moments of daemons are in one form.
+            // The newest event over all repositories; all daemons write moments in one form.
             let newest = [list.empty.last.take(), rows.empty.last].into_iter().flatten();
             list.empty.last = newest.max_by(|a, b| a.1.cmp(&b.1));
         }

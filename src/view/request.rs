@@ -1,6 +1,6 @@
-//! What a person has to know of a request before they answer it, wherever it is shown.
+//! The content of a request that a person has to know before answering it, wherever it is shown.
 //!
-//! What the daemon has found out is apart from what the asker says of itself, so that the latter cannot pass for a fact.
+//! The daemon's findings stand apart from the asker's own words, so that those cannot pass for facts.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use provost_base::visible;
 use super::word::is_a_person;
 use super::{DiffFile, edit, plain};
 
-/// What the daemon knows, a name and a fact each; a fact without a name goes on with the one before. All of it can be seen.
+/// Returns the daemon's facts as names and values; a fact without a name belongs to the one before it. No fact is cut or left out.
 pub fn facts(approval: &Approval, time: impl Fn(&str) -> String) -> Vec<(&'static str, String)> {
     let mut facts = vec![
         ("asks for", plain::asked(approval)),
@@ -22,10 +22,10 @@ pub fn facts(approval: &Approval, time: impl Fn(&str) -> String) -> Vec<(&'stati
     }
     facts.extend(approval.worker.clone().map(|worker| ("worker", worker)));
     facts.extend(approval.request.as_ref().and_then(in_its_place).map(|it| ("runs instead", it)));
-    // Apart from the other files, since they run later or tell agents what to do.
+    // Settings stand apart from the other files, since programs run them later or they tell agents what to do.
     facts.extend(settings(approval).map(|it| ("setting", it)));
     facts.extend(approval.working_dir.clone().map(|dir| ("directory", dir)));
-    // One line each: a person answers for all of them.
+    // Each address stands in a line, since a person answers for all of them.
     let mut reach = approval.network.split(' ');
     facts.push(("network", reach.next().unwrap_or_default().to_owned()));
     facts.extend(reach.map(|it| ("", it.to_owned())));
@@ -41,7 +41,7 @@ pub fn facts(approval: &Approval, time: impl Fn(&str) -> String) -> Vec<(&'stati
     facts.into_iter().map(|(name, fact)| (name, visible(&fact))).collect()
 }
 
-/// What happens when its time is over, where that is no denial yet.
+/// Says what happens when the approval's time is over; `None` where the request is then denied.
 fn asked_again(approval: &Approval) -> Option<String> {
     let so_far = match approval.asked_again {
         0 => String::new(),
@@ -54,7 +54,7 @@ fn asked_again(approval: &Approval) -> Option<String> {
     }
 }
 
-/// What the asker says: a heading and a text each, which are data. All of it can be seen: a person answers for all of it.
+/// Returns the asker's words as headings and texts, which are data. None of it is cut or left out, since a person answers for all of it.
 pub fn words(approval: &Approval) -> Vec<(&'static str, String)> {
     let whose = match is_a_person(&approval.asked_by) {
         true => "in the person's own words:",
@@ -71,35 +71,36 @@ pub fn words(approval: &Approval) -> Vec<(&'static str, String)> {
         _ => more,
     };
     let diff = diff.or_else(|| edit.map(|it| ("the difference that it asks for, unchecked:", it)));
-    // What would change is read first; the request that it comes of says it again for machines.
+    // The change stands first; the request repeats it for machines.
     let said = goal.into_iter().chain(diff).chain(more.map(|more| ("and the rest of its request:", more)));
     said.map(|(says, text)| (says, visible(&text))).collect()
 }
 
-/// What the daemon has found out about an apply. Of other requests the same names are the asker's own words.
+/// Returns the request of an apply, whose content the daemon has checked. In other requests members of the same names are
+/// the asker's own words.
 fn of_an_apply(approval: &Approval) -> Option<&Value> {
     approval.request.as_ref().filter(|_| approval.verb == "ApplyFiles")
 }
 
-/// The arguments of a tool of a host's.
+/// Returns the arguments of a host's tool.
 fn of_a_tool(approval: &Approval) -> Option<&Value> {
     approval.request.as_ref().filter(|_| approval.verb == "AskPermission")?.get("arguments")
 }
 
-/// What else a request for an edit says, whose texts are shown as a difference.
+/// Returns the rest of a request for an edit, whose texts are shown as a difference.
 fn without_edit(approval: &Approval, arguments: &Value) -> Option<String> {
     let mut request = approval.request.clone()?;
     request["arguments"] = edit::without_texts(arguments);
     beyond_the_goal(&request)
 }
 
-/// Settings that an apply would write.
+/// Returns the settings that an apply would write.
 fn settings(approval: &Approval) -> impl Iterator<Item = String> + use<> {
     let list = of_an_apply(approval).and_then(|it| it.get("settings")?.as_array().cloned());
     list.unwrap_or_default().into_iter().filter_map(|it| it.as_str().map(str::to_owned))
 }
 
-/// A request without what is shown elsewhere of it.
+/// Returns a request without the members that are shown elsewhere.
 fn without_what_was_found(request: &Value, is_apply: bool) -> Value {
     let mut request = request.clone();
     if let Some(members) = request.as_object_mut().filter(|_| is_apply) {
@@ -108,23 +109,23 @@ fn without_what_was_found(request: &Value, is_apply: bool) -> Value {
     request
 }
 
-/// The files of the difference that an apply would make, as they are shown; of another request there are none.
+/// Returns the files of the difference that an apply would make; for another request the list is empty.
 pub fn difference(approval: &Approval) -> Vec<DiffFile> {
     of_an_apply(approval).and_then(diff_of).map(|text| super::diff_files(&visible(&text))).unwrap_or_default()
 }
 
-/// What an apply would change, as lines.
+/// Returns the changes of an apply as text.
 fn diff_of(request: &Value) -> Option<String> {
     request.get("diff")?.as_str().filter(|it| !it.is_empty()).map(str::to_owned)
 }
 
-/// What is run instead of the worker's own program.
+/// Returns the command line that runs instead of the worker's own program.
 fn in_its_place(request: &Value) -> Option<String> {
     let words = request.get("errand")?.get("command")?.as_array()?;
     Some(words.iter().map(Value::to_string).collect::<Vec<_>>().join(" "))
 }
 
-/// What a request says beside what is shown already: a person answers for all of it.
+/// Returns the members of a request that are not shown yet: a person answers for all of them.
 fn beyond_the_goal(request: &Value) -> Option<String> {
     const SHOWN: [&str; 3] = ["action", "goal", "working_dir"];
     let mut request = request.clone();

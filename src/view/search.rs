@@ -1,11 +1,11 @@
-//! What was found by words: tasks, messages and events, each with the way to it.
+//! Results of a search by words: tasks, messages and events, each with a link to it.
 
 use provost_api::wire::{Found, Hit};
 
 use super::block::Empty;
 use super::{Block, Cell, Line, Row, Rows, Shown, Tone, Word, encoded, of_task, task};
 
-/// What was found for these words.
+/// Shows the results for these words.
 pub fn search(words: &str, found: &Found) -> Shown {
     let mut blocks = Vec::new();
     if found.not_yet > 0 {
@@ -42,7 +42,7 @@ pub fn search(words: &str, found: &Found) -> Shown {
     shown
 }
 
-/// A search that is no search yet, and why.
+/// Says why a text cannot be searched for yet.
 pub fn no_search(why: &str) -> Shown {
     let text = provost_base::visible(why);
     let mut shown = Shown::new("Search", vec![Block::Notice(Line { text, tone: Tone::Quiet })]);

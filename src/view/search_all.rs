@@ -1,5 +1,5 @@
-//! What was found by words in all repositories: lists of one heading are one list, newest first, whose rows say which repository is
-//! theirs. A repository that has not answered is named.
+//! Results of a search by words in all repositories: lists under one heading become one list, newest first, whose
+//! rows name their repository. A repository that has not answered is named.
 
 use provost_api::wire::Found;
 use provost_base::visible;
@@ -8,7 +8,7 @@ use super::block::Empty;
 use super::repository::add;
 use super::{Block, Cell, Fact, Known, Line, Row, Rows, Shown, Tone, search};
 
-/// What was found for these words; `found` has an answer for each repository, or why there is none.
+/// Shows the results for these words; `found` has for each repository an answer, or the reason why it gave none.
 pub fn search_of_all(words: &str, all: &[Known], found: &[Result<Found, String>]) -> Shown {
     let mut shown = Shown::new("Search all", Vec::new());
     let (mut lists, mut more): (Vec<Rows>, Vec<Fact>) = (Vec::new(), Vec::new());
@@ -57,7 +57,7 @@ fn silent(known: &Known, all: &[Known], why: &str) -> Block {
     Block::Notice(Line { text, tone: Tone::Bad })
 }
 
-/// Where the search goes on in one repository.
+/// Returns a link to the same search in one repository.
 fn elsewhere(known: &Known, all: &[Known], words: &str) -> Fact {
     let to = format!("{}/search?q={}", known.lead.base, super::encoded(words));
     Fact::new(known.label(all), Cell::link("search there", to))

@@ -6,8 +6,8 @@ use provost_base::{shell_word, visible, visible_name};
 use super::needs::is_of_today;
 use super::{Cell, Command, Row, Tone, Word};
 
-/// Entries that were set aside within a day, and whose branches are in no newer entry of the queue; `now_ms` is in milliseconds
-/// since 1970.
+/// Returns the entries that were set aside within a day, and whose branches are in no newer entry of the queue;
+/// `now_ms` is in milliseconds since 1970.
 pub fn set_aside(entries: &[Merge], now_ms: i64) -> Vec<&Merge> {
     let is_newest = |it: &Merge| {
         !entries
@@ -18,7 +18,7 @@ pub fn set_aside(entries: &[Merge], now_ms: i64) -> Vec<&Merge> {
     entries.iter().filter(is_meant).collect()
 }
 
-/// One of them, with what merges it again.
+/// Returns the row of one entry, with the command that merges it again.
 pub(super) fn row(it: &Merge) -> Row {
     let cause = it
         .what

@@ -1,15 +1,15 @@
-//! What is left of a view for a reader who was invited: states, names of agents and workers, and times.
+//! The part of a view that an invited reader may see: states, names of agents and workers, and times.
 //!
-//! Everything that is shown is listed here. A view, a list, a column or a kind of cell that is not is left out: what agents have
-//! written, paths, symbols, commands, differences and logs. What tells rows from each other is made new, since it may have a path in it.
+//! This module lists everything that is shown, and leaves out every other view, list, column and kind of cell: words of agents,
+//! paths, symbols, commands, differences and logs. The rows get new keys, since the old ones may have a path in them.
 
 use super::block::Empty;
 use super::{Block, Cell, Row, Rows, Shown, Word};
 
-/// A list of a view, by the beginning of its heading, and the columns that are left of it.
+/// A list of a view, by the beginning of its heading, and its columns that are shown.
 type Left = (&'static str, &'static [&'static str]);
 
-/// What is left of each view.
+/// The lists of each view that are shown.
 const STATES: &[(&str, &[Left])] = &[
     (
         "needs-you",
@@ -39,15 +39,15 @@ const STATES: &[(&str, &[Left])] = &[
     ),
 ];
 
-/// The facts of numbers alone that are left, by view and heading.
+/// The blocks of facts that are shown since they have only numbers, by view and heading.
 const NUMBERS: &[(&str, &str)] = &[("tasks", "How many")];
 
-/// Whether anything is left of the view of this name.
+/// Checks whether any part of the view of this name is shown.
 pub fn has_states(name: &str) -> bool {
     STATES.iter().any(|(view, _)| *view == name)
 }
 
-/// The view of this name for a reader who was invited.
+/// Returns the part of a view that an invited reader may see.
 pub fn states(name: &str, shown: Shown) -> Shown {
     let lists = STATES.iter().find(|(view, _)| *view == name).map_or(&[][..], |(_, lists)| lists);
     let block = |block: Block| match block {
@@ -86,8 +86,8 @@ fn list(rows: Rows, left: &[&str]) -> Rows {
     }
 }
 
-/// A cell without words of agents, and without what leads elsewhere. Behind the colon of a state stands which tool is asked for, and a
-/// tool is called as its maker likes.
+/// Returns a cell without words of agents and without links. The text after the colon of a state is cut, since it
+/// names a tool, and a tool's maker chooses that name freely.
 fn plain(cell: Cell) -> Cell {
     match cell {
         Cell::State(Word { word, tone }) => {

@@ -1,4 +1,4 @@
-//! One task: where it stands, what it may do, what its worker writes, and what it has changed.
+//! One task: its state, its limits, its worker's output, and its changes.
 
 use provost_api::wire::{Previewed, ScanReport, Task, Used};
 use provost_base::{task_command, visible};
@@ -19,7 +19,7 @@ fn is_over(state: &str) -> bool {
     matches!(state, "completed" | "failed" | "cancelled")
 }
 
-/// What can be done about a task, at a terminal.
+/// Returns the commands about a task, for a terminal.
 pub(crate) fn commands(it: &Task) -> Vec<Command> {
     let command =
         |does: &str, words: &str, flags: &str| Command::new(does, task_command(words, &it.id, flags));
@@ -44,7 +44,7 @@ pub(crate) fn commands(it: &Task) -> Vec<Command> {
     }
 }
 
-/// A task, whole.
+/// Shows a whole task.
 pub fn task(it: &Task) -> Shown {
     let state = of_task(&it.state);
     let mut blocks: Vec<Block> = Vec::new();
@@ -75,7 +75,7 @@ pub fn task(it: &Task) -> Shown {
     shown
 }
 
-/// Why it failed, in a sentence. One that this version does not know is told by its own words.
+/// Says in a sentence why it failed. For a reason that this version does not know, the sentence repeats the daemon's words.
 pub fn failure(it: &Task) -> Option<String> {
     let failure = it.failure.as_ref()?;
     let (kind, about) = match failure {
@@ -83,7 +83,7 @@ pub fn failure(it: &Task) -> Option<String> {
         Value::Object(members) => members.iter().next().map(|(kind, about)| (kind.as_str(), about))?,
         _ => ("", failure),
     };
-    // Reasons come with a full stop of their own, or without one.
+    // Some reasons end with a full stop.
     let text =
         |name: &str| about.get(name)?.as_str().map(|it| it.trim_end_matches('.')).filter(|it| !it.is_empty());
     let number =
@@ -110,13 +110,13 @@ pub fn failure(it: &Task) -> Option<String> {
         "jail_refused" => format!("The jail could not be set up{}.", because("why")),
         "not_begun" | "no_host" => format!("It did not begin{}.", because("why")),
         "worker_failed" => format!("The worker ended badly{}.", because("why")),
-        // A kind of a later version.
+        // A kind that only a later version knows.
         kind => format!("It failed: {}.", in_its_own_words(kind, about)),
     };
     Some(visible(&said))
 }
 
-/// Names and values, one behind the other.
+/// Writes names and values one after the other.
 fn in_its_own_words(kind: &str, about: &Value) -> String {
     let value = |it: &Value| it.as_str().map_or_else(|| it.to_string(), str::to_owned);
     let members = about.as_object().into_iter().flatten();
@@ -158,7 +158,7 @@ fn facts(it: &Task) -> Vec<Fact> {
     facts.push(Fact::new("accepted", Cell::time(Some(&it.created_at))));
     facts.push(Fact::new("changed", Cell::time(Some(&it.updated_at))));
     facts.push(Fact::text("may run", &format!("{} s", it.timeout_s)));
-    // Where the end of a run is not known, its code is -1.
+    // The code is -1 where the end of a run is not known.
     let code = it.exit_code.filter(|code| *code != -1);
     facts.extend(code.map(|code| Fact::text("exit code", &code.to_string())));
     facts.extend(some("model", it.model_used.as_deref().or(it.model.as_deref())));
@@ -171,7 +171,7 @@ fn facts(it: &Task) -> Vec<Fact> {
     facts
 }
 
-/// What a run has left that runs later.
+/// Lists the files that a run has left and that run later.
 fn left(report: &ScanReport) -> Block {
     let row = |(n, it): (usize, &provost_api::wire::Finding)| Row {
         key: n.to_string(),
@@ -192,7 +192,7 @@ fn left(report: &ScanReport) -> Block {
     })
 }
 
-/// What was said to its agent.
+/// Lists the words that were said to the task's agent.
 fn said(it: &Task) -> Block {
     let row = |it: &provost_api::wire::Saying| Row {
         key: it.number.to_string(),
@@ -235,7 +235,7 @@ fn timeline(it: &Task) -> Block {
     })
 }
 
-/// The changes of a task, as the difference that taking them in would make.
+/// Shows the changes of a task as the difference that an apply of them would make.
 pub fn changes(found: &[Previewed]) -> Block {
     let file = |it: &Previewed| {
         let read = it.diff.as_deref().map(diff_files).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Tasks: what waits and runs first, then what has ended.
+//! Tasks: those that wait or run first, then those that have ended.
 
 use provost_api::wire::{Task, TaskPage, Tasks, WorkerAt};
 use provost_base::limits::SIGNED_VERB_BYTES_MAX;
@@ -10,7 +10,7 @@ use super::{Block, Cell, Delegating, Fact, Filter, Row, Rows, Shown, Tone, Word,
 
 const COLUMNS: [&str; 8] = ["State", "Task", "Goal", "Worker", "Asked by", "Asked", "Duration", "Files"];
 
-/// A page of tasks that pass a filter, `most` unfinished ones at the most; with `older`, of finished ones alone.
+/// Shows a page of the tasks that pass a filter, at most `most` unfinished ones; with `older`, only finished ones.
 pub fn tasks(found: &Tasks, filter: &Filter, most: usize, older: bool) -> Shown {
     let mut live: Vec<&Task> = found.active.iter().filter(|it| filter.takes_task(it)).collect();
     // Within a state the oldest comes first: it has waited longest.
@@ -35,13 +35,13 @@ pub fn tasks(found: &Tasks, filter: &Filter, most: usize, older: bool) -> Shown 
         empty: empty(filter, "No task has finished here.", None),
     }));
     let mut shown = Shown::new("Tasks", blocks);
-    // What is shown may be none of a page, and the next page may have some.
+    // The filter may leave no task of this page, and the next page may have some.
     let last = found.finished.last().filter(|_| found.truncated);
     shown.next = last.map(|it| format!("/tasks?before={}", super::encoded(&it.id)));
     shown
 }
 
-/// A page of tasks with the counts of all; `typed` is the filter as it stands in the address.
+/// Shows a page of tasks with the counts of all tasks; `typed` is the filter as it stands in the address.
 pub fn task_page(found: &TaskPage, filter: &Filter, typed: &str, older: bool) -> Shown {
     let counts = &found.counts;
     let all = [
@@ -90,11 +90,11 @@ pub fn task_page(found: &TaskPage, filter: &Filter, typed: &str, older: bool) ->
     shown
 }
 
-/// Where a person hands out work, to one of these workers.
+/// Returns the form in which a person delegates a task to one of these workers.
 pub fn delegating(workers: &[WorkerAt]) -> Block {
     Block::Delegate(Delegating {
         workers: workers.iter().map(|it| visible(&it.id)).collect(),
-        // The rest of what is signed is short.
+        // The rest of the signed bytes is short.
         goal_bytes_max: SIGNED_VERB_BYTES_MAX / 4 * 3,
     })
 }
@@ -128,7 +128,7 @@ fn row(it: &Task) -> Row {
     }
 }
 
-/// How long its worker has worked.
+/// Returns the time that its worker has worked.
 fn took(it: &Task) -> Cell {
     match &it.started_at {
         Some(from) => Cell::Took { from: from.clone(), to: it.ended_at.clone() },
@@ -136,7 +136,7 @@ fn took(it: &Task) -> Cell {
     }
 }
 
-/// How many files its run has changed, as far as that is known.
+/// Returns the number of files that its run has changed, where it is known.
 fn files(it: &Task) -> Cell {
     let kept = it.changes.as_ref().map(|it| it.files as usize);
     let watched = || it.files_changed.as_ref().map(|it| it.files.len() + it.more as usize);

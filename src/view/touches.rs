@@ -1,11 +1,11 @@
-//! What an apply touches, and who else is there.
+//! The symbols that an apply touches, and the agents that hold them.
 
 use provost_api::wire::Touch;
 
 use super::block::Empty;
 use super::{Block, Cell, Row, Rows, Tone, Word};
 
-/// The symbols that an apply touches, those first that others hold; nothing where it is no apply.
+/// Lists the symbols that an apply touches; those that others hold come first. `None` where it touches none.
 pub fn touches(found: &[Touch]) -> Option<Block> {
     let mut found: Vec<&Touch> = found.iter().collect();
     found.sort_by_key(|it| it.holder.is_none());

@@ -1,4 +1,4 @@
-//! Who waits for what, behind whom: a drawing, and lists that say all of it.
+//! Waits of agents, each with its reason and the agents ahead: a drawing, and lists that say all of it.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use super::{
     task,
 };
 
-/// How a person is named on whom a wait depends.
+/// The name for a person on whom a wait depends.
 const A_PERSON: &str = "a person";
 
-/// Agents that are named in one cell.
+/// Most agents that are named in one cell.
 const NAMED_MAX: usize = 5;
 
-/// The waits that pass a filter, `most` at the most.
+/// Shows the waits that pass a filter, at most `most`.
 pub fn waits(found: &Waits, filter: &Filter, most: usize) -> Shown {
     let taken: Vec<&Wait> = found.waits.iter().filter(|it| passes(it, filter)).collect();
     let mut blocks: Vec<Block> = Vec::new();
@@ -62,7 +62,7 @@ fn passes(it: &Wait, filter: &Filter) -> bool {
     filter.takes(&[&it.kind, &it.agent, &it.wanted, &by, words, task])
 }
 
-/// Who waits: a run of a worker is another one than the worker's other runs.
+/// Names the agent that waits: runs of one worker are told apart.
 fn who(it: &Wait) -> String {
     match &it.task {
         Some(task) if matches!(it.kind.as_str(), "lock" | "resource") => {
@@ -72,7 +72,7 @@ fn who(it: &Wait) -> String {
     }
 }
 
-/// On whom a wait depends, each once: a person has several ways to answer, and is one.
+/// Returns the agents on whom a wait depends, each once: a person with several ways to answer counts once.
 fn on_whom(it: &Wait) -> Vec<&str> {
     let mut on: Vec<&str> = Vec::new();
     for by in &it.by {
@@ -87,7 +87,7 @@ fn on_whom(it: &Wait) -> Vec<&str> {
     on
 }
 
-/// Whom a wait is drawn to. Of those who may answer an approval any one ends it, so that they are drawn as one.
+/// Returns the nodes that a wait is drawn to. Any approver ends an approval's wait, so the approvers are one node.
 fn ends(it: &Wait) -> Vec<String> {
     let on = on_whom(it);
     match it.kind.as_str() {
@@ -96,10 +96,10 @@ fn ends(it: &Wait) -> Vec<String> {
     }
 }
 
-/// The longest wait, and the one on whom most depend.
+/// Returns the longest wait, and the agent on which most waits depend.
 fn in_short(taken: &[&Wait]) -> Vec<Fact> {
     let mut facts = Vec::new();
-    // One who has handed work out need not stand still; the others do.
+    // An agent that has delegated a task need not stand still; the others do.
     let stands = |it: &&&Wait| it.kind != "task";
     if let Some(it) = taken.iter().find(stands).or(taken.first()) {
         let text = format!("{} waits for {} {}", who(it), word(it).word, it.wanted);
@@ -168,7 +168,7 @@ fn said(words: &str) -> String {
     }
 }
 
-/// What ends the wait, at a terminal.
+/// Returns the commands that end the wait, for a terminal.
 fn commands(it: &Wait) -> Vec<Command> {
     let cancels = |command: Command| match &it.task {
         Some(task) => command.or_here(Here::verb("cancel-task", serde_json::json!({ "task": task }))),
@@ -198,12 +198,12 @@ fn commands(it: &Wait) -> Vec<Command> {
     }
 }
 
-/// Those that have what is waited for, beside the one that waits.
+/// Returns the holders of the awaited thing, without the waiting agent.
 fn held_by(it: &Wait) -> impl Iterator<Item = &str> {
     it.by.iter().map(String::as_str).filter(|by| *by != it.agent).take(NAMED_MAX)
 }
 
-/// Has an agent wait no longer.
+/// Returns the command that ends an agent's wait.
 pub(crate) fn end(ticket: u64) -> Command {
     Command::new("End the wait", format!("provost wait end {ticket}")).or_here(Here::end_wait(ticket))
 }

@@ -1,4 +1,4 @@
-//! Who would be in the way of a change, and who calls what would change.
+//! Agents that would be in the way of a change, and callers of the symbol that would change.
 
 use provost_api::wire::{Calls, Conflicts};
 use provost_base::{shell_word, visible, visible_name};
@@ -6,7 +6,7 @@ use provost_base::{shell_word, visible, visible_name};
 use super::block::Empty;
 use super::{Block, Cell, Command, Line, Row, Rows, Tone, Word};
 
-/// Who would be in the way of a change at this place; of a symbol its callers as well, or why they are not known.
+/// Shows the agents in the way of a change at this place; for a symbol its callers as well, or why they are not known.
 pub fn in_the_way(place: &str, found: &Conflicts, callers: Option<Result<&Calls, &String>>) -> Vec<Block> {
     let name = visible_name(place, 120);
     let rows = found.conflicts.iter().enumerate().map(|(n, it)| Row {
@@ -35,12 +35,12 @@ pub fn in_the_way(place: &str, found: &Conflicts, callers: Option<Result<&Calls,
     blocks
 }
 
-/// Why who is in the way is not known.
+/// Says why it is not known which agents would be in the way.
 pub fn no_way(why: &str) -> Block {
     Block::Notice(Line { text: visible(why), tone: Tone::Quiet })
 }
 
-/// Callers of a symbol, and whether they are all.
+/// Lists the callers of a symbol, and says whether these are all.
 fn called(place: &str, name: &str, calls: &Calls) -> Vec<Block> {
     let row = |it: &String| {
         let state = match calls.guessed.contains(it) {

@@ -6,7 +6,7 @@ use provost_base::visible;
 use super::block::Empty;
 use super::{Block, Cell, Command, Here, Row, Rows, Tone, Word};
 
-/// The list of them, with what ends each.
+/// Lists them, each with the command that signs it out.
 pub fn web_sessions(all: &[WebSession]) -> Block {
     Block::List(Rows {
         title: "Browsers that are signed in".into(),

@@ -2,23 +2,23 @@
 
 use serde::Serialize;
 
-/// How a state is coloured, and which sign stands before it.
+/// The colour of a state, and the sign that stands before it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tone {
-    /// It needs no one.
+    /// The state needs no person.
     Quiet,
-    /// It goes on.
+    /// The work goes on.
     Moving,
-    /// It waits for something.
+    /// The work waits for something.
     Waiting,
-    /// It has ended well.
+    /// The work has ended well.
     Good,
-    /// It has ended badly, or a person has to look.
+    /// The work has ended badly, or a person has to look.
     Bad,
 }
 
-/// A state as it is shown.
+/// A state as a view shows it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Word {
     /// The state.
@@ -28,13 +28,13 @@ pub struct Word {
 }
 
 impl Word {
-    /// This word in this tone.
+    /// Makes this word in this tone.
     pub fn new(word: impl Into<String>, tone: Tone) -> Self {
         Self { word: word.into(), tone }
     }
 }
 
-/// The state of a task, in the words of `wire::Task::state`; of an unknown one, the word itself.
+/// Returns the words for a task's state of `wire::Task::state`; for an unknown state, the word itself.
 pub fn of_task(state: &str) -> Word {
     match state {
         "awaiting" => Word::new("waits for approval", Tone::Waiting),
@@ -50,12 +50,12 @@ pub fn of_task(state: &str) -> Word {
     }
 }
 
-/// Whether an agent of this name is a person of this daemon: no other one may be called so.
+/// Checks whether an agent of this name is a person of this daemon: no other agent may have such a name.
 pub(crate) fn is_a_person(agent: &str) -> bool {
     agent.starts_with("user:")
 }
 
-/// The order of states in a list: what needs someone first, then what goes on, then what has ended.
+/// Returns a state's rank in a list: states that need a person, then those in progress, then ended ones.
 pub(crate) fn rank(state: &str) -> u8 {
     match state {
         "awaiting" => 0,
@@ -68,7 +68,7 @@ pub(crate) fn rank(state: &str) -> u8 {
     }
 }
 
-/// The risk that a rule has named.
+/// Returns the word for a risk that a rule has named.
 pub fn of_risk(risk: &str) -> Word {
     match risk {
         "high" => Word::new("high risk", Tone::Bad),
@@ -78,7 +78,7 @@ pub fn of_risk(risk: &str) -> Word {
     }
 }
 
-/// The order of risks: the gravest first, and an unknown one with it.
+/// Returns a risk's rank: the gravest first, and an unknown one with it.
 pub(crate) fn gravity(risk: &str) -> u8 {
     match risk {
         "low" => 2,

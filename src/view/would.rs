@@ -1,10 +1,10 @@
-//! What an apply or an undo would write, as a person reads it before a passkey signs for it.
+//! The files that an apply or an undo would write, as a person reads them before a passkey signs for it.
 
 use provost_base::visible;
 
 use super::{Block, Line, Shown, Tone, diff_files};
 
-/// What would be written: its difference, files that need nothing, and why others would not be written.
+/// Shows the difference of these files, the number of files that need no change, and the reasons why others would not be written.
 pub fn would_write(diff: &str, skipped: u32, errors: &[String]) -> Shown {
     let files = diff_files(diff);
     let mut blocks = Vec::new();

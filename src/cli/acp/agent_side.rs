@@ -1,4 +1,4 @@
-//! What the agent says, and what becomes of its questions.
+//! Handles the agent's messages, and the course of its requests that need an answer ("questions").
 //!
 //! ```text
 //!   judged --rules, or what others hold--> answered, and never shown
@@ -6,7 +6,7 @@
 //!     \--a rule asks--> shown in the editor and in the queue: the first answer counts, and the other is taken back
 //!   allowed --> taking --> answered: what is written is held before the agent hears yes
 //! ```
-//! A session's messages keep their order: later ones wait while a question of it is judged.
+//! A session's messages keep their order: later ones wait while a question of the session is judged.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -54,7 +54,7 @@ impl Proxy {
         }
     }
 
-    /// A message whose turn it is.
+    /// Handles a message of the agent once it is next in its session.
     fn of_agent(&mut self, line: Vec<u8>) {
         let Ok(message) = Message::read(&line) else { return };
         match (message.method.as_deref(), message.key()) {
@@ -99,7 +99,7 @@ impl Proxy {
         }
     }
 
-    /// Why an id cannot be that of another request of the agent's: an answer would be one to either.
+    /// Says why the agent may not use an id: another of its requests has it, and an answer would belong to either.
     fn is_taken(&self, key: &Id) -> Option<&'static str> {
         if self.questions.contains_key(key) {
             return Some("Provost: a request with the same id waits already");
@@ -126,7 +126,7 @@ impl Proxy {
         }
         let Some(session) = open.session else { return };
         match &*open.method {
-            // What is still asked about has no turn any more.
+            // A question that is still open belongs to no turn any more.
             "session/prompt" => self.withdraw(&session),
             "session/set_mode" | "session/set_config_option" if result.is_none() => {
                 if let Some(known) = self.sessions.get(&session) {
@@ -146,10 +146,10 @@ impl Proxy {
         }
     }
 
-    /// Notes what an update says of a call; what it writes without having asked is held as well, so that others hear of it.
+    /// Records an update about a call; places that the agent writes without asking are held as well, so that others hear of it.
     ///
     /// # Errors
-    /// Why another reader could take it for another update.
+    /// The reason why another reader could take it for a different update.
     fn note(&mut self, message: &Message<'_>, bytes: usize) -> Result<(), String> {
         #[derive(Deserialize)]
         struct Params<'a> {
@@ -180,7 +180,7 @@ impl Proxy {
         let (asker, session) = (self.sessions.asker(Some(&params.session)), params.session);
         let (call, is_over) = match noted {
             Noted::Runs(call) => (call, false),
-            // A session that is taken up tells its earlier calls once more.
+            // A session that is taken up repeats its earlier calls.
             Noted::Done(call) if !self.is_taken_up(&session) => (call, true),
             Noted::Done(_) | Noted::Other => return Ok(()),
         };
@@ -214,7 +214,7 @@ impl Proxy {
         }
     }
 
-    /// A question begins: rules and what others hold come first.
+    /// Begins a question: first the rules and the places that others hold are checked.
     fn ask(&mut self, key: Id, message: &Message<'_>, method: &str, line: &[u8]) {
         let id: Box<str> = message.id.map_or("null", |it| it.get()).into();
         let session = message.session();
@@ -264,7 +264,7 @@ impl Proxy {
         self.questions.insert(key, question);
     }
 
-    /// Rules and what others hold have been asked.
+    /// Handles the result of the rules and of the check for places of others.
     pub(super) fn checked(&mut self, key: Id, checked: Checked) {
         let Some(question) = self.questions.get_mut(&key).filter(|it| it.stage == Stage::Judged) else {
             return;
@@ -298,7 +298,7 @@ impl Proxy {
         self.goes_on(session);
     }
 
-    /// A question of the session is judged no more: what has waited for it passes.
+    /// Ends the judgement of a session's question: the messages that waited for it pass.
     fn goes_on(&mut self, session: Option<String>) {
         let Some(id) = session else { return };
         self.sessions.judgement_ends(&id);
@@ -307,13 +307,13 @@ impl Proxy {
         }
     }
 
-    /// The editor's person has answered; with the answer's line, where it is one to the agent.
+    /// Handles the answer of the editor's person; `line` is the answer's line, where it belongs to the agent's own request.
     pub(super) fn shown_answer(&mut self, key: Id, line: Option<Vec<u8>>, result: Option<&str>) {
         let Some(question) = self.questions.get_mut(&key) else { return };
         let was_queued = question.back.is_some();
         question.hang_up();
         if let Some(Err(why)) = result.map(message::known_object) {
-            // What may be a yes to one reader and a no to another is none of both.
+            // An answer that one reader could take for a yes and another for a no counts as neither.
             let cancelled = question.cancelled();
             self.questions.remove(&key);
             self.to_agent.send(cancelled);
@@ -323,7 +323,7 @@ impl Proxy {
             true => question.about.is_allowed_by(it),
             false => question.is_allowed_in_ours(it),
         });
-        // An option that the agent keeps for later was not shown where a rule asks.
+        // Where a rule asks, the dialog did not offer the options that the agent keeps for later.
         let is_kept = was_queued && result.is_some_and(|it| question.about.is_kept_by(it));
         match (allowed, line) {
             (true, line) => self.take(&key, line.filter(|_| !is_kept)),
@@ -339,7 +339,7 @@ impl Proxy {
         }
     }
 
-    /// The queue has answered, or has no answer. Then the editor's counts.
+    /// Handles the answer of the queue; without one, the editor's answer counts.
     pub(super) fn answered_in_queue(&mut self, key: &Id, verdict: Option<Verdict>) {
         let Some(question) = self.questions.get_mut(key).filter(|it| it.stage == Stage::Shown) else {
             return;
@@ -353,7 +353,7 @@ impl Proxy {
         }
     }
 
-    /// Takes what an allowed question writes; the agent hears yes when that is done.
+    /// Takes the places that an allowed question writes; the agent gets its answer after that.
     fn take(&mut self, key: &Id, answer: Option<Vec<u8>>) {
         let Some(question) = self.questions.get_mut(key) else { return };
         question.stage = Stage::Taking;
@@ -368,7 +368,7 @@ impl Proxy {
         }
     }
 
-    /// A question has its answer; with the editor's own line, where that is what the agent is to hear.
+    /// Closes a question with its answer; `answer` is the editor's own line, where the agent gets that.
     fn close(&mut self, key: &Id, verdict: &Verdict, answer: Option<Vec<u8>>) {
         let Some(question) = self.questions.remove(key) else { return };
         match (verdict, &question.about) {
@@ -380,7 +380,7 @@ impl Proxy {
             }
             (Verdict::Allowed, About::Command { .. }) => self.pass_question(key, question.line),
             (Verdict::Allowed, About::Permission { call, .. }) => {
-                // A yes to reading or running something is none to writing it.
+                // Permission to read or run a file does not permit to write it.
                 let writes = judge::is_write(call);
                 let paths = if writes { judge::paths(call, &question.cwd) } else { Vec::new() };
                 let line = answer.unwrap_or_else(|| question.answer(verdict));
@@ -406,14 +406,14 @@ impl Proxy {
         }
     }
 
-    /// A request that was judged passes, and is the editor's to answer.
+    /// Passes a judged request on, which the editor then answers.
     fn pass_question(&mut self, key: &Id, line: Vec<u8>) {
         *self.passed.entry(key.clone()).or_default() += 1;
         self.passed_count += 1;
         self.to_editor.send(line);
     }
 
-    /// The editor's dialog is about nothing any more. One that is answered all the same is not heard.
+    /// Withdraws the editor's dialog about a closed question. A later answer to it is ignored.
     fn take_from_editor(&mut self, key: &Id) {
         let Some(question) = self.questions.get(key) else { return };
         let dialog = self.dialogs.iter().find(|(_, it)| *it == key).map(|(dialog, _)| dialog.clone());
@@ -439,7 +439,7 @@ impl Proxy {
         of_it.map(|(id, _)| id.clone()).collect()
     }
 
-    /// A turn was cancelled: each of its questions is answered so, whether or not the editor does.
+    /// Answers all questions of a cancelled turn as cancelled, whether or not the editor does.
     pub(super) fn cancel(&mut self, session: &str) {
         for key in self.questions_of(session) {
             let Some(mut question) = self.questions.remove(&key) else { continue };
@@ -459,7 +459,7 @@ impl Proxy {
         }
     }
 
-    /// A turn has ended: its questions are shown no more.
+    /// Withdraws the dialogs of a turn that has ended.
     fn withdraw(&mut self, session: &str) {
         for key in self.questions_of(session) {
             if self.questions.get(&key).is_some_and(|it| it.stage == Stage::Shown) {
@@ -477,7 +477,7 @@ impl Proxy {
         question.hang_up();
         let is_ours = self.dialogs.values().any(|it| it == key);
         if question.stage == Stage::Shown && !is_ours {
-            // The editor has the request, and answers it. A yes that it gives meanwhile is to nothing.
+            // The editor has the request, and answers it. A yes that it gives in the meantime has no effect.
             self.to_editor.send(line);
             self.answered.insert(key.clone());
         }
@@ -510,7 +510,8 @@ impl Proxy {
         self.refuse_to_agent(outline, &format!("it has more than {} MiB", ACP_PROXY_LINE_BYTES_MAX >> 20));
     }
 
-    /// What is no message is not passed on: an editor may take it for another one than was judged. The side that waits hears so.
+    /// Refuses a malformed line: an editor might read another message in it than the judged one. The side that waits for an
+    /// answer is told.
     fn refuse_to_agent(&mut self, outline: Outline, why: &str) {
         let (is_answer, is_told) = (outline.is_answer(), outline.is_told());
         let id = id_of(outline);
@@ -530,7 +531,7 @@ impl Proxy {
     }
 }
 
-/// The line of a call's command, as it is compared: a shell's line stands for itself.
+/// Returns a call's command as a line for comparison: a shell's line stands for itself.
 fn command_of(call: &Value) -> Option<String> {
     let command = call["rawInput"].get("command").or_else(|| call["rawInput"].get("cmd"))?;
     crate::hooks::line_of(command)

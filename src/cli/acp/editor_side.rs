@@ -1,4 +1,4 @@
-//! What the editor says: it begins sessions, answers questions and cancels turns; everything else passes.
+//! Handles the editor's messages: it begins sessions, answers questions and cancels turns; all other messages pass.
 
 use serde_json::{Value, json};
 
@@ -48,7 +48,7 @@ impl Proxy {
                 }
                 let begins = setup.map(|it| self.sessions.begun(it.takes_up.as_deref(), it.cwd.as_deref()));
                 if let Some(asker) = begins.clone() {
-                    // Updates of a session that is taken up come before the answer.
+                    // The updates of a session that is taken up arrive before the answer.
                     if let Some(session) = session.clone().filter(|_| method != "session/fork") {
                         self.sessions.learn(session, asker.clone());
                     }
@@ -81,7 +81,7 @@ impl Proxy {
         }
     }
 
-    /// Why no request more is taken on.
+    /// Says why no further request is accepted.
     fn is_full(&self, begins: bool) -> Option<&'static str> {
         if self.open_count >= ACP_PROXY_OPEN_MAX {
             return Some("too many requests are open");
@@ -97,7 +97,7 @@ impl Proxy {
     /// The mode that a request of the editor's sets.
     ///
     /// # Errors
-    /// Why that cannot be told.
+    /// The reason why the mode cannot be read.
     fn mode_of(&self, message: &Message<'_>) -> Result<Option<String>, String> {
         let text = |params: &Value, name: &str| {
             params[name].as_str().map(str::to_owned).ok_or_else(|| format!("{name} is no text"))
@@ -125,7 +125,7 @@ impl Proxy {
         }
     }
 
-    /// Rules are asked about a mode before the agent hears of it; the editor's next messages wait so long.
+    /// Has the rules judge a mode before the agent hears of it; the editor's next messages wait until then.
     fn judge_switch(&mut self, switch: Switch) {
         let (asker, mode) = (self.sessions.asker(switch.session.as_deref()), switch.mode.clone());
         self.preparing = true;
@@ -148,7 +148,7 @@ impl Proxy {
         }
     }
 
-    /// A request is open no more; of those with one id, the one that is spelled so.
+    /// Removes an answered request; among several with one id, the one with this spelling.
     pub(super) fn forget_open(&mut self, key: &Id, id: &str) -> Option<Open> {
         let all = self.open.get_mut(key)?;
         let at = all.iter().position(|it| &*it.id == id).unwrap_or(0);
@@ -160,7 +160,7 @@ impl Proxy {
         Some(open)
     }
 
-    /// Adds our MCP server to a session that is to begin; the editor's next messages wait so long.
+    /// Adds Provost's MCP server to a session that begins; the editor's next messages wait until then.
     fn prepare(&mut self, line: Vec<u8>, asker: judge::Asker) {
         let program = self.program.clone();
         self.preparing = true;
@@ -179,7 +179,7 @@ impl Proxy {
         }
         match self.questions.get(&key).map(|it| it.stage) {
             Some(Stage::Shown) => self.shown_answer(key, Some(line), result),
-            // It was not shown yet, or is answered already.
+            // The question was not shown yet, or is answered already.
             Some(Stage::Judged | Stage::Taking) => {}
             None if self.answered.remove(&key) => {}
             None => {
@@ -195,7 +195,7 @@ impl Proxy {
         }
     }
 
-    /// A line that is no message is answered, under the id of its request where it has one.
+    /// Answers a malformed line, under the id of its request where it has one.
     fn no_message_of_editor(&mut self, line: &[u8], why: &str) {
         let outline = Outline::of(line);
         let is_json = line.trim_ascii_start().first().is_some_and(|it| b"{[".contains(it));

@@ -1,5 +1,5 @@
-//! What is done about a question outside of the proxy's loop: working out what a call writes, asking the daemon's rules, waiting
-//! in the queue, taking leases, and giving them back.
+//! The work for a question outside of the proxy's loop: finds the writes of a call, asks the daemon's rules, waits in
+//! the queue, takes leases, and releases them.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -20,23 +20,23 @@ use provost_base::{AgentId, acp, shortened};
 use provost_client::Client;
 use provost_config::env::Environment;
 
-/// How long a request to the daemon is out at least before it is taken back: by then the daemon has read it.
+/// The least time before a request to the daemon is withdrawn: by then the daemon has read it.
 const READ_BY: Duration = Duration::from_millis(250);
 
-/// As whom a session speaks, and where it works.
+/// The agent that a session speaks as, and its folder.
 #[derive(Clone)]
 pub(super) struct Asker {
     pub(super) agent: AgentId,
     pub(super) cwd: PathBuf,
 }
 
-/// What came of a question.
+/// The result of a check.
 pub(super) enum Checked {
     Allowed,
     Denied(String),
-    /// No rule speaks of it: its person is asked, as without Provost.
+    /// No rule covers it: the person is asked, as without Provost.
     Person,
-    /// A rule asks: the queue has it now.
+    /// A rule asks: the queue now has the question.
     Queued(Box<Queued>),
 }
 
@@ -93,7 +93,7 @@ async fn facts(about: &About, asker: &Asker) -> Result<Facts, CliError> {
     }
 }
 
-/// Whether it may be done, as far as rules and what others hold say so.
+/// Checks a question against the rules and the places that others hold.
 pub(super) async fn check(about: About, asker: Asker, granted: bool) -> Checked {
     let until = Instant::now() + Duration::from_millis(HOOK_MS_MAX);
     let facts = match facts(&about, &asker).await {
@@ -108,7 +108,7 @@ pub(super) async fn check(about: About, asker: Asker, granted: bool) -> Checked 
         .unwrap_or_else(|error| unchecked(&about, &error, !facts.writes.is_nothing()))
 }
 
-/// A write that could not be checked is refused; about anything else its person is asked.
+/// Refuses a write that could not be checked; about anything else the person is asked.
 fn unchecked(about: &About, error: &CliError, writes: bool) -> Checked {
     match about {
         About::Permission { .. } if !writes => Checked::Person,
@@ -183,7 +183,7 @@ fn question(about: &About, asker: &Asker, here: &RepoContext) -> wire::AskPermis
     }
 }
 
-/// Waits for the queue's answer; `None` where none comes from there. It is taken back when the sender goes.
+/// Waits for the queue's answer; `None` where the queue has none. Dropping the sender withdraws the question.
 pub(super) async fn wait_in_queue(queued: Queued, mut back: oneshot::Receiver<()>) -> Option<Verdict> {
     let Queued { client, mut question } = queued;
     question.wait_ms = Some(HOOK_ASK_MS);
@@ -195,7 +195,7 @@ pub(super) async fn wait_in_queue(queued: Queued, mut back: oneshot::Receiver<()
             biased;
             said = &mut asking => said,
             _answered_elsewhere = &mut back => {
-                // The daemon takes the question back when we hang up; it has to have read the request for that.
+                // The daemon withdraws the question when the connection ends, but only after it has read the request.
                 let _given_up = tokio::time::timeout_at(read_by, asking).await;
                 return None;
             }
@@ -209,7 +209,7 @@ pub(super) async fn wait_in_queue(queued: Queued, mut back: oneshot::Receiver<()
     }
 }
 
-/// Takes what a call writes that was allowed.
+/// Takes the places that an allowed call writes.
 pub(super) async fn take(about: About, asker: Asker) -> Verdict {
     let until = Instant::now() + Duration::from_millis(HOOK_MS_MAX);
     let facts = match facts(&about, &asker).await {
@@ -219,7 +219,7 @@ pub(super) async fn take(about: About, asker: Asker) -> Verdict {
     taken(&facts, &asker, until).await
 }
 
-/// Takes what a call has written that is over, and about which the agent has not asked.
+/// Takes the places that an ended call has written without asking.
 pub(super) async fn take_written(call: Value, asker: Asker) -> Verdict {
     let until = Instant::now() + Duration::from_millis(HOOK_MS_MAX);
     let cwd = asker.cwd.clone();
@@ -246,17 +246,17 @@ async fn taken(facts: &Facts, asker: &Asker, until: Instant) -> Verdict {
     }
 }
 
-/// What is given back of an agent's.
+/// The locks of an agent that are released.
 pub(super) enum Leaving {
-    /// All that it has: no other session goes by its name.
+    /// All of them: no other session has its name.
     All,
-    /// What this process has taken for it: another one may go by its name, whose work goes on.
+    /// Those that this process has taken for it: another process may have its name and go on working.
     OfProcess,
-    /// What was taken for these files: another session of this process goes by its name.
+    /// Those on these files: another session of this process has its name.
     Files(Vec<PathBuf>),
 }
 
-/// Gives back what a session has. Where no daemon runs, no agent holds anything for long.
+/// Releases the locks of a session. Where no daemon runs, no agent holds anything for long.
 pub(super) async fn leave(asker: Asker, what: Leaving) {
     let left = async {
         let cwd = asker.cwd.clone();
@@ -287,11 +287,11 @@ pub(super) async fn leave(asker: Asker, what: Leaving) {
         }
         Ok::<_, CliError>(())
     };
-    // What is left there ends with this process.
+    // The remaining locks end with this process.
     let _unheard = tokio::time::timeout(Duration::from_millis(HOOK_MS_MAX), left).await;
 }
 
-/// Gives back the caller's locks in these files that end with this process.
+/// Releases the caller's locks in these files that are bound to this process.
 async fn release(client: &Client, files: &HashSet<String>) -> Result<(), CliError> {
     let mine = client.locks(&wire::Whose { mine: true, ..wire::Whose::default() }).await?;
     for it in mine.locks {
@@ -305,8 +305,8 @@ async fn release(client: &Client, files: &HashSet<String>) -> Result<(), CliErro
     Ok(())
 }
 
-/// Puts on record that an agent has set its session's mode by itself, and that no rule speaks of it: its status says so, and with
-/// that the journal.
+/// Records that an agent has set its session's mode by itself, and that no rule covers it: its status tells that, and
+/// so does the journal.
 pub(super) async fn record_mode(asker: Asker, mode: &str) {
     let said = async {
         let cwd = asker.cwd.clone();
@@ -327,7 +327,7 @@ pub(super) async fn record_mode(asker: Asker, mode: &str) {
     let _unheard = tokio::time::timeout(Duration::from_millis(HOOK_MS_MAX), said).await;
 }
 
-/// How it stands with a mode of a session.
+/// The rules' answer about a mode of a session.
 pub(super) enum Switching {
     Settled(Verdict),
     /// No rule speaks of it.
@@ -364,7 +364,7 @@ pub(super) async fn may_switch(asker: Asker, mode: String) -> Switching {
     })
 }
 
-/// Takes a question out of the queue that was answered elsewhere.
+/// Withdraws a question from the queue that was answered elsewhere.
 pub(super) async fn take_back(queued: Queued) {
     let (answered, back) = oneshot::channel();
     drop(answered);

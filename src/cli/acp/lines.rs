@@ -1,4 +1,4 @@
-//! A side's lines, within a bound: of one that is too long the outline is kept, so that its request is answered.
+//! Reads a side's lines, within a bound: of a line that is too long only the outline is kept, so that its request gets an answer.
 
 use std::io;
 

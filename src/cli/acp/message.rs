@@ -1,7 +1,7 @@
-//! Lines of JSON-RPC, read no further than a proxy has to: the members of the message, as they are spelled.
+//! Lines of JSON-RPC, parsed only as far as a proxy needs: the members of the message, as they are spelled.
 //!
-//! Peers read the same line in ways of their own. So a line that two readers could take for different messages is no message:
-//! with a member twice, with a member that differs from a known one by the case of letters alone, with bytes that are no UTF-8.
+//! Peers parse the same line in different ways. So a line that two readers could take for different messages is malformed: with a
+//! member twice, with a member that differs from a known one only in the case of letters, or with bytes that are not UTF-8.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -26,7 +26,7 @@ pub(super) struct Message<'a> {
 /// The members of a message.
 const MEMBERS: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "error"];
 
-/// An id as it is compared: peers may spell the same one in other ways, or keep it under its text.
+/// An id in a form for comparison: peers may spell the same one differently, or store it as text.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Id {
     Number(i64),
@@ -142,7 +142,7 @@ impl<'de> Deserialize<'de> for Message<'de> {
     }
 }
 
-/// Whether every peer tells a number from its neighbours, also one that has no other numbers than those of JavaScript.
+/// Checks whether every peer tells a number from its neighbours, also one that has only JavaScript's numbers.
 fn is_exact(number: i64) -> bool {
     number.unsigned_abs() < 1 << 53
 }
@@ -151,10 +151,10 @@ fn is_exact(number: i64) -> bool {
 #[derive(Deserialize)]
 struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// An object in which no member is there twice, at any depth: what is judged is what the peer reads.
+/// Parses an object in which no member occurs twice, at any depth: so the peer reads the same object that was judged.
 ///
 /// # Errors
-/// Why it is none.
+/// The reason why it is no such object.
 pub(super) fn plain_object(text: &str) -> Result<Value, String> {
     struct Plain(Value);
     impl<'de> Deserialize<'de> for Plain {
@@ -219,10 +219,10 @@ pub(super) fn plain_object(text: &str) -> Result<Value, String> {
     }
 }
 
-/// The same for parameters and results whose members are known by name: none of them is there in another case either.
+/// Does the same for parameters and results whose members are known by name: none of these occurs in another case.
 ///
 /// # Errors
-/// Why it is none.
+/// The reason why it is no such object.
 pub(super) fn known_object(text: &str) -> Result<Value, String> {
     let object = plain_object(text)?;
     checked_case(&object)?;
@@ -275,10 +275,10 @@ fn checked_case(value: &Value) -> Result<(), String> {
     }
 }
 
-/// Whether the members of an object, and of one of them, are there once and in no other case. Reads no further.
+/// Checks that the members of an object, and of one of its members, occur once and in no other case. Reads no further.
 ///
 /// # Errors
-/// Why not.
+/// The reason why they do not.
 pub(super) fn clear_members(text: &str, known: &[&str]) -> Result<(), String> {
     struct Names<'k>(&'k [&'k str]);
     impl<'de> Visitor<'de> for Names<'_> {

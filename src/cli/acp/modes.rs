@@ -1,11 +1,11 @@
-//! Modes that the agent sets by itself: judged by the rules as those that the editor sets.
+//! Modes that the agent sets by itself: the rules judge them like those that the editor sets.
 //!
 //! ```text
 //!   agent tells a mode that was not set --> the editor hears of it --> rules
 //!     allowed, or no rule: it stays; without a rule that is put on record
 //!     denied, or a rule asks: set back at once, and set again once a person has allowed it
 //! ```
-//! An agent that does so again and again, or is in a mode that cannot be set back, has its turn cancelled.
+//! The turn is cancelled if an agent does so again and again, or is in a mode that cannot be set back.
 
 use serde_json::{Value, json};
 
@@ -111,7 +111,7 @@ impl Proxy {
         self.work.spawn(async move { Done::OwnMode(own, judge::may_switch(asker, mode).await) });
     }
 
-    /// The rules have said what of it.
+    /// Handles the rules' answer about a mode.
     pub(super) fn judged_mode(&mut self, own: OwnMode, said: Switching) {
         match said {
             Switching::Settled(Verdict::Allowed) => {}
@@ -177,7 +177,8 @@ impl Proxy {
         self.to_agent.send(message::line(&request));
     }
 
-    /// Whether an answer is one to a request of ours; it does not pass. A mode that cannot be set back ends the turn.
+    /// Checks whether an answer belongs to a request of the proxy itself, and so is not passed on. A mode that cannot be
+    /// set back ends the turn.
     pub(super) fn is_own_answer(&mut self, key: &Id, is_done: bool) -> bool {
         let Some(session) = self.own_requests.remove(key) else { return false };
         if !is_done {

@@ -1,4 +1,4 @@
-//! The way to a side: a task writes whole messages, in order, and says how much it has still to write.
+//! The output to one side: a task writes whole messages, in order, and tells how many bytes it has still to write.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -37,7 +37,7 @@ impl Outlet {
         let _gone = self.to.send(message);
     }
 
-    /// Whether less than this, in bytes, is unread of what the side was told.
+    /// Checks whether the side has less than this many bytes unread.
     pub(super) fn has_room(&self, most: usize) -> bool {
         self.state.unread.load(Ordering::Relaxed) < most || self.is_shut()
     }

@@ -1,4 +1,4 @@
-//! The agent's program: how it is started, and how all that it has started is ended.
+//! The agent's program: starts it, and ends it with all processes that it has started.
 
 use std::collections::BTreeMap;
 use std::process::{ExitStatus, Stdio};
@@ -25,7 +25,7 @@ const NOT_THERE: u8 = 127;
 const NOT_RUNNABLE: u8 = 126;
 
 const END: Duration = Duration::from_millis(ACP_PROXY_END_MS);
-/// How long what an ended agent has started has after its signal.
+/// The time that processes which an ended agent has left get after their signal.
 const LEFT: Duration = Duration::from_millis(200);
 
 impl Program {
@@ -55,7 +55,7 @@ impl Program {
     }
 }
 
-/// Ends it, whose input is closed: after a while by a signal to all of its processes, and then without asking.
+/// Ends the program, whose input is closed: after a while by a signal to all of its processes, and then by killing them.
 pub(super) async fn end(child: &mut Child, group: Option<u32>) -> Option<ExitStatus> {
     let by_itself = timeout(END, child.wait()).await;
     let ended = match by_itself {

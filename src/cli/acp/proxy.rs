@@ -5,7 +5,7 @@
 //!                                   | questions, sessions; work: what is asked of the daemon
 //!   editor <-- outlet <--+-- agent_side <--lines-- agent
 //! ```
-//! The loop waits for nothing but the next event. A side that does not read is not read from further than its bound.
+//! The loop waits only for the next event. It does not read more for a side that does not read than the bound allows.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::PathBuf;
@@ -31,13 +31,13 @@ use provost_base::limits::{
     ACP_PROXY_WAITING_BYTES_MAX,
 };
 
-/// What a side may have unread of answers of ours, and of one longest line of the other side.
+/// The most bytes that a side may have unread: the proxy's own answers, and one longest line of the other side.
 const UNREAD_MAX: usize = ACP_PROXY_UNREAD_BYTES_MAX + 2 * ACP_PROXY_LINE_BYTES_MAX;
-/// How long output of an agent that has ended is waited for: what it has started may keep it open.
+/// The time that an ended agent's output is waited for: processes that it has started may keep it open.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 /// Requests that were answered in the editor's stead and whose ids are kept until its own answer comes.
 const LATE_MAX: usize = 8 * ACP_PROXY_QUESTIONS_MAX;
-/// How long an editor is waited for that does not read its last messages.
+/// The time that an editor is waited for that does not read its last messages.
 const LAST_READ: Duration = Duration::from_secs(2);
 
 /// A request of the editor's that the agent has not answered.
@@ -56,9 +56,9 @@ pub(super) enum Done {
     Prepared(Vec<u8>),
     Checked(Id, Checked),
     Queue(Id, Option<Verdict>),
-    /// What an allowed question writes was taken, or not; with the editor's answer, where it was the editor that allowed it.
+    /// The places that an allowed question writes were taken, or not; with the editor's answer, if the editor allowed it.
     Taken(Id, Verdict, Option<Vec<u8>>),
-    /// What the agent writes without having asked was taken; otherwise a sentence for its person.
+    /// The places that the agent writes without asking were taken; otherwise a sentence for the person.
     Written(String, Verdict),
     /// Rules were asked about a mode that is to be set.
     MayBeSwitched(Switch, Switching),
@@ -143,7 +143,7 @@ enum Ended {
     ByAgent,
 }
 
-/// Serves the editor at our standard input and output until it or the agent ends; the exit code.
+/// Serves the editor at standard input and output until it or the agent ends; returns the exit code.
 ///
 /// # Errors
 /// When the agent cannot be started.
@@ -156,7 +156,7 @@ pub(super) async fn serve(
     let signals = provost_system::Signals::catch();
     let signals = signals.map_err(|err| CliError::of("signals cannot be caught").because(err))?;
     let mut child = program.start()?;
-    // Asked now: of one that has ended it is not known any more.
+    // The process group is read now, since it cannot be read after the process has ended.
     let group = child.id();
     let (Some(to), Some(from)) = (child.stdin.take(), child.stdout.take()) else {
         return Err(CliError::of("the agent's input and output are not to be had"));
@@ -287,7 +287,7 @@ impl Proxy {
         }
     }
 
-    /// Says on standard error what is not passed on, as long as that is not said too often.
+    /// Reports on standard error a message that is not passed on, up to a number of reports.
     pub(super) fn complain(&mut self, text: &str) {
         self.garbage += 1;
         match self.garbage {
@@ -299,7 +299,7 @@ impl Proxy {
         }
     }
 
-    /// Ends the agent, answers what is open, and gives back what the sessions have.
+    /// Ends the agent, answers the open requests, and releases the locks of the sessions.
     async fn end(mut self, ended: Ended, mut child: Child, group: Option<u32>) -> u8 {
         self.work.abort_all();
         let by_editor = matches!(ended, Ended::ByEditor);

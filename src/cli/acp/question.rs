@@ -1,4 +1,4 @@
-//! A request of the agent's that is judged: for permission, or to write a file through the editor.
+//! A request of the agent that is judged: for permission, or to write a file through the editor.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -50,7 +50,7 @@ pub(super) struct Question {
     pub(super) back: Option<oneshot::Sender<()>>,
 }
 
-/// What is asked.
+/// The subject of a question.
 #[derive(Clone)]
 pub(super) enum About {
     /// Whether a tool may be used: the call, and the options by kind.
@@ -72,7 +72,7 @@ pub(super) enum Stage {
     Taking,
 }
 
-/// What has become of a question.
+/// The outcome of a question.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
     Allowed,
@@ -113,7 +113,7 @@ impl About {
         Ok(Self::Permission { call, options })
     }
 
-    /// What a yes is to be given for, as a call of a tool.
+    /// Returns the call that a permission would be for.
     pub(super) fn call(&self) -> Option<&Value> {
         match self {
             Self::Permission { call, .. } | Self::Command { call } => Some(call),
@@ -121,7 +121,7 @@ impl About {
         }
     }
 
-    /// Whether the agent asks its person, and not the editor to do something.
+    /// Checks whether the agent asks the person, and does not ask the editor to do something.
     pub(super) fn is_permission(&self) -> bool {
         matches!(self, Self::Permission { .. })
     }
@@ -148,7 +148,7 @@ impl About {
         let Ok(result) = known_object(result) else { return false };
         let chosen = result.pointer("/outcome/optionId").and_then(Value::as_str);
         let kind = options.iter().find(|(_, id)| Some(id.as_str()) == chosen).map(|(kind, _)| kind.as_str());
-        // What is chosen and is none of the options may be a yes.
+        // A chosen option that is none of the offered ones may be a yes.
         chosen.is_some() && !matches!(kind, Some("reject_once" | "reject_always"))
     }
 }
@@ -287,7 +287,7 @@ fn command(params: &Value) -> Result<Value, String> {
     if let Some(cwd) = params["cwd"].as_str() {
         raw["cwd"] = json!(cwd);
     }
-    // What a variable makes of a command is not known.
+    // The effect of variables on a command is not known.
     if params["env"].as_array().is_some_and(|it| !it.is_empty()) {
         raw["env"] = params["env"].clone();
     }

@@ -1,4 +1,4 @@
-//! The sessions of an agent: as whom each speaks, where it works, and what waits in it.
+//! The sessions of an agent: the agent that each speaks as, its folder, and its waiting messages.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -63,7 +63,7 @@ impl Sessions {
         Self { named, own, cwd, known: HashMap::new(), waiting_bytes: 0, judged: 0 }
     }
 
-    /// As whom a session will speak that a request begins or takes up.
+    /// Returns the agent that a session will speak as, which a request begins or takes up.
     pub(super) fn begun(&self, takes_up: Option<&str>, cwd: Option<&Path>) -> Asker {
         let known = takes_up.and_then(|it| self.known.get(it)).map(|it| it.asker.agent.clone());
         let by_id = || takes_up.map(|it| named_by(it.as_bytes()));
@@ -86,7 +86,7 @@ impl Sessions {
         }
     }
 
-    /// As whom a session speaks; one that is not known, as this process.
+    /// Returns the agent that a session speaks as; an unknown session speaks as this process.
     pub(super) fn asker(&self, id: Option<&str>) -> Asker {
         let known = id.and_then(|it| self.known.get(it)).map(|it| it.asker.clone());
         known.unwrap_or_else(|| Asker { agent: self.own.clone(), cwd: self.cwd.clone() })
@@ -135,8 +135,8 @@ impl Sessions {
         self.judged > 0
     }
 
-    /// A session has ended; who is to give back what it has. Of a name that other sessions go by, or another program may, that is
-    /// what was taken for this session alone.
+    /// Ends a session; returns the agent whose locks are released. If other sessions or another program may have the
+    /// same name, these are only the locks of this session.
     pub(super) fn end(&mut self, id: &str) -> Option<(Asker, Leaving)> {
         let ended = self.known.remove(id)?;
         self.judged -= ended.judged;
@@ -150,7 +150,7 @@ impl Sessions {
         Some((ended.asker, Leaving::Files(files)))
     }
 
-    /// All agents that may hold something, each once, and what each gives back when this process ends.
+    /// Returns all agents that may hold something, each once, with the locks that each releases when this process ends.
     pub(super) fn all(&self) -> Vec<(Asker, Leaving)> {
         let own = Asker { agent: self.own.clone(), cwd: self.cwd.clone() };
         let mut seen = HashSet::new();
@@ -199,7 +199,7 @@ impl Session {
         self.may_run.remove(line)
     }
 
-    /// Files were taken for it, and are given back with it.
+    /// Records files that were taken for it, which are released with it.
     pub(super) fn takes(&mut self, paths: Vec<PathBuf>) {
         if self.taken.len() < TAKEN_MAX {
             self.taken.extend(paths);
@@ -207,7 +207,7 @@ impl Session {
     }
 }
 
-/// What is known of the latest calls of tools: a permission request may say less than the updates before it.
+/// The known facts of the latest tool calls: a permission request may have fewer of them than the updates before it.
 #[derive(Default)]
 pub(super) struct Calls {
     known: HashMap<(String, String), Call>,
@@ -224,7 +224,7 @@ struct Call {
     settled: bool,
 }
 
-/// What an update says of how far a call is.
+/// The progress of a call, by an update.
 pub(super) enum Noted {
     /// It is carried out now.
     Runs(Value),

@@ -1,5 +1,5 @@
-//! The request that begins a session, or takes one up: Provost's own MCP server is added to those that the editor names. All
-//! other bytes stay.
+//! The request that begins a session, or takes one up: Provost's own MCP server is added to the servers that the
+//! editor names. All other bytes stay.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use provost_base::AgentId;
 /// The methods that begin a session or take one up.
 pub(super) const METHODS: [&str; 4] = ["session/new", "session/load", "session/resume", "session/fork"];
 
-/// What such a request says.
+/// The parts of such a request.
 pub(super) struct Setup {
     /// Where the session works.
     pub(super) cwd: Option<PathBuf>,
@@ -39,8 +39,8 @@ impl Setup {
     }
 }
 
-/// The same line with our server among the session's; `None` where it has one of ours, or cannot be understood, which is then the
-/// agent's to say.
+/// Returns the same line with Provost's server among the session's; `None` where it has Provost's already, or cannot
+/// be parsed: then the agent refuses it.
 pub(super) fn with_our_server(line: &[u8], program: &Path, agent: &AgentId) -> Option<Vec<u8>> {
     let message = Message::read(line).ok()?;
     let raw = message.params?;

@@ -1,8 +1,8 @@
-//! A host's file: read and replaced whole, so that nobody ever sees half of it and no edit of anybody's is lost.
+//! A host's file: read and replaced as a whole, so that no reader ever sees half of it and no edit is lost.
 //!
-//! It is reached from the top of the work tree, folder by folder, and no link is followed: who may write into the work
-//! tree must not choose which file of the user's we write. A change is made from what was read, put beside it, and
-//! exchanged with it in one step; if what was taken away is not what was read, the two change places again.
+//! The adapter reaches it from the top of the work tree, folder by folder, and follows no link: a program that can write into the
+//! work tree must not choose which of the user's files the adapter writes. A change is made from the content that was read, put
+//! beside the file, and exchanged with it in one step; if the replaced content is not what was read, the two are exchanged again.
 
 use std::fs::TryLockError;
 use std::io::{self, Read as _, Write as _};
@@ -20,74 +20,74 @@ use provost_base::Digest;
 use provost_base::limits::HOST_FILE_BYTES_MAX;
 use provost_system as system;
 
-/// A file that was written less than this ago may be about to be written on: editors empty a file first.
+/// A file that was written less than this ago may be about to be written again: editors empty a file first.
 const QUIET_FOR: Duration = Duration::from_millis(150);
 
-/// How long is waited for a file that is written again and again; then it is changed between two of those.
+/// The time that a constantly written file is waited for; after that the adapter writes between two of those writes.
 const QUIET_WAIT_MAX: Duration = Duration::from_secs(2);
 
-/// How long what was replaced is watched for somebody who had it open already.
+/// The time that a replaced file is watched for a program that had it open already.
 const LATE_FOR: Duration = Duration::from_millis(40);
 
-/// How long is waited for another adapter that is changing the same file.
+/// The time that another adapter is waited for that changes the same file.
 const TURN_WAIT_MAX: Duration = Duration::from_secs(10);
 
-/// How often a change is tried that others get in the way of.
+/// The number of times that a change is tried when others interfere.
 const TRIES: usize = 50;
 
-/// Where a host's file is.
+/// The place of a host's file.
 #[derive(Debug)]
 pub(super) struct HostFile {
     host: Host,
     top: Dir,
     folders: Vec<String>,
     name: String,
-    /// For people.
+    /// Its path, for people.
     pub(super) shown: PathBuf,
-    /// Held while it is changed, so that adapters wait for each other.
+    /// Locked while the file is changed, so that adapters wait for each other.
     turn: std::fs::File,
 }
 
-/// Which file it is, how long, and when it was written.
+/// The file's number, its length, and the time of its last write.
 pub(super) type Mark = (u64, u64, SystemTime);
 
-/// What was read.
+/// The file as it was read.
 struct Seen {
     text: Vec<u8>,
     meta: Metadata,
     number: u64,
 }
 
-/// What has become of a change.
+/// The result of a change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Done {
-    /// It was written.
+    /// The file was written.
     Written,
-    /// It is so already.
+    /// The file has this content already.
     Unchanged,
-    /// The file is not there any more: it was made for the section.
+    /// The file was removed, since it was made for the section.
     Removed,
 }
 
-/// Why a file is not changed.
+/// The reason why a file is not changed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum FileError {
-    /// It is something that is not to be changed.
+    /// The file is of a kind that must not be changed.
     #[error("{0}")]
     Unfit(String),
     /// The markers do not fit together.
     #[error("{0}")]
     Damaged(#[from] Damage),
-    /// Others change it all the time.
+    /// Other programs change it all the time.
     #[error("it keeps changing")]
     Restless,
-    /// The system says no.
+    /// The system's error.
     #[error("{0}")]
     Broken(#[from] io::Error),
 }
 
 impl FileError {
-    /// For a person.
+    /// Makes the error for a person.
     pub(super) fn error(&self, shown: &Path) -> CliError {
         let error = CliError::refusal(format!("{} stays as it is", shown.display())).because(self);
         error.next(match self {
@@ -102,7 +102,7 @@ impl FileError {
     }
 }
 
-/// Where a name from the command line leads, without links and by its words alone: below the top of the work tree.
+/// Returns the place of a file that the command line names: its path in words, without links, below the top of the work tree.
 fn place(here: &RepoContext, host: Host, typed: Option<&Path>) -> Result<(PathBuf, Vec<String>), CliError> {
     let shown = typed.map_or_else(|| here.places.worktree.join(host.file()), |it| here.cwd.join(it));
     let wrong = |why: String| {
@@ -139,7 +139,7 @@ fn place(here: &RepoContext, host: Host, typed: Option<&Path>) -> Result<(PathBu
 }
 
 impl HostFile {
-    /// The file of a host, or the one that somebody has typed. `locks` is where files are that adapters wait by.
+    /// Finds the file of a host, or the one that the person has typed. `locks` is the folder of the locks by which adapters wait.
     pub(super) fn find(
         here: &RepoContext,
         host: Host,
@@ -156,7 +156,7 @@ impl HostFile {
         Ok(Self { host, top, folders, name, shown, turn })
     }
 
-    /// The folder that it is in; missing ones are made, and counted, if `make` says so.
+    /// Returns the folder of the file; missing folders are created, and counted, if `make` is set.
     fn folder(&self, make: bool) -> Result<Option<(Dir, usize)>, FileError> {
         let (mut folder, mut made) = (self.top.try_clone()?, 0);
         for name in &self.folders {
@@ -178,7 +178,7 @@ impl HostFile {
         Ok(Some((folder, made)))
     }
 
-    /// What it says; `None` if it is not there.
+    /// Reads the file; `None` if it does not exist.
     fn read(&self, folder: &Dir) -> Result<Option<Seen>, FileError> {
         let meta = match folder.symlink_metadata(&self.name) {
             Ok(meta) => meta,
@@ -206,24 +206,24 @@ impl HostFile {
         Ok(Some(Seen { text, meta, number }))
     }
 
-    /// What tells whether it has changed, without reading it; `None` if it is not there.
+    /// Returns a mark that shows changes without reading the file; `None` if it does not exist.
     pub(super) fn mark(&self) -> Option<Mark> {
         let (folder, _) = self.folder(false).ok()??;
         let meta = folder.symlink_metadata(&self.name).ok()?;
         Some((system::number_of(&meta), meta.len(), meta.modified().ok()?.into_std()))
     }
 
-    /// Puts the section into it. Blocks until the disk has it.
+    /// Puts the section into the file. Blocks until it is on disk.
     pub(super) fn put(&self, body: &str) -> Result<Done, FileError> {
         self.in_turn(|it| it.try_put(body))
     }
 
-    /// Takes the section out of it. Blocks until the disk has it.
+    /// Takes the section out of the file. Blocks until the change is on disk.
     pub(super) fn take_out(&self) -> Result<Done, FileError> {
         self.in_turn(Self::try_take_out)
     }
 
-    /// Tries again as long as others get in the way; `None` is that somebody has.
+    /// Tries a change again as long as others interfere; `None` from `change` means that another program did.
     fn in_turn(&self, change: impl Fn(&Self) -> Result<Option<Done>, FileError>) -> Result<Done, FileError> {
         let until = Instant::now() + TURN_WAIT_MAX;
         while let Err(err) = self.turn.try_lock() {
@@ -275,7 +275,7 @@ impl HostFile {
         Ok(Some(Done::Removed))
     }
 
-    /// Folders that were made for it, as far as nothing else is in them by now.
+    /// Removes the folders that were made for the file, as far as they are empty.
     fn remove_folders(&self, made: usize) {
         for depth in (1..=self.folders.len()).rev().take(made) {
             let path: PathBuf = self.folders[..depth].iter().collect();
@@ -285,7 +285,7 @@ impl HostFile {
         }
     }
 
-    /// The same as `read`, once it has been left alone for a moment.
+    /// Does the same as `read`, once the file was left alone for a moment.
     fn read_quiet(&self, folder: &Dir) -> Result<Option<Seen>, FileError> {
         let until = Instant::now() + QUIET_WAIT_MAX;
         loop {
@@ -301,12 +301,12 @@ impl HostFile {
         }
     }
 
-    /// The name beside it of whoever's turn it is.
+    /// Returns the name beside the file of the adapter whose turn it is.
     fn beside(&self) -> String {
         format!(".{}.provost-new", self.name)
     }
 
-    /// Clears away what an adapter has left beside it that was killed: a copy, unless somebody's edit was in it.
+    /// Removes the copy that a killed adapter has left beside the file, unless another program's edit is in it.
     fn tidy(&self) -> Result<(), FileError> {
         let Some((folder, _)) = self.folder(false)? else { return Ok(()) };
         let Ok(mut left) = folder.open_with(self.beside(), &system::reading_without_waiting()) else {
@@ -328,12 +328,12 @@ impl HostFile {
         Ok(())
     }
 
-    /// Where an edit is kept that could not stay.
+    /// Returns the name under which an edit is kept that could not stay.
     fn kept(&self) -> String {
         format!("{}.provost-kept", self.name)
     }
 
-    /// Writes a file beside it, with its rights if there are any to keep.
+    /// Writes a file beside it, with the rights of the old file if it exists.
     fn write_beside(&self, folder: &Dir, text: &[u8], like: Option<&Metadata>) -> Result<File, FileError> {
         let name = self.beside();
         let mut file = folder.open_with(&name, OpenOptions::new().write(true).read(true).create_new(true))?;
@@ -351,10 +351,10 @@ impl HostFile {
         Ok(file)
     }
 
-    /// Makes it; `false` if somebody else has meanwhile.
+    /// Creates the file; returns `false` if another program has created it in the meantime.
     fn create(&self, folder: &Dir, text: &[u8]) -> Result<bool, FileError> {
         self.write_beside(folder, text, None)?;
-        // A second name, unlike a new one, is refused where there is a file.
+        // Unlike a rename, a hard link is refused where a file exists.
         let linked = folder.hard_link(self.beside(), folder, &self.name);
         let _unheard = folder.remove_file(self.beside());
         match linked {
@@ -364,7 +364,7 @@ impl HostFile {
         }
     }
 
-    /// Replaces it; `false` if it was not any more what was read. Then it is as somebody has left it.
+    /// Replaces the file; returns `false` if its content was no longer what was read. Then the other program's content stays.
     fn replace(&self, folder: &Dir, before: &Seen, text: &[u8]) -> Result<bool, FileError> {
         let beside = self.beside();
         self.write_beside(folder, text, Some(&before.meta))?;
@@ -377,7 +377,7 @@ impl HostFile {
             folder.rename(&beside, folder, &self.name)?;
             return synced(folder).map(|()| true);
         }
-        // From here on what lies beside it is somebody's file.
+        // From here on, the file beside it may have another program's edit.
         if self.was_left_alone(folder, before) {
             let _unheard = folder.remove_file(&beside);
             return synced(folder).map(|()| true);
@@ -387,7 +387,7 @@ impl HostFile {
             let _unheard = folder.remove_file(&beside);
             return Ok(false);
         }
-        // Two edits in that moment: the later one stays, the other one is kept.
+        // Two edits in that moment: the later one stays, and the other is kept under another name.
         system::exchange(folder, &beside, &self.name)?;
         folder.rename(&beside, folder, self.kept())?;
         let why = format!(
@@ -397,7 +397,7 @@ impl HostFile {
         Err(FileError::Unfit(why))
     }
 
-    /// Removes it; `false` if it was not any more what was read.
+    /// Removes the file; returns `false` if its content was no longer what was read.
     fn delete(&self, folder: &Dir, before: &Seen) -> Result<bool, FileError> {
         if !self.is_still(folder, before) {
             return Ok(false);
@@ -417,7 +417,7 @@ impl HostFile {
         now.is_some_and(|now| now.number == before.number && now.text == before.text)
     }
 
-    /// Whether what lies beside it by now is what was read, and stays so for a moment: somebody may have had it open.
+    /// Checks whether the file beside it is still what was read, and stays so for a moment: another program may have had it open.
     fn was_left_alone(&self, folder: &Dir, before: &Seen) -> bool {
         let is_same = || {
             let opened = folder.open_with(self.beside(), &system::reading_without_waiting());
@@ -430,7 +430,7 @@ impl HostFile {
     }
 }
 
-/// The whole of a file, up to what a host's may have.
+/// Reads a whole file, up to the bound of a host's file.
 fn contents(file: &mut File) -> Result<Vec<u8>, FileError> {
     let mut text = Vec::new();
     file.take(HOST_FILE_BYTES_MAX + 1).read_to_end(&mut text)?;
@@ -440,13 +440,13 @@ fn contents(file: &mut File) -> Result<Vec<u8>, FileError> {
     Ok(text)
 }
 
-/// The names in a folder are on disk. Not every system can say so of folders.
+/// Puts the names in a folder on disk. Not every system can do that for folders.
 fn synced(folder: &Dir) -> Result<(), FileError> {
     let _unheard = folder.open(".").and_then(|it| it.sync_all());
     Ok(())
 }
 
-/// A file for taking turns.
+/// Opens a file for taking turns.
 fn lock_file(path: &Path) -> io::Result<std::fs::File> {
     if let Some(folder) = path.parent() {
         system::make_private_folders(folder)?;
@@ -456,11 +456,11 @@ fn lock_file(path: &Path) -> io::Result<std::fs::File> {
     system::private_file(&mut options).open(path)
 }
 
-/// Held as long as an adapter of this host keeps this file.
+/// A lock that lasts while an adapter of this host keeps this file.
 pub(super) struct Alone(#[expect(dead_code, reason = "closing it is what ends it")] std::fs::File);
 
 impl Alone {
-    /// Makes sure that no other adapter of this host keeps the same file.
+    /// Takes the lock, so that no other adapter of this host keeps the same file.
     pub(super) fn with(file: &HostFile, locks: &Path) -> Result<Self, CliError> {
         let id = Digest::of(file.shown.as_os_str().as_encoded_bytes()).to_string();
         let path = locks.join(format!("{}.{}", &id[..16], file.host.word()));

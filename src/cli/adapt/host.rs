@@ -16,7 +16,7 @@ pub(super) enum Host {
 }
 
 impl Host {
-    /// The word on the command line, and in the markers.
+    /// Returns the word on the command line, and in the markers.
     pub(super) fn word(self) -> &'static str {
         match self {
             Host::Claude => "claude",
@@ -26,7 +26,7 @@ impl Host {
         }
     }
 
-    /// Its file, from the top of the work tree.
+    /// Returns its file, from the top of the work tree.
     pub(super) fn file(self) -> &'static str {
         match self {
             Host::Claude => "CLAUDE.md",
@@ -35,7 +35,7 @@ impl Host {
         }
     }
 
-    /// The default name of its agent; the first two as the published adapters name them.
+    /// Returns the default name of its agent; the published adapters use the first two.
     pub(super) fn agent(self) -> &'static str {
         match self {
             Host::Claude => "claude-code-1",
@@ -45,12 +45,12 @@ impl Host {
         }
     }
 
-    /// Whether commands in its shells know their agent's name by themselves.
+    /// Checks whether commands in its shells know their agent's name without being told.
     pub(super) fn names_shells(self) -> bool {
         matches!(self, Host::Claude | Host::Codex)
     }
 
-    /// The program, as it is announced.
+    /// Returns the program's name for the announcement.
     pub(super) fn tool(self) -> &'static str {
         match self {
             Host::Claude => "claude-code",
@@ -60,7 +60,7 @@ impl Host {
         }
     }
 
-    /// The role that its agent asks for, as the published adapters do.
+    /// Returns the role that its agent asks for, as the published adapters do.
     pub(super) fn role(self) -> &'static str {
         match self {
             Host::Claude => "lead",
@@ -68,7 +68,7 @@ impl Host {
         }
     }
 
-    /// The capabilities that its agent announces.
+    /// Returns the capabilities that its agent announces.
     pub(super) fn capabilities(self) -> &'static [&'static str] {
         match self {
             Host::Claude => &["code", "review", "test", "refactor"],
@@ -77,7 +77,7 @@ impl Host {
         }
     }
 
-    /// The first lines of a new file. Cursor reads a rule in every chat only if its head says so.
+    /// Returns the first lines of a new file. Cursor reads a rule in every chat only if these lines demand it.
     pub(super) fn head(self) -> &'static str {
         match self {
             Host::Cursor => {

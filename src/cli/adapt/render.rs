@@ -1,37 +1,37 @@
-//! What the section says: facts in, lines out; the same facts are the same lines.
+//! The text of the section: facts in, lines out; the same facts give the same lines.
 //!
-//! Whatever was written by others stands in quotation marks within a code span, on one line, with everything escaped
-//! that could end the span, start markup, make a host read another file (`@path`), or not be seen.
+//! Foreign text stands in quotation marks within a code span, on one line, with every character escaped that could
+//! end the span, start markup, make a host read another file (`@path`), or stay invisible.
 
 use std::fmt::Write as _;
 
 use provost_api::wire;
 
-/// Rows of a kind that are shown; who has to read them has other things to do.
+/// Most rows of a kind that are shown: the reading model has other work.
 const ROWS_MAX: usize = 40;
 
-/// Characters of one value that are shown.
+/// Most characters of one value that are shown.
 const VALUE_CHARS_MAX: usize = 160;
 
-/// Files of one task that are shown.
+/// Most files of one task that are shown.
 const FILES_MAX: usize = 8;
 
-/// What there is to say.
+/// The facts for the section.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Facts {
-    /// For whom; a plain name.
+    /// The agent that reads the section; a plain name.
     pub(super) agent: String,
-    /// Whether its shells know by themselves as whom they speak.
+    /// Whether its shells know on whose behalf they speak.
     pub(super) names_shells: bool,
-    /// Who works at what.
+    /// The agents and their work.
     pub(super) at_work: wire::AtWork,
-    /// Where Agent Protocol's door is, if it is open.
+    /// The address of Agent Protocol's door, if it is open.
     pub(super) door: Option<String>,
-    /// Whether the daemon could be asked.
+    /// Whether the daemon has answered.
     pub(super) current: bool,
 }
 
-/// The lines of the section.
+/// Returns the lines of the section.
 pub(super) fn section(facts: &Facts) -> String {
     let Facts { agent, names_shells, at_work, door, current } = facts;
     let unless =
@@ -71,7 +71,7 @@ fn sorted<T, K: Ord>(rows: &[T], key: impl Fn(&T) -> K) -> Vec<&T> {
     rows
 }
 
-/// A heading and its rows; nothing at all without rows.
+/// Writes a heading and its rows; writes nothing without rows.
 fn list(text: &mut String, heading: &str, rows: Vec<String>, beyond: usize) {
     if rows.is_empty() {
         return;
@@ -159,7 +159,7 @@ fn how_to(agent: &str, names_shells: bool, door: Option<&str>) -> String {
     text
 }
 
-/// Text from elsewhere as a value.
+/// Returns foreign text as a value.
 fn quoted(text: &str) -> String {
     let mut value = String::from("`\"");
     let mut before = ' ';
@@ -171,7 +171,7 @@ fn quoted(text: &str) -> String {
         match c {
             '\\' => value.push_str("\\\\"),
             '"' => value.push_str("\\\""),
-            // `@path` makes a host read that file, wherever a word can begin.
+            // `@path` makes a host read that file, at any place where a word can begin.
             '@' if before != '/' && !before.is_alphanumeric() => value.push_str("\\u{40}"),
             '`' | '<' | '>' => escape(&mut value, c),
             c if c.is_alphanumeric() || c.is_ascii_graphic() || c == ' ' => value.push(c),

@@ -1,12 +1,12 @@
-//! The marked section in a host's file: found, put in place and taken out, without touching a byte outside of it.
+//! The marked section in a host's file: finds it, replaces it and removes it, without changing any byte outside of it.
 //!
 //! ```text
 //! <!-- provost:begin claude made=1 -->      a line of its own; what follows the name says how to take it out again
 //! ...
 //! <!-- provost:end claude -->
 //! ```
-//! `made` counts what was made for it: the file, and the folders above it. `joined` is there when the text before had no
-//! line end, which was added then: it goes again with the section, if the line before is still the same.
+//! `made` counts the file and the folders above it that were made for the section. `joined` is present when the text before
+//! had no line end, which was then added: it is removed with the section, if the line before is still the same.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use clap::ValueEnum as _;
 use super::host::Host;
 use provost_base::Digest;
 
-/// Why the section cannot be told from the text around it. Lines are counted from 1.
+/// The reason why the section cannot be told from the text around it. Lines are counted from 1.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub(super) enum Damage {
     /// Two beginnings.
@@ -27,12 +27,12 @@ pub(super) enum Damage {
     /// No beginning.
     #[error("line {0} ends a section of {host} that no line before it begins", host = .1.word())]
     NoBeginning(usize, Host),
-    /// Something else than we write.
+    /// A line that Provost does not write.
     #[error("line {0} is not what the section of {host} begins with", host = .1.word())]
     Unreadable(usize, Host),
 }
 
-/// How a section is taken out again.
+/// The data that removing a section needs.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct Marks {
     made: usize,
@@ -40,32 +40,32 @@ struct Marks {
 }
 
 struct Found {
-    /// From the first byte of the line that begins it to behind the line that ends it.
+    /// From the first byte of the line that begins it to the end of the line that ends it.
     range: Range<usize>,
     marks: Marks,
 }
 
-/// What is left when the section is taken out.
+/// The file without the section.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Rest {
     /// The text.
     pub(super) text: Vec<u8>,
-    /// What was made for the section: the file, and the folders above it.
+    /// The number of things that were made for the section: the file, and the folders above it.
     pub(super) made: usize,
 }
 
-/// The text with this section in it. Where there is none yet, it comes last; `made` counts what was made for it.
+/// Returns the text with this section in it. A new section comes last; `made` counts what was made for it.
 ///
 /// # Errors
-/// [`Damage`]; the text is to stay as it is.
+/// [`Damage`]; the caller must leave the text unchanged.
 pub(super) fn put(text: &[u8], host: Host, body: &str, made: usize) -> Result<Vec<u8>, Damage> {
     debug_assert!(!body.lines().any(|it| it.starts_with("<!--")), "nothing in it looks like a marker");
     let found = find(text, host)?;
-    // A section goes on as it has begun.
+    // A section keeps the line ends with which it begins.
     let pattern = found.as_ref().map_or(text, |it| &text[it.range.clone()]);
     let line_end = if is_crlf(pattern) { "\r\n" } else { "\n" };
     let (range, marks, ends) = match found {
-        // A last line without its end stays so.
+        // A last line without a line end keeps none.
         Some(it) => {
             let ends = text[it.range.clone()].ends_with(b"\n");
             (it.range, it.marks, ends)
@@ -91,14 +91,14 @@ pub(super) fn put(text: &[u8], host: Host, body: &str, made: usize) -> Result<Ve
     Ok([&text[..range.start], section.as_bytes(), &text[range.end..]].concat())
 }
 
-/// The text without the section; `None` where there is none.
+/// Returns the text without the section; `None` where it has no section.
 ///
 /// # Errors
-/// [`Damage`]; the text is to stay as it is.
+/// [`Damage`]; the caller must leave the text unchanged.
 pub(super) fn take_out(text: &[u8], host: Host) -> Result<Option<Rest>, Damage> {
     let Some(Found { range, marks }) = find(text, host)? else { return Ok(None) };
     let mut before = &text[..range.start];
-    // What follows would be glued to the line before.
+    // The added line end stays where text follows, which would otherwise join the line before.
     if let Some(joined) = marks.joined.filter(|_| range.end == text.len()) {
         let is_ours = |without: &&[u8]| digest_of(last_line(without)) == joined;
         let without =
@@ -112,7 +112,7 @@ pub(super) fn take_out(text: &[u8], host: Host) -> Result<Option<Rest>, Damage> 
     }))
 }
 
-/// Another section in a file that was made for this one: whoever takes that one out is the last.
+/// Hands the count of made things to another section in the same file, whose removal is then the last.
 fn inherit(text: &[u8], host: Host, made: usize) -> Result<Option<Vec<u8>>, Damage> {
     if made == 0 {
         return Ok(None);
@@ -181,7 +181,7 @@ fn marks(rest: &[u8]) -> Option<Marks> {
     Some(marks)
 }
 
-/// How lines end is what the first one shows.
+/// Returns whether the first line ends with CR and LF; the others are assumed to end alike.
 fn is_crlf(text: &[u8]) -> bool {
     text.split_inclusive(|it| *it == b'\n').next().is_some_and(|line| line.ends_with(b"\r\n"))
 }

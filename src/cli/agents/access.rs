@@ -1,7 +1,7 @@
 //! Finds a credential for a program, and puts it into the vault so that the proxy adds it to requests.
 //!
-//! No credential is printed, put on a command line, or written anywhere but into the vault's file. A log-in of the program
-//! itself is not copied: the vault keeps where it lies.
+//! No credential is printed, put on a command line, or written to any place but the vault's file. The vault stores
+//! only the path of a program's own log-in, and does not copy it.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::{CliError, RepoContext, secrets};
 use provost_base::{Secret, nearest};
 use provost_vault::{ByProxy, Delivery, LoginFile, LoginHeader, Renewal, Upstream, VaultError};
 
-/// What a credential is, and where it comes from.
+/// A credential, with its origin.
 #[derive(Debug)]
 pub(super) struct Chosen {
     /// The row that it fits.

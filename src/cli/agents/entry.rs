@@ -1,4 +1,4 @@
-//! Chooses how a program is spoken to, and makes the entry for it.
+//! Chooses the way in which a program is started and spoken to, and makes the entry for it.
 
 use provost_config::Reader;
 
@@ -10,22 +10,22 @@ use crate::cli_error::USAGE;
 use crate::{CliError, RepoContext};
 use provost_base::AgentId;
 
-/// How a program is spoken to.
+/// The way in which a program is started and spoken to.
 #[derive(Debug)]
 pub(super) struct Choice {
     pub(super) preset: &'static Preset,
     pub(super) form: &'static Form,
-    /// How much it asks, in the Agent Client Protocol.
+    /// The mode that sets how much it asks, in the Agent Client Protocol.
     pub(super) mode: Option<&'static Mode>,
-    /// Why it is not spoken to in that protocol.
+    /// The reason why it is not spoken to in that protocol.
     pub(super) why: Option<String>,
 }
 
 impl Choice {
-    /// The Agent Client Protocol first; one task, where it is asked for or the adapter is not there.
+    /// Prefers the Agent Client Protocol; chooses one task, if the person asks for that or the adapter is missing.
     ///
     /// # Errors
-    /// Where what is asked for cannot be had of this program.
+    /// When this program cannot do what the person asks for.
     pub(super) fn make(here: &RepoContext, preset: &'static Preset, asked: &Add) -> Result<Self, CliError> {
         match (why_one_shot(here, preset, asked), &preset.one_shot) {
             (Some(why), Some(form)) if !asked.asks => Ok(Self { preset, form, mode: None, why: Some(why) }),
@@ -46,7 +46,7 @@ impl Choice {
         self.form.stream == Reader::Acp
     }
 
-    /// The name of what is started, as far as its version goes: the program, or its adapter, which has versions of its own.
+    /// Returns the name of the started program, to which its version belongs: the program, or its adapter, which has versions of its own.
     pub(super) fn started(&self) -> String {
         let title = self.preset.title;
         let is_program = self.preset.one_shot.as_ref().is_none_or(|it| it.program == self.form.program);

@@ -1,4 +1,4 @@
-//! What to do about a failure that `provost agent try` has seen.
+//! The next steps after failures that `provost agent try` has seen.
 
 use provost_base::{AgentId, task_command};
 
@@ -135,7 +135,7 @@ const KNOWN: &[(&[&str], &str)] = &[
     (&["approval", "denied"], "provost approval list, then: provost agent try {name}"),
 ];
 
-/// What to do next. `what` is how the run has ended, and `said` its standard error.
+/// Returns the next step. `what` is the end of the run, and `said` its standard error.
 pub(super) fn next_of(name: &AgentId, task: &str, what: &str, said: &str) -> String {
     let text = format!("{what}\n{said}").to_lowercase();
     let known = KNOWN.iter().find(|(words, _)| words.iter().any(|word| text.contains(word)));

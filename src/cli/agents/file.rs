@@ -1,8 +1,8 @@
-//! Adds one `[[agent]]` entry to a file of settings, or removes one: everything else stays to the letter, comments too.
+//! Adds one `[[agent]]` entry to a file of settings, or removes one: all other bytes stay, comments too.
 //!
-//! A change is checked before it is written: read again, the file has to say what it said, and one entry more or less. It is
-//! put beside the file and takes its place in one step; if the file has changed meanwhile, it stays as it is. A link is never
-//! followed.
+//! A change is checked before it is written: parsed again, the file must have the same content with one entry more or
+//! less. The new file is put beside the old one and replaces it in one step; if the file has changed in the meantime,
+//! it stays unchanged. A link is never followed.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
@@ -22,7 +22,7 @@ const LIST: &str = "agent";
 const HEAD: &str = "[[agent]]";
 /// Heads behind an entry that are tried as its end.
 const ENDS_TRIED_MAX: usize = 8;
-/// What an entry of ours begins with.
+/// The beginning of an entry that `provost agent add` has made.
 pub(super) const OURS: &str = "# Added by `provost agent add`";
 
 /// A file of settings, as it was read.
@@ -52,12 +52,12 @@ impl SettingsFile {
         self.folder.join(&self.name)
     }
 
-    /// What was read, or written since; `None` where there is no file.
+    /// Returns the text that was read, or written since; `None` where the file does not exist.
     pub(super) fn text(&self) -> Option<&str> {
         self.text.as_deref()
     }
 
-    /// Brings an earlier text back; without one, there was no file.
+    /// Restores an earlier text; `None` means that the file did not exist.
     ///
     /// # Errors
     /// As for [`Self::replace`].
@@ -71,7 +71,7 @@ impl SettingsFile {
         }
     }
 
-    /// What lies there now.
+    /// Reads the present text.
     fn present(&self) -> Result<Option<String>, CliError> {
         let path = self.path();
         let unfit = |why: String| {
@@ -116,10 +116,10 @@ impl SettingsFile {
         names.filter_map(Value::as_str).map(str::to_owned).collect()
     }
 
-    /// The whole file with one more entry at its end.
+    /// Returns the whole file with one more entry at its end.
     ///
     /// # Errors
-    /// The entry does not fit behind what is there.
+    /// The entry does not fit after the present text.
     pub(super) fn with(&self, entry: &str) -> Result<String, CliError> {
         let before = self.text.clone().unwrap_or_default();
         let gap = match before.as_str() {
@@ -139,7 +139,7 @@ impl SettingsFile {
         if now == expected { Ok(after) } else { Err(self.odd()) }
     }
 
-    /// The whole file without an entry; `None` where it has none of this id.
+    /// Returns the whole file without an entry; `None` where it has none of this id.
     ///
     /// # Errors
     /// The entry is written in a way that cannot be cut out.
@@ -163,10 +163,10 @@ impl SettingsFile {
             .next("edit it yourself: an entry begins with [[agent]]")
     }
 
-    /// Writes the whole file, if it still says what was read.
+    /// Writes the whole file, if it is still as it was read.
     ///
     /// # Errors
-    /// It has changed, or the system says no; then it is as it was.
+    /// The file has changed, or the system's error; then the file is unchanged.
     pub(super) fn replace(&mut self, text: &str) -> Result<(), CliError> {
         let broken = |err: io::Error| {
             CliError::of(format!("{} cannot be written", self.path().display()))
@@ -213,11 +213,11 @@ impl SettingsFile {
         written
     }
 
-    /// Puts what lies beside it in its place; `false` if it was another file by then.
+    /// Puts the file beside it in its place; returns `false` if it was a different file by then.
     fn exchange(&self, beside: &str) -> io::Result<bool> {
         let (new, path) = (self.folder.join(beside), self.path());
         let Some(before) = &self.text else {
-            // A second name, unlike a new one, is refused where there is a file.
+            // Unlike a rename, a hard link is refused where a file exists.
             return match std::fs::hard_link(&new, &path) {
                 Ok(()) => Ok(true),
                 Err(err) if err.kind() == io::ErrorKind::AlreadyExists => Ok(false),
@@ -244,8 +244,8 @@ fn ids(table: &Table) -> Vec<String> {
     list.iter().map(id).collect()
 }
 
-/// The texts without one of the entries: from its head, and a comment of ours above that, to what belongs to a later head. Lines
-/// in longer texts may look like heads, so that each is a guess until it has been read.
+/// Returns the texts without one of the entries: from its head, with Provost's comment above that, to the next later
+/// head. Lines in longer texts may look like heads, so each text is a guess until it has been parsed.
 fn cuts(text: &str) -> impl Iterator<Item = String> + '_ {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let at = |is: fn(&str) -> bool| -> Vec<usize> {
@@ -280,7 +280,7 @@ fn cut(lines: &[&str], mut from: usize, mut to: usize) -> String {
     while from > 0 && lines[from - 1].starts_with(OURS) {
         from -= 1;
     }
-    // Of the empty lines around it, one stays before what follows.
+    // Of the empty lines around the entry, one stays before the text after it.
     let is_empty = |at: usize| lines[at].trim().is_empty();
     if from > 0 && is_empty(from - 1) && (to == lines.len() || is_empty(to - 1)) {
         from -= 1;

@@ -1,4 +1,4 @@
-//! Finds the program of a preset on this machine: where it is, what it needs beside it, and its version.
+//! Finds the program of a preset on this machine: its path, the files that it needs, and its version.
 //!
 //! What lies in the repository is passed over, since a worker may have made it. A program, or a folder above it, that another
 //! user can write is refused. Nothing is executed unless only the program itself knows its version.
@@ -16,25 +16,25 @@ use crate::{CliError, RepoContext, out};
 use provost_base::limits::{PACKAGE_BYTES_MAX, PROGRAM_VERSION_BYTES_MAX};
 use provost_system as system;
 
-/// How long a program may take to say its version. Those in JavaScript take seconds on a busy machine.
+/// The time that a program may take to print its version. Those in JavaScript take seconds on a busy machine.
 const VERSION_TIME_MAX: Duration = Duration::from_secs(20);
 
-/// Folders above a program in which the description of its package is looked for.
+/// The number of folders above a program in which the description of its package is looked for.
 const PACKAGE_ABOVE_MAX: usize = 4;
 
 /// Folders that every jail shows.
 const SYSTEM: [&str; 6] = ["/bin", "/etc", "/lib", "/lib64", "/sbin", "/usr"];
 
-/// How long what is left of an answer is waited for, when its program and its group have ended.
+/// The time that the rest of an answer is waited for, after its program and its group have ended.
 const REST_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// Work trees of the repository that are looked at.
+/// Most work trees that are read; no program inside one of them is started.
 const TREES_MAX: usize = 4_096;
 
 /// A program that was found.
 #[derive(Debug)]
 pub(super) struct Found {
-    /// What starts it, without the preset's arguments.
+    /// The command that starts it, without the preset's arguments.
     pub(super) command: Vec<String>,
     /// Folders and files outside of the system's that it needs.
     pub(super) read_only: Vec<String>,
@@ -42,24 +42,24 @@ pub(super) struct Found {
     pub(super) version: Option<String>,
     /// The file, without links.
     pub(super) real: PathBuf,
-    /// The major version of Node.js that it says it needs, and the older one that it would be started with.
+    /// The major version of Node.js that it requires, and the older one that would start it.
     pub(super) old_node: Option<(u32, String)>,
 }
 
-/// Whether a program of this name is on `PATH`, outside of what workers write.
+/// Checks whether a program of this name is on `PATH`, outside of folders in which workers write.
 pub(super) fn is_there(here: &RepoContext, program: &str) -> bool {
     let trees = here.places.worktrees(TREES_MAX);
     system::find_program_outside(program, &outside_of(here, &trees)).is_some()
 }
 
-/// The version that a program of this name says, of those on `PATH` outside of what workers write.
+/// Returns the version that a program of this name prints, among those on `PATH` outside of folders in which workers write.
 pub(crate) fn version_on_path(here: &RepoContext, program: &str) -> Option<String> {
     let trees = here.places.worktrees(TREES_MAX);
     let found = system::find_program_outside(program, &outside_of(here, &trees))?;
     spoken(&[found.to_str()?.to_owned()])
 }
 
-/// Whether a path leads to the program of a form, by its name or by the name of its package.
+/// Checks whether a path leads to the program of a form, by its name or by the name of its package.
 pub(super) fn is_of(here: &RepoContext, path: &Path, form: &Form) -> bool {
     let path = here.cwd.join(path);
     let is_named = |path: &Path| path.file_stem().is_some_and(|it| it == form.program);
@@ -95,7 +95,7 @@ pub(super) fn find(
     let started_by = interpreter(&real);
     let is_script = started_by.is_some();
     match started_by {
-        // Named itself: a worker's program is started as an open file, which no interpreter finds by a name.
+        // The interpreter is named: a worker's program is started as an open file, and then no interpreter is found by a name.
         Some((name, args)) => {
             let found = match Path::new(&name).is_absolute() {
                 true => Some(PathBuf::from(&name)),
@@ -111,8 +111,8 @@ pub(super) fn find(
             command.extend(args);
             command.push(text(&real)?);
         }
-        // Through a shell the program is started by its path, which has to be there in the jail; otherwise the link counts, so
-        // that an update is followed.
+        // A shell starts the program by its path, which must exist in the jail; otherwise the link is used, so that
+        // it follows an update.
         None if form.shell.is_some() => command.push(text(&real)?),
         None => command.push(text(&path)?),
     }
@@ -158,7 +158,7 @@ fn trusted(path: &Path, inside: &[&Path]) -> Result<PathBuf, CliError> {
     if tops.into_iter().any(|top| real.starts_with(top)) {
         return Err(refused(&real, "lies in the repository, where workers write".into()));
     }
-    // The name may be a link: who can replace that, chooses the program.
+    // The name may be a link: a user who can replace the link chooses the program.
     for file in [real.as_path(), path] {
         for at in file.ancestors().filter(|at| !at.as_os_str().is_empty()) {
             if !is_sticky(at) {
@@ -208,8 +208,8 @@ fn interpreter(real: &Path) -> Option<(String, Vec<String>)> {
     is_plain.then(|| (name, words.collect()))
 }
 
-/// Adds what has to be visible for a file to work: its installation where that is known to be one, or else the file alone. An
-/// interpreter has no preset.
+/// Adds the paths that must be visible for a file to work: its installation if that is known, or else the file alone.
+/// An interpreter has no preset.
 fn needs(real: &Path, form: Option<&Form>, read_only: &mut Vec<String>) -> Result<(), CliError> {
     if SYSTEM.iter().any(|at| real.starts_with(at)) {
         return Ok(());
@@ -226,7 +226,7 @@ fn needs(real: &Path, form: Option<&Form>, read_only: &mut Vec<String>) -> Resul
 fn installation(real: &Path, form: Option<&Form>) -> Option<PathBuf> {
     let packages = real.ancestors().filter(|at| at.ends_with("node_modules")).last();
     if let Some(packages) = packages {
-        // What is installed for all projects has what it needs below its own folder; elsewhere it lies beside it.
+        // A package that is installed for all projects has its dependencies below its own folder; elsewhere they lie beside it.
         return match packages.parent().is_some_and(|above| above.ends_with("lib")) {
             true => package_below(packages, real),
             false => Some(packages.to_owned()),
@@ -249,7 +249,7 @@ fn package_below(packages: &Path, real: &Path) -> Option<PathBuf> {
     Some(if has_scope { first.join(names.next()?) } else { first })
 }
 
-/// Whether a folder has more than one installation: a home or a folder above one, and those right below `/`.
+/// Checks whether a folder contains more than one installation: a home or a folder above one, and those right below `/`.
 fn is_shared(folder: &Path) -> bool {
     let parts = folder.components().count();
     let home = std::env::var_os("HOME").map(PathBuf::from);
@@ -266,7 +266,7 @@ fn text(path: &Path) -> Result<String, CliError> {
     })
 }
 
-/// The package of a program: its folder, and how it describes itself. A description of something else is passed over.
+/// Returns the package of a program: its folder, and its description. The description of another program is skipped.
 fn package(real: &Path, form: &Form) -> Option<(PathBuf, Value)> {
     let names = [form.install.rsplit(' ').next().unwrap_or(form.program), form.program];
     real.ancestors().skip(1).take(PACKAGE_ABOVE_MAX).find_map(|folder| {
@@ -283,8 +283,8 @@ fn packaged(real: &Path, form: &Form) -> Option<String> {
     package(real, form)?.1.get("version")?.as_str().map(|it| out::one_line(it, 40))
 }
 
-/// The major version of Node.js that the package of a script asks for, as 22 of `>=22.0.0`, and the version of the older one that
-/// a command starts it with.
+/// Returns the major version of Node.js that the package of a script requires, such as 22 for `>=22.0.0`, and the
+/// older version with which a command starts it.
 pub(super) fn old_node_of(command: &[String]) -> Option<(u32, String)> {
     let at = command.iter().position(|it| Path::new(it).is_absolute() && it.ends_with("node"))?;
     let script = command[at + 1..].iter().map(Path::new).find(|it| it.is_absolute())?;
@@ -301,7 +301,8 @@ fn major(version: &str) -> Option<u32> {
     version.trim().trim_start_matches('v').split('.').next()?.parse().ok()
 }
 
-/// The version, as the program says. It has a bounded time for a bounded answer, and nothing that it has started outlives that.
+/// Returns the version that the program prints. It has a bounded time for a bounded answer, and no process that it has
+/// started outlives that.
 fn spoken(command: &[String]) -> Option<String> {
     let (program, args) = command.split_first()?;
     let mut asked = std::process::Command::new(program);
@@ -317,7 +318,7 @@ fn spoken(command: &[String]) -> Option<String> {
     words.find(|word| word.starts_with(|c: char| c.is_ascii_digit())).map(str::to_owned)
 }
 
-/// What a program writes that ends well.
+/// Returns the output of a program, if it ends well.
 async fn said(asked: std::process::Command) -> Option<Vec<u8>> {
     let mut child = tokio::process::Command::from(asked).kill_on_drop(true).spawn().ok()?;
     let group = child.id()?;
@@ -339,7 +340,7 @@ async fn said(asked: std::process::Command) -> Option<Vec<u8>> {
     status.ok().filter(std::process::ExitStatus::success)?;
     match said {
         Some(said) => said,
-        // It has ended, and what it has written is in the pipe.
+        // The program has ended, and its output is in the pipe.
         None => tokio::time::timeout(REST_TIME_MAX, reading).await.ok()?,
     }
 }

@@ -1,8 +1,8 @@
 //! The table of programs that `provost agent add` knows: a row each, in a file each.
 //!
-//! A row has up to two forms: how the program is spoken to in ACP, itself or through an adapter, and how it does one task and
-//! ends. Programs change weekly: a form says what was seen with which version, and `provost agent try` says what is missing on
-//! this machine.
+//! A row has up to two forms: the way in which the program speaks ACP, itself or through an adapter, and the way in
+//! which it does one task and ends. Programs change weekly: a form names the version that it was tried with, and
+//! `provost agent try` reports what is missing on this machine.
 
 mod claude;
 mod codex;
@@ -18,19 +18,19 @@ use provost_config::Reader;
 /// A program, and all that an entry for it needs.
 #[derive(Debug)]
 pub(super) struct Preset {
-    /// What is typed, and the default name of the agent.
+    /// The name to type, and the default name of the agent.
     pub(super) name: &'static str,
     /// Its name for people.
     pub(super) title: &'static str,
     /// Whether it works only with a model that is named.
     pub(super) needs_model: bool,
-    /// How it is spoken to in the Agent Client Protocol; the preferred form.
+    /// The way in which it speaks the Agent Client Protocol; the preferred form.
     pub(super) acp: Form,
-    /// How it does one task and ends.
+    /// The way in which it does one task and ends.
     pub(super) one_shot: Option<Form>,
-    /// What is different where it works in a copy and asks nothing.
+    /// The settings with which it works in a copy and asks nothing.
     pub(super) works: Mode,
-    /// What is different where it asks before it writes and runs; `None` where it cannot be had to ask.
+    /// The settings with which it asks before it writes and runs; `None` where it cannot ask.
     pub(super) asks: Option<Mode>,
     /// The ways in which it gets access to a model, the preferred one first.
     pub(super) access: &'static [Access],
@@ -43,7 +43,7 @@ pub(super) struct Form {
     pub(super) program: &'static str,
     /// The command that installs it.
     pub(super) install: &'static str,
-    /// What it was tried with.
+    /// The version that it was tried with.
     pub(super) tried: Tried,
     /// Its arguments.
     pub(super) args: &'static [&'static str],
@@ -57,7 +57,7 @@ pub(super) struct Form {
     pub(super) stream: Reader,
     /// Variables that switch off telemetry, updates and its own sandbox.
     pub(super) env: &'static [(&'static str, &'static str)],
-    /// The way by which it is signed in, where it wants that in spite of its key.
+    /// The way by which it signs in, where it demands that in spite of its key.
     pub(super) sign_in: Option<&'static str>,
 }
 
@@ -66,7 +66,7 @@ pub(super) struct Form {
 pub(super) enum Tried {
     /// The real program of this version, against a stand-in for the model's service.
     Real(&'static str),
-    /// Nothing: it is what the program's own documents say.
+    /// No version: the form follows the program's own documents.
     Documents,
 }
 
@@ -88,7 +88,7 @@ impl Tried {
     }
 }
 
-/// How much a program asks, in the Agent Client Protocol.
+/// The settings for how much a program asks, in the Agent Client Protocol.
 #[derive(Debug)]
 pub(super) struct Mode {
     /// The session mode.
@@ -116,7 +116,7 @@ pub(super) struct Access {
     pub(super) variables: &'static [&'static str],
     /// The log-in of the program itself, if that has it.
     pub(super) login: Option<Login>,
-    /// Where requests go.
+    /// The address to which requests go.
     pub(super) upstream: &'static str,
     /// The header that carries it.
     pub(super) header: &'static str,

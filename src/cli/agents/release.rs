@@ -1,4 +1,4 @@
-//! Takes from an agent all that it holds, as the user.
+//! Releases everything that an agent holds, on behalf of the user.
 
 use clap::Args;
 

@@ -1,7 +1,7 @@
 //! `provost agent try`: one run in the jail, on a question that changes nothing.
 //!
-//! What can be seen without a run is looked at first: the entry, its program, its secret. Then the daemon runs the agent as for
-//! any task, by the same rules, and what goes wrong is said in words, each with the next command. Only an answer is a success.
+//! Problems that show without a run are looked for first: in the entry, its program, its secret. Then the daemon runs the agent
+//! like any task, under the same rules, and each problem is reported in words with the next command. Only an answer is a success.
 
 use std::path::Path;
 
@@ -62,7 +62,7 @@ struct Missing {
     next: String,
 }
 
-/// What was found.
+/// The findings.
 #[derive(Debug, Default, Serialize)]
 struct Tried {
     agent: String,
@@ -73,7 +73,7 @@ struct Tried {
     answer: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<wire::Used>,
-    /// Hosts that the agent asked for and was refused, which need not matter.
+    /// Hosts to which the agent's requests were refused; they may not matter.
     refused_hosts: Vec<String>,
     missing: Vec<Missing>,
 }
@@ -109,7 +109,7 @@ pub(super) fn run(here: &RepoContext, asked: &Try) -> Result<u8, CliError> {
     report(here, &tried)
 }
 
-/// The entry of an agent that can be asked at all.
+/// Returns the entry of an agent, if it can be asked at all.
 fn entry<'a>(
     here: &RepoContext,
     config: &'a Config,
@@ -137,7 +137,7 @@ fn entry<'a>(
     })
 }
 
-/// What can be seen without a run.
+/// Returns the problems that show without a run.
 fn before(here: &RepoContext, agent: &AgentConfig, worker: &Worker) -> Vec<Missing> {
     let mut missing = Vec::new();
     let mut lacks = |what: String, next: String| missing.push(Missing { what, next });
@@ -168,7 +168,7 @@ fn before(here: &RepoContext, agent: &AgentConfig, worker: &Worker) -> Vec<Missi
                     });
                 }
             }
-            // The run renews it.
+            // The run renews the log-in.
             Err(VaultError::Login { why: LoginError::Expired { .. }, .. })
                 if vault.look(name).is_ok_and(|it| it.login.is_some_and(|it| it.renewal.is_some())) => {}
             Err(err) => missing.push(Missing {
@@ -180,7 +180,7 @@ fn before(here: &RepoContext, agent: &AgentConfig, worker: &Worker) -> Vec<Missi
     missing
 }
 
-/// A Node.js that is older than the program asks for. Some work all the same, so that it is told after a failure alone.
+/// Reports a Node.js that is older than the program requires. Some programs work anyway, so this is reported only after a failure.
 fn old_node(agent: &AgentConfig) -> Option<Missing> {
     let (needed, node) = find::old_node_of(&agent.command)?;
     Some(Missing {
@@ -192,7 +192,7 @@ fn old_node(agent: &AgentConfig) -> Option<Missing> {
     })
 }
 
-/// Has it answer, and looks at how that ended.
+/// Asks the agent, and evaluates the end of the run.
 async fn ask(
     here: &RepoContext,
     client: &Client,
@@ -242,7 +242,7 @@ async fn end_of(client: &Client, name: &AgentId, id: &str) -> Result<wire::Task,
     }
 }
 
-/// What the end says: an answer, or what is missing.
+/// Evaluates the end: an answer, or the missing things.
 fn look(name: &AgentId, task: &wire::Task, tried: &mut Tried) {
     let summary = task.notes.last().map(|it| it.summary.clone()).unwrap_or_default();
     if task.state == "completed" {
@@ -301,7 +301,7 @@ async fn journal_end(client: &Client) -> Result<u64, CliError> {
     Ok(client.events(&query).await?.next)
 }
 
-/// Hosts that the run was refused, as its record in the journal says, which is there before its end.
+/// Returns the hosts that were refused to the run, by its record in the journal, which precedes its end.
 async fn refused_hosts(client: &Client, task: &str, from: u64) -> Result<Vec<String>, CliError> {
     let mut query = wire::EventsQuery { after: Some(from), limit: None, wait_ms: Some(0) };
     for _ in 0..PAGES_MAX {

@@ -1,8 +1,8 @@
-//! What the hooks do for agents: tell a commit to the others, keep a commit on its own branch, and keep an agent from
-//! pushing.
+//! The parts of the hooks for agents: they tell a commit to the others, keep a commit on its own branch, and keep an
+//! agent from pushing.
 //!
-//! git-paw leaves a marker in the folder of a work tree, `paw-agent-id`, with lines such as `PAW_AGENT_ID=feat-auth`. It
-//! is read as text and never run: a branch may be called anything. Without one, a linked work tree is its branch's agent.
+//! git-paw leaves a marker in the folder of a work tree, `paw-agent-id`, with lines such as `PAW_AGENT_ID=feat-auth`. It is read as
+//! text and never run, since a branch may have any name. Without a marker, the agent of a linked work tree has its branch's name.
 
 use std::path::PathBuf;
 
@@ -16,13 +16,13 @@ use provost_client::{Client, ClientError};
 /// git-paw's marker in a git folder.
 const MARKER: &str = "paw-agent-id";
 
-/// Size of a marker that is read, in bytes; git-paw's have some two hundred.
+/// Most bytes of a marker that are read; git-paw's have some two hundred.
 const MARKER_BYTES_MAX: u64 = 16 << 10;
 
-/// Files of one commit that are told; a message about more would be refused as a whole.
+/// Most files of one commit that are told; a longer message would be refused as a whole.
 const FILES_MAX: usize = 10_000;
 
-/// Who works in a work tree.
+/// The agent of a work tree.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Marker {
     /// Its name.
@@ -34,12 +34,12 @@ pub(super) struct Marker {
 }
 
 impl Marker {
-    /// The marker of the work tree in which git runs; `None` where there is none.
+    /// Reads the marker of the work tree in which git runs; `None` where it has none.
     pub(super) async fn read() -> Option<Self> {
         Self::read_in(".").await
     }
 
-    /// The same of a work tree in a folder.
+    /// Does the same for the work tree of a folder.
     async fn read_in(folder: &str) -> Option<Self> {
         let said = ask(&["-C", folder, "rev-parse", "--absolute-git-dir"]).await.ok()?;
         let folder = PathBuf::from(String::from_utf8(said).ok()?.trim_end_matches(['\n', '\r']));
@@ -67,36 +67,36 @@ impl Marker {
         marker
     }
 
-    /// The branch on which a commit belongs, if it is another one than this.
+    /// Returns the branch on which a commit belongs, if it is another than this.
     pub(super) fn strays_from(&self, branch: &str) -> Option<&str> {
         self.branch.as_deref().filter(|wanted| *wanted != branch)
     }
 
-    /// Whether a commit on this branch is refused, and where it belongs.
+    /// Returns the branch on which a commit belongs, if a commit on this branch is refused.
     pub(super) fn refuses(&self, branch: &str) -> Option<&str> {
         self.strays_from(branch).filter(|_| self.strict)
     }
 }
 
-/// The branch that is checked out; `None` where that is none.
+/// Returns the branch that is checked out; `None` where a commit is checked out instead.
 pub(super) async fn branch() -> Option<String> {
     let said = ask(&["symbolic-ref", "--quiet", "--short", "HEAD"]).await.ok()?;
     String::from_utf8(said).ok().map(|it| it.trim().to_owned()).filter(|it| !it.is_empty())
 }
 
-/// Most work trees that are looked at for their agents.
+/// Most work trees that are searched for their agents.
 const TREES_MAX: usize = 500;
 
-/// Whose work a commit is told as, as the hook that tells of it has it.
+/// The agents on whose behalf the hook tells commits.
 #[derive(Default)]
 pub(crate) struct Tellers {
-    /// The branch of the work tree in which commits are told as the agent's that is asked about.
+    /// The branch of the work tree whose commits are told on behalf of the agent in question.
     pub(crate) own: Option<String>,
-    /// Whom a commit in this work tree is told as, if it is told.
+    /// The agent on whose behalf a commit in this work tree is told, if it is told.
     pub(crate) here: Option<String>,
 }
 
-/// Whom commits are told as: those of an agent, and those of the work tree where one is.
+/// Returns on whose behalf commits are told: those of an agent, and those of the work tree around the command.
 pub(crate) async fn tellers(here: &RepoContext, client: &Client, agent: &str) -> Result<Tellers, CliError> {
     let mut found = Tellers::default();
     let Ok(said) = ask(&["worktree", "list", "--porcelain"]).await else { return Ok(found) };
@@ -114,7 +114,7 @@ pub(crate) async fn tellers(here: &RepoContext, client: &Client, agent: &str) ->
         }
         let is_here = provost_system::real_path(path.as_ref())
             .is_ok_and(|it| provost_system::real_path(&here.places.worktree).is_ok_and(|here| here == it));
-        // In the first one, only agents that are known are told of; this one makes itself known to begin with.
+        // In the main work tree, only commits of known agents are told; the agent in question makes itself known first.
         if is_here && (is_named || at > 0 || own || is_known(client, &teller).await?) {
             found.here = Some(teller);
         }
@@ -122,14 +122,14 @@ pub(crate) async fn tellers(here: &RepoContext, client: &Client, agent: &str) ->
     Ok(found)
 }
 
-/// Tells the others of a commit, if an agent made it. What it says of files is what the commit has, whatever
-/// else the work tree holds.
+/// Tells a commit to the others, if an agent made it. The message names the files of the commit, and not the other
+/// changes in the work tree.
 pub(super) async fn tell_commit(here: &RepoContext, client: &Client) -> Result<(), CliError> {
     let marker = Marker::read().await;
     let Some(branch) = branch().await else { return Ok(()) };
     let named = marker.as_ref().and_then(|it| it.agent.clone());
     let linked = here.places.worktree != here.places.root;
-    // A branch whose dashed form is empty is no agent's.
+    // A branch whose dashed form is empty belongs to no agent.
     let Some(agent) = named.clone().or_else(|| crate::broker::dashed(&branch)) else { return Ok(()) };
     if named.is_none() && !linked && !is_known(client, &agent).await? {
         return Ok(());
@@ -183,7 +183,7 @@ async fn publish(client: &Client, message: serde_json::Value) -> Result<(), Clie
     client.publish_post(&wire::PublishPost { message }).await.map(drop)
 }
 
-/// Whether a folder is one in which an agent works: it has git-paw's marker.
+/// Checks whether an agent works in a folder: it has git-paw's marker.
 pub(super) async fn is_agents() -> bool {
     Marker::read().await.is_some_and(|it| it.agent.is_some())
 }

@@ -1,4 +1,4 @@
-//! What git says: which files change, and what is in them.
+//! Git's answers: the files that change, and their contents.
 
 use std::process::Stdio;
 
@@ -9,16 +9,16 @@ use crate::CliError;
 use provost_base::RepoPath;
 use provost_base::limits::SOURCE_BYTES_MAX;
 
-/// A file that changes. Paths that no agent can name to us, and so has no lock or contract on, are `None`.
+/// A file that changes. A path that Provost cannot name, and that so has no lock or contract, is `None`.
 #[derive(Clone, Debug)]
 pub(super) struct Change {
-    /// Where it is afterwards, or was.
+    /// Its path after the change, or before a deletion.
     pub(super) path: Option<String>,
-    /// Where it was before, if it was renamed.
+    /// Its old path, if it was renamed.
     pub(super) from: Option<String>,
-    /// Its content before, by git's name for it; `None` if it was no file.
+    /// Its old content, by git's name for it; `None` if it was no file.
     pub(super) old: Option<String>,
-    /// Its content afterwards; `None` if it is no file any more.
+    /// Its new content; `None` if it is no file any more.
     pub(super) new: Option<String>,
 }
 
@@ -26,14 +26,14 @@ pub(super) fn broken(what: impl std::fmt::Display) -> CliError {
     CliError::of("git does not list the changes to check").because(what)
 }
 
-/// Ends with the thread that waits for it.
+/// Makes a git process that ends with the task that waits for it.
 fn git(args: &[&str]) -> Command {
     let mut git = Command::new("git");
     git.args(args).kill_on_drop(true).env("GIT_OPTIONAL_LOCKS", "0").env("LC_ALL", "C");
     git
 }
 
-/// What git prints.
+/// Returns the output of git.
 pub(super) async fn ask(args: &[&str]) -> Result<Vec<u8>, CliError> {
     let said = git(args).stdin(Stdio::null()).output().await.map_err(broken)?;
     match said.status.success() {
@@ -42,7 +42,7 @@ pub(super) async fn ask(args: &[&str]) -> Result<Vec<u8>, CliError> {
     }
 }
 
-/// What a commit of the index would change, or what lies between two trees.
+/// Returns the changes that a commit of the index would make, or those between two trees.
 pub(super) async fn changes(between: &[&str]) -> Result<Vec<Change>, CliError> {
     const HOW: [&str; 10] = [
         "diff",
@@ -60,7 +60,7 @@ pub(super) async fn changes(between: &[&str]) -> Result<Vec<Change>, CliError> {
     parse(&said).ok_or_else(|| broken("its list of changes has an unknown form"))
 }
 
-/// `:mode mode old new status`, NUL, path, NUL, and of renames another path.
+/// Parses `:mode mode old new status`, NUL, path, NUL, and for renames another path.
 fn parse(raw: &[u8]) -> Option<Vec<Change>> {
     let mut words = raw.split(|byte| *byte == 0);
     let mut all = Vec::new();
@@ -84,13 +84,13 @@ fn parse(raw: &[u8]) -> Option<Vec<Change>> {
     }
 }
 
-/// A path as we name it; none for what cannot be named here, such as one with a line break.
+/// Returns a path as Provost names it; `None` for one that it cannot name, such as one with a line break.
 fn name(bytes: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(bytes).ok()?;
     RepoPath::as_is(text).map(String::from)
 }
 
-/// Contents by git's names for them, from one process.
+/// Reads contents by git's names for them, through one process.
 pub(super) struct Blobs {
     _git: Child,
     asking: ChildStdin,
@@ -106,7 +106,7 @@ impl Blobs {
         Ok(Self { _git: git, asking, answers: BufReader::new(answers) })
     }
 
-    /// The content; of one that is larger than files are read, only as much as shows that.
+    /// Returns a content; of one that is larger than the bound for files, only enough to show that.
     pub(super) async fn get(&mut self, id: &str) -> Result<Vec<u8>, CliError> {
         self.asking.write_all(format!("{id}\n").as_bytes()).await.map_err(broken)?;
         self.asking.flush().await.map_err(broken)?;
@@ -120,7 +120,7 @@ impl Blobs {
         let most = SOURCE_BYTES_MAX as u64 + 1;
         let mut bytes = Vec::new();
         (&mut self.answers).take(size.min(most)).read_to_end(&mut bytes).await.map_err(broken)?;
-        // The rest, and the line break behind it.
+        // The rest of the content, and the line break after it, are skipped.
         let mut rest = (&mut self.answers).take(size.saturating_sub(most) + 1);
         tokio::io::copy(&mut rest, &mut tokio::io::sink()).await.map_err(broken)?;
         match bytes.len() as u64 == size.min(most) {

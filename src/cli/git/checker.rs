@@ -1,4 +1,4 @@
-//! Holding files against contracts and locks: which of them matter, what is in those, and what the daemon says.
+//! Checks files against contracts and locks: selects the files that matter, reads them, and asks the daemon.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -13,10 +13,10 @@ use provost_api::wire;
 use provost_base::limits::{FILES_AT_ONCE_BYTES, FRAME_LEN_MAX, SOURCE_BYTES_MAX, STAGED_FILES_MAX};
 use provost_client::Client;
 
-/// Bytes of paths asked about at once; their spelling takes at most as much again.
+/// Most bytes of paths in one request; escapes may double them.
 const PATHS_AT_ONCE_BYTES: usize = FRAME_LEN_MAX / 4;
 
-/// Asks the daemon.
+/// Checks files with the daemon.
 pub(crate) struct Checker<'a> {
     here: &'a RepoContext,
     client: Client,
@@ -34,12 +34,12 @@ impl<'a> Checker<'a> {
         Self { here, client }
     }
 
-    /// What is staged, held against contracts.
+    /// Checks the staged changes against contracts.
     pub(crate) async fn staged(&self) -> Result<wire::Checked, CliError> {
         Ok(self.look_at(&["--cached"], false).await?.0)
     }
 
-    /// Files as they are on disk, held against contracts.
+    /// Checks files on disk against contracts.
     pub(crate) async fn on_disk(&self, files: &[PathBuf]) -> Result<wire::Checked, CliError> {
         let mut asked = Contracts::default();
         for file in files {
@@ -55,7 +55,7 @@ impl<'a> Checker<'a> {
         asked.end(self).await
     }
 
-    /// What lies between two trees, held against contracts and, if wanted, locks.
+    /// Checks the changes between two trees against contracts and, if wanted, locks.
     pub(super) async fn look_at(
         &self,
         between: &[&str],
@@ -79,7 +79,7 @@ impl<'a> Checker<'a> {
         Ok((checked, blocked))
     }
 
-    /// Most commits touch nothing that another agent holds or has agreed on, and then no content is read at all.
+    /// Finds the files that others have an interest in. Most commits touch none, and then no content is read at all.
     async fn concerned(&self, changes: &[Change]) -> Result<Concerned, CliError> {
         let mut all = changes.iter().flat_map(|it| it.path.iter().chain(&it.from)).cloned().peekable();
         let mut found = Concerned::default();
@@ -115,15 +115,15 @@ impl<'a> Checker<'a> {
                     let content = blobs.get(new).await?;
                     asked.file(self, at.clone(), from, &content).await?;
                 }
-                // What it was is not there any more: deleted, no file any more, or under no name of ours.
+                // The old file is gone: it was deleted, is no file any more, or has a name that Provost cannot use.
                 _ => path.into_iter().chain(from).for_each(|it| asked.deleted(it)),
             }
         }
         asked.end(self).await
     }
 
-    /// Of a merge, leaves the contracts that its committer breaks: where a parent has the same signature, or none, it was
-    /// committed there before.
+    /// Keeps, in a merge, only the contracts that its committer breaks: a violation with the same signature in a
+    /// parent, or with the symbol missing there too, was committed there before.
     async fn without_parents_violations(
         &self,
         checked: &mut wire::Checked,
@@ -165,12 +165,12 @@ impl<'a> Checker<'a> {
         let mut blocked = Vec::new();
         let is_locked = |path: &&String| concerned.locks.contains(*path);
         for change in changes {
-            // What is renamed goes away in one place and comes up in another.
+            // A renamed file disappears in one place and appears in another.
             let (here, there) = match &change.from {
                 Some(from) => (Some(from), change.path.as_ref().map(|path| (path, None))),
                 None => (None, change.path.as_ref().map(|path| (path, change.old.as_deref()))),
             };
-            // A lock follows a rename in its own time, from here to there, and is asked for in that order.
+            // A lock moves with a rename, from the old name to the new one, so it is asked for in that order.
             let is_concerned =
                 here.is_some_and(|path| is_locked(&path)) || there.is_some_and(|(path, _)| is_locked(&path));
             if let Some(path) = here.filter(|_| is_concerned) {
@@ -183,7 +183,7 @@ impl<'a> Checker<'a> {
         Ok(blocked)
     }
 
-    /// What others have of what an edit changes; of a merge, of what is as no parent has it.
+    /// Returns the locks of others that an edit touches; in a merge, only for content that no parent has.
     async fn edit(
         &self,
         path: &str,
@@ -232,7 +232,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// Whether two files break a contract in the same way. Of what cannot be read that is not known.
+/// Checks whether two files break a contract in the same way. For content that cannot be read, this is not known.
 fn is_the_same(one: &wire::Violation, other: &wire::Violation) -> bool {
     let gone = |it: &wire::Violation| matches!(it.fault.as_str(), "missing" | "deleted");
     let changed = |it: &wire::Violation| it.fault == "changed";
@@ -240,7 +240,7 @@ fn is_the_same(one: &wire::Violation, other: &wire::Violation) -> bool {
         && ((gone(one) && gone(other)) || (changed(one) && changed(other) && one.actual == other.actual))
 }
 
-/// Questions about contracts, a few megabytes at a time.
+/// Requests about contracts, a few megabytes at a time.
 #[derive(Default)]
 struct Contracts {
     next: wire::CheckContracts,
@@ -287,7 +287,7 @@ impl Contracts {
     }
 }
 
-/// Violations on standard error, as wit's hook tells them.
+/// Prints violations on standard error, as wit's hook does.
 pub(crate) fn say_violations(all: &[wire::Violation]) {
     for it in all {
         let place = format!("{}, between {}, in {}", it.contract, it.between.join(" and "), it.file);

@@ -1,23 +1,23 @@
-//! The hooks themselves: small scripts that let the hook that was there before have the first word.
+//! The hooks themselves: small scripts that first run the hook that was there before.
 
 use std::path::Path;
 
 use provost_config::Unchecked;
 
-/// What a hook that was there before is called now, behind its name.
+/// The suffix that an earlier hook's name gets.
 pub(super) const BEFORE: &str = ".before-provost";
 
-/// Begins the second line of every script of ours.
+/// The beginning of the second line of each of Provost's scripts.
 const MARK: &str = "# provost hook";
 
-/// A hook of ours.
+/// A hook of Provost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Hook {
     /// Git's name for it.
     pub(super) name: &'static str,
-    /// Whether git says something on its standard input.
+    /// Whether git writes to its standard input.
     reads: bool,
-    /// Whether it can refuse.
+    /// Whether it can refuse git's operation.
     refuses: bool,
 }
 
@@ -28,15 +28,15 @@ pub(super) const HOOKS: [Hook; 4] = [
     Hook { name: "pre-push", reads: true, refuses: true },
 ];
 
-/// Whether a hook's text is ours, of whatever version.
+/// Checks whether a hook's text is Provost's, of any version.
 pub(super) fn is_ours(text: &[u8]) -> bool {
     let second = text.split(|byte| *byte == b'\n').nth(1);
     second.is_some_and(|line| line.starts_with(MARK.as_bytes()))
 }
 
 impl Hook {
-    /// The script. A hook of plain `sh` is read and not started, so that `$0` is what it was: some look there for who
-    /// they are. Everything else is started.
+    /// Returns the script. An earlier hook of plain `sh` is sourced and not started, so that `$0` stays the same:
+    /// some hooks find out from it which hook they are. Any other hook is started.
     pub(super) fn script(self, program: &Path, when_unchecked: Unchecked) -> String {
         let Hook { name, reads, refuses } = self;
         let keep = if reads { "input=$(cat && echo .)\ninput=${input%.}\n" } else { "" };
@@ -67,7 +67,7 @@ fi
     }
 }
 
-/// Within single quotes, sh takes everything literally but the quote itself.
+/// Quotes a text: within single quotes, sh takes everything literally but the quote itself.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }

@@ -1,4 +1,4 @@
-//! Putting hooks in place, taking them away, and telling which are there.
+//! Installs the hooks, removes them, and lists the installed ones.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -12,32 +12,32 @@ use crate::cli_error::DONE;
 use crate::{CliError, RepoContext, out};
 use provost_system::{make_executable, real_path};
 
-/// A hook, as it is.
+/// The state of a hook.
 #[derive(Serialize)]
 pub(crate) struct Standing {
     hook: &'static str,
     path: String,
     /// `installed`, `outdated`, `missing`, `other`.
     state: &'static str,
-    /// Whether a hook that was there before has the first word.
+    /// Whether it first runs an earlier hook.
     chained: bool,
 }
 
 impl Standing {
-    /// Whether it tells others of commits.
+    /// Checks whether it tells others of commits.
     pub(crate) fn tells_commits(&self) -> bool {
         self.hook == "post-commit" && matches!(self.state, "installed" | "outdated")
     }
 }
 
-/// Where git looks for hooks, as `core.hooksPath` and work trees have it.
+/// Returns the folder in which git looks for hooks, by `core.hooksPath` and work trees.
 fn folder(here: &RepoContext) -> Result<PathBuf, CliError> {
     let wrong = |why: String| {
         CliError::of("git does not say where its hooks are")
             .because(why)
             .next("git rev-parse --git-path hooks")
     };
-    // From the top, since a relative `core.hooksPath` begins there.
+    // A relative `core.hooksPath` begins at the top.
     let top = &here.places.worktree;
     let mut git = Command::new("git");
     let said = git.args(["rev-parse", "--git-path", "hooks"]).current_dir(top).output();
@@ -49,17 +49,17 @@ fn folder(here: &RepoContext) -> Result<PathBuf, CliError> {
     Ok(top.join(text.trim_end_matches(['\n', '\r'])))
 }
 
-/// Whether the folder belongs to this repository alone.
+/// Checks whether the folder belongs to this repository alone.
 fn is_own(here: &RepoContext, folder: &Path) -> bool {
     let real = |path: &Path| real_path(path).unwrap_or_else(|_| path.to_owned());
-    // One that is missing lies where its parent does.
+    // A missing folder lies where its parent does.
     let place = folder.ancestors().find(|it| it.exists()).map_or_else(|| folder.to_owned(), real);
     [&here.places.identity, &here.places.root, &here.places.worktree]
         .iter()
         .any(|it| place.starts_with(real(it)))
 }
 
-/// This program, for scripts that outlive it.
+/// Returns the path of this program, for scripts that outlive it.
 fn program() -> Result<PathBuf, CliError> {
     std::env::current_exe().map_err(|err| CliError::of("this program does not know where it is").because(err))
 }
@@ -97,7 +97,7 @@ pub(crate) fn install(here: &RepoContext, shared: bool) -> Result<u8, CliError> 
     status(here)
 }
 
-/// Moves what is there out of the way, and puts the script in its place, whole.
+/// Renames an existing hook, and puts the whole script in its place.
 fn put(path: &Path, script: &str) -> Result<(), CliError> {
     let there = match fs::read(path) {
         Ok(text) => Some(text),
@@ -107,7 +107,7 @@ fn put(path: &Path, script: &str) -> Result<(), CliError> {
     let kept = before(path);
     match &there {
         Some(text) if is_ours(text) => {}
-        // A tool has put its hook there again; if it is another one, a person has to look at both.
+        // A tool has installed its hook again; if it is a different one, a person has to look at both.
         Some(text) if exists(&kept) && fs::read(&kept).ok().as_ref() == Some(text) => {}
         Some(_) if exists(&kept) => {
             return Err(CliError::refusal(format!("there are two hooks to keep: {}", path.display()))
@@ -126,7 +126,7 @@ fn put(path: &Path, script: &str) -> Result<(), CliError> {
         fs::rename(&new, path)
     };
     write().map_err(|err| {
-        // What was there must not stay away because of us.
+        // The earlier hook must not stay renamed because of this failure.
         let _unheard = fs::remove_file(&new);
         if !exists(path) && exists(&kept) {
             let _unheard = fs::rename(&kept, path);
@@ -167,7 +167,7 @@ fn standing(folder: &Path, hook: Hook, script: &str) -> Standing {
     Standing { hook: hook.name, path: path.display().to_string(), state, chained }
 }
 
-/// All of them, as they are.
+/// Returns the state of all hooks.
 pub(crate) fn standings(here: &RepoContext) -> Result<Vec<Standing>, CliError> {
     let folder = folder(here)?;
     let when_unchecked = here.config(None)?.config.git.when_unchecked;

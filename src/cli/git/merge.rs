@@ -1,7 +1,7 @@
-//! A merge that is being committed: its parents, and what of it is its committer's.
+//! A merge that is being committed: its parents, and the part of it that its committer has written.
 //!
-//! What is as a parent has it came with that parent, where it was committed before. What is as no parent has it is the
-//! committer's, and so is everything that is picked, reverted or rebased: that makes a commit of one parent.
+//! A file that is the same in a parent came with that parent, where it was committed before. A file that differs from every
+//! parent is the committer's, and so is everything that is picked, reverted or rebased: that makes a commit of one parent.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -9,17 +9,17 @@ use std::path::PathBuf;
 use super::changes::{Change, ask, broken, changes};
 use crate::CliError;
 
-/// Paths asked about at once; a command line takes many times as much.
+/// Most paths of one request; a command line takes many times as many.
 const PATHS_AT_ONCE: usize = 200;
 
-/// What git keeps while it makes commits again.
+/// The files that git keeps while it makes commits again.
 const AGAIN: [&str; 4] = ["rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD"];
 
-/// The parents of a merge; none where it is no merge.
+/// The parents of a merge; empty where no merge is being committed.
 #[derive(Default)]
 pub(super) struct Merge(Vec<Parent>);
 
-/// One of them, by git's name for it.
+/// One parent, by git's name for it.
 pub(super) struct Parent(String);
 
 async fn of_git(name: &str) -> Result<PathBuf, CliError> {
@@ -28,7 +28,7 @@ async fn of_git(name: &str) -> Result<PathBuf, CliError> {
 }
 
 impl Merge {
-    /// The merge that is under way.
+    /// Reads the merge that is under way.
     pub(super) async fn read() -> Result<Self, CliError> {
         let text = match std::fs::read_to_string(of_git("MERGE_HEAD").await?) {
             Ok(text) => text,
@@ -52,12 +52,12 @@ impl Merge {
         &self.0
     }
 
-    /// Those beside the one that is checked out.
+    /// Returns the parents beside the one that is checked out.
     pub(super) fn others(&self) -> &[Parent] {
         self.0.get(1..).unwrap_or_default()
     }
 
-    /// Of all that changes, leaves the files that are as no parent has them.
+    /// Keeps, of all changes, only the files that differ from every parent.
     pub(super) async fn leave_own(&self, all: &mut Vec<Change>) -> Result<(), CliError> {
         for parent in self.others() {
             let differs = changes(&["--cached", &parent.0]).await?;
@@ -74,7 +74,7 @@ impl Merge {
 }
 
 impl Parent {
-    /// What some of its files are, by git's names for their contents; what is no file there is left out.
+    /// Returns the contents of some of its files, by git's names; paths that are no files in it are left out.
     pub(super) async fn blobs(&self, paths: &BTreeSet<&str>) -> Result<BTreeMap<String, String>, CliError> {
         let paths: Vec<&str> = paths.iter().copied().collect();
         let mut found = BTreeMap::new();
@@ -83,7 +83,7 @@ impl Parent {
             let said = ask(&[&list[..], some].concat()).await?;
             for line in said.split(|byte| *byte == 0).filter(|it| !it.is_empty()) {
                 let line = std::str::from_utf8(line).ok().and_then(|it| it.split_once('\t'));
-                // What has no name of ours was not asked for.
+                // A path that Provost cannot name was not asked for.
                 let Some((head, path)) = line else { continue };
                 let mut words = head.split(' ');
                 let (mode, id) = (words.next().unwrap_or_default(), words.nth(1).unwrap_or_default());

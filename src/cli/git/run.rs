@@ -1,4 +1,4 @@
-//! The checks of the hooks. They end within their deadline, and say so if a check was impossible.
+//! The checks of the hooks. They end within their deadline, and report if a check was impossible.
 
 use std::io::Read as _;
 use std::path::PathBuf;
@@ -20,16 +20,16 @@ use provost_api::wire;
 use provost_client::{Client, ClientError};
 use provost_config::{Enforce, GitSettings, Unchecked};
 
-/// Refs of a push that are checked; a push of more is a mirror, and the hook says that it is unchecked.
+/// Most refs of a push that are checked; a push of more is a mirror, and the hook reports that it is unchecked.
 const REFS_MAX: usize = 1_000;
 
-/// What others read as the reason why a commit holds git's index.
+/// The reason that others read while a commit holds git's index.
 const COMMITS: &str = "git commit";
 
-/// How long a commit waits for git's index, at most.
+/// The longest time that a commit waits for git's index.
 const INDEX_WAIT: Duration = Duration::from_secs(3);
 
-/// Remote branches that are searched for the common ancestor of a new branch, newest first.
+/// The option that bounds the remote branches that are searched for the common ancestor of a new branch, newest first.
 const REMOTE_REFS: &str = "--count=500";
 
 /// `provost git run`.
@@ -70,7 +70,7 @@ enum Checked {
     Refused,
 }
 
-/// The settings, as far as they can be read.
+/// The settings that could be read.
 struct Settings {
     here: RepoContext,
     enforce: Enforce,
@@ -83,7 +83,7 @@ impl Settings {
         Ok(Self { here, enforce: config.coordination.enforce, git: config.git })
     }
 
-    /// The daemon; the hook starts it if the settings permit.
+    /// Returns a client of the daemon; the hook starts the daemon if the settings permit.
     async fn client(&self) -> Result<Client, CliError> {
         let agent = IdentityArgs::named(&self.here, None)?;
         let client = self.here.client().speaking_as(agent);
@@ -96,7 +96,7 @@ impl Settings {
     }
 }
 
-/// A daemon outlives the hook, and must not inherit git's variables for hooks.
+/// Starts a daemon. It outlives the hook, so it must not inherit git's variables for hooks.
 async fn start() -> Result<(), CliError> {
     let mut up = tokio::process::Command::new(provost_system::this_program());
     let ours = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with("GIT_");
@@ -117,7 +117,7 @@ async fn start() -> Result<(), CliError> {
 pub(crate) fn run(asked: &Run) -> Result<u8, CliError> {
     let here = match RepoContext::find(false) {
         Ok(here) => here,
-        // Without a home there is no daemon, and no setting.
+        // Without a home, neither a daemon nor a setting can be found.
         Err(error) => {
             out::note(format!("provost: warning: not checked: {}", error.in_short()));
             return Ok(DONE);
@@ -125,7 +125,7 @@ pub(crate) fn run(asked: &Run) -> Result<u8, CliError> {
     };
     let settings = match Settings::read(here) {
         Ok(settings) => settings,
-        // The author of a configuration that cannot be used may have wanted commits to be blocked.
+        // The person who wrote a configuration that cannot be used may have wanted commits to be blocked.
         Err(error) if matches!(asked, Run::PreCommit | Run::PrePush(_)) => {
             return Err(error.because("so nothing was checked; `git commit --no-verify` skips the check"));
         }
@@ -162,12 +162,12 @@ fn no_trailers(error: &CliError) -> u8 {
     DONE
 }
 
-/// The commit is already made, so a failure to announce it never fails the hook.
+/// Announces the commit. It is already made, so a failure here never fails the hook.
 fn told(settings: &Settings) -> u8 {
     let work = async {
         let client = settings.client().await?;
         match client.about().await {
-            // Where no daemon runs, none is told.
+            // No daemon runs, so no agent can be told.
             Err(ClientError::NotRunning(_)) => Ok(()),
             _ => {
                 index_after_the_commit(settings, &client).await?;
@@ -181,7 +181,7 @@ fn told(settings: &Settings) -> u8 {
     DONE
 }
 
-/// An agent commits to its own branch, if git-paw's settings demand that.
+/// Checks that an agent commits to its own branch, if git-paw's settings demand that.
 async fn on_its_branch() -> Checked {
     let (Some(marker), Some(branch)) = (Marker::read().await, agent::branch().await) else {
         return Checked::Fine;
@@ -224,7 +224,7 @@ async fn pre_commit(settings: &Settings) -> Result<Checked, CliError> {
             ));
             return Ok(Checked::Refused);
         }
-        // Contracts and locks are checked all the same.
+        // Contracts and locks are still checked.
         Err(error) => out::note(out::one_line(
             &format!("provost: warning: git's index is not held for this commit: {}", error.in_short()),
             800,
@@ -260,7 +260,7 @@ async fn pre_commit(settings: &Settings) -> Result<Checked, CliError> {
     Ok(if broken || denied { Checked::Refused } else { Checked::Fine })
 }
 
-/// Holds git's index from here until the commit has ended; says who has it if that is another agent.
+/// Holds git's index from here until the commit has ended; returns the holder if that is another agent.
 async fn index_for_the_commit(settings: &Settings) -> Result<Option<String>, CliError> {
     if settings.enforce == Enforce::Off {
         return Ok(None);
@@ -272,19 +272,19 @@ async fn index_for_the_commit(settings: &Settings) -> Result<Option<String>, Cli
     match git_index::take(&settings.here, &client, git_process(), (COMMITS, &above), wait_ms).await {
         Ok(Index::Taken | Index::Ours) => Ok(None),
         Ok(Index::Held(who)) => Ok(Some(who)),
-        // No agent has it then; that nothing can be checked is said by the checks.
+        // Then no agent holds it; the checks report that they are impossible.
         Err(ClientError::NotRunning(_)) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
 
-/// The git that runs this hook: what is held for its commit ends with it.
+/// Returns the git process that runs this hook: the lock for its commit ends with it.
 fn git_process() -> Option<u32> {
     let is_git = |pid: &u32| provost_system::started_as(*pid, &[]).is_some_and(|(name, _)| name == "git");
     provost_system::processes_above().into_iter().find(is_git)
 }
 
-/// Gives back what was held for the commit, and nothing that its agent has held from before.
+/// Releases the lock that was taken for the commit, but none that its agent has held before.
 async fn index_after_the_commit(settings: &Settings, client: &Client) -> Result<(), CliError> {
     let git = git_process();
     let mine = wire::Whose { mine: true, ..wire::Whose::default() };
@@ -298,7 +298,7 @@ async fn index_after_the_commit(settings: &Settings, client: &Client) -> Result<
     Ok(())
 }
 
-/// Pushed commits are checked against contracts alone: locks concern editing, and these edits are made.
+/// Checks pushed commits against contracts alone: locks concern editing, and these edits are made.
 async fn pre_push(settings: &Settings, push: &Push, refs: Vec<Pushed>) -> Result<Checked, CliError> {
     if agent::is_agents().await {
         out::note("error: git-paw agents must not push. The supervisor handles merges.");
@@ -324,14 +324,14 @@ async fn pre_push(settings: &Settings, push: &Push, refs: Vec<Pushed>) -> Result
     Ok(if broken { Checked::Refused } else { Checked::Fine })
 }
 
-/// A ref that is pushed.
+/// A pushed ref.
 struct Pushed {
     name: String,
     local: String,
     remote: String,
 }
 
-/// Git's standard input: a line `name id remote-name remote-id` for each ref. A deletion changes no file.
+/// Reads git's standard input: a line `name id remote-name remote-id` for each ref. A deletion changes no file.
 fn pushed() -> Result<Vec<Pushed>, CliError> {
     let unreadable = |why: String| CliError::of("git does not list the pushed refs").because(why);
     let mut text = String::new();
@@ -359,8 +359,8 @@ fn is_none(id: &str) -> bool {
     id.bytes().all(|byte| byte == b'0')
 }
 
-/// The part that the remote already has: its ref if that commit is known here, else the common ancestor of the pushed
-/// commit and the remote's other branches; the empty tree if there is none.
+/// Returns the commit that the remote already has: its ref if that commit is known here, else the common ancestor of
+/// the pushed commit and the remote's other branches; the empty tree if no such ancestor exists.
 async fn past(local: &str, remote_id: &str, remote: &str) -> Result<String, CliError> {
     let known = format!("{remote_id}^{{commit}}");
     if !is_none(remote_id) && ask(&["cat-file", "-e", &known]).await.is_ok() {
@@ -380,7 +380,7 @@ async fn past(local: &str, remote_id: &str, remote: &str) -> Result<String, CliE
     Ok(String::from_utf8_lossy(&empty).trim().to_owned())
 }
 
-/// Names the committer's live intents for files of the commit, each once.
+/// Adds trailers for the committer's intents in force that name files of the commit, each once.
 async fn trailers(settings: &Settings, message: &Message) -> Result<u8, CliError> {
     let client = settings.client().await?;
     let mine = wire::Whose { mine: true, ..wire::Whose::default() };

@@ -15,7 +15,7 @@ impl Line {
         UnixStream::connect(socket).map(Self)
     }
 
-    /// Reads, and gives up with `WouldBlock` or `TimedOut` after this long.
+    /// Reads, and fails with `WouldBlock` or `TimedOut` after this long.
     pub(super) fn read_within(&mut self, buffer: &mut [u8], most: Duration) -> io::Result<usize> {
         self.0.set_read_timeout(Some(most))?;
         self.0.read(buffer)

@@ -11,11 +11,11 @@ use provost_system::{is_end_of_pipe, is_pipe_busy};
 /// The variable in which a hook finds its address. DevIt 1.9.
 pub(super) const VARIABLE: &str = "DEVIT_ACK_PIPE";
 
-/// How often, and how far apart, to try a pipe that is busy.
+/// The number of tries, and their interval, for a pipe that is busy.
 const BUSY_TRIES: u32 = 200;
 const BUSY_PAUSE: Duration = Duration::from_millis(10);
 
-/// A pipe knows no patience, so somebody else reads from it.
+/// The waiting end of a thread that reads the pipe, since a pipe's reads have no timeout.
 pub(super) struct Line(Receiver<io::Result<Option<u8>>>);
 
 impl Line {
@@ -41,7 +41,7 @@ impl Line {
         Ok(Self(bytes))
     }
 
-    /// Reads, and gives up with `TimedOut` after this long.
+    /// Reads, and fails with `TimedOut` after this long.
     pub(super) fn read_within(&mut self, buffer: &mut [u8], most: Duration) -> io::Result<usize> {
         match self.0.recv_timeout(most) {
             Ok(Ok(Some(byte))) => {

@@ -1,4 +1,4 @@
-//! What a model is told after the fact: what a shell command has overwritten of others', and what it still holds.
+//! Notes for the model after a tool call: files of others that a shell command has overwritten, and places that the agent still holds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use provost_base::limits::{HOOK_ASIDE_MS_MAX, HOOK_OBSTACLES_NAMED_MAX, WIT_WORK
 use provost_base::{AgentId, Resource};
 use provost_client::{Client, ClientError};
 
-/// What names one call of a tool before and after it. Cursor numbers no commands: there the words of the command name it.
+/// Returns an id for one call of a tool, before and after it. Cursor does not number commands: there the command's text is the id.
 pub(super) fn call(told: &Told) -> Value {
     let tool = told.tool().unwrap_or_default();
     match (told.text("tool_use_id"), told.text("command")) {
@@ -27,8 +27,8 @@ pub(super) fn call(told: &Told) -> Value {
     }
 }
 
-/// Copies the files that other agents hold, before a command. Without a daemon no agent holds anything, and a command that cannot be
-/// watched is run all the same.
+/// Copies the files that other agents hold, before a command. Without a daemon no agent holds anything, and a command
+/// that cannot be watched still runs.
 pub(super) fn put_aside(asked: &Run, here: &RepoContext, told: &Told, until: Instant) {
     let Ok(agent) = run::agent(asked, told, here) else { return };
     let until = until.min(Instant::now() + Duration::from_millis(HOOK_ASIDE_MS_MAX));
@@ -39,7 +39,7 @@ pub(super) fn put_aside(asked: &Run, here: &RepoContext, told: &Told, until: Ins
     }
 }
 
-/// The files in which other agents hold something: those of this work tree, and those of others in which they write.
+/// Returns the files in which other agents hold places: those of this work tree, and those of others in which they write.
 async fn held_by_others(here: &RepoContext, client: &Client) -> Result<HeldFiles, ClientError> {
     let locks = client.locks(&wire::Whose::default()).await?.locks;
     let claims = client.claims(&wire::ClaimsQuery::default()).await?;
@@ -71,10 +71,10 @@ fn file_of(symbol: &str) -> String {
     symbol.split_once(':').map_or(symbol, |(file, _)| file).to_owned()
 }
 
-/// What of changed files is whose, by holder and file.
+/// The changed places, by holder and file.
 type ByHolder = BTreeMap<String, BTreeMap<Place, BTreeSet<String>>>;
 
-/// Whose the changed places are.
+/// Finds the holders of the changed places.
 async fn holders_of(here: &RepoContext, client: &Client, changed: &[Changed]) -> Result<ByHolder, CliError> {
     let mut by_holder = ByHolder::new();
     let trees: BTreeSet<&PathBuf> = changed.iter().map(|it| &it.place.0).collect();
@@ -91,7 +91,7 @@ async fn holders_of(here: &RepoContext, client: &Client, changed: &[Changed]) ->
             by_holder.entry(holder).or_default().entry((tree.clone(), file)).or_default().insert(what);
         }
     }
-    // A command that commits what it has overwritten ends the leases there.
+    // A command that commits the files that it has overwritten ends the leases in them.
     let still = held_by_others(here, client).await?;
     for file in changed {
         let is_held = |it: &&String| still.get(&file.place).is_some_and(|now| now.contains(*it));
@@ -103,7 +103,8 @@ async fn holders_of(here: &RepoContext, client: &Client, changed: &[Changed]) ->
     Ok(by_holder)
 }
 
-/// What a command has changed of what others hold: both versions are kept, the holders get a message, and the model is told.
+/// Handles places of others that a command has changed: keeps both versions, sends the holders a message, and returns a
+/// note for the model.
 pub(super) async fn overwritten(
     here: &RepoContext,
     agent: AgentId,
@@ -162,7 +163,7 @@ pub(super) async fn overwritten(
     )))
 }
 
-/// What the agent holds of this work tree by writing, uncommitted, and by locks that it took; nothing where no daemon runs.
+/// Says what the agent holds in this work tree by uncommitted writes and by locks that it took; `None` where no daemon runs.
 pub(super) async fn still_held(here: &RepoContext, agent: AgentId) -> Result<Option<String>, CliError> {
     let client = here.speaking(agent)?;
     let mine = wire::Whose { mine: true, ..wire::Whose::default() };
@@ -189,7 +190,7 @@ pub(super) async fn still_held(here: &RepoContext, agent: AgentId) -> Result<Opt
     Ok(super::inbox::beside(written, taken))
 }
 
-/// The places of some locks, as far as a model is told of them.
+/// Names the places of some locks, up to the bound for a model.
 fn named<'a>(locks: impl Iterator<Item = &'a wire::Lock>) -> Option<String> {
     let mark = |it: &wire::Lock| if it.until_commit { " (until it is committed)" } else { "" };
     let all: Vec<String> =

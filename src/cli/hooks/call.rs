@@ -1,4 +1,4 @@
-//! What a tool call would write: which files, and what they would say, as far as its arguments tell.
+//! The writes of a tool call: which files, and their new contents, as far as its arguments tell.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -13,57 +13,57 @@ use crate::{RepoContext, out};
 use provost_base::WITH_BACKSLASH;
 use provost_base::limits::{HOOK_FILES_MAX, HOOK_LINKS_MAX, SOURCE_BYTES_MAX};
 
-/// What a host tells a hook.
+/// A host's message to a hook.
 pub(super) struct Told(Value);
 
-/// A file that would be written.
+/// A file that a call would write.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Target {
-    /// Which.
+    /// Its path.
     pub(super) path: PathBuf,
-    /// What it says before and after, where that is known.
+    /// Its content before and after, where both are known.
     pub(super) change: Option<(Vec<u8>, Vec<u8>)>,
-    /// Whether the host will refuse the edit itself: what it is to replace is not there.
+    /// Whether the host will refuse the edit itself, since the text that it replaces is not in the file.
     pub(super) fails: bool,
 }
 
 impl Target {
-    /// A file whose new content is not known.
+    /// Makes a file whose new content is not known.
     pub(super) fn whole(path: PathBuf) -> Self {
         Self { path, change: None, fails: false }
     }
 }
 
-/// What a call would write.
+/// The writes of a call.
 #[derive(Default)]
 pub(super) struct Targets {
-    /// These files.
+    /// Single files.
     pub(super) files: Vec<Target>,
-    /// And whatever there is of these.
+    /// Areas in which any file may be written.
     pub(super) wide: Vec<Wide>,
     /// Folders in whose work trees a command writes git's index or stash.
     pub(super) index: Vec<PathBuf>,
-    /// How many of the first files a command writes by one of Codex's patches, which says what becomes of them.
+    /// The number of the first files that a command writes by one of Codex's patches, which tells their new contents.
     pub(super) patched: usize,
 }
 
 impl Targets {
-    /// Of what cannot be worked out: it may write anything.
+    /// Makes the targets of a call that cannot be analysed: it may write anything.
     pub(super) fn anything() -> Self {
         Self { wide: vec![Wide::Anything], ..Self::default() }
     }
 
-    /// Whether it could not be worked out.
+    /// Checks whether the call could not be analysed.
     pub(super) fn is_anything(&self) -> bool {
         self.wide.contains(&Wide::Anything)
     }
 }
 
 impl Told {
-    /// Reads what a host says.
+    /// Reads a host's message.
     ///
     /// # Errors
-    /// Why it says nothing that can be used.
+    /// The reason why it cannot be used.
     pub(super) fn read(text: &[u8]) -> Result<Self, String> {
         let value: Value = serde_json::from_slice(text).map_err(|err| format!("it is no JSON: {err}"))?;
         match value.is_object() {
@@ -72,37 +72,37 @@ impl Told {
         }
     }
 
-    /// What a host would say of a tool with these arguments.
+    /// Makes the message that a host would send about a tool with these arguments.
     pub(super) fn of(tool: &str, arguments: &Value) -> Self {
         Self(serde_json::json!({ "tool_name": tool, "tool_input": arguments }))
     }
 
-    /// A text among its members; an empty one is none.
+    /// Returns a text among its members; an empty one counts as missing.
     pub(super) fn text(&self, name: &str) -> Option<&str> {
         self.0.get(name)?.as_str().filter(|it| !it.is_empty())
     }
 
-    /// Whether a member says yes.
+    /// Checks whether a member is `true`.
     pub(super) fn is_true(&self, name: &str) -> bool {
         self.0.get(name) == Some(&Value::Bool(true))
     }
 
-    /// What a tool that was used has answered.
+    /// Returns the answer of a tool that was used.
     pub(super) fn response(&self) -> Option<&Value> {
         self.0.get("tool_response")
     }
 
-    /// The session that it is about.
+    /// Returns the session that the message is about.
     pub(super) fn session(&self) -> Option<&str> {
         self.text("session_id").or_else(|| self.text("conversation_id"))
     }
 
-    /// Whether the session goes on where another one of the same process ended.
+    /// Checks whether the session continues one of the same process that has ended.
     pub(super) fn goes_on(&self) -> bool {
         matches!(self.text("source"), Some("clear" | "compact" | "resume"))
     }
 
-    /// The tool. Cursor's hook for shell commands has none of its own.
+    /// Returns the tool. Cursor's hook for shell commands names none.
     pub(super) fn tool(&self) -> Result<&str, String> {
         match (self.text("tool_name"), self.text("command")) {
             (Some(tool), _) => Ok(tool),
@@ -111,28 +111,28 @@ impl Told {
         }
     }
 
-    /// Whether the tool runs a command, which writes what cannot be foreseen.
+    /// Checks whether the tool runs a command, whose writes cannot be foreseen.
     pub(super) fn is_command(&self) -> bool {
         matches!(self.tool(), Ok("Bash" | "Monitor" | "Shell" | "shell" | "exec_command"))
     }
 
-    /// The tool's arguments.
+    /// Returns the tool's arguments.
     pub(super) fn arguments(&self) -> &Value {
         let given = self.0.get("tool_input");
         given.unwrap_or(&self.0)
     }
 
-    /// Where relative paths begin.
+    /// Returns the folder at which relative paths begin.
     pub(super) fn folder(&self, project: &Path) -> PathBuf {
         let from = self.text("cwd").map_or_else(|| project.to_owned(), |it| project.join(it));
         let inner = ["cwd", "workdir"].into_iter().find_map(|name| self.arguments().get(name)?.as_str());
         inner.filter(|it| !it.is_empty()).map_or_else(|| from.clone(), |it| from.join(it))
     }
 
-    /// Everything that the call would write, as far as that can be told until then.
+    /// Returns everything that the call would write, as far as the analysis gets until then.
     ///
     /// # Errors
-    /// Why that cannot be told, of a call that writes.
+    /// The reason why the writes of a writing call cannot be told.
     pub(super) fn targets(&self, folder: &Path, until: Instant) -> Result<Targets, String> {
         let tool = self.tool()?;
         let given = Arguments { given: self.arguments(), folder };
@@ -142,7 +142,7 @@ impl Told {
             "Edit" | "MultiEdit" | "StrReplace" | "search_replace" | "edit_file" => given.edited()?,
             "NotebookEdit" | "EditNotebook" | "Delete" | "delete_file" => given.named()?,
             "apply_patch" | "ApplyPatch" => given.patched()?,
-            // Without a command it watches something else.
+            // Without a command it watches something other than a process.
             "Monitor" if given.given.get("command").is_none() => Vec::new(),
             "Bash" | "Monitor" | "Shell" | "shell" | "exec_command" => {
                 given.commanded((&mut wide, &mut index, &mut patched), until)?
@@ -157,7 +157,7 @@ impl Told {
     }
 }
 
-/// Whether a tool of an MCP server is one that writes, by its name. Ours write no files.
+/// Checks by its name whether a tool of an MCP server writes. Provost's own tools write no files.
 fn writes_over_mcp(tool: &str) -> bool {
     const WORDS: [&str; 11] = [
         "write", "edit", "create", "delete", "remove", "move", "rename", "replace", "insert", "patch",
@@ -168,7 +168,7 @@ fn writes_over_mcp(tool: &str) -> bool {
     tool.is_some_and(|it| !it.starts_with("provost__") && WORDS.iter().any(|word| it.contains(word)))
 }
 
-/// The arguments of a tool, and where their paths begin.
+/// The arguments of a tool, and the folder at which their paths begin.
 struct Arguments<'a> {
     given: &'a Value,
     folder: &'a Path,
@@ -179,7 +179,7 @@ impl Arguments<'_> {
         names.iter().find_map(|name| self.given.get(name)?.as_str())
     }
 
-    /// The one file that it is about.
+    /// Returns the one file that the arguments name.
     fn path(&self) -> Result<PathBuf, String> {
         const NAMES: [&str; 6] =
             ["file_path", "notebook_path", "target_file", "path", "filePath", "target_notebook"];
@@ -192,14 +192,14 @@ impl Arguments<'_> {
     }
 
     fn whole(&self) -> Result<Vec<Target>, String> {
-        // Cursor writes by parts with the same tool.
+        // Cursor uses the same tool for edits of a part.
         let Some(after) = self.text(&["content", "contents", "code_content"]) else { return self.edited() };
         let path = self.path()?;
         let change = content(&path).map(|before| (before, after.as_bytes().to_vec()));
         Ok(vec![Target { path, change, fails: false }])
     }
 
-    /// A file in which texts are replaced by others.
+    /// Returns a file in which texts are replaced by others.
     fn edited(&self) -> Result<Vec<Target>, String> {
         let path = self.path()?;
         let edits: Vec<&Value> = match self.given.get("edits").and_then(Value::as_array) {
@@ -234,7 +234,7 @@ impl Arguments<'_> {
         let mut targets: Vec<Target> = Vec::new();
         for file in files {
             let path = self.folder.join(&file.path);
-            // What one part of a patch has written, the next one reads.
+            // The second part of a patch reads what the first one has written.
             let is_again = targets.iter().any(|it| it.path == path);
             let before = content(&path).filter(|_| !is_again);
             let text = before.as_deref().and_then(|it| std::str::from_utf8(it).ok());
@@ -282,7 +282,7 @@ impl Arguments<'_> {
         }
         *patched = targets.len();
         if patches.is_empty() {
-            // Behind another program, or a variable: what it names may be written.
+            // The patch stands behind another program, or in a variable: its files may be written.
             targets = self.of_patch(&patch::read(&command));
         }
         for written in all {
@@ -312,7 +312,7 @@ impl Arguments<'_> {
         Ok(targets)
     }
 
-    /// Whatever looks like the path of a file among the arguments.
+    /// Returns every file whose path seems to be among the arguments.
     fn paths(&self) -> Vec<Target> {
         const NAMES: [&str; 9] = [
             "path",
@@ -335,7 +335,7 @@ impl Arguments<'_> {
     }
 }
 
-/// A text with one replacement; `None` where a host would not make it, or where it is not plain which.
+/// Returns a text with one replacement; `None` where a host would not make it, or where the place is ambiguous.
 fn replaced(text: &str, edit: &Value) -> Option<String> {
     let member = |names: [&str; 2]| names.into_iter().find_map(|name| edit.get(name)?.as_str());
     let (old, new) = (member(["old_string", "oldText"])?, member(["new_string", "newText"])?);
@@ -356,8 +356,8 @@ fn replaced(text: &str, edit: &Value) -> Option<String> {
     None
 }
 
-/// Whether a host may carry out an edit although its old text is not there to the letter: Claude Code takes straight quotes for
-/// typographic ones, and reads escapes.
+/// Checks whether a host may carry out an edit although its old text is not literally in the file: Claude Code takes
+/// straight quotes for typographic ones, and reads escapes.
 fn is_near(text: &str, edit: &Value) -> bool {
     let old =
         ["old_string", "oldText"].into_iter().find_map(|name| edit.get(name)?.as_str()).unwrap_or_default();
@@ -368,7 +368,7 @@ fn is_near(text: &str, edit: &Value) -> bool {
     !is_there && !sought.is_empty() && letters(text).contains(&sought)
 }
 
-/// A text in which `\u` with four digits stands for its character.
+/// Returns a text in which each `\u` with four digits is replaced by its character.
 fn unescaped(text: &str) -> String {
     let mut parts = text.split("\\u");
     let mut out = parts.next().unwrap_or_default().to_owned();
@@ -388,7 +388,7 @@ fn unescaped(text: &str) -> String {
     out
 }
 
-/// What a file says; nothing if there is none, and `None` if it cannot be compared.
+/// Returns a file's content; empty if the file does not exist, and `None` if it cannot be compared.
 pub(super) fn content(path: &Path) -> Option<Vec<u8>> {
     match path.metadata() {
         Ok(meta) if !meta.is_file() || meta.len() > SOURCE_BYTES_MAX as u64 => None,
@@ -403,15 +403,15 @@ pub(super) fn content(path: &Path) -> Option<Vec<u8>> {
     }
 }
 
-/// The names under which the repository knows a file, each with the top of its work tree: by the words of its path, and by where
-/// its links lead. None for one outside of it, and for one whose name would mean another file.
+/// Returns the names that the repository has for a file, each with the top of its work tree: by its path in words,
+/// and by the target of its links. Empty for a file outside of it, and for one whose name would mean another file.
 pub(crate) fn names_in(here: &RepoContext, path: &Path) -> Vec<(PathBuf, String)> {
     let mut names = names_as_is(here, path);
     names.retain(|it| !it.1.contains('\\'));
     names
 }
 
-/// Why a write to one of these is refused: it cannot be held, since its name would mean another file.
+/// Says why a write to one of these files is refused: it cannot be held, since its name would mean another file.
 pub(super) fn unnamed(here: &RepoContext, files: &[Target]) -> Option<String> {
     let mut names = files.iter().flat_map(|it| names_as_is(here, &it.path));
     let name = names.find_map(|it| it.1.contains('\\').then_some(it.1))?;
@@ -434,10 +434,10 @@ fn names_as_is(here: &RepoContext, path: &Path) -> Vec<(PathBuf, String)> {
     names
 }
 
-/// Where a path leads, links followed, as far as it is there.
+/// Returns the target of a path, with its existing links followed.
 pub(super) fn real(path: &Path) -> Option<PathBuf> {
     let mut there = path.to_owned();
-    // A link to what is not there yet is written through all the same.
+    // A write through a link to a missing file creates that file.
     for _ in 0..HOOK_LINKS_MAX {
         let Ok(to) = std::fs::read_link(&there) else { break };
         there = there.parent()?.join(to);

@@ -16,7 +16,7 @@ use super::waits::within;
 use crate::{CliError, session};
 use provost_api::wire;
 
-/// Tells the model how to get on with the others, and shells of the session as whom they speak.
+/// Tells the model how to work beside other agents, and the session's shells on whose behalf they speak.
 pub(super) fn begin(asked: &Run, told: Result<Told, CliError>, until: Instant) -> Said {
     let begun = told.and_then(|told| {
         let here = here(asked, &told)?;
@@ -25,7 +25,7 @@ pub(super) fn begin(asked: &Run, told: Result<Told, CliError>, until: Instant) -
         if let Some(session) = told.session().filter(|_| asked.host == Host::Codex) {
             session::of_codex(session).is_there(&here.places, &agent);
         }
-        // It is there when the first write comes; if not, that is said then.
+        // The daemon then runs when the first write comes; if it could not be started, that write reports it.
         let _started = within(&here, until, async { Ok(daemon(&here, agent).await?.who_am_i().await?) });
         Ok((name, asked.beside.and_then(|port| form::moved(&here, port))))
     });
@@ -50,17 +50,17 @@ pub(super) fn begin(asked: &Run, told: Result<Told, CliError>, until: Instant) -
     })
 }
 
-/// Hosts read from such a file what their shells have in the environment.
+/// Writes the agent's name to the file from which a host sets the environment of its shells.
 fn name_shells(agent: &str) {
     use std::io::Write as _;
     let plain = |it: &str| it.chars().all(|c| c.is_ascii_alphanumeric() || "._:/-".contains(c));
     let Some(path) = std::env::var_os("CLAUDE_ENV_FILE").filter(|_| plain(agent)) else { return };
     let file = std::fs::OpenOptions::new().append(true).create(true).open(path);
-    // Without it, shells speak as the user.
+    // Without this variable, shells speak as the user.
     let _unheard = file.and_then(|mut it| writeln!(it, "export PROVOST_AGENT='{agent}'"));
 }
 
-/// Gives back what the session has.
+/// Releases everything that the session holds.
 pub(super) fn end(asked: &Run, told: Result<Told, CliError>, until: Instant) -> Said {
     let ended = told.and_then(|told| {
         let here = here(asked, &told)?;

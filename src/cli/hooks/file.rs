@@ -1,8 +1,8 @@
-//! A host's configuration file: read and replaced whole, within the work tree or a folder of the user's own.
+//! A host's configuration file: read and replaced as a whole, within the work tree or a folder of the user's own.
 //!
-//! One of the work tree is reached from its top, folder by folder, and no link is followed: who may write into the work
-//! tree must not choose which file of the user's we write. What was there before us is kept in the state folder, so that
-//! taking our part out again brings it back to the byte.
+//! A file of the work tree is reached from its top, folder by folder, and no link is followed: a program that can
+//! write into the work tree must not choose which of the user's files Provost writes. The content before Provost's
+//! first change is kept in the state folder, so that removing the hooks restores it byte by byte.
 
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -16,37 +16,37 @@ use provost_base::Digest;
 use provost_base::limits::HOST_FILE_BYTES_MAX;
 use provost_system as system;
 
-/// Where a host's file is.
+/// The place of a host's file.
 pub(super) struct HostFile {
     top: Dir,
     folders: Vec<&'static str>,
     name: &'static str,
-    /// For people.
+    /// Its path, for people.
     pub(super) shown: PathBuf,
-    /// Where it is kept what was there before us.
+    /// The copy of the content before Provost's first change.
     kept: PathBuf,
 }
 
-/// What was read.
+/// The file as it was read.
 pub(super) struct Seen {
-    /// What it says.
+    /// Its content.
     pub(super) text: String,
     meta: Metadata,
 }
 
-/// What was there before us.
+/// The file before Provost's first change.
 #[derive(Serialize, Deserialize)]
 struct Kept {
-    /// What it said; `None` if there was no file.
+    /// Its content; `None` if it did not exist.
     before: Option<String>,
-    /// Folders that were made for it.
+    /// The number of folders that were made for it.
     folders: usize,
-    /// Of what we have written.
+    /// The digest of the content that Provost has written.
     after: Digest,
 }
 
 impl HostFile {
-    /// A file of the work tree, by its path from the top.
+    /// Makes a file of the work tree, by its path from the top.
     pub(super) fn at(here: &RepoContext, path: &'static str) -> Result<Self, CliError> {
         let mut folders: Vec<&str> = path.split('/').collect();
         let name = folders.pop().unwrap_or_default();
@@ -55,7 +55,7 @@ impl HostFile {
         Ok(file)
     }
 
-    /// A file in a folder of the user's own.
+    /// Makes a file in a folder of the user's own.
     pub(super) fn in_folder(here: &RepoContext, folder: &Path, name: &'static str) -> Result<Self, CliError> {
         let shown = folder.join(name);
         let id = Digest::of(shown.as_os_str().as_encoded_bytes()).to_string();
@@ -65,12 +65,12 @@ impl HostFile {
         Ok(Self { top, folders: Vec::new(), name, shown, kept })
     }
 
-    /// What is wrong with it, for a person.
+    /// Makes the error about it, for a person.
     pub(super) fn wrong(&self, why: impl std::fmt::Display) -> CliError {
         unchanged(&self.shown, why)
     }
 
-    /// The folder that it is in, and how many had to be made for that.
+    /// Returns the folder of the file, and the number of folders that had to be made.
     fn folder(&self, make: bool) -> Result<Option<(Dir, usize)>, CliError> {
         let broken = |err: io::Error| self.wrong(err);
         let (mut folder, mut made) = (self.top.try_clone().map_err(broken)?, 0);
@@ -93,7 +93,7 @@ impl HostFile {
         Ok(Some((folder, made)))
     }
 
-    /// What it says; `None` if it is not there.
+    /// Reads the file; `None` if it does not exist.
     pub(super) fn read(&self) -> Result<Option<Seen>, CliError> {
         let Some((folder, _)) = self.folder(false)? else { return Ok(None) };
         self.read_in(&folder)
@@ -120,7 +120,7 @@ impl HostFile {
         Ok(Some(Seen { text, meta }))
     }
 
-    /// Replaces it, if it still is what was read, and keeps what it says without us.
+    /// Replaces the file, if it still is as it was read, and keeps its content without Provost's part.
     pub(super) fn write(
         &self,
         seen: Option<&Seen>,
@@ -129,19 +129,19 @@ impl HostFile {
     ) -> Result<(), CliError> {
         let made = self.put(seen, text)?;
         let (before, folders) = match (self.kept(), seen) {
-            // It has not changed since: what was there before us is known to the byte.
+            // The file has not changed since Provost wrote it, so the earlier content is known to the byte.
             (Some(kept), Some(seen)) if kept.after == Digest::of(seen.text.as_bytes()) => {
                 (kept.before, kept.folders)
             }
             _ => (without, made),
         };
         let kept = Kept { before, folders, after: Digest::of(text.as_bytes()) };
-        // Without it, what we have put in is taken out part by part.
+        // Without this copy, Provost's parts are removed one by one.
         let _unheard = self.keep(&kept);
         Ok(())
     }
 
-    /// The same for the last time: nothing of ours is in it.
+    /// Does the same for the last time: the new text has no part of Provost's.
     pub(super) fn let_go(&self, seen: &Seen, text: &str) -> Result<(), CliError> {
         self.put(Some(seen), text)?;
         self.forget();
@@ -159,7 +159,7 @@ impl HostFile {
         let (folder, made) = self.folder(true)?.ok_or_else(changed)?;
         let beside = format!(".{}.provost-new", self.name);
         let write = || -> io::Result<()> {
-            // A run of ours that was killed has left it.
+            // A killed run of this program has left it.
             let _gone = folder.remove_file(&beside);
             let mut file = folder.open_with(&beside, OpenOptions::new().write(true).create_new(true))?;
             if let Some(seen) = seen {
@@ -181,13 +181,13 @@ impl HostFile {
         replaced.map(|()| made)
     }
 
-    /// How many folders were made for it.
+    /// Returns the number of folders that were made for it.
     pub(super) fn made(&self) -> usize {
         self.kept().map_or(0, |it| it.folders)
     }
 
-    /// Brings back what was there before us, if it has not changed since; whether that was so. Where there was no file,
-    /// so many of its folders go with it, as far as nothing else is in them.
+    /// Restores the content before Provost's first change, if the file has not changed since; returns whether it did.
+    /// A file that did not exist is removed with at most this many of its folders, as far as they are empty.
     pub(super) fn bring_back(&self, seen: &Seen, folders: usize) -> Result<bool, CliError> {
         let Some(kept) = self.kept().filter(|it| it.after == Digest::of(seen.text.as_bytes())) else {
             return Ok(false);
@@ -205,7 +205,7 @@ impl HostFile {
         folder.remove_file(self.name).map_err(|err| self.wrong(err))?;
         for depth in (1..=self.folders.len()).rev().take(made) {
             let path: PathBuf = self.folders[..depth].iter().collect();
-            // Another program has put something into it by now.
+            // Another program has put a file into this folder in the meantime.
             if self.top.remove_dir(path).is_err() {
                 break;
             }
@@ -229,7 +229,7 @@ impl HostFile {
         std::fs::rename(&new, &self.kept)
     }
 
-    /// What was there before us does not matter any more.
+    /// Drops the copy of the earlier content, which does not matter any more.
     fn forget(&self) {
         let _unheard = std::fs::remove_file(&self.kept);
     }

@@ -1,8 +1,8 @@
 //! The two forms of Claude Code's hooks: commands, and requests over HTTP to the daemon, which need no process for each write.
 //!
-//! Requests are chosen where the Claude Code that is installed is known to send them, and the daemon can be asked so. Its other
-//! hooks stay commands: the one for the beginning of a session, for which Claude Code sends no requests; the one for its
-//! person's words, which starts a daemon where none runs; and the one that asks for a person, which waits beside its dialog.
+//! Requests are chosen where the installed version of Claude Code is known to send them, and the daemon can be asked this way. Its
+//! other hooks stay commands: the one for the beginning of a session, for which Claude Code sends no requests; the one for its person's
+//! words, which starts a daemon where none runs; and the one that asks for a person, which waits beside Claude Code's dialog.
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
@@ -15,13 +15,13 @@ use provost_config::{LoopbackAuth, Ports, WhenDown};
 use provost_mcp::{HOOK_PATH, HOOK_TOKEN_HEADER};
 use provost_system as system;
 
-/// The oldest version of Claude Code that was seen to send such requests, and to refuse a write where none is answered.
+/// The oldest version of Claude Code that was seen to send such requests, and to refuse a write when no answer comes.
 const FIRST_VERSION: [u32; 3] = [2, 1, 330];
 
-/// Length of a settings file of the host's that is looked into, in bytes.
+/// Most bytes of a host's settings file that are read.
 const SETTINGS_BYTES_MAX: u64 = 1 << 20;
 
-/// Which form is wanted.
+/// The form of hooks that the person wants.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Form {
     /// HTTP where that works, else commands
@@ -32,7 +32,7 @@ pub(super) enum Form {
     Command,
 }
 
-/// Where hooks over HTTP are answered, and what they show there.
+/// The address of hooks over HTTP, and their token.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Http {
     /// The port of the door for hosts.
@@ -41,14 +41,14 @@ pub(super) struct Http {
     token: String,
 }
 
-/// The variables by which a host says as whom it speaks, in the order in which they count, each with the header that has it.
+/// The variables in which a host names the agent that it speaks as, in order of precedence, each with its header.
 const SPEAKERS: [(&str, &str); 3] = [
     ("PROVOST_AGENT", "x-provost-agent"),
     ("WIT_SESSION", "x-wit-session"),
     ("CLAUDE_SESSION_ID", "x-claude-session-id"),
 ];
 
-/// Whether an event's hook may be a request over HTTP.
+/// Checks whether an event's hook may be a request over HTTP.
 pub(super) fn is_served(host: Host, event: Event) -> bool {
     host == Host::Claude
         && matches!(
@@ -62,19 +62,19 @@ pub(super) fn is_served(host: Host, event: Event) -> bool {
         )
 }
 
-/// Whether a request is one of ours, at any port.
+/// Checks whether a request is Provost's, at any port.
 pub(super) fn is_ours(host: Host, url: &str) -> bool {
     url.starts_with("http://127.0.0.1:") && url.contains(&format!("{HOOK_PATH}{}/", host.word()))
 }
 
 impl Http {
-    /// The port at which the daemon of this repository is, or was last, and the token of its hooks; `None` without both.
+    /// Returns the present or last port of this repository's daemon, and the token of its hooks; `None` without both.
     pub(super) fn known(here: &RepoContext) -> Option<Self> {
         let port = Ports::of(&here.places).of_door(Door::Mcp)?;
         Some(Self { port, token: served::token(&here.places)? })
     }
 
-    /// A hook, as Claude Code has it.
+    /// Returns a hook in Claude Code's form.
     pub(super) fn hook(&self, host: Host, event: Event, agent: Option<&str>, timeout_s: u64) -> Value {
         let word = event.to_possible_value().map(|it| it.get_name().to_owned()).unwrap_or_default();
         let speaks = agent.map(|it| format!("?as={it}")).unwrap_or_default();
@@ -92,7 +92,7 @@ impl Http {
         })
     }
 
-    /// Whether an entry, as JSON, asks here.
+    /// Checks whether an entry, as JSON, sends its request to this address.
     pub(super) fn is_asked(&self, entry: &str) -> bool {
         entry.contains(&self.address()) && entry.contains(&self.token)
     }
@@ -102,15 +102,15 @@ impl Http {
     }
 }
 
-/// What stands in a hook's entry that is a request over HTTP.
+/// Checks whether a hook's entry is a request over HTTP.
 pub(super) fn is_http(entry: &str) -> bool {
     entry.contains(HOOK_TOKEN_HEADER)
 }
 
-/// The form that is used, and why.
+/// Chooses the form, with the reason.
 ///
 /// # Errors
-/// Where HTTP is demanded and does not work, why.
+/// The reason why HTTP does not work, where the person demands it.
 pub(super) fn choose(
     here: &RepoContext,
     (host, shared): (Host, bool),
@@ -131,7 +131,7 @@ pub(super) fn choose(
     }
 }
 
-/// Where hooks over HTTP would be answered, and the version of the host; else why they would not.
+/// Returns the address for hooks over HTTP, and the version of the host; or the reason why they would not work.
 fn possible(here: &RepoContext, host: Host, shared: bool) -> Result<(Http, String), String> {
     if host != Host::Claude {
         return Err("Claude Code alone has such hooks".into());
@@ -179,7 +179,7 @@ fn is_enough(version: &str) -> bool {
     found >= FIRST_VERSION
 }
 
-/// What would lead a request of the host's away from the daemon, or keep it back.
+/// Returns a setting that would lead a host's request away from the daemon, or block it.
 fn led_elsewhere(here: &RepoContext) -> Option<String> {
     let variable = |names: [&str; 2]| {
         names.into_iter().find_map(|it| std::env::var(it).ok().filter(|it| !it.is_empty()))
@@ -212,7 +212,7 @@ fn led_elsewhere(here: &RepoContext) -> Option<String> {
     })
 }
 
-/// What a model is told where the daemon is not at the port that the host's other hooks ask; `None` where it is, or none runs.
+/// Returns a note for the model where the daemon is not at the port of the host's other hooks; `None` where it is, or does not run.
 pub(super) fn moved(here: &RepoContext, asked: u16) -> Option<String> {
     let now = Ports::of(&here.places).of_door(Door::Mcp).filter(|it| *it != asked)?;
     Some(format!(

@@ -1,4 +1,4 @@
-//! Hosts: where each has its hooks, which of its events we want, and what stands there.
+//! Hosts: the place of each one's hooks, the events that Provost needs, and the entries for them.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ pub(crate) enum Host {
     Cursor,
 }
 
-/// What a hook is called for.
+/// The event that a hook is called for.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Event {
     /// A tool is about to be used
@@ -41,40 +41,40 @@ pub(crate) enum Event {
     SessionEnd,
 }
 
-/// How a hook is to be called.
+/// The properties that a hook should have.
 #[derive(Clone, Debug)]
 pub(super) struct Wish<'a> {
     /// This program.
     pub(super) program: &'a Path,
-    /// For everybody who works on the repository, wherever they have the program.
+    /// Whether the hook is for all users of the repository, wherever their program is.
     pub(super) shared: bool,
-    /// The agent's name, where the session's is not to be used.
+    /// The agent's name, where it replaces the session's.
     pub(super) agent: Option<&'a str>,
-    /// How long a person's answer is waited for, in seconds; not at all if zero.
+    /// The time that a person's answer is waited for, in seconds; zero means not at all.
     pub(super) patience_s: u64,
-    /// Where hooks are asked over HTTP, as far as they may be.
+    /// The address of hooks over HTTP, where they are allowed.
     pub(super) http: Option<&'a Http>,
 }
 
-/// Time that a host gives a hook, in seconds. Ours end long before.
+/// The time that a host gives a hook, in seconds. Provost's hooks end long before.
 const TIMEOUT_S: u64 = 30;
 
-/// The same for a session's end; Codex gives no more than three.
+/// The same for the hook at a session's end; Codex gives at most three seconds.
 const END_TIMEOUT_S: u64 = 3;
 
-/// Tools of Claude Code that write files.
+/// The tools of Claude Code that write files.
 const CLAUDE_TOOLS: &str = "Edit|MultiEdit|Write|NotebookEdit|Bash|Monitor";
-/// The same of Codex, by its own name and by those that it takes for it.
+/// The tools of Codex that write files, by its own names and by those that it treats alike.
 const CODEX_TOOLS: &str = "apply_patch|Edit|Write|Bash";
-/// Its tool for commands; after each one the hook compares the files that others hold.
+/// Codex' tool for commands; after each command the hook compares the files that others hold.
 const CODEX_SHELL: &str = "Bash";
-/// The same of Cursor.
+/// The tools of Cursor that write files.
 const CURSOR_TOOLS: &str = "Write|Edit|StrReplace|EditNotebook|Delete|ApplyPatch";
-/// Tools of MCP servers that write files, as far as their names say so.
+/// The tools of MCP servers that write files, as far as their names tell.
 const MCP_TOOLS: &str = "mcp__.*(write|edit|create|delete|remove|move|rename|replace|insert|patch|apply).*";
 
 impl Host {
-    /// The word on the command line, and in names of agents.
+    /// Returns the word on the command line, and in names of agents.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Host::Claude => "claude",
@@ -83,7 +83,7 @@ impl Host {
         }
     }
 
-    /// The files that it reads, from the top of the work tree: one's own, and the one of everybody.
+    /// Returns the files that it reads, from the top of the work tree: the user's own, and the shared one.
     pub(super) fn files(self) -> [&'static str; 2] {
         match self {
             Host::Claude => [".claude/settings.local.json", ".claude/settings.json"],
@@ -92,7 +92,7 @@ impl Host {
         }
     }
 
-    /// What a file of its says that has nothing else in it.
+    /// Returns the content of its file without any setting.
     pub(super) fn blank(self) -> &'static str {
         match self {
             Host::Claude | Host::Codex => "{}\n",
@@ -100,8 +100,8 @@ impl Host {
         }
     }
 
-    /// The rule by which it asks no person about the tools of our own server: those are judged by our rules when they are
-    /// called. Of Codex there is none that may stand in a file of its own.
+    /// Returns the rule that makes it ask no person about the tools of Provost's server: Provost's rules judge those
+    /// when they are called. Codex allows no such rule in a file of its own.
     pub(super) fn allow_rule(self) -> Option<&'static str> {
         match self {
             Host::Claude => Some("mcp__provost__*"),
@@ -109,7 +109,7 @@ impl Host {
         }
     }
 
-    /// What we want to stand under `hooks`, event by event.
+    /// Returns the entries that should stand under `hooks`, event by event.
     pub(super) fn entries(self, wish: &Wish<'_>) -> Vec<(&'static str, Value)> {
         let group = |matcher: Option<String>, event, timeout, more: Value| {
             let mut hook = match wish.http.filter(|_| form::is_served(self, event)) {
@@ -135,7 +135,7 @@ impl Host {
         let mut all = match self {
             Host::Claude => {
                 let tools = format!("{CLAUDE_TOOLS}|{MCP_TOOLS}");
-                // Without this, a hook that has no time left lets the write through.
+                // Without this, a hook that runs out of time would let the write through.
                 let block = if wish.shared { json!({}) } else { json!({ "onFailure": "block" }) };
                 vec![
                     ("PreToolUse", group(Some(tools), Event::PreToolUse, TIMEOUT_S, block)),
@@ -164,7 +164,7 @@ impl Host {
                     ("SessionEnd", group(None, Event::SessionEnd, END_TIMEOUT_S, json!({}))),
                 ]
             }
-            // Its word for a shell command would stand in for the person's, so that we only ever object there.
+            // An `allow` for a shell command would replace the person's decision, so the hook only ever objects there.
             Host::Cursor => vec![
                 ("preToolUse", plain(Event::PreToolUse, json!({ "matcher": CURSOR_TOOLS }))),
                 ("beforeShellExecution", plain(Event::PreToolUse, json!({}))),
@@ -177,13 +177,13 @@ impl Host {
         all
     }
 
-    /// The command line of a hook. It finds the program where it was, or on the `PATH`, whatever shell reads it.
+    /// Returns the command line of a hook. It finds the program at its path, or on the `PATH`, in any shell.
     fn command(self, event: Event, wish: &Wish<'_>) -> String {
         let word = event.to_possible_value().map(|it| it.get_name().to_owned()).unwrap_or_default();
         let agent = wish.agent.map(|it| format!(" --as {it}")).unwrap_or_default();
         let wait = match event {
             Event::PermissionRequest => format!(" --wait {}s", wish.patience_s),
-            // Those that ask the daemon cannot start one.
+            // Hooks over HTTP cannot start a daemon.
             Event::SessionStart | Event::UserPromptSubmit => {
                 wish.http.map(|it| format!(" --beside {}", it.port)).unwrap_or_default()
             }
@@ -205,7 +205,7 @@ impl Host {
         )
     }
 
-    /// Whether an entry, as JSON, calls this very program, or the one on the `PATH`; or asks the daemon where it is.
+    /// Checks whether an entry, as JSON, calls this very program or the one on the `PATH`, or asks the daemon at its address.
     pub(super) fn names(self, entry: &str, program: &Path, http: Option<&Http>) -> bool {
         if form::is_http(entry) {
             return http.is_some_and(|it| it.is_asked(entry));
@@ -218,7 +218,7 @@ impl Host {
         }
     }
 
-    /// Whether a command is ours, of whatever version.
+    /// Checks whether a command is Provost's, of any version.
     pub(super) fn is_ours(self, command: &str) -> bool {
         let calls = |noun: &str| command.contains(&format!(" {noun} run {} ", self.word()));
         command.contains("provost") && (calls("hook") || calls("hooks"))
@@ -231,7 +231,7 @@ fn merge(into: &mut Value, more: Value) {
     }
 }
 
-/// Within single quotes, shells take everything literally but the quote itself.
+/// Quotes a text: within single quotes, shells take everything literally but the quote itself.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }

@@ -1,8 +1,8 @@
-//! What a model is told of its agent's inbox while the session goes on: after a tool, at its person's next words, and at the end of a
-//! turn, which goes on once for it. And the other way round: that a session waits for its person.
+//! Notes for a model about its agent's inbox while the session goes on: after a tool, at its person's next words, and at
+//! the end of a turn, which goes on once for them. Also the reverse: it tells others that a session waits for its person.
 //!
-//! Nothing is taken out of the inbox. Which entries a session has heard of is noted in a file, so that it hears of each once. Of its
-//! subagents, the one whose turn ends next is told as well: it may work for long while its session waits for it.
+//! Nothing is taken out of the inbox. A file records which entries a session has heard of, so that it hears of each once.
+//! Of its subagents, the one whose turn ends next is told as well: it may work for long while its session waits for it.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -23,25 +23,25 @@ use provost_client::{Client, ClientError};
 use provost_config::Places;
 use provost_system as system;
 
-/// Our tool with which a model reads its inbox, as Claude Code calls it.
+/// The tool of Provost with which a model reads its inbox, by Claude Code's name for it.
 const READS_INBOX: &str = "mcp__provost__inbox_read";
 
-/// Notices of Claude Code that say that the session waits for its person.
+/// Notices of Claude Code that tell that the session waits for its person.
 const WAITS_FOR_PERSON: [&str; 3] = ["permission_prompt", "idle_prompt", "elicitation_dialog"];
 
-/// The status of such a session. git-paw's supervisor reports this phase of agents whose prompt waits; it leaves what is known of
-/// their files as it is.
+/// The status and the phase of such a session. git-paw's supervisor reports this phase of agents whose prompt waits;
+/// the phase leaves the known files of the agent unchanged.
 const WAITING: (&str, Option<&str>) = ("waiting", Some("stuck-on-prompt"));
 
-/// Who of a session hears.
+/// The part of a session that hears of the inbox.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Hearer {
     Session,
-    /// The one of its subagents that comes next.
+    /// The subagent of the session that comes next.
     Subagent,
 }
 
-/// How far a session, or its subagents, have heard of its agent's inbox.
+/// The position up to which a session, or its subagents, have heard of its agent's inbox.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 struct Heard {
     posts: u64,
@@ -63,7 +63,7 @@ impl Heard {
         numbers.unwrap_or_default()
     }
 
-    /// The further of both.
+    /// Returns the later of both positions.
     fn or(self, other: Self) -> Self {
         Self { posts: self.posts.max(other.posts), mail: self.mail.max(other.mail) }
     }
@@ -72,7 +72,7 @@ impl Heard {
         let file = Self::file(places, agent, hearer);
         let folder = file.parent().unwrap_or(&places.state);
         system::make_private_folders(folder)?;
-        // Several may be told at once, also by one process.
+        // Several hooks may write at once, also within one process.
         let new = file.with_extension(uuid::Uuid::new_v4().simple().to_string());
         let mut options = std::fs::OpenOptions::new();
         options.write(true).create(true).truncate(true);
@@ -86,7 +86,7 @@ impl Heard {
     }
 }
 
-/// What a hook for `Stop`, `SubagentStop` or `Notification` answers. Where that fails, the turn ends as if there were no hook.
+/// Answers a hook for `Stop`, `SubagentStop` or `Notification`. If that fails, the turn ends as if no hook existed.
 pub(super) fn at(asked: &Run, told: Result<Told, CliError>, until: Instant) -> Said {
     let said = told.and_then(|told| {
         let here = run::here(asked, &told)?;
@@ -105,11 +105,11 @@ pub(super) fn at(asked: &Run, told: Result<Told, CliError>, until: Instant) -> S
     }
 }
 
-/// What a model hears after a tool or with its person's words. The session goes on, so it waits for no person any more. Cursor takes no
-/// words then, and its sessions hear of their inbox by the tool alone.
+/// Returns the news for a model after a tool or with its person's words. The session goes on, so it does not wait for a
+/// person any more. Cursor accepts no text at these moments, and its sessions hear of their inbox only through the tool.
 ///
 /// # Errors
-/// Those of [`news`].
+/// The errors of [`news`].
 pub(super) fn heard(
     host: Host,
     here: &RepoContext,
@@ -117,7 +117,7 @@ pub(super) fn heard(
     told: &Told,
     until: Instant,
 ) -> Result<Option<String>, CliError> {
-    // A subagent would hear it in its session's place.
+    // A subagent would hear the news instead of its session.
     if host == Host::Cursor || told.text("agent_id").is_some() {
         return Ok(None);
     }
@@ -127,7 +127,7 @@ pub(super) fn heard(
     })
 }
 
-/// Two texts as one.
+/// Joins two texts.
 pub(super) fn beside(one: Option<String>, other: Option<String>) -> Option<String> {
     match (one, other) {
         (Some(one), Some(other)) => Some(format!("{one}\n{other}")),
@@ -135,10 +135,10 @@ pub(super) fn beside(one: Option<String>, other: Option<String>) -> Option<Strin
     }
 }
 
-/// What has come since the session last heard of it, or since a subagent or its session did; nothing where no daemon runs.
+/// Returns the news since the session, or a subagent for its part, last heard of the inbox; `None` where no daemon runs.
 ///
 /// # Errors
-/// Of the daemon, and of the file that keeps how far a session has heard: without it the session would hear the same again and again.
+/// Errors of the daemon, and of the file with the position: without it the session would hear the same again and again.
 async fn news(
     here: &RepoContext,
     agent: &AgentId,
@@ -168,7 +168,7 @@ async fn news(
     Ok((!fresh.is_empty()).then(|| in_words(&fresh)))
 }
 
-/// Everything after what was heard, bounded.
+/// Returns everything after a position, within bounds.
 async fn unheard(client: &Client, before: Heard) -> Result<(Vec<wire::InboxEntry>, Heard), ClientError> {
     let (mut all, mut heard) = (Vec::new(), before);
     for _ in 0..HOOK_NEWS_PAGES_MAX {
@@ -189,8 +189,8 @@ async fn unheard(client: &Client, before: Heard) -> Result<(Vec<wire::InboxEntry
     Ok((all, heard))
 }
 
-/// The time of the newest entry that the model has just read with our tool. Hosts pass its answer on as JSON, or as JSON within a
-/// text. Only the times of entries count: their words are other agents'.
+/// Returns the time of the newest entry that the model has just read with Provost's tool. Hosts pass the tool's
+/// answer on as JSON, or as JSON within a text. Only the times of entries count: their words are other agents'.
 fn read_until(told: &Told) -> Option<String> {
     if told.tool().ok() != Some(READS_INBOX) {
         return None;
@@ -232,12 +232,12 @@ fn in_words(fresh: &[&wire::InboxEntry]) -> String {
     )
 }
 
-/// What a turn that ends is held up for, as Claude Code wants to be told; nothing where it was held up already, so that two agents
-/// that write to each other do not keep each other going without a person. What the session holds is no reason to go on: the
-/// model is told with the next turn, however that begins.
+/// Returns the reason to go on with a turn that ends, in Claude Code's form; `None` where the turn went on already,
+/// so that two agents that write to each other do not keep each other going without a person. Places that the session
+/// holds are no reason to go on: the model is told of them with the next turn, however that begins.
 ///
 /// # Errors
-/// Those of [`news`].
+/// The errors of [`news`].
 async fn at_turn_end(
     here: &RepoContext,
     agent: &AgentId,
@@ -268,10 +268,10 @@ async fn at_turn_end(
     Ok(Some(json!({ "decision": "block", "reason": reason })))
 }
 
-/// Says where others see it that the session waits for its person; at other words of its host, nothing.
+/// Tells others that the session waits for its person; for other notices of its host it does nothing.
 ///
 /// # Errors
-/// Of the daemon.
+/// Errors of the daemon.
 async fn waits(here: &RepoContext, agent: &AgentId, told: &Told) -> Result<(), CliError> {
     if !told.text("notification_type").is_some_and(|it| WAITS_FOR_PERSON.contains(&it)) {
         return Ok(());
@@ -282,10 +282,10 @@ async fn waits(here: &RepoContext, agent: &AgentId, told: &Told) -> Result<(), C
     stands(here, agent, WAITING, &what).await
 }
 
-/// Takes that back, once the session goes on or is over. Without a mark of its own, the daemon is not asked.
+/// Withdraws that status, once the session goes on or is over. Without a mark of its own, it does not ask the daemon.
 ///
 /// # Errors
-/// Of the daemon.
+/// Errors of the daemon.
 pub(super) async fn goes_on(here: &RepoContext, agent: &AgentId, status: &str) -> Result<(), CliError> {
     match take_mark(&here.places, WAITS, agent) {
         true => stands(here, agent, (status, None), "").await,
@@ -293,16 +293,17 @@ pub(super) async fn goes_on(here: &RepoContext, agent: &AgentId, status: &str) -
     }
 }
 
-/// Whether a turn of the session has ended since its model was last told what it holds, while it held something. The model of a
-/// turn that begins without words of a person, such as for a task in the background, is told after its first tool. Asked once.
+/// Checks whether a turn has ended in which the session held places, since its model was last told of them. In a turn that
+/// begins without a person's words, such as for a task in the background, the model is told after its first tool. The check
+/// removes the mark, so it succeeds once.
 pub(super) fn has_ended_a_turn(here: &RepoContext, agent: &AgentId) -> bool {
     take_mark(&here.places, ENDED, agent)
 }
 
-/// Where marks of sessions are that wait for their person.
+/// The folder with marks of sessions that wait for their person.
 const WAITS: &str = "waits";
 
-/// Where those are that have ended a turn.
+/// The folder with marks of sessions that have ended a turn.
 const ENDED: &str = "ended";
 
 /// Leaves a mark of a session.
@@ -313,7 +314,7 @@ fn mark(places: &Places, kind: &str, agent: &AgentId) -> std::io::Result<()> {
     system::private_file(options.write(true).create(true).truncate(true)).open(&mark).map(drop)
 }
 
-/// Takes the mark away; whether there was one.
+/// Removes the mark; returns whether it existed.
 fn take_mark(places: &Places, kind: &str, agent: &AgentId) -> bool {
     std::fs::remove_file(mark_of(places, kind, agent)).is_ok()
 }
@@ -323,7 +324,7 @@ fn mark_of(places: &Places, kind: &str, agent: &AgentId) -> PathBuf {
     places.runtime.join(kind).join(&name[..16])
 }
 
-/// Publishes where the session stands.
+/// Publishes the status of the session.
 async fn stands(
     here: &RepoContext,
     agent: &AgentId,

@@ -1,9 +1,9 @@
 //! Git's index around a shell command of a host: the session's agent holds it from before the command until after it.
 //!
-//! What the session has taken so is bound to the host's process, and marked by its reason. A file for each command under way says
-//! that it needs the index: the last of them gives it back. Claude Code alone holds it: Codex says nothing after a command that it
-//! has refused or left behind, and Cursor does not say which of several has ended. Their commands wait until it is free, and are
-//! refused as Claude Code's are if another agent has it longer. Commits of others are held by git's own hooks.
+//! The session's lock is bound to the host's process, and marked by its reason. A file for each running command records that it needs
+//! the index: the last of them releases it. Only Claude Code's hooks hold it: Codex reports nothing after a command that it has refused
+//! or left behind, and Cursor does not tell which of several commands has ended. Their commands wait until the index is free, and are
+//! refused, as Claude Code's are, if another agent has it longer. For commits of others, git's own hooks hold it.
 
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -20,22 +20,22 @@ use provost_base::{AgentId, Digest};
 use provost_client::{Client, ClientError};
 use provost_system as system;
 
-/// How long a command waits for it, at most.
+/// The longest time that a command waits for it.
 const WAIT: Duration = Duration::from_secs(3);
 
-/// What others read as the reason; by it, what a command has taken is told from what its agent has asked for.
+/// The reason that others read; it tells a command's lock from one that the agent has asked for itself.
 const REASON: &str = "a git command of its session";
 
-/// Whether a folder is in this work tree.
+/// Checks whether a folder is in this work tree.
 pub(super) fn is_here(here: &RepoContext, folder: &Path) -> bool {
     let real = |path: &Path| provost_system::real_path(path).unwrap_or_else(|_| path.to_owned());
     let (folder, tree) = (real(folder), real(&here.places.worktree));
-    // Of another work tree that lies in this one, this is not the top.
+    // For another work tree inside this one, the nearest `.git` is not at this tree's top.
     let top = folder.ancestors().find(|it| it.join(".git").exists());
     folder.starts_with(&tree) && top.is_none_or(|it| it == tree)
 }
 
-/// Takes it for the session; says who has it if that is another agent. Without a daemon no agent has it.
+/// Takes the index for the session; returns the holder if that is another agent. Without a daemon no agent has it.
 pub(super) fn take(
     asked: &Run,
     here: &RepoContext,
@@ -44,7 +44,7 @@ pub(super) fn take(
 ) -> Result<Option<String>, CliError> {
     let agent = run::agent(asked, told, here)?;
     let under_way = UnderWay::of(here, &agent);
-    // Before it is taken: a command that ends now gives back nothing that this one needs.
+    // The command is recorded before the index is taken: then a command that ends now does not release it.
     under_way.begin(told);
     let client = here.speaking(agent)?;
     let pid = run::host_process(asked, told);
@@ -69,8 +69,8 @@ pub(super) fn take(
     })
 }
 
-/// Waits until no other agent has it, and says who has it if that takes too long: for a host that does not say when a command has
-/// ended.
+/// Waits until no other agent has the index, and returns the holder if that takes too long: for a host that does not
+/// report the end of a command.
 pub(super) fn wait(
     asked: &Run,
     here: &RepoContext,
@@ -100,7 +100,7 @@ fn refused(who: &str) -> String {
     )
 }
 
-/// What the session has of this work tree's index for its commands.
+/// Returns the lock on this work tree's index that the session has for its commands.
 async fn held(here: &RepoContext, client: &Client) -> Result<Option<wire::Lock>, ClientError> {
     let mine = wire::Whose { mine: true, ..wire::Whose::default() };
     let name = git_index::name(here);
@@ -108,7 +108,7 @@ async fn held(here: &RepoContext, client: &Client) -> Result<Option<wire::Lock>,
     Ok(client.locks(&mine).await?.locks.into_iter().find(its))
 }
 
-/// A command that begins while another one has it: it has its whole time, too.
+/// Renews the lock for a command that begins while another one has it, so that this one has its whole time, too.
 async fn renew(here: &RepoContext, client: &Client) -> Result<(), ClientError> {
     if held(here, client).await?.is_some() {
         let request = wire::TakeLock {
@@ -124,7 +124,7 @@ async fn renew(here: &RepoContext, client: &Client) -> Result<(), ClientError> {
     Ok(())
 }
 
-/// Gives back what a command has taken once no other one of the session needs it, and nothing that the agent has asked for itself.
+/// Releases the lock of the session's commands once none of them needs it, but no lock that the agent has asked for itself.
 pub(super) fn give_back(here: &RepoContext, agent: &AgentId, told: &Told, until: Instant) {
     let under_way = UnderWay::of(here, agent);
     if !under_way.end(told) || under_way.is_any() {
@@ -134,7 +134,7 @@ pub(super) fn give_back(here: &RepoContext, agent: &AgentId, told: &Told, until:
     let _late = within(here, until, async {
         if let Some(lock) = held(here, &client).await? {
             git_index::give_back(here, &client, Some(lock.fence)).await;
-            // One that has begun meanwhile has found it its own.
+            // A command that began in the meantime has relied on the lock, so it is taken again.
             if under_way.is_any() {
                 let _another_has_it = git_index::take(here, &client, lock.pid, (REASON, &[]), 1).await;
             }
@@ -143,7 +143,7 @@ pub(super) fn give_back(here: &RepoContext, agent: &AgentId, told: &Told, until:
     });
 }
 
-/// The commands of a session that are under way in a work tree and write its index: a file for each.
+/// The running commands of a session that write a work tree's index: a file for each.
 struct UnderWay(PathBuf);
 
 impl UnderWay {
@@ -156,23 +156,23 @@ impl UnderWay {
         self.0.join(Digest::of(afterwards::call(told).to_string().as_bytes()).short())
     }
 
-    /// A command begins. Where its file cannot be written, the index is the session's until its time is up.
+    /// Records that a command begins. Where its file cannot be written, the session keeps the index until its time is up.
     fn begin(&self, told: &Told) {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true);
         let file = self.file(told);
-        // Written again, it is as old as the command.
+        // A new file is as old as the command.
         let _not_there = fs::remove_file(&file);
         let _unknown = system::make_private_folders(&self.0)
             .and_then(|()| system::private_file(&mut options).open(file).map(drop));
     }
 
-    /// A command has ended, or does not begin; whether it was one of these.
+    /// Records that a command has ended, or does not begin; returns whether it was recorded.
     fn end(&self, told: &Told) -> bool {
         fs::remove_file(self.file(told)).is_ok()
     }
 
-    /// Whether there is one left. Of a command whose end the host has not told, the file goes with the time of its lease.
+    /// Checks whether a recorded command is left. If the host has not reported the end of a command, its file expires with its lease.
     fn is_any(&self) -> bool {
         let files = fs::read_dir(&self.0).into_iter().flatten().flatten();
         let is_old = |it: &fs::DirEntry| {

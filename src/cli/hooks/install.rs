@@ -1,4 +1,4 @@
-//! Putting our hooks into a host's configuration, taking them out, and telling whether they are in it.
+//! Puts Provost's hooks into a host's configuration, removes them, and tells whether they are in it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -16,28 +16,28 @@ use super::{rule, trust};
 use crate::cli_error::DONE;
 use crate::{CliError, RepoContext, out};
 
-/// A file of a host, as it is.
+/// The state of a host's file.
 #[derive(Serialize)]
 pub(super) struct Standing {
     host: &'static str,
     file: String,
     /// `installed`, `untrusted`, `outdated`, `partly`, `missing`, `unreadable`.
     pub(super) state: &'static str,
-    /// Why it is unreadable, or what to do about it.
+    /// The reason why it is unreadable, or the next step.
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
-    /// Whether its hooks are asked over HTTP, where they may be.
+    /// Whether its hooks are requests over HTTP, where they may be.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     over_http: bool,
 }
 
 impl Standing {
-    /// One of Codex' own, outside of the repository.
+    /// Makes the state of a file of Codex' own, outside of the repository.
     pub(super) fn of_codex(file: &Path, state: &'static str, why: Option<String>) -> Self {
         Self { host: Host::Codex.word(), file: file.display().to_string(), state, why, over_http: false }
     }
 
-    /// The host, whether nothing is to be done, and how it stands; `None` where nothing of ours is.
+    /// Returns the host, whether nothing has to be done, and the state in words; `None` where the file has none of Provost's hooks.
     pub(super) fn in_short(&self) -> Option<(&'static str, bool, String)> {
         if self.state == "missing" && self.why.is_none() {
             return None;
@@ -51,7 +51,7 @@ impl Standing {
     }
 }
 
-/// What hooks stand in has to be as the host has it, or nothing of it is touched.
+/// Parses the file. If the part that contains hooks does not have the host's form, this fails and the file stays unchanged.
 fn parse<'a>(file: &HostFile, text: &'a str) -> Result<Tree<'a>, CliError> {
     let text = if text.trim().is_empty() { "{}" } else { text };
     let tree = json::parse(text).map_err(|why| file.wrong(why))?;
@@ -66,7 +66,7 @@ fn parse<'a>(file: &HostFile, text: &'a str) -> Result<Tree<'a>, CliError> {
             return Err(odd(&format!("`hooks.{}`", event.name.as_str())));
         }
     }
-    // Of two members with one name a host takes one, and which it is differs.
+    // If two members have one name, hosts differ in which of them they read.
     let ours = |name: &str| matches!(name, "hooks" | "permissions");
     let twice = said_twice(root, ours)
         .or_else(|| said_twice(hooks?, |_| true))
@@ -77,26 +77,26 @@ fn parse<'a>(file: &HostFile, text: &'a str) -> Result<Tree<'a>, CliError> {
     }
 }
 
-/// A name that two members of an object have, of those that matter.
+/// Returns a relevant name that two members of an object have.
 fn said_twice<'t>(object: &'t Object<'_>, matters: impl Fn(&str) -> bool) -> Option<&'t str> {
     let mut seen = BTreeSet::new();
     let names = object.properties.iter().map(|it| it.name.as_str());
     names.filter(|it| matters(it)).find(|it| !seen.insert(*it))
 }
 
-/// A hook of ours is one whose command or address is, in a group or by itself.
+/// Checks whether a hook is Provost's, by its command or address, in a group or by itself.
 fn is_ours(host: Host, node: &Node<'_>) -> bool {
     let text = |name| json::member(node, name).and_then(json::text);
     text("command").is_some_and(|it| host.is_ours(it))
         || text("url").is_some_and(|it| form::is_ours(host, it))
 }
 
-/// The hooks of a group.
+/// Returns the hooks of a group.
 fn inner<'t, 'a>(entry: &'t Node<'a>) -> &'t [Node<'a>] {
     json::member(entry, "hooks").map_or(&[], json::items)
 }
 
-/// The text without anything of ours; groups, events and the whole that have nothing left go, too.
+/// Returns the text without Provost's entries; groups, events and the whole object are removed when they become empty.
 fn without(host: Host, file: &HostFile, text: &str) -> Result<String, CliError> {
     let mut text = text.to_owned();
     loop {
@@ -108,7 +108,7 @@ fn without(host: Host, file: &HostFile, text: &str) -> Result<String, CliError> 
     }
 }
 
-/// Without the rule that lets our own tools be used, and what was made for it.
+/// Returns the text without the rule that allows Provost's own tools, and without the members that were made for it.
 fn less_rules(host: Host, tree: &Tree<'_>) -> Option<String> {
     let rule = host.allow_rule()?;
     let whole = tree.root.as_object()?.get("permissions")?;
@@ -124,7 +124,7 @@ fn less_rules(host: Host, tree: &Tree<'_>) -> Option<String> {
     })
 }
 
-/// Without one hook of ours, and what was made for it.
+/// Returns the text without one of Provost's hooks, and without the members that were made for it.
 fn less_hooks(host: Host, tree: &Tree<'_>) -> Option<String> {
     let whole = tree.root.as_object()?.get("hooks")?;
     let events = &whole.value.as_object()?.properties;
@@ -150,7 +150,7 @@ fn less_hooks(host: Host, tree: &Tree<'_>) -> Option<String> {
     None
 }
 
-/// The text with what is wanted, and nothing else of ours.
+/// Returns the text with exactly the wanted entries of Provost.
 fn with(host: Host, file: &HostFile, text: &str, wish: &Wish<'_>) -> Result<String, CliError> {
     let mut text = without(host, file, text)?;
     if text.trim().is_empty() {
@@ -171,12 +171,12 @@ fn with(host: Host, file: &HostFile, text: &str, wish: &Wish<'_>) -> Result<Stri
     if let Some(rule) = host.allow_rule().filter(|_| !wish.shared) {
         text = with_rule(file, &text, rule)?;
     }
-    // What we are about to write is read once more: a host that cannot read it would have no hooks at all.
+    // The new text is parsed once more: a host that cannot read it would run no hooks at all.
     parse(file, &text)?;
     Ok(text)
 }
 
-/// The text with a rule that allows what it names.
+/// Returns the text with a rule that allows the tools that it names.
 fn with_rule(file: &HostFile, text: &str, rule: &str) -> Result<String, CliError> {
     let tree = parse(file, text)?;
     let rule = format!("\"{rule}\"");
@@ -201,7 +201,7 @@ fn braced(open: char, inner: &str, close: char) -> String {
     format!("{open}\n{inner}{close}")
 }
 
-/// This program, for configurations that outlive it.
+/// Returns the path of this program, for configurations that outlive it.
 pub(super) fn program() -> Result<PathBuf, CliError> {
     std::env::current_exe().map_err(|err| CliError::of("this program does not know where it is").because(err))
 }
@@ -217,7 +217,7 @@ pub(super) fn install(here: &RepoContext, host: Host, wish: &Wish<'_>) -> Result
         file.write(before.as_ref(), rest, &wanted)?;
     }
     if host == Host::Codex && !wish.shared {
-        // Without it, the hook answers about our tools; how it stands is said below.
+        // Without the rule, the hook answers about Provost's tools; the state is reported below.
         let _not_put = rule::put(here);
     }
     let done = status(here, &[host])?;
@@ -232,11 +232,11 @@ pub(super) fn install(here: &RepoContext, host: Host, wish: &Wish<'_>) -> Result
     Ok(done)
 }
 
-/// How a host gets the tools that refusals of the hook speak of.
+/// Says how a host gets the tools that refusals of the hook mention.
 fn tools_of(host: Host) -> Option<&'static str> {
     match host {
         Host::Claude => Some("claude mcp add provost -- provost mcp"),
-        // How it stands is a line of its own, from Codex's configuration.
+        // Codex' state has a line of its own, from its configuration.
         Host::Codex => None,
         Host::Cursor => Some(
             r#"in .cursor/mcp.json: {"mcpServers": {"provost": {"command": "provost", "args": ["mcp"]}}}"#,
@@ -244,7 +244,7 @@ fn tools_of(host: Host) -> Option<&'static str> {
     }
 }
 
-/// Whether everything that is wanted stands there, once, and nothing else of ours.
+/// Checks whether the file has every wanted entry once, and no other one of Provost's.
 fn says_the_same(host: Host, tree: &Tree<'_>, wish: &Wish<'_>) -> bool {
     let wanted = host.entries(wish);
     let ours = ours(host, tree);
@@ -256,7 +256,7 @@ fn says_the_same(host: Host, tree: &Tree<'_>, wish: &Wish<'_>) -> bool {
         && wanted.iter().all(|(event, entry)| ours.contains(&((*event).to_owned(), entry.clone())))
 }
 
-/// Everything of ours, with the event under which it stands.
+/// Returns all of Provost's entries, each with its event.
 fn ours(host: Host, tree: &Tree<'_>) -> Vec<(String, Value)> {
     let hooks = json::member(&tree.root, "hooks").and_then(Node::as_object);
     let mut found = Vec::new();
@@ -273,7 +273,7 @@ fn ours(host: Host, tree: &Tree<'_>) -> Vec<(String, Value)> {
 pub(super) fn remove(here: &RepoContext, host: Host) -> Result<u8, CliError> {
     let files: Vec<_> =
         both(host).into_iter().map(|path| HostFile::at(here, path)).collect::<Result<_, _>>()?;
-    // They share a folder, which was made for the first of them.
+    // The files share a folder, which was made for the first of them.
     let made = files.iter().map(HostFile::made).max().unwrap_or(0);
     let mut had_ours = false;
     for file in files {
@@ -298,7 +298,7 @@ pub(super) fn remove(here: &RepoContext, host: Host) -> Result<u8, CliError> {
     status(here, &[host])
 }
 
-/// Its files, each once.
+/// Returns its files, each once.
 fn both(host: Host) -> Vec<&'static str> {
     let mut files = host.files().to_vec();
     files.dedup();
@@ -321,7 +321,7 @@ fn standing(here: &RepoContext, host: Host, path: &'static str) -> Result<Standi
         Err(error) => return unreadable(error),
     };
     let program = program()?;
-    // Who has its permission requests answered here has all that belongs to that.
+    // If the file has one hook for permission requests, it should have all of them.
     let patience_s = ours.iter().any(|(event, _)| *event == "PermissionRequest").into();
     let wish = Wish { program: &program, shared: false, agent: None, patience_s, http: None };
     let http = Http::known(here);
@@ -368,7 +368,7 @@ pub(super) fn status(here: &RepoContext, hosts: &[Host]) -> Result<u8, CliError>
     }
     let is_there = |host: &str| all.iter().any(|it| it.host == host && it.state != "missing");
     for it in &all {
-        // One of two files is enough.
+        // One of the two files is enough.
         if it.state == "missing" && it.why.is_none() && is_there(it.host) {
             continue;
         }

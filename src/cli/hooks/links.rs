@@ -1,4 +1,4 @@
-//! Other names of a file that is to be written: hard links, under which another agent may have it.
+//! Other names of a file that a call would write: hard links, under which another agent may hold it.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,7 +11,7 @@ use super::trees::InTree;
 use crate::RepoContext;
 use provost_api::wire;
 
-/// Whether any of these files has another name.
+/// Checks whether any of these files has another name.
 pub(super) fn are_there(targets: &Targets) -> bool {
     targets.files.iter().any(|it| has_others(&it.path))
 }
@@ -20,7 +20,7 @@ fn has_others(path: &Path) -> bool {
     identity(path).is_some_and(|(_, _, names)| names > 1)
 }
 
-/// Adds the edits of these files under the names by which others have them.
+/// Adds the edits of these files under the names by which others hold them.
 pub(super) fn add(here: &RepoContext, targets: &Targets, held: &BTreeSet<String>, all: &mut Vec<InTree>) {
     let top = &here.places.worktree;
     let linked = |it: &&Target| has_others(&it.path);
@@ -45,7 +45,7 @@ pub(super) fn add(here: &RepoContext, targets: &Targets, held: &BTreeSet<String>
     }
 }
 
-/// Which file a path names, links followed: its device, its number there, and how many names it has.
+/// The identity of the file that a path leads to: its device, its number there, and the number of its names.
 type Identity = (u64, u64, u64);
 
 #[cfg(unix)]
@@ -55,7 +55,7 @@ fn identity(path: &Path) -> Option<Identity> {
     Some((found.dev(), found.ino(), found.nlink()))
 }
 
-/// Names of one file are not told from each other here.
+/// Returns `None`: this system does not tell whether two names belong to one file.
 #[cfg(not(unix))]
 fn identity(_path: &Path) -> Option<Identity> {
     None

@@ -1,8 +1,8 @@
-//! What a shell command has changed of what others hold. It cannot be foreseen: so what others hold is put aside before the
-//! command, and compared with what is there afterwards. The daemon's state folder keeps both versions of each changed file.
+//! Files of others that a shell command has changed. The changes cannot be foreseen, so the files that others hold are
+//! copied before the command, and compared afterwards. The daemon's state folder keeps both versions of each changed file.
 //!
-//! A holder may itself write while the command runs. Each hook notes what a write will leave, and a file that says just that
-//! was not changed by the command.
+//! A holder may itself write while the command runs. Each hook notes the content that a write will leave, and a file
+//! with just that content was not changed by the command.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, OpenOptions};
@@ -27,31 +27,31 @@ use provost_base::{AgentId, Digest};
 use provost_config::Places;
 use provost_system as system;
 
-/// The file in a folder that says by its time when the command began.
+/// The file in a call's folder whose time is the beginning of the command.
 const BEGAN: &str = "began";
 
-/// The list in a folder of what was put aside.
+/// The list of copied files in a call's folder.
 const LIST: &str = "list";
 
-/// What a note says of a write whose outcome is not known.
+/// The note for a write whose result is not known.
 const ANYTHING: &str = "*";
 
-/// A file of a work tree: the top of that, and the path from there.
+/// A file of a work tree: the top of the tree, and the path from there.
 pub(super) type Place = (PathBuf, String);
 
 /// Files that others hold, each with its holders.
 pub(super) type HeldFiles = BTreeMap<Place, BTreeSet<String>>;
 
-/// One of the versions of a file.
+/// A version of a file.
 #[derive(Debug)]
 enum Version {
-    /// There is no such file.
+    /// The file does not exist.
     Absent,
-    /// What it says.
+    /// The file has this content.
     Text(Vec<u8>),
-    /// It is larger than what is compared by its parts; a copy of it, if it is not too large to be kept either.
+    /// The file is too large to compare part by part; a copy of it, if it was not too large to copy either.
     Large(Option<PathBuf>),
-    /// It is as large, and still in its place.
+    /// The file is as large, and still in its place.
     LargeInPlace,
 }
 
@@ -67,23 +67,23 @@ impl Version {
 
 /// A file that was changed, with both of its versions.
 pub(super) struct Changed {
-    /// Which.
+    /// The file.
     pub(super) place: Place,
-    /// Who held something of it before the command.
+    /// The agents that held a part of it before the command.
     pub(super) holders: BTreeSet<String>,
     before: Version,
     after: Version,
 }
 
 impl Changed {
-    /// The change as an edit, by which it is found out whose it touches.
+    /// Returns the change as an edit, which tells whose places it touches.
     pub(super) fn edit(&self) -> wire::Edit {
         let texts = self.before.text().zip(self.after.text());
         let (before, after) = texts.map(|(a, b)| (STANDARD.encode(a), STANDARD.encode(b))).unzip();
         wire::Edit { path: self.place.1.clone(), before, after, ..wire::Edit::default() }
     }
 
-    /// Keeps both versions; says where they lie, or what there was.
+    /// Stores both versions; returns their folder, or a note about the old version.
     pub(super) fn keep(&self, places: &Places) -> io::Result<String> {
         let all = places.state.join("overwritten");
         system::make_private_folders(&all)?;
@@ -118,7 +118,7 @@ impl Changed {
     }
 }
 
-/// The part of a name that is a text's digest, since texts may have anything in them.
+/// Returns a digest of a text for a file's name, since a text may have any characters.
 fn short(text: &str) -> String {
     Digest::of(text.as_bytes()).to_string().chars().take(16).collect()
 }
@@ -127,18 +127,18 @@ fn aside(places: &Places) -> PathBuf {
     places.runtime.join("aside")
 }
 
-/// The folder of one call of a tool in a work tree.
+/// Returns the folder of one call of a tool in a work tree.
 fn of_call(places: &Places, agent: &AgentId, told: &Value) -> PathBuf {
     let call = short(&format!("{} {told}", places.worktree.display()));
     aside(places).join(format!("{}{call}", calls_of(agent)))
 }
 
-/// How the names of an agent's folders begin.
+/// Returns the prefix of an agent's folders.
 fn calls_of(agent: &AgentId) -> String {
     format!("call-{}-", short(agent.as_str()))
 }
 
-/// The note of a file; in another work tree it is another file.
+/// Returns the path of a file's note; the same path in another work tree is another file.
 fn note_of(places: &Places, place: &Place) -> PathBuf {
     aside(places).join(format!("note-{}", short(&place.0.join(&place.1).to_string_lossy())))
 }
@@ -149,7 +149,7 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     system::private_file(&mut options).open(path)?.write_all(bytes)
 }
 
-/// Copies what a file says, if it is no more than so many bytes; how many it has.
+/// Copies a file of at most `most` bytes; returns the number of its bytes.
 fn copied(from: impl io::Read, to: &Path, most: u64) -> io::Result<u64> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true);
@@ -158,11 +158,11 @@ fn copied(from: impl io::Read, to: &Path, most: u64) -> io::Result<u64> {
     if bytes > most { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
 }
 
-/// A file of a work tree as it is; `None` where there is none. Other agents choose what is held: a pipe is not waited for, and no
-/// link leads out of the tree.
+/// Opens a file of a work tree; `None` where it does not exist. Other agents choose the held paths, so this does not
+/// wait at a pipe, and follows no link out of the tree.
 ///
 /// # Errors
-/// It is no file, or cannot be read.
+/// It is no regular file, or cannot be read.
 fn open(place: &Place) -> io::Result<Option<cap_std::fs::File>> {
     let tree = Dir::open_ambient_dir(&place.0, ambient_authority())?;
     let file = match tree.open_with(&place.1, &system::reading_without_waiting()) {
@@ -173,7 +173,7 @@ fn open(place: &Place) -> io::Result<Option<cap_std::fs::File>> {
     if file.metadata()?.is_file() { Ok(Some(file)) } else { Err(io::ErrorKind::InvalidInput.into()) }
 }
 
-/// By what it is known that a large file was not written: its size and its times.
+/// Returns a mark that shows whether a large file was written: its size and its times.
 fn mark(file: &cap_std::fs::File) -> io::Result<String> {
     let meta = file.metadata()?;
     let since = |at: cap_std::time::SystemTime| {
@@ -182,7 +182,7 @@ fn mark(file: &cap_std::fs::File) -> io::Result<String> {
     Ok(format!("{} {}", meta.len(), since(meta.modified()?)))
 }
 
-/// A file as it is now; of a large one, its mark.
+/// Returns the present version of a file; for a large one, also its mark.
 fn version(place: &Place) -> io::Result<(Version, Option<String>)> {
     let Some(mut file) = open(place)? else { return Ok((Version::Absent, None)) };
     let mut bytes = Vec::new();
@@ -203,15 +203,15 @@ fn forget(folder: &Path, most: usize) {
     }
 }
 
-/// A file that was put aside, as the list of a call has it.
+/// A copied file, as an entry in the list of a call.
 #[derive(Serialize, Deserialize)]
 struct Aside {
     tree: PathBuf,
     path: String,
     holders: BTreeSet<String>,
-    /// Whether there is no such file.
+    /// Whether the file did not exist.
     absent: bool,
-    /// Of a large file, its size and time.
+    /// For a large file, its size and time.
     mark: Option<String>,
 }
 
@@ -221,7 +221,7 @@ impl Aside {
     }
 }
 
-/// What was put aside for one call, in its folder: the list, and for each entry of it a copy with its number.
+/// The folder with the copies for one call: the list, and for each entry of it a copy with its number.
 struct Call(PathBuf);
 
 impl Call {
@@ -239,12 +239,12 @@ impl Call {
         self.0.join(number.to_string())
     }
 
-    /// Where stands what a holder's own write since then was to leave.
+    /// Returns the path of the content that a holder's own later write was to leave.
     fn next(&self, number: usize) -> PathBuf {
         self.0.join(format!("{number}-next"))
     }
 
-    /// Puts one file aside; `None` where it cannot be compared. Of large files, as many are copied as there is room for.
+    /// Copies one file; `None` where it cannot be compared. Large files are copied as long as there is room.
     fn put(&self, number: usize, place: &Place, holders: &BTreeSet<String>, room: &mut u64) -> Option<Aside> {
         let (version, mark) = version(place).ok()?;
         match &version {
@@ -255,7 +255,7 @@ impl Call {
                     open(place).ok().flatten().and_then(|it| copied(it, &self.copy(number), *room).ok());
                 match size {
                     Some(size) => *room -= size,
-                    // What is half a copy is none.
+                    // A partial copy is removed.
                     None => drop(fs::remove_file(self.copy(number))),
                 }
             }
@@ -265,7 +265,7 @@ impl Call {
         Some(Aside { tree, path, holders: holders.clone(), absent, mark })
     }
 
-    /// A file as it was put aside.
+    /// Returns a file's version from before the command.
     fn before(&self, number: usize, it: &Aside) -> Option<Version> {
         let copy = self.copy(number);
         match (it.absent, &it.mark) {
@@ -276,8 +276,8 @@ impl Call {
     }
 }
 
-/// Puts files aside before a command: those that others hold. The folder is made in any case: who begins to hold a file while the
-/// command runs puts it aside there.
+/// Copies the files that others hold, before a command. The folder is made in any case, since an agent that begins to
+/// hold a file while the command runs puts a copy there.
 pub(super) fn put_aside(here: &RepoContext, agent: &AgentId, call: &Value, held: &HeldFiles) {
     let call = Call(of_call(&here.places, agent, call));
     let _not_there = fs::remove_dir_all(&call.0);
@@ -288,13 +288,13 @@ pub(super) fn put_aside(here: &RepoContext, agent: &AgentId, call: &Value, held:
     }
     let (mut list, mut room) = (Vec::new(), HOOK_ASIDE_BYTES_MAX);
     for (place, holders) in held.iter().take(HOOK_ASIDE_FILES_MAX) {
-        // What cannot be read cannot be compared either.
+        // A file that cannot be read cannot be compared either.
         list.extend(call.put(list.len(), place, holders, &mut room));
     }
     let _kept = call.put_list(&list);
 }
 
-/// What a command has changed, and the copies of what was there before, which go when this is dropped.
+/// The files that a command has changed, and the copies of their old versions, which are removed when this is dropped.
 pub(super) struct Found {
     pub(super) changed: Vec<Changed>,
     folder: PathBuf,
@@ -306,7 +306,7 @@ impl Drop for Found {
     }
 }
 
-/// Takes what was put aside before a command, and says which of it has changed since by no write that a hook knows of.
+/// Takes the copies from before a command, and returns the files that have changed since by no write that a hook has noted.
 pub(super) fn take_changed(here: &RepoContext, agent: &AgentId, call: &Value) -> Found {
     let call = Call(of_call(&here.places, agent, call));
     let put_at = fs::metadata(call.0.join(BEGAN)).and_then(|it| it.modified()).ok();
@@ -315,7 +315,7 @@ pub(super) fn take_changed(here: &RepoContext, agent: &AgentId, call: &Value) ->
     for (number, it) in list.into_iter().enumerate() {
         let Some(before) = call.before(number, &it) else { continue };
         let place = it.place();
-        // A link or a folder has taken the place of all that was there.
+        // A link or a folder has replaced the file.
         let (after, mark) = version(&place).unwrap_or((Version::Absent, None));
         let is_same = match (&before, &after) {
             (Version::Absent, Version::Absent) => true,
@@ -327,7 +327,7 @@ pub(super) fn take_changed(here: &RepoContext, agent: &AgentId, call: &Value) ->
         if is_same || (is_theirs && !matches!(after, Version::Absent)) {
             continue;
         }
-        // What a holder has written while the command ran is what the command has overwritten.
+        // If a holder has written while the command ran, the command has overwritten that content.
         let next = fs::read(call.next(number)).ok();
         if next.as_deref().zip(after.text()).is_some_and(|(next, after)| next == after) {
             continue;
@@ -338,8 +338,8 @@ pub(super) fn take_changed(here: &RepoContext, agent: &AgentId, call: &Value) ->
     found
 }
 
-/// Puts a file aside for the commands of others that run now: its writer begins to hold it, or goes on. `next` is what the write
-/// will leave, where that is known.
+/// Copies a file for the running commands of other agents, since its writer now holds it. `next` is the content that
+/// the write will leave, where it is known.
 fn put_aside_for_others(places: &Places, agent: &AgentId, place: &Place, next: Option<&[u8]>) {
     let ours = calls_of(agent);
     let others = calls(places, "call-").into_iter();
@@ -362,12 +362,13 @@ fn put_aside_for_others(places: &Places, agent: &AgentId, place: &Place, next: O
             }
             None => continue,
         };
-        // Without it, the version before the holder's write is what is kept.
+        // Without this file, the version before the holder's write is kept.
         let _kept = next.map(|it| write(&call.next(number), it));
     }
 }
 
-/// Whether a write of another agent's since then left a file so. What it has written before may have come back by the command.
+/// Checks whether a later write of another agent left this content. An earlier write does not count, since the command may
+/// have restored its content.
 fn is_theirs(
     places: &Places,
     agent: &AgentId,
@@ -387,7 +388,7 @@ fn is_theirs(
     })
 }
 
-/// Notes what a write of an agent's will leave of a file; without a content, anything.
+/// Notes the content that an agent's write will leave in a file; without a content, any.
 pub(super) fn note(places: &Places, agent: &AgentId, place: &Place, content: Option<&[u8]>) {
     let at = note_of(places, place);
     if system::make_private_folders(&aside(places)).is_err() {
@@ -401,17 +402,17 @@ pub(super) fn note(places: &Places, agent: &AgentId, place: &Place, content: Opt
     let file = system::private_file(&mut options).open(at);
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let line = format!("{} {what} {}\n", short(agent.as_str()), since.as_millis());
-    // Without it, a holder's own write may be told as the command's.
+    // Without the note, a holder's own write may be blamed on the command.
     let _unheard = file.and_then(|mut it| it.write_all(line.as_bytes()));
 }
 
-/// The folders of calls whose names begin so.
+/// Returns the folders of calls with this prefix.
 fn calls(places: &Places, begin: &str) -> Vec<fs::DirEntry> {
     let entries = fs::read_dir(aside(places)).into_iter().flatten().flatten();
     entries.filter(|it| it.file_name().as_encoded_bytes().starts_with(begin.as_bytes())).collect()
 }
 
-/// Forgets the calls of sessions that have ended without a word.
+/// Removes the copies of sessions that have ended without a report.
 fn forget_old(places: &Places) {
     for entry in calls(places, "call-") {
         let at = entry.metadata().and_then(|it| it.modified()).ok();
@@ -422,13 +423,13 @@ fn forget_old(places: &Places) {
     }
 }
 
-/// Forgets what was put aside for the calls of a session that is over.
+/// Removes the copies for the calls of a session that is over.
 pub(super) fn forget_calls(places: &Places, agent: &AgentId) {
     forget_oldest(places, agent, 0);
 }
 
-/// Forgets what was put aside for the oldest calls of an agent beyond a number. Of a command that was
-/// refused or left behind, hosts do not say that it has ended.
+/// Removes the copies for the oldest calls of an agent beyond a number. Hosts do not report the end of a command that
+/// was refused or left behind.
 fn forget_oldest(places: &Places, agent: &AgentId, most: usize) {
     let entries = calls(places, &calls_of(agent)).into_iter();
     let put_at = |it: &fs::DirEntry| it.metadata().and_then(|it| it.modified()).ok();

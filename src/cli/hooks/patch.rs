@@ -1,26 +1,26 @@
-//! Codex's patches: which files one writes, and what they say afterwards.
+//! Codex's patches: the files that one writes, and their contents afterwards.
 //!
 //! `*** Begin Patch`, then for each file `*** Add File:`, `*** Delete File:` or `*** Update File:` with an optional
-//! `*** Move to:`, then `*** End Patch`. What does not fit a file is not guessed: such a file counts as changed as a
-//! whole.
+//! `*** Move to:`, then `*** End Patch`. A part that does not fit its file is not guessed: such a file counts as
+//! changed as a whole.
 
-/// What a patch does with a file.
+/// The change that a patch makes to a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Change {
-    /// Makes the file, or writes it as a whole.
+    /// Creates the file, or writes it as a whole.
     Whole(String),
-    /// Removes it.
+    /// Removes the file.
     Gone,
-    /// Changes parts of it.
+    /// Changes parts of the file.
     Parts(Vec<Part>),
 }
 
 /// A part of a file that is replaced by another one.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Part {
-    /// A line that stands before it.
+    /// A line before the part.
     after: Option<String>,
-    /// Whether it is meant at the end of the file.
+    /// Whether the part stands at the end of the file.
     at_end: bool,
     old: Vec<String>,
     new: Vec<String>,
@@ -29,15 +29,15 @@ pub(super) struct Part {
 /// A file of a patch.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Patched {
-    /// Its path, as the patch has it.
+    /// Its path, as the patch names it.
     pub(super) path: String,
-    /// What becomes of it.
+    /// The change.
     pub(super) change: Change,
-    /// Under which name, if under another one.
+    /// Its new name, if it is renamed.
     pub(super) to: Option<String>,
 }
 
-/// The files of a patch, in order; nothing if there is none in the text.
+/// Returns the files of a patch, in order; empty if the text has no patch.
 pub(super) fn read(text: &str) -> Vec<Patched> {
     let Some(begin) = text.find("*** Begin Patch") else { return Vec::new() };
     let mut files: Vec<Patched> = Vec::new();
@@ -46,7 +46,7 @@ pub(super) fn read(text: &str) -> Vec<Patched> {
         if line.trim_end() == "*** End Patch" {
             break;
         }
-        // Behind a file that is added or deleted blanks before the next heading do not count.
+        // After an added or deleted file, blanks before the next heading do not count.
         let is_in_parts = files.last().is_some_and(|it| matches!(it.change, Change::Parts(_)));
         let begin = if is_in_parts { line } else { line.trim() };
         if let Some(file) = heading(begin) {
@@ -73,7 +73,7 @@ fn heading(line: &str) -> Option<Patched> {
     line.strip_prefix("*** Update File: ").map(|path| file(path, Change::Parts(Vec::new())))
 }
 
-/// One line of what is to become of a file.
+/// Adds one line of a patch to the change of its file.
 fn take(change: &mut Change, line: &str) {
     let parts = match change {
         Change::Whole(text) => {
@@ -110,9 +110,9 @@ fn take(change: &mut Change, line: &str) {
     }
 }
 
-/// Where some lines are found from a line on, or at the end of the file where they are meant there and are there. As Codex does
-/// it, blanks at the ends of lines, then those before them too, then the kinds of dashes, quotation marks and blanks do not count
-/// where the lines are not there to the letter.
+/// Finds some lines from a line on, or at the end of the file where the patch wants them there and they are there.
+/// Where the lines are not there literally, Codex ignores first blanks at the ends of lines, then also those at their
+/// beginnings, then the kinds of dashes, quotation marks and blanks; so does this.
 fn found(lines: &[&str], wanted: &[&str], from: usize, at_end: bool) -> Option<usize> {
     let equal: [fn(&str, &str) -> bool; 4] = [
         |a, b| a == b,
@@ -129,7 +129,7 @@ fn found(lines: &[&str], wanted: &[&str], from: usize, at_end: bool) -> Option<u
     })
 }
 
-/// A line with plain dashes, quotation marks and blanks.
+/// Returns a line with plain dashes, quotation marks and blanks.
 fn levelled(line: &str) -> String {
     let plain = |c: char| match c {
         '\u{2010}'..='\u{2015}' | '\u{2212}' => '-',
@@ -141,7 +141,7 @@ fn levelled(line: &str) -> String {
     line.trim().chars().map(plain).collect()
 }
 
-/// What a file says after its parts were replaced; `None` where one of them is not in it.
+/// Returns a file's content with its parts replaced; `None` where one of them is not in it.
 pub(super) fn apply(before: &str, parts: &[Part]) -> Option<String> {
     let mut lines: Vec<&str> = before.split('\n').collect();
     let ends = lines.last() == Some(&"");
@@ -161,7 +161,7 @@ pub(super) fn apply(before: &str, parts: &[Part]) -> Option<String> {
             true => lines.len(),
             false => match found(&lines, &old, from, part.at_end) {
                 Some(found) => found,
-                // An empty line behind the last one is no line of the file.
+                // An empty line after the last one is not a line of the file.
                 None if old.last() == Some(&"") => {
                     old.pop();
                     if new.last() == Some(&"") {
@@ -182,13 +182,13 @@ pub(super) fn apply(before: &str, parts: &[Part]) -> Option<String> {
     Some(text)
 }
 
-/// The files that a patch in the form of `diff` names, each without so many folders of its path.
+/// Returns the files that a patch in the form of `diff` names, without the first `strip` folders of each path.
 pub(super) fn named(text: &str, strip: usize) -> Vec<String> {
     const HEADS: [&str; 5] = ["+++ ", "--- ", "rename to ", "rename from ", "copy to "];
     let mut found: Vec<String> = Vec::new();
     for line in text.lines() {
         let Some(head) = HEADS.iter().find(|it| line.starts_with(**it)) else { continue };
-        // A time may stand behind the path. Renames are told without the letter for the side.
+        // A time may follow the path. Renames are listed without the letter of the side.
         let path = line[head.len()..].split('\t').next().unwrap_or_default().trim();
         let strip = if head.starts_with(['+', '-']) { strip } else { strip.saturating_sub(1) };
         let path = path.splitn(strip + 1, '/').nth(strip).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A permission request: asked in the host's stead, in the queue of approvals.
+//! A permission request: Provost asks for the answer in the host's stead, in the queue of approvals.
 
 use std::time::{Duration, Instant};
 
@@ -17,17 +17,17 @@ use provost_base::limits::{HOOK_ASK_MS, PERMISSION_BYTES_MAX};
 use provost_base::{Ttl, shortened};
 use provost_client::Client;
 
-/// How long an answer is waited for where no person sits at the host: time enough for a person who has been waiting for the
-/// question in Provost's queue, and for no other.
+/// The time that an answer is waited for where no person sits at the host: enough for a person who watches Provost's
+/// queue, and for no other.
 const UNATTENDED_WAIT_MAX: Ttl = Ttl::seconds_clamped(5);
 
-/// What a model is told then.
+/// The note for the model in that case.
 const NOBODY_THERE: &str = "Provost: no person sits at this host, and no answer has come from Provost's queue within \
      5 seconds. Go on without it, and say what you could not do. A person allows it beforehand by a rule for `permission` in \
      Provost's policy, or by a rule of the host's own.";
 
-/// Asks in the host's stead. Where there is no answer nothing is said, and the host asks its person itself; where no person
-/// sits at the host, the answer is no, and says so.
+/// Asks in the host's stead. Without an answer the hook says nothing, and the host asks its person itself; where no
+/// person sits at the host, the answer is a refusal with this reason.
 pub(super) fn permission(asked: &Run, told: Result<Told, CliError>, until: Instant) -> Said {
     let unattended = told.as_ref().is_ok_and(|told| is_unattended(asked.host, told));
     if !unattended && told.as_ref().is_ok_and(|told| settled::by_host(asked.host, told)) {
@@ -38,7 +38,7 @@ pub(super) fn permission(asked: &Run, told: Result<Told, CliError>, until: Insta
         let here = here(asked, &told)?;
         let agent = agent(asked, &told, &here)?;
         let tool = told.tool().map_err(CliError::of)?;
-        // What it does is judged by our rules when it is called. That the server of this name is ours, its note says.
+        // Provost's rules judge the tool when it is called. The note of `provost mcp` proves that the server of this name is Provost's.
         if tool.starts_with(wire::OUR_TOOLS) && session::noted(&here.places).is_some() {
             return Ok(Some((true, String::new())));
         }
@@ -56,11 +56,11 @@ pub(super) fn permission(asked: &Run, told: Result<Told, CliError>, until: Insta
         let shown = Shown::keep(&here.places, &agent, tool, told.arguments());
         let until = until + wait.as_duration();
         within(&here, until, async {
-            // A question is no reason to start one: where none runs, the host asks its person.
+            // A question does not start a daemon: where none runs, the host asks its person.
             let client = here.daemon(Some(agent)).await?;
             tokio::select! {
                 answered = ask(&client, question, wait) => answered,
-                // Its person has answered in the host's own dialog. What waits in the queue goes with our connection.
+                // The person has answered in the host's own dialog. The approval in the queue ends with this connection.
                 () = shown.is_taken_away() => Ok(None),
             }
         })
@@ -77,8 +77,8 @@ pub(super) fn permission(asked: &Run, told: Result<Told, CliError>, until: Insta
     )
 }
 
-/// Whether the host asks no person, however long is waited: Claude Code says so to what it starts; Codex refuses what would have
-/// to be asked about where its policy is never to ask, as it always is in `codex exec`.
+/// Checks whether the host never asks a person, however long it waits: Claude Code tells this to the programs that it starts;
+/// Codex refuses requests that need a question where its policy forbids questions, as it always does in `codex exec`.
 fn is_unattended(host: Host, told: &Told) -> bool {
     match host {
         Host::Codex => told.text("permission_mode") == Some("bypassPermissions"),
@@ -88,7 +88,7 @@ fn is_unattended(host: Host, told: &Told) -> bool {
     }
 }
 
-/// The answer, and why it is no; `None` if no answer comes in time, or no rule speaks of it.
+/// Returns the answer, with the reason of a refusal; `None` if no answer comes in time, or no rule covers the request.
 async fn ask(
     client: &Client,
     mut question: wire::AskPermission,

@@ -1,5 +1,5 @@
-//! The record of a Codex session, as far as it says what Codex's messages to hooks do not: who reviews the requests of a turn,
-//! and in which folder a command would run.
+//! The record of a Codex session, read for two facts that Codex's messages to hooks lack: the reviewer of a turn's
+//! requests, and the folder in which a command would run.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -14,7 +14,7 @@ use provost_base::limits::HOOK_RECORD_BYTES_MAX;
 pub(super) struct Record(String);
 
 impl Record {
-    /// The record that a hook's message names.
+    /// Reads the record that a hook's message names.
     pub(super) fn of(told: &Told) -> Option<Self> {
         let mut file = regular(Path::new(told.text("transcript_path")?))?;
         let from = file.metadata().ok()?.len().saturating_sub(HOOK_RECORD_BYTES_MAX);
@@ -28,14 +28,14 @@ impl Record {
         }
     }
 
-    /// The contents of entries of a kind, the newest first.
+    /// Returns the contents of entries of a kind, the newest first.
     fn payloads<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = Value> + 'a {
         let lines = self.0.lines().rev().filter(move |it| it.contains(kind));
         let entries = lines.filter_map(|it| serde_json::from_str::<Value>(it).ok());
         entries.filter(move |it| it["type"] == kind).map(|mut it| it["payload"].take())
     }
 
-    /// The reviewer of a turn's requests; of the newest turn, where the record does not number them.
+    /// Returns the reviewer of a turn's requests; of the newest turn, where the record does not number them.
     pub(super) fn reviewer(&self, turn: Option<&str>) -> Option<String> {
         let context = self.payloads("turn_context").find(|it| match it["turn_id"].as_str() {
             Some(id) => turn == Some(id),
@@ -44,8 +44,8 @@ impl Record {
         context["approvals_reviewer"].as_str().map(str::to_owned)
     }
 
-    /// The folder in which a command would run. `None` if no call of it is under way, if several are in different folders, or
-    /// if its shell is another one than usual.
+    /// Returns the folder in which a command would run. `None` if no call of it is under way, if several are in
+    /// different folders, or if its shell is not the usual one.
     pub(super) fn folder(&self, command: &str, start: &Path) -> Option<PathBuf> {
         let (mut ended, mut found) = (Vec::new(), Vec::new());
         for entry in self.payloads("response_item") {
@@ -71,7 +71,7 @@ impl Record {
     }
 }
 
-/// Whether a call with these arguments runs a command.
+/// Checks whether a call with these arguments runs a command.
 fn runs(arguments: &Value, command: &str) -> bool {
     ["cmd", "command"].into_iter().any(|name| match &arguments[name] {
         Value::String(line) => line == command,
@@ -80,7 +80,7 @@ fn runs(arguments: &Value, command: &str) -> bool {
     })
 }
 
-/// A file that does not keep its reader waiting.
+/// Opens a regular file; any other kind could make its reader wait.
 pub(super) fn regular(path: &Path) -> Option<File> {
     path.metadata().ok().filter(std::fs::Metadata::is_file)?;
     File::open(path).ok()

@@ -1,4 +1,4 @@
-//! What a model is told of a write that is in another agent's way, or near it.
+//! Texts for a model about a write that is in another agent's way, or near it.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::tasks::short_time;
 use provost_api::wire;
 use provost_base::limits::{HOOK_OBSTACLES_NAMED_MAX, MCP_WAIT_S_MAX};
 
-/// The agents that have announced a change of this place, or write it in another work tree; empty if there is none.
+/// Names the agents that have announced a change of this place, or write it in another work tree; `None` if no agent does.
 pub(super) fn nearby(guarded: &wire::Guarded) -> Option<String> {
     let intended = guarded.near.iter().map(|it| {
         let (agent, at) = (out::one_line(&it.agent, 100), out::one_line(&it.at, 300));
@@ -36,7 +36,7 @@ pub(super) fn nearby(guarded: &wire::Guarded) -> Option<String> {
     })
 }
 
-/// Who has it, since when and for how long, what they say they do, and what to do now.
+/// Says which agent holds the place, since when, how long and why, and what the model can do now.
 pub(super) fn refusal(host: Host, guarded: &wire::Guarded) -> String {
     let (mut holders, mut lines, mut told) = (BTreeSet::new(), Vec::new(), BTreeSet::new());
     let holder_of = |it: &wire::Blocked| {
@@ -44,7 +44,7 @@ pub(super) fn refusal(host: Host, guarded: &wire::Guarded) -> String {
         lock.or_else(|| it.claim.as_ref().map(|claim| claim.holder.clone())).unwrap_or_default()
     };
     for it in &guarded.blocked {
-        // A file that a link leads to is asked about by both of its names.
+        // A file that a link leads to is checked under both of its names.
         let line = out::one_line(&held(it), 400);
         if !told.insert(line.clone()) {
             continue;
@@ -54,7 +54,7 @@ pub(super) fn refusal(host: Host, guarded: &wire::Guarded) -> String {
             continue;
         }
         lines.push(line);
-        // The reason of a lock stands there already.
+        // The line already has the reason of a lock.
         let has_reason = it.lock.as_ref().is_some_and(|it| it.reason.is_some());
         let doing = it.doing.as_ref().filter(|_| !has_reason);
         lines.extend(doing.map(|it| {
@@ -85,7 +85,7 @@ pub(super) fn refusal(host: Host, guarded: &wire::Guarded) -> String {
     let wait =
         json!({ "symbol": out::one_line(symbol.trim_end_matches(':'), 400), "wait_s": MCP_WAIT_S_MAX });
     let write = json!({ "to": out::one_line(&holder_of(first), 100), "text": "..." });
-    // From the sandbox of Codex no command reaches the daemon.
+    // No command in Codex' sandbox reaches the daemon.
     let or = if host == Host::Codex {
         ""
     } else {

@@ -1,9 +1,9 @@
-//! Codex' rule about the tools of our own server: in its person's own configuration, beside the server's entry.
+//! Codex' setting for Provost's tools: a line in the person's own configuration, beside the server's entry.
 //!
-//! Codex asks before tools that are said to be able to destroy something, and refuses them where its policy is never to ask.
-//! What ours do is judged by our rules when they are called. The rule has no other place: in the file of a work tree it
-//! would keep Codex from starting for a user who has no such server. It is a line in the server's own table, so that it goes when
-//! that goes. Tried with Codex 0.169.
+//! Codex asks before tools that are marked as destructive, and refuses them where its policy forbids questions.
+//! Provost's own rules judge these tools when they are called. The rule has no other place: in the file of a work
+//! tree it would keep Codex from starting for a user who has no such server. It is a line in the server's own table,
+//! so that it is removed together with the table. Tried with Codex 0.169.
 
 use toml::{Table, Value};
 
@@ -16,18 +16,18 @@ use crate::{CliError, RepoContext};
 const KEY: &str = "default_tools_approval_mode";
 const MODE: &str = "approve";
 
-/// The whole line, by which it is known again.
+/// The whole line, by which Provost finds it again.
 const LINE: &str = "default_tools_approval_mode = \"approve\" # provost: its own rules judge these calls";
 
-/// How the configuration stands to our tools.
+/// The configuration's treatment of Provost's tools.
 enum Stands {
-    /// There is no server of ours in it.
+    /// It has no server of Provost.
     NoServer,
-    /// It asks about them.
+    /// Codex asks about the tools.
     Asks,
-    /// It says something else about asking, which is its person's.
+    /// It has another setting about asking, which belongs to its person.
     Theirs(String),
-    /// It does not ask about them.
+    /// Codex does not ask about the tools.
     Allows,
 }
 
@@ -38,7 +38,7 @@ fn file(here: &RepoContext) -> Result<Option<HostFile>, CliError> {
     }
 }
 
-/// Our server's table, where it is one of ours.
+/// Returns the table of Provost's server, if the entry of that name is Provost's.
 fn server(config: &Table) -> Option<&Table> {
     let server = config.get("mcp_servers")?.get("provost")?.as_table()?;
     let text = |name: &str| server.get(name).and_then(Value::as_str);
@@ -61,7 +61,7 @@ fn stands(file: &HostFile, text: &str) -> Result<Stands, CliError> {
     })
 }
 
-/// Puts the rule there, if there is a server that it is about and nothing is said of it yet.
+/// Writes the rule, if the configuration has Provost's server and no setting about asking.
 pub(super) fn put(here: &RepoContext) -> Result<(), CliError> {
     let Some(file) = file(here)? else { return Ok(()) };
     let Some(seen) = file.read()? else { return Ok(()) };
@@ -85,21 +85,21 @@ pub(super) fn put(here: &RepoContext) -> Result<(), CliError> {
     }
 }
 
-/// Takes it out, if it is as we have written it.
+/// Removes the rule, if it is unchanged.
 pub(super) fn take_out(here: &RepoContext) -> Result<(), CliError> {
     let Some(file) = file(here)? else { return Ok(()) };
-    // What cannot be read for us was not written by us, either.
+    // Provost has not written a file that cannot be read.
     let Ok(Some(seen)) = file.read() else { return Ok(()) };
     let lines = seen.text.split_inclusive('\n');
     let left: String = lines.filter(|line| line.trim_end_matches(['\r', '\n']) != LINE).collect();
     if left == seen.text { Ok(()) } else { file.let_go(&seen, &left) }
 }
 
-/// What to do where Codex has no server of ours.
+/// The next step where Codex has no server of Provost.
 const NO_SERVER: &str =
     "no server `provost` is in there: codex mcp add provost -- provost mcp, then provost hook install codex";
 
-/// How it stands, for people; nothing where it is not known where Codex has its configuration.
+/// Returns the state of the rule, for people; `None` where the place of Codex' configuration is not known.
 pub(super) fn standing(here: &RepoContext) -> Result<Option<Standing>, CliError> {
     let Some(file) = file(here)? else {
         let config = trust::home(here).map(|it| it.join("config.toml"));

@@ -1,7 +1,7 @@
-//! What the hooks of hosts call: once for each event, with what the host says on standard input.
+//! The command that the hooks of hosts call: once for each event, with the host's message on standard input.
 //!
-//! A write that could not be checked is refused, with the reason and the way out. Everything else goes on as if there were
-//! no hook when something is wrong: a session is no better for not beginning.
+//! A write that could not be checked is refused, with the reason and the way out. After any other error the host goes
+//! on as if it had no hook, since a session does not get better by not beginning.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ use provost_client::{Client, ClientError};
 use provost_config::WhenDown;
 use provost_config::env::Environment;
 
-/// What a model is told of a call that could not be worked out.
+/// The note for a model about a call that could not be analysed.
 pub(super) const NOT_WORKED_OUT: &str = "What this writes cannot be worked out, since it is too long or too deeply nested; so it \
      counts as writing everything that others hold. Make several plain commands of it that name their files.";
 
@@ -68,37 +68,37 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// A hook that is called over HTTP.
+    /// Makes a hook that is called over HTTP.
     pub(super) fn over(host: Host, event: Event, speak_as: Option<AgentId>, over: Over) -> Self {
         Self { host, event, speak_as, wait: Ttl::seconds_clamped(5), beside: None, over: Some(over) }
     }
 
-    /// The process that calls the hook: what has started this program, or has asked over HTTP.
+    /// Returns the process that calls the hook: the parent of this program, or the one that asks over HTTP.
     fn process(&self) -> Option<u32> {
         self.over.as_ref().map_or_else(provost_system::parent_process, |it| Some(it.process))
     }
 
-    /// Whether Cursor calls this, which calls Claude Code's hooks as well.
+    /// Checks whether Cursor calls this; Cursor calls Claude Code's hooks as well.
     fn is_of_cursor(&self) -> bool {
         self.over.is_none() && std::env::var_os("CURSOR_VERSION").is_some()
     }
 }
 
-/// What came of a check.
+/// The result of a check.
 enum Checked {
     Free,
-    /// No agent has it, and another agent has announced to change it.
+    /// No agent holds the place, but another agent has announced to change it.
     Near(String),
-    /// Another agent has something of it.
+    /// Another agent holds a part of it.
     Held(String),
 }
 
 pub(crate) fn run(asked: &Run) -> Result<u8, CliError> {
-    // What `provost acp` has started asks its editor, and so this program, itself.
+    // A program that `provost acp` has started asks its editor, and so asks this program anyway.
     if asked.event == Event::PermissionRequest && std::env::var_os(crate::acp::BEHIND).is_some() {
         return Ok(DONE);
     }
-    // A worker's own confinement says what it writes, and there is no daemon to ask in a jail.
+    // A worker's own jail limits its writes, and no daemon can be asked from a jail.
     if std::env::var_os("DEVIT_TASK_ID").is_some() && std::env::var_os("DEVIT_WORKSPACE").is_some() {
         return Ok(DONE);
     }
@@ -107,7 +107,7 @@ pub(crate) fn run(asked: &Run) -> Result<u8, CliError> {
     Ok(respond(asked, told, until).tell())
 }
 
-/// What the host is answered.
+/// Returns the answer for the host.
 pub(super) fn respond(asked: &Run, told: Result<Told, CliError>, until: Instant) -> Said {
     match asked.event {
         Event::PreToolUse => {
@@ -126,7 +126,7 @@ pub(super) fn respond(asked: &Run, told: Result<Told, CliError>, until: Instant)
     }
 }
 
-/// The repository of the host's project, which is not where its shell happens to be.
+/// Finds the repository of the host's project, which may differ from the folder of its shell.
 pub(super) fn here(asked: &Run, told: &Told) -> Result<RepoContext, CliError> {
     if let Some(over) = &asked.over {
         return over.here(told);
@@ -142,7 +142,7 @@ pub(super) fn here(asked: &Run, told: &Told) -> Result<RepoContext, CliError> {
     RepoContext::in_folder(cwd, Environment::current())
 }
 
-/// As whom the host's session speaks.
+/// Returns the agent on whose behalf the host's session speaks.
 pub(super) fn agent(asked: &Run, told: &Told, here: &RepoContext) -> Result<AgentId, CliError> {
     if let Some(agent) = IdentityArgs::named_plainly(here, asked.speak_as.clone())? {
         return Ok(agent);
@@ -152,7 +152,7 @@ pub(super) fn agent(asked: &Run, told: &Told, here: &RepoContext) -> Result<Agen
     let process = asked.process();
     let noted = || session::noted_by(&here.places, process?);
     let session = told.session().map(|id| Session { host: host.word(), id, process });
-    // Codex says with every call over MCP which session it is of, and one process of it may have several.
+    // Codex names the session in every call over MCP, and one of its processes may have several.
     let named = match (host, session) {
         (Host::Codex, session) => session.and_then(|it| session::of_codex(it.id).agent(&here.places)),
         (Host::Cursor, session) if session::is_adapted(&here.places, host.word()) => {
@@ -168,12 +168,13 @@ pub(super) fn agent(asked: &Run, told: &Told, here: &RepoContext) -> Result<Agen
     named.ok_or_else(|| CliError::of("the host does not say which session this is"))
 }
 
-/// Whether the host works in a repository: a daemon for `/` or a folder of temporary files would coordinate nothing.
+/// Checks whether the host works in a repository: a daemon for `/` or a folder of temporary files would coordinate nothing.
 fn is_repository(here: &RepoContext) -> bool {
     here.places.identity != here.places.root
 }
 
-/// The daemon for a write; `None` where none runs and there is no repository, or the settings let writes pass then.
+/// Returns a client of the daemon for a write; `None` where none runs and the folder is no repository, or the settings let
+/// writes pass then.
 pub(crate) async fn reachable(here: &RepoContext, agent: AgentId) -> Result<Option<Client>, CliError> {
     if here.inside.is_some() || !matches!(here.client().about().await, Err(ClientError::NotRunning(_))) {
         return here.daemon(Some(agent)).await.map(Some);
@@ -188,7 +189,7 @@ pub(crate) async fn reachable(here: &RepoContext, agent: AgentId) -> Result<Opti
     }
 }
 
-/// The daemon, started if none runs and there is a repository.
+/// Returns a client of the daemon, started if none runs and the folder is a repository.
 pub(super) async fn daemon(here: &RepoContext, agent: AgentId) -> Result<Client, CliError> {
     let client = here.client();
     let may_start = here.inside.is_none() && is_repository(here) && here.environment.auto_start;
@@ -196,19 +197,19 @@ pub(super) async fn daemon(here: &RepoContext, agent: AgentId) -> Result<Client,
         let mut up = tokio::process::Command::new(provost_system::this_program());
         up.args(["daemon", "start", "--unattended"]).current_dir(&here.places.worktree);
         up.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        // How that went shows when it is asked.
+        // Whether the start succeeded shows at the next request.
         let _status = up.status().await;
     }
     here.daemon(Some(agent)).await
 }
 
-/// Whether the tool may write what it would.
+/// Checks whether the tool may write the files that it would.
 fn check(asked: &Run, told: Told, until: Instant) -> Result<Checked, CliError> {
     let here = here(asked, &told)?;
     let told = Arc::new(told);
     let checked = foreseen(asked, &here, &told, until)?;
     let (checked, writes_index) = checked;
-    // Cursor calls Claude Code's hooks as well, and says by an entry of its own when a command has ended.
+    // Cursor calls Claude Code's hooks as well, but reports the end of a command to a hook of its own.
     let is_another = asked.host == Host::Claude && asked.is_of_cursor();
     if is_another || !told.is_command() || matches!(checked, Checked::Held(_)) {
         return Ok(checked);
@@ -226,7 +227,7 @@ fn check(asked: &Run, told: Told, until: Instant) -> Result<Checked, CliError> {
     Ok(checked)
 }
 
-/// The same, as far as it can be foreseen; and whether git's index of this work tree is written.
+/// Does the same for the foreseeable writes; also returns whether git's index of this work tree is written.
 fn foreseen(
     asked: &Run,
     here: &RepoContext,
@@ -237,10 +238,10 @@ fn foreseen(
     let work_until = until.min(Instant::now() + Duration::from_millis(HOOK_WORK_MS_MAX));
     let worked_out = {
         let (told, over) = (Arc::clone(told), asked.over.clone());
-        // Files may be slow to read, and texts to compare.
+        // Files may be slow to read, and texts slow to compare.
         apart(work_until, move || {
             let targets = told.targets(&folder, work_until);
-            // Until here it counts among those that the daemon works out.
+            // Up to here the call counts among those that the daemon analyses.
             drop(over);
             targets
         })
@@ -249,7 +250,7 @@ fn foreseen(
         .unwrap_or_else(|| Ok(Targets::anything()))
         .map_err(|why| CliError::of("the tool call is not understood").because(why))?;
     let writes_index = targets.index.iter().any(|it| index::is_here(here, it));
-    // A command may mean such a file, which no agent holds; what it writes beside it is looked at.
+    // A command may name such a file, which no agent can hold; its other writes are still checked.
     if let Some(why) = unnamed(here, &targets.files).filter(|_| !told.is_command()) {
         return Ok((Checked::Held(why), writes_index));
     }
@@ -266,7 +267,7 @@ fn foreseen(
     let look = |targets, edits, takes| {
         within(here, until, guarded(here, (agent.clone(), targets), edits, writer(takes), until))
     };
-    // Of a command only what a patch in it says is known beforehand.
+    // Of a command, only the contents in a patch are known beforehand.
     let is_all = !told.is_command();
     let looked = unless_stopped(here, look(&targets, edits, is_all))?.flatten();
     let Some(mut guarded) = looked else { return Ok((Checked::Free, writes_index)) };
@@ -291,8 +292,8 @@ fn foreseen(
     Ok((nearby(&guarded).map_or(Checked::Free, Checked::Near), writes_index))
 }
 
-/// The daemon's answer, which takes leases for a tool that writes files; `None` where none runs and the settings let writes
-/// pass then.
+/// Returns the daemon's answer, which takes leases for a tool that writes files; `None` where none runs and the
+/// settings let writes pass then.
 pub(super) async fn guarded(
     here: &RepoContext,
     (agent, targets): (AgentId, &Targets),
@@ -305,7 +306,7 @@ pub(super) async fn guarded(
         let held = known_of_others(&client).await?;
         links::add(here, targets, &held, &mut edits);
         let (top, wide) = (here.places.worktree.clone(), targets.wide.clone());
-        // Git is asked, and what it has not said by then may be written.
+        // Files about which git has not answered by then count as written.
         let git_until = until.min(Instant::now() + Duration::from_millis(HOOK_WORK_MS_MAX));
         let among = tokio::task::spawn_blocking(move || among_those(&top, &wide, &held, git_until));
         let among = among.await.map_err(|err| CliError::of("it cannot be worked out").because(err))?;
@@ -313,7 +314,7 @@ pub(super) async fn guarded(
         edits.extend((!targets.wide.is_empty()).then(tree));
     }
     let mut all = None;
-    // Of a write to several work trees nothing is taken if one is held.
+    // A write to several work trees takes no lease if one of the places is held.
     if !writer.takes || edits.len() > 1 {
         for it in &edits {
             let asked = wire::Guard { edits: it.edits.clone(), worktree: it.worktree.clone() };
@@ -331,7 +332,7 @@ pub(super) async fn guarded(
     Ok(all)
 }
 
-/// Notes what a write will leave, for those who compare files after a command.
+/// Notes the contents that a write will leave, for hooks that compare files after a command.
 pub(super) fn note(here: &RepoContext, agent: &AgentId, files: &[Target]) {
     for file in files {
         let after = file.change.as_ref().map(|(_, after)| after.as_slice());
@@ -340,7 +341,7 @@ pub(super) fn note(here: &RepoContext, agent: &AgentId, files: &[Target]) {
     }
 }
 
-/// Files that others have, or have a part of, or intend to change.
+/// Returns the files that others hold wholly or partly, or intend to change.
 async fn known_of_others(client: &Client) -> Result<BTreeSet<String>, CliError> {
     let me = client.who_am_i().await?.agent;
     let locks = client.locks(&wire::Whose::default()).await?.locks;
@@ -354,7 +355,7 @@ async fn known_of_others(client: &Client) -> Result<BTreeSet<String>, CliError> 
     Ok(locked.chain(claimed).chain(intended).collect())
 }
 
-/// Those of them that a write to many files would write.
+/// Returns those of the held files that a write to many files would write.
 fn among_those(top: &Path, wide: &[Wide], held: &BTreeSet<String>, until: Instant) -> Vec<wire::Edit> {
     let top = provost_system::real_path(top).unwrap_or_else(|_| top.to_owned());
     let held = Known::all(&top, held.iter().map(String::as_str));
@@ -362,7 +363,7 @@ fn among_those(top: &Path, wide: &[Wide], held: &BTreeSet<String>, until: Instan
     written.into_iter().map(|path| wire::Edit { path: path.into(), ..wire::Edit::default() }).collect()
 }
 
-/// The process of the host: what an agent holds by writing ends with it.
+/// Returns the host's process: leases by writing end with it.
 pub(super) fn host_process(asked: &Run, told: &Told) -> Option<u32> {
     match (asked.host, told.session()) {
         (Host::Codex, Some(session)) => session::last_of_codex(session, told.text("cwd").map(Path::new)),
@@ -370,11 +371,11 @@ pub(super) fn host_process(asked: &Run, told: &Told) -> Option<u32> {
     }
 }
 
-/// The answer in the host's own form. Where nothing is in the way nothing is said: a yes would stand in for a person's.
+/// Returns the answer in the host's own form. A free place gets no answer, since a yes would replace the person's.
 fn answer(host: Host, checked: Result<Checked, CliError>) -> Said {
     let reason = match checked {
         Ok(Checked::Free) => return Said::nothing(),
-        // Cursor takes no words with a call that goes on.
+        // Cursor accepts no text with a call that goes on.
         Ok(Checked::Near(_)) if host == Host::Cursor => return Said::nothing(),
         Ok(Checked::Near(what)) => {
             return Said::line(json!({ "hookSpecificOutput": {
@@ -398,14 +399,14 @@ fn answer(host: Host, checked: Result<Checked, CliError>) -> Said {
     Said::refused(said, reason)
 }
 
-/// A tool was used, or its person has said something else instead: who was asked in two places has answered in the host. Of the
-/// hosts only Claude Code asks in two places.
+/// Handles a tool that was used, or words of the person: a question that was open in two places has then been
+/// answered in the host. Of the hosts only Claude Code asks in two places.
 fn answered_there(asked: &Run, told: Result<Told, CliError>, until: Instant) -> Said {
     let news = told.and_then(|told| {
         let here = here(asked, &told)?;
         let agent = agent(asked, &told, &here)?;
         let moved = asked.beside.and_then(|port| {
-            // Where that fails, the next hook says so.
+            // If this fails, the next hook reports it.
             let _started = within(&here, until, async { daemon(&here, agent.clone()).await.map(drop) });
             form::moved(&here, port)
         });
@@ -414,7 +415,7 @@ fn answered_there(asked: &Run, told: Result<Told, CliError>, until: Instant) -> 
             Ok(tool) => Shown::take_away(&here.places, &agent, tool, told.arguments()),
             Err(_) => Shown::take_all_away(&here.places, &agent),
         }
-        // A subagent would hear it in its session's place.
+        // A subagent would hear the news instead of its session.
         let has_ended = told.text("agent_id").is_none() && inbox::has_ended_a_turn(&here, &agent);
         let is_next_turn = has_ended || asked.event == Event::UserPromptSubmit;
         let still_held = || within(&here, until, afterwards::still_held(&here, agent.clone()));
@@ -429,7 +430,7 @@ fn answered_there(asked: &Run, told: Result<Told, CliError>, until: Instant) -> 
             _ => None,
         };
         let event = told.text("hook_event_name").unwrap_or("PostToolUse").to_owned();
-        // A failure is noted, since there may be more to tell.
+        // A failure is only noted, since there may be more to tell.
         let (heard, failed) = match inbox::heard(asked.host, &here, &agent, &told, until) {
             Ok(heard) => (heard, None),
             Err(error) => (None, Some(error)),
@@ -443,9 +444,9 @@ fn answered_there(asked: &Run, told: Result<Told, CliError>, until: Instant) -> 
     };
     let said = match news {
         None => Said::nothing(),
-        // It takes no words after a command. The holders have their messages.
+        // Cursor accepts no text after a command. The holders have their messages.
         Some(_) if asked.host == Host::Cursor => Said::nothing(),
-        // Codex passes nothing on of an answer with a member that it does not know.
+        // Codex drops an answer with a member that it does not know.
         Some(news) => {
             Said::line(json!({ "hookSpecificOutput": { "hookEventName": event, "additionalContext": news } }))
         }

@@ -1,8 +1,8 @@
 //! Hooks that a host calls over HTTP: the daemon answers them as `provost hook run` does, without a process for each.
 //!
-//! Promises: the answer is the command's, since the same code makes it. What the command sees by its place among the processes is
-//! seen here by the process that asks: it is the host. The token of the hook's own settings is compared before anything is
-//! read. Leaves to the door whose process asks at all, and how many calls are worked out at once.
+//! Promises: the answer is the command's, since the same code makes it. The command learns its host from the process
+//! tree; here the process that asks is the host. The token of the hook's own settings is compared before anything is
+//! read. The door decides which processes may ask at all, and how many calls are analysed at once.
 
 use std::any::Any;
 use std::fmt;
@@ -27,20 +27,20 @@ use provost_system as system;
 /// The file with the token that hooks over HTTP show, in the repository's state folder.
 const TOKEN_FILE: [&str; 2] = ["hooks", "http-token"];
 
-/// Length of that file that is read, in bytes.
+/// Most bytes of that file that are read.
 const TOKEN_BYTES_MAX: u64 = 256;
 
 /// A host that asks over HTTP.
 #[derive(Clone)]
 pub(super) struct Over {
-    /// Its process, as the kernel says.
+    /// Its process, which the kernel tells.
     pub(super) process: u32,
-    /// The agent that it names by its environment.
+    /// The agent that its environment names.
     named: Option<String>,
     daemon: Inside,
-    /// The repository's own socket: a folder of another repository is not this daemon's.
+    /// The repository's own socket: this daemon does not answer for a folder of another repository.
     socket: PathBuf,
-    /// What counts as a call that is being worked out, until the last of these goes.
+    /// The call's place among those that are analysed, until the last clone is dropped.
     _place: Arc<dyn Any + Send + Sync>,
 }
 
@@ -51,11 +51,11 @@ impl fmt::Debug for Over {
 }
 
 impl Over {
-    /// The repository of the host's project: that of the folder in which the host runs, which no `cd` of its shell changes, else
-    /// the one that it says.
+    /// Finds the repository of the host's project: that of the folder in which the host runs, which no `cd` of its
+    /// shell changes, else that of the folder that its message names.
     pub(super) fn here(&self, told: &Told) -> Result<RepoContext, CliError> {
         let mut environment = Environment::current();
-        // Those of the daemon are of the program that has started it.
+        // The daemon's own variables belong to the program that has started it.
         (environment.agent, environment.token) = (self.named.clone(), None);
         environment.expected_daemon_version = None;
         let runs_in = system::working_folder(self.process);
@@ -74,15 +74,15 @@ impl Over {
 pub struct HookDoor {
     /// Its repository.
     pub places: Places,
-    /// What carries out its work.
+    /// The runtime that carries out its work.
     pub runtime: tokio::runtime::Handle,
 }
 
 impl HookDoor {
-    /// Answers a hook: JSON, or nothing where the host goes on as if there were none. Blocking, for twenty seconds at most.
+    /// Answers a hook: JSON, or empty where the host goes on as if it had no hook. Blocks, for twenty seconds at most.
     ///
     /// # Errors
-    /// No token of this repository, and what is no hook.
+    /// A token of no hook of this repository, or a path that is no hook.
     pub fn answer(&self, call: HookCall) -> Result<String, HookFault> {
         let given = Digest::of(call.token.as_bytes());
         let is_ours = token(&self.places).is_some_and(|it| Digest::of(it.as_bytes()) == given);
@@ -115,16 +115,16 @@ fn token_file(places: &Places) -> PathBuf {
     TOKEN_FILE.iter().fold(places.state.clone(), |path, name| path.join(name))
 }
 
-/// The token that hooks over HTTP show here, if one was made.
+/// Returns the token of hooks over HTTP, if one was made.
 pub(super) fn token(places: &Places) -> Option<String> {
     let text = system::short_text(&token_file(places), TOKEN_BYTES_MAX).ok()?;
     Some(text.trim().to_owned()).filter(|it| !it.is_empty())
 }
 
-/// The same, made if there is none. It stays for the work trees of the repository.
+/// Does the same, and makes a token if none exists. It is shared by the work trees of the repository.
 ///
 /// # Errors
-/// When it cannot be kept.
+/// When it cannot be stored.
 pub(super) fn token_or_new(places: &Places) -> std::io::Result<String> {
     if let Some(token) = token(places) {
         return Ok(token);
@@ -137,7 +137,7 @@ pub(super) fn token_or_new(places: &Places) -> std::io::Result<String> {
     let mut made = system::private_file(options.write(true).create_new(true)).open(&new)?;
     std::io::Write::write_all(&mut made, token.as_bytes())?;
     made.sync_all()?;
-    // Two that install at once have the token of the first.
+    // Two installs at once both use the token of the first.
     let linked = std::fs::hard_link(&new, &file);
     std::fs::remove_file(&new)?;
     match linked {

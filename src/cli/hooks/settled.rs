@@ -1,8 +1,8 @@
-//! Which permission requests a host settles without its person: those are left to it at once.
+//! Permission requests that a host settles without its person: the hook leaves those to it at once.
 //!
-//! Claude Code calls the hook after its own rules, its modes and its classifier, at the same time as it shows its dialog.
-//! Codex calls the hook before its reviewer, whether that is a model or the person, and does not say which of them it is:
-//! the record of the session does, and else its configuration.
+//! Claude Code calls the hook after its own rules, its modes and its classifier, at the same time as it shows its
+//! dialog. Codex calls the hook before its reviewer, whether that is a model or the person, and does not name the
+//! reviewer: the record of the session does, or else its configuration.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -12,13 +12,13 @@ use super::host::Host;
 use super::record::{Record, regular};
 use provost_base::limits::HOOK_CONFIG_BYTES_MAX;
 
-/// Tools of Claude Code that are questions to the person themselves. A yes in the dialog's place would answer nothing.
+/// Tools of Claude Code that are questions to the person. A yes instead of the dialog would answer nothing.
 const CLAUDE_QUESTIONS: &[&str] = &["AskUserQuestion", "ExitPlanMode"];
 
-/// Tools of Claude Code that write files, which its mode `acceptEdits` is about.
+/// Tools of Claude Code that write files, which its mode `acceptEdits` covers.
 const CLAUDE_EDITS: &[&str] = &["Edit", "MultiEdit", "Write", "NotebookEdit"];
 
-/// Whether a host settles this request itself, or puts it to its person in a way that no other answer can stand in for.
+/// Checks whether a host settles this request itself, or asks its person in a way that no other answer can replace.
 pub(super) fn by_host(host: Host, told: &Told) -> bool {
     match host {
         Host::Claude | Host::Cursor => {
@@ -34,7 +34,7 @@ pub(super) fn by_host(host: Host, told: &Told) -> bool {
     }
 }
 
-/// The reviewer of the requests of Codex's session: the person is `user`.
+/// Returns the reviewer of the requests of Codex's session: the person is `user`.
 fn reviewer(told: &Told) -> Option<String> {
     let said = told.text("approvals_reviewer").map(str::to_owned);
     said.or_else(|| Record::of(told)?.reviewer(told.text("turn_id")))
@@ -50,8 +50,8 @@ fn in_configuration(path: &Path) -> Option<String> {
     of_profile().or_else(|| table.get("approvals_reviewer"))?.as_str().map(str::to_owned)
 }
 
-/// The folder in which the tool would be used, as far as the host says so: what its arguments say of that, the daemon reads.
-/// Codex lets a model choose the folder of a command, and does not tell the hook.
+/// Returns the folder in which the tool would be used, as far as the host tells it: the daemon reads a folder in the
+/// arguments itself. Codex lets a model choose the folder of a command, and does not tell the hook.
 pub(super) fn folder(host: Host, told: &Told, project: &Path) -> Option<PathBuf> {
     let start = told.text("cwd").map_or_else(|| project.to_owned(), |it| project.join(it));
     let command = || told.arguments().get("command")?.as_str().map(str::to_owned);

@@ -1,12 +1,12 @@
 //! Shell commands: the files that one plainly writes.
 //!
-//! What a command does cannot be told from its words, and nothing here tries to. Found are redirections and what programs
-//! in general use write, in the folder in which they are: `cd` is followed, and what `sh -c` is told is read, too. Of a
-//! word with a variable or a command in it only that is known which the command itself says. That keeps honest agents off
-//! what others have; it holds no agent that wants to get around it. What costs more than the bounds of a search is not
-//! known to write nothing: then it may write anything. `words` reads the lines, `spans` finds where what is open in them ends, `values` knows variables, `found` has what
-//! comes of it and the bounds, `programs` what programs write, `copies`, `git`, `searches`, `scripts` and `patches` more of
-//! some of them, `code` what stands in a line for an interpreter, `sources` which scripts of the repository are read, and `wrappers` which program is run in the end.
+//! The effects of a command cannot be told from its words, and nothing here tries to. This module finds redirections and the usual
+//! writes of known programs, in the folder in which they run: it follows `cd`, and also reads the text of `sh -c`. Of a word with a
+//! variable or a command in it, it knows only the values that the command itself gives. That keeps honest agents off places of others;
+//! it stops no agent that wants to get around it. If a search costs more than its bounds, the command may write anything. `words` reads
+//! the lines, `spans` finds the ends of quotations and parentheses, `values` knows variables, `found` has the results and the bounds,
+//! `programs` the writes of programs, `copies`, `git`, `searches`, `scripts` and `patches` those of more of them, `code` the code in a
+//! line for an interpreter, `sources` the scripts of the repository that are read, and `wrappers` the program that finally runs.
 
 mod code;
 mod copies;
@@ -33,26 +33,26 @@ use provost_base::limits::{SHELL_FUNCTIONS_MAX, SHELL_PLACES_MAX};
 use values::Values;
 use words::{Part, Word};
 
-/// What a command writes.
+/// A write of a command.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Written {
-    /// A file, or a folder with all that is in it.
+    /// A file, or a folder with everything in it.
     Path(PathBuf),
-    /// What is in a folder and called like one of these patterns; without any, everything.
+    /// The files in a folder whose names match one of these patterns; without patterns, all of them.
     Below(PathBuf, Vec<String>),
-    /// What git finds to differ in the work tree around a folder.
+    /// The files of the work tree around a folder that git finds to differ.
     Changed(PathBuf, Between),
-    /// What a patch says, in this file and from this folder, without so many folders of its paths.
+    /// The files that a patch names: the patch's file, the folder at which its paths begin, and the number of leading folders to drop.
     Patched(PathBuf, PathBuf, usize),
-    /// What one of Codex's patches says, from this folder: `apply_patch` in a shell does what the tool does.
+    /// The files that one of Codex's patches names, from this folder: `apply_patch` in a shell does the same as the tool.
     CodexPatch(String, PathBuf),
-    /// Git's index or stash, of the work tree around a folder.
+    /// Git's index or stash of the work tree around a folder.
     Index(PathBuf),
-    /// Whatever there is: to work it out costs more than it may.
+    /// Any file: the analysis would cost more than its bounds.
     Anything,
 }
 
-/// What a command writes that is run in a folder, as far as its words say so, and as can be told until then.
+/// Returns the writes of a command that runs in a folder, as far as its words tell them until then.
 pub(super) fn written(command: &str, folder: &Path, until: Instant) -> Vec<Written> {
     let mut found = Found::until(until);
     Reader::within(&mut found).line(command, folder);
@@ -63,31 +63,31 @@ pub(super) fn written(command: &str, folder: &Path, until: Instant) -> Vec<Writt
 struct Reader<'a> {
     found: &'a mut Found,
     values: Values,
-    /// What the command before has printed.
+    /// The output of the command before.
     said: Option<String>,
-    /// Whether that is more than is gone through.
+    /// Whether that output has more values than the search tries.
     said_more: bool,
 }
 
-/// A program that takes the text in the lines to come.
+/// A program that takes the text of the following lines.
 enum Takes {
     /// A shell, in a folder, with the words of its command.
     Shell(PathBuf, Vec<Word>),
     /// An interpreter, in a folder, with the words of its command.
     Code(Language, PathBuf, Vec<Word>),
-    /// One that changes what a patch says, from a folder, without so many folders of its paths.
+    /// A program that applies a patch, from a folder, without the first folders of its paths.
     Patch(PathBuf, usize),
-    /// One that carries out one of Codex's patches, from a folder.
+    /// A program that applies one of Codex's patches, from a folder.
     CodexPatch(PathBuf),
 }
 
-/// Where commands are run.
+/// The folders in which commands run.
 struct Place {
-    /// The folders; not known behind `cd $SOMEWHERE`. A `(` begins a place of its own.
+    /// The folders; `None` after `cd $SOMEWHERE`. A `(` begins a level of its own.
     here: Vec<Option<PathBuf>>,
-    /// What `pushd` has put aside.
+    /// The folders that `pushd` has put aside.
     aside: Vec<Option<PathBuf>>,
-    /// Where it was before, which `cd -` goes back to.
+    /// The folder before, to which `cd -` returns.
     before: Option<PathBuf>,
     takes: Option<Takes>,
 }
@@ -108,14 +108,14 @@ impl<'a> Reader<'a> {
         Self { found, values: Values::default(), said: None, said_more: false }
     }
 
-    /// Has something read with what is found so far, deeper in.
+    /// Reads something one level deeper, with the present findings.
     fn deeper(&mut self, search: impl FnOnce(&mut Reader<'_>)) {
         let mut values = std::mem::take(&mut self.values);
         self.found.deeper(|found| values = Reader::with(found, std::mem::take(&mut values), search));
         self.values = values;
     }
 
-    /// The same with a script that a command starts, as far as that goes.
+    /// Does the same with a script that a command starts, as far as its bounds allow.
     fn script(&mut self, text: &str, folder: &Path) {
         let mut values = std::mem::take(&mut self.values);
         self.found.as_far_as_it_goes(|found| {
@@ -124,7 +124,7 @@ impl<'a> Reader<'a> {
         self.values = values;
     }
 
-    /// Has something read with these values of variables; answers those that hold behind it.
+    /// Reads something with these values of variables; returns the values after it.
     fn with(found: &mut Found, values: Values, search: impl FnOnce(&mut Reader<'_>)) -> Values {
         let mut reader = Reader { found, values, said: None, said_more: false };
         search(&mut reader);
@@ -164,7 +164,7 @@ impl<'a> Reader<'a> {
         self.without_text(place.takes.take());
     }
 
-    /// What functions that a line defines are called with in it.
+    /// Learns the arguments with which functions of a line are called in it.
     fn learn_calls(&mut self, parts: &[Part]) {
         let mut functions: Vec<&str> = Vec::new();
         for (at, part) in parts.iter().enumerate() {
@@ -189,7 +189,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A command with everything that the variables in it may have.
+    /// Reads a command once for each combination of its variables' values.
     fn rounds(&mut self, words: &[Word], place: &mut Place) {
         let rounds = self.values.rounds(words);
         let Some(count) = rounds.count() else {
@@ -214,7 +214,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Text that a program takes.
+    /// Reads a text that a program takes.
     fn text(&mut self, text: &str, takes: Takes) {
         match takes {
             Takes::Shell(folder, words) => {
@@ -234,7 +234,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What takes its text from elsewhere: a patch may say anything.
+    /// Handles a program whose text comes from elsewhere: a patch may name any file.
     fn without_text(&mut self, takes: Option<Takes>) {
         if let Some(Takes::Patch(folder, _)) = takes {
             self.found.push(Written::Below(folder, Vec::new()));
@@ -303,7 +303,7 @@ impl<'a> Reader<'a> {
         self.takes(plain, folder, from, place);
     }
 
-    /// What a program takes that the command before has printed, or that stands in the lines to come.
+    /// Handles a program that takes the output of the command before, or the text of the following lines.
     fn takes(&mut self, plain: &[Word], folder: PathBuf, from: Option<String>, place: &mut Place) {
         let said = std::mem::replace(&mut self.said, values::said(plain));
         if std::mem::take(&mut self.said_more)
@@ -355,7 +355,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether a command writes nothing, whatever the variables in it are.
+/// Checks whether a command writes nothing with every value of its variables.
 fn may_vary(words: &[Word]) -> bool {
     const READ: [&str; 14] = [
         "echo", "printf", "test", "[", "[[", "docker", "podman", "kubectl", "grep", "cat", "ls", "sleep",
@@ -367,7 +367,7 @@ fn may_vary(words: &[Word]) -> bool {
     into.iter().all(is_device) && programs::name(plain).is_some_and(|it| READ.contains(&it))
 }
 
-/// The words of a command, what its output goes into, and the file that its input is.
+/// Splits a command into its words, the targets of its output, and the file of its input.
 fn sorted(words: Vec<Word>) -> (Vec<Word>, Vec<Word>, Option<String>) {
     let (mut plain, mut into, mut from) = (Vec::new(), Vec::new(), None);
     let mut words = words.into_iter();

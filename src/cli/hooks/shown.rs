@@ -1,7 +1,7 @@
 //! A question that is shown in two places: by the host, which asks its person, and in Provost's queue.
 //!
-//! A host that has its answer does not end the hook that still waits for ours. So a waiting hook leaves a file, which the
-//! hook for a tool that was used, or for a session that ends, takes away.
+//! A host that has its answer does not end the hook that still waits for Provost's. So a waiting hook leaves a file,
+//! and the hook for a tool that was used, or for a session that ends, removes it.
 
 use std::fs::OpenOptions;
 use std::path::PathBuf;
@@ -14,13 +14,13 @@ use provost_base::{AgentId, Digest};
 use provost_config::Places;
 use provost_system as system;
 
-/// How often is looked whether it is still there.
+/// The interval between two checks whether the file still exists.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// The file of a question that waits.
+/// The file of a waiting question.
 pub(super) struct Shown(Option<PathBuf>);
 
-/// The agent's part of the name: its digest, since an agent's name may have anything in it.
+/// Returns the agent's part of the name: a digest, since an agent's name may have any characters.
 fn of_agent(agent: &AgentId) -> String {
     Digest::of(agent.as_str().as_bytes()).to_string().chars().take(16).collect()
 }
@@ -31,7 +31,7 @@ fn path(places: &Places, agent: &AgentId, tool: &str, arguments: &Value) -> Path
 }
 
 impl Shown {
-    /// Leaves the file. Where that is not possible the question waits for as long as the host does.
+    /// Leaves the file. If that fails, the question waits as long as the host does.
     pub(super) fn keep(places: &Places, agent: &AgentId, tool: &str, arguments: &Value) -> Self {
         let path = path(places, agent, tool, arguments);
         let made = path.parent().map(system::make_private_folders).and_then(Result::ok).and_then(|()| {
@@ -42,7 +42,7 @@ impl Shown {
         Self(made.map(|_| path))
     }
 
-    /// Waits until somebody has taken it away.
+    /// Waits until another hook has removed the file.
     pub(super) async fn is_taken_away(&self) {
         let Some(path) = &self.0 else { return std::future::pending().await };
         while path.symlink_metadata().is_ok() {
@@ -50,12 +50,12 @@ impl Shown {
         }
     }
 
-    /// Takes the file of a question away, if there is one.
+    /// Removes the file of a question, if it exists.
     pub(super) fn take_away(places: &Places, agent: &AgentId, tool: &str, arguments: &Value) {
         let _not_there = std::fs::remove_file(path(places, agent, tool, arguments));
     }
 
-    /// Takes all of an agent's away.
+    /// Removes all files of an agent.
     pub(super) fn take_all_away(places: &Places, agent: &AgentId) {
         let ours = format!("{}-", of_agent(agent));
         let entries = std::fs::read_dir(places.runtime.join("asked")).into_iter().flatten().flatten();

@@ -1,5 +1,5 @@
-//! Splits what a tool would write by the work tree in which each file lies: a lease keeps writers out of its own work tree, and a
-//! session may write into another one than that in which it runs.
+//! Splits the writes of a tool by the work tree that contains each file: a lease keeps writers out of its own work
+//! tree, and a session may write into another one than that in which it runs.
 
 use std::path::Path;
 
@@ -17,8 +17,8 @@ pub(super) struct InTree {
     pub(super) edits: Vec<wire::Edit>,
 }
 
-/// What the repository has to say about, by work tree; what lies outside of it is not our business. A link in one work tree may
-/// lead to a file of another one: then there is something to say in both.
+/// Returns the edits within the repository, by work tree; files outside of it are left out. A link in one work tree
+/// may lead to a file of another one: then the file has an edit in both.
 pub(super) fn by_tree(here: &RepoContext, targets: &[Target]) -> Result<Vec<InTree>, CliError> {
     let mut all: Vec<InTree> = Vec::new();
     for target in targets {
@@ -40,12 +40,12 @@ pub(super) fn by_tree(here: &RepoContext, targets: &[Target]) -> Result<Vec<InTr
     Ok(all)
 }
 
-/// How the daemon is told of a work tree; `None` for the main one.
+/// Returns the name of a work tree for the daemon; `None` for the main one.
 pub(super) fn linked(here: &RepoContext, top: &Path) -> Option<String> {
     (top != here.places.root).then(|| top.to_str().map(str::to_owned)).flatten()
 }
 
-/// Two answers of the daemon as one.
+/// Joins two answers of the daemon.
 pub(super) fn joined(all: Option<wire::Guarded>, more: wire::Guarded) -> wire::Guarded {
     let Some(mut all) = all else { return more };
     all.blocked.extend(more.blocked);

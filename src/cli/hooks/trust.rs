@@ -1,9 +1,8 @@
-//! Whether Codex trusts our hooks: it runs none before its person has said so, at the start of its screen or at `/hooks`, and
-//! where it has no screen it is silent about that. Of a repository that it does not trust it reads none (`[projects]`).
+//! Finds out whether Codex trusts Provost's hooks: it runs none before its person has agreed, at the start of its screen or at
+//! `/hooks`, and without a screen it does not report that. It reads no hooks of a repository that it does not trust (`[projects]`).
 //!
-//! It keeps in `[hooks.state]` of its own configuration, for each hook by its file, event and place, a digest of what was
-//! trusted. A hook that has changed since is not trusted any more. Tried with the screen of
-//! Codex 0.169.
+//! In `[hooks.state]` of its own configuration Codex keeps, for each hook by its file, event and place, a digest of
+//! the trusted hook. A hook that has changed since is not trusted any more. Tried with the screen of Codex 0.169.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -15,26 +14,26 @@ use crate::RepoContext;
 use provost_base::limits::HOST_FILE_BYTES_MAX;
 use provost_base::{Digest, Json};
 
-/// Time that it gives a hook which names none, in seconds.
+/// The time that Codex gives a hook without a time of its own, in seconds.
 const TIMEOUT_S: u64 = 600;
 
-/// Why Codex runs our hooks or not.
+/// The reason why Codex runs Provost's hooks or not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Trust {
-    /// It runs them.
+    /// Codex runs them.
     Given,
-    /// The repository is not one that it trusts, and what it says about hooks is not read.
+    /// Codex does not trust the repository, so it does not read the hooks.
     NoProject,
     /// One of them was never trusted.
     New,
-    /// One of them has changed since it was.
+    /// One of them has changed since it was trusted.
     Changed,
     /// One of them is switched off.
     Off,
 }
 
 impl Trust {
-    /// What is so and what to do, for a person; `None` where nothing is to be done.
+    /// Returns the state and the next step, for a person; `None` where no step is needed.
     pub(super) fn advice(self) -> Option<&'static str> {
         match self {
             Self::Given => None,
@@ -55,7 +54,7 @@ impl Trust {
     }
 }
 
-/// Whether Codex runs all of ours in its file as they are.
+/// Checks whether Codex runs all of Provost's hooks in its file as they are.
 pub(super) fn of(here: &RepoContext, file: &Path, text: &str) -> Trust {
     let (Some(config), Ok(said)) = (config(here), serde_json::from_str::<Value>(text)) else {
         return Trust::New;
@@ -88,7 +87,7 @@ pub(super) fn of(here: &RepoContext, file: &Path, text: &str) -> Trust {
     each.into_iter().find(|it| *it != Trust::Given).unwrap_or(Trust::Given)
 }
 
-/// Ours among the hooks of an event: place and digest of each.
+/// Returns Provost's hooks of an event: place and digest of each.
 fn hooks_of(event: &str, groups: &Value) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for (number, group) in groups.as_array().into_iter().flatten().enumerate() {
@@ -112,7 +111,7 @@ fn hooks_of(event: &str, groups: &Value) -> Vec<(String, String)> {
     found
 }
 
-/// `PreToolUse` as `pre_tool_use`.
+/// Turns `PreToolUse` into `pre_tool_use`.
 fn snake(event: &str) -> String {
     let mut name = String::new();
     for (at, c) in event.char_indices() {
@@ -124,13 +123,13 @@ fn snake(event: &str) -> String {
     name
 }
 
-/// Where Codex has its configuration.
+/// Returns the folder of Codex' configuration.
 pub(super) fn home(here: &RepoContext) -> Option<PathBuf> {
     let home = std::env::var_os("CODEX_HOME").filter(|it| !it.is_empty()).map(PathBuf::from);
     home.or_else(|| Some(here.environment.home.as_ref()?.join(".codex")))
 }
 
-/// What Codex has on record.
+/// Reads Codex' configuration.
 fn config(here: &RepoContext) -> Option<toml::Table> {
     let mut text = String::new();
     let file = std::fs::File::open(home(here)?.join("config.toml")).ok()?;

@@ -1,7 +1,7 @@
-//! What a hook waits for, and no longer than it may: the words of its host, its own work, and the daemon.
+//! The waits of a hook, each with a bound: for its host's message, its own work, and the daemon.
 //!
-//! A daemon that was stopped (SIGSTOP, a debugger) takes connections and answers none. A hook does not wait for it: to the hook
-//! it is down.
+//! A daemon that was stopped (SIGSTOP, a debugger) accepts connections and answers none. A hook does not wait for it,
+//! and treats it as down.
 
 use std::io::Read as _;
 use std::sync::mpsc;
@@ -13,10 +13,10 @@ use crate::{CliError, RepoContext};
 use provost_base::limits::{HOOK_INPUT_BYTES_MAX, HOOK_STACK_BYTES, HOOK_STOPPED_LOOKS_MS};
 use provost_config::WhenDown;
 
-/// All that the host says.
+/// Reads the whole message of the host.
 pub(super) fn read(until: Instant) -> Result<Vec<u8>, CliError> {
     let (give, take) = mpsc::channel();
-    // Ends with this program if the host says nothing.
+    // The thread ends with this program if the host sends nothing.
     let reads = std::thread::Builder::new().spawn(move || {
         let mut text = Vec::new();
         let most = HOOK_INPUT_BYTES_MAX as u64 + 1;
@@ -32,7 +32,7 @@ pub(super) fn read(until: Instant) -> Result<Vec<u8>, CliError> {
     }
 }
 
-/// What comes of work with the daemon, if it ends in time and the daemon is not stopped meanwhile.
+/// Returns the result of work with the daemon, if it ends in time and the daemon is not stopped in the meantime.
 pub(super) fn within<T>(
     here: &RepoContext,
     until: Instant,
@@ -52,7 +52,7 @@ pub(super) fn within<T>(
     })
 }
 
-/// Ends when the daemon is seen to be stopped, with its process. It is looked for a few times while an answer is waited for.
+/// Ends when the daemon is found to be stopped, with its process. It looks a few times while the hook waits for an answer.
 async fn stopped(here: &RepoContext) -> u32 {
     for wait in HOOK_STOPPED_LOOKS_MS {
         tokio::time::sleep(Duration::from_millis(wait)).await;
@@ -70,7 +70,7 @@ fn is_stopped(process: u32) -> CliError {
     CliError::of("the daemon does not answer").because(what).with_code(NOT_RUNNING)
 }
 
-/// What a check has come to; `None` where the daemon is stopped, and the settings let writes pass when it is down.
+/// Returns the result of a check; `None` where the daemon is stopped, and the settings let writes pass when it is down.
 pub(super) fn unless_stopped<T>(
     here: &RepoContext,
     checked: Result<T, CliError>,
@@ -84,7 +84,7 @@ pub(super) fn unless_stopped<T>(
     }
 }
 
-/// What comes of work on a thread of its own; `None` if it does not end in time, or in no good way. It ends with this program.
+/// Returns the result of work on a thread of its own; `None` if it does not end in time, or panics. The thread ends with this program.
 pub(super) fn apart<T: Send + 'static>(
     until: Instant,
     work: impl FnOnce() -> T + Send + 'static,

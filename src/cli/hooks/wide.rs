@@ -1,4 +1,4 @@
-//! Writes whose files are not named one by one: of those that others have, which are among them.
+//! Writes whose files are not named one by one: finds the files of others among them.
 
 use std::collections::HashSet;
 use std::io::Read as _;
@@ -14,15 +14,15 @@ use provost_base::limits::{HOOK_CHANGED_MAX, HOOK_GIT_BYTES_MAX, HOOK_WIDE_MAX};
 /// A write to many files.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Wide {
-    /// What is below a folder and called like one of these patterns; without any, everything.
+    /// The files below a folder whose names match one of these patterns; without patterns, all of them.
     Below(PathBuf, Vec<String>),
-    /// What git finds to differ in the work tree around a folder.
+    /// The files of the work tree around a folder that git finds to differ.
     Changed(PathBuf, Between),
-    /// Whatever there is.
+    /// Any file.
     Anything,
 }
 
-/// A file, by its path from the top of a work tree, and where that leads.
+/// A file, by its path from the top of a work tree, with the target of that path.
 pub(super) struct Known<'a> {
     path: &'a str,
     whole: PathBuf,
@@ -35,7 +35,7 @@ impl<'a> Known<'a> {
     }
 }
 
-/// Each once; of more than are looked at one by one, whatever there is.
+/// Returns each write once; if there are more than the hook can examine one by one, any file.
 pub(super) fn bounded(wide: Vec<Wide>) -> Vec<Wide> {
     let all: HashSet<Wide> = wide.into_iter().collect();
     let asking = all.iter().filter(|it| matches!(it, Wide::Changed(..))).count();
@@ -45,32 +45,33 @@ pub(super) fn bounded(wide: Vec<Wide>) -> Vec<Wide> {
     }
 }
 
-/// What a command of git goes from and to, and so between which of its trees files differ that it writes.
+/// The two states between which a command of git moves; it writes the files that differ between them.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Between {
-    /// From what is in the work tree to what is checked out.
+    /// From the content of the work tree to the checked-out commit.
     Uncommitted,
-    /// Away from what git does not know.
+    /// The removal of files that git does not know.
     Untracked,
-    /// From what is checked out to a revision.
+    /// From the checked-out commit to a revision.
     Revision(String),
-    /// From where a revision has parted from what is checked out to that revision: what a merge brings.
+    /// From the common ancestor of a revision and the checked-out commit to that revision: the changes of a merge.
     Brought(String),
-    /// From before these commits to after them, or the other way.
+    /// From before these commits to after them, or the reverse.
     Commits(Vec<String>),
-    /// To what a stash has kept.
+    /// To the content of a stash.
     Stash(String),
 }
 
 impl Wide {
-    /// Which of some files of a work tree are written, as far as can be told until then; what cannot be told may be.
+    /// Returns those of some files of a work tree that are written, as far as this can be told until then; a doubtful file
+    /// counts as written.
     pub(super) fn among<'a>(&self, top: &Path, files: &[Known<'a>], until: Instant) -> Vec<&'a str> {
         let all = || files.iter().map(|it| it.path).collect();
         match self {
             Self::Anything => all(),
             Self::Below(folder, patterns) => {
                 let folder = real(folder).unwrap_or_else(|| folder.clone());
-                // What cannot be read as patterns may be anything.
+                // Unreadable patterns may match any file.
                 let patterns = WatchPatterns::parse(patterns).ok().filter(|_| !patterns.is_empty());
                 let is_meant = |file: &&Known<'_>| {
                     let Ok(below) = file.whole.strip_prefix(&folder) else { return false };
@@ -88,7 +89,7 @@ impl Wide {
                         let names: HashSet<&str> = names.iter().map(String::as_str).collect();
                         paths.into_iter().filter(|it| names.contains(it)).collect()
                     }
-                    // Where git does not say, all may be.
+                    // Without an answer of git, any file may be written.
                     None => paths,
                 }
             }
@@ -96,7 +97,7 @@ impl Wide {
     }
 }
 
-/// What git is asked about.
+/// The context of a question to git.
 struct Asking<'a> {
     folder: &'a Path,
     paths: &'a [&'a str],
@@ -106,7 +107,7 @@ struct Asking<'a> {
 const DIFFERS: [&str; 6] = ["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--end-of-options"];
 
 impl Asking<'_> {
-    /// Which of the files are written; `None` where git does not say, as of a revision that it does not know.
+    /// Returns those of the files that are written; `None` where git does not answer, for instance about a revision that it does not know.
     fn names(&self, between: &Between) -> Option<Vec<String>> {
         const TOUCHED: [&str; 8] =
             ["log", "--format=", "--name-only", "-z", "-m", "--no-walk", "--no-renames", "--end-of-options"];
@@ -121,7 +122,7 @@ impl Asking<'_> {
             }
             Between::Stash(which) => {
                 let mut names = self.named(&DIFFERS, &[&format!("{which}^1"), which])?;
-                // Only where files that git does not know were kept there is such a parent.
+                // Only a stash with untracked files has such a parent.
                 let others = ["ls-tree", "-r", "--name-only", "--full-tree", "-z"];
                 names
                     .extend(self.said(&[&others[..], &[&format!("{which}^3")]].concat()).unwrap_or_default());
@@ -130,7 +131,7 @@ impl Asking<'_> {
         }
     }
 
-    /// The same for a branch that remotes alone have, as `checkout` takes it.
+    /// Does the same for a branch that only remotes have, as `checkout` accepts it.
     fn of_a_remote(&self, branch: &str) -> Option<Vec<String>> {
         if branch.contains(['*', '?', '[', '\\']) {
             return None;
@@ -147,7 +148,7 @@ impl Asking<'_> {
         Some(all)
     }
 
-    /// Which of the files git names.
+    /// Returns those of the files that git names.
     fn named(&self, how: &[&str], what: &[&str]) -> Option<Vec<String>> {
         let paths: Vec<String> = self.paths.iter().map(|it| format!(":(top,literal){it}")).collect();
         let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
@@ -160,7 +161,7 @@ impl Asking<'_> {
     }
 }
 
-/// What git says in a folder; `None` if it fails, says too much, or takes longer than until then.
+/// Returns git's output in a folder; `None` if git fails, prints too much, or takes longer than until then.
 pub(super) fn said_by_git(folder: &Path, words: &[&str], until: Instant) -> Option<String> {
     let mut git = Command::new("git");
     git.args(["-c", "core.fsmonitor=false"]).args(words).current_dir(folder);

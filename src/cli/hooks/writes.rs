@@ -1,4 +1,4 @@
-//! What a call of a tool would write that an agent behind `provost acp` tells of, and whether others hold it: as for a hook.
+//! The writes of a tool call that an agent behind `provost acp` reports, and the agents that hold those places: the same as for a hook.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -15,9 +15,9 @@ use crate::{CliError, RepoContext};
 use provost_base::limits::HOOK_FILES_MAX;
 use provost_base::{AgentId, acp, shell_word};
 
-/// What writes.
+/// The writer.
 pub(super) struct Writer {
-    /// Whether it takes leases: what a command will really write shows afterwards.
+    /// Whether it takes leases: a command takes none, since its real writes show only afterwards.
     pub(super) takes: bool,
     /// The process with which the leases end.
     pub(super) pid: Option<u32>,
@@ -25,16 +25,16 @@ pub(super) struct Writer {
     pub(super) part: Option<String>,
 }
 
-/// What is written.
+/// The writes.
 #[derive(Default)]
 pub(crate) struct Writes {
     targets: Targets,
-    /// Whether a command does: what it will really write shows afterwards.
+    /// Whether a command makes them: its real writes show only afterwards.
     by_command: bool,
 }
 
 impl Writes {
-    /// What a call would write, as ACP tells it, as far as can be told until then. Reads the files.
+    /// Finds the writes of a call, as ACP reports it, as far as the analysis gets until then. Reads the files.
     pub(crate) fn of_call(call: &Value, folder: &Path, until: Instant) -> Self {
         let raw = &call["rawInput"];
         let diffs: Vec<&Value> = acp::diffs(call).collect();
@@ -54,7 +54,7 @@ impl Writes {
                 diffs.iter().filter_map(|it| it["path"].as_str()).map(|it| folder.join(it)).collect(),
             );
         }
-        // Of places that contradict each other all count.
+        // If the reported places contradict each other, all of them count.
         if matches!(acp::kind(call), "edit" | "move" | "delete") {
             all.add_files(places(call, folder));
         }
@@ -62,7 +62,7 @@ impl Writes {
         all
     }
 
-    /// What a call has written that is over: of a file that has what its differences lead to, what they have changed, else the file.
+    /// Finds the writes of a call that has ended: for a file with the result of its differences, the changed parts, else the whole file.
     pub(crate) fn of_done_call(call: &Value, folder: &Path) -> Self {
         let diffs: Vec<&Value> = acp::diffs(call).collect();
         let mut all = Self::of_files(before_diffs(&diffs, folder).into_iter());
@@ -70,7 +70,7 @@ impl Writes {
         all
     }
 
-    /// Adds files that are not among them yet, whole.
+    /// Adds files that are not among them yet, as whole files.
     fn add_files(&mut self, paths: Vec<PathBuf>) {
         for path in paths {
             if !self.targets.files.iter().any(|it| it.path == path) {
@@ -82,7 +82,7 @@ impl Writes {
         }
     }
 
-    /// Adds what a command writes, in a call of every kind.
+    /// Adds the writes of a command, in a call of any kind.
     fn add_command(&mut self, call: &Value, folder: &Path, until: Instant) {
         let arguments = acp::arguments(call);
         let Some(command) = ["command", "cmd"].iter().find_map(|it| arguments.get(it)) else { return };
@@ -90,7 +90,7 @@ impl Writes {
             return;
         }
         let Some(line) = line_of(command) else { return *self = Self::anything() };
-        // A patch is an edit's, and was read as that.
+        // A patch belongs to an edit, and was read as one.
         if acp::kind(call) == "edit" && line.contains("*** Begin Patch") {
             return;
         }
@@ -103,7 +103,7 @@ impl Writes {
         self.targets.index.extend(told.index);
     }
 
-    /// A file that is written whole.
+    /// Makes the write of a whole file.
     pub(crate) fn of_file(path: PathBuf, after: &str) -> Self {
         let change = content(&path).map(|before| (before, after.as_bytes().to_vec()));
         Self::of_files([Target { path, change, fails: false }].into_iter())
@@ -118,18 +118,18 @@ impl Writes {
         Self { targets, by_command: false }
     }
 
-    /// What cannot be worked out: it may write anything.
+    /// Makes the writes of a call that cannot be analysed: it may write anything.
     pub(crate) fn anything() -> Self {
         Self { targets: Targets::anything(), by_command: true }
     }
 
-    /// Whether nothing is written that could be told.
+    /// Checks whether no write was found.
     pub(crate) fn is_nothing(&self) -> bool {
         self.targets.files.is_empty() && self.targets.wide.is_empty()
     }
 }
 
-/// The line of a command that may be given by its words: `["bash", "-lc", "..."]`, `["rm", "a file"]`.
+/// Returns the line of a command that may be given as words: `["bash", "-lc", "..."]`, `["rm", "a file"]`.
 pub(crate) fn line_of(command: &Value) -> Option<String> {
     let words = match command {
         Value::String(line) => return Some(line.clone()),
@@ -142,7 +142,7 @@ pub(crate) fn line_of(command: &Value) -> Option<String> {
     }
 }
 
-/// The files that a call is said to be about. A folder that its arguments name is where it looks.
+/// Returns the files that a call reports. A folder in its arguments is only the place where it searches.
 fn places(call: &Value, folder: &Path) -> Vec<PathBuf> {
     let told = acp::places(call).filter(|it| !it.is_empty()).map(|it| folder.join(it));
     let named = acp::named(call).filter(|it| !it.is_empty()).map(|it| folder.join(it));
@@ -155,7 +155,7 @@ fn places(call: &Value, folder: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// What differences leave of each file. Where a difference does not say enough, the whole file counts.
+/// Returns the results of differences in each file. If a difference is incomplete, the whole file counts.
 fn of_diffs(diffs: &[&Value], folder: &Path) -> Vec<Target> {
     let mut targets: Vec<Target> = Vec::new();
     for diff in diffs {
@@ -177,8 +177,8 @@ fn of_diffs(diffs: &[&Value], folder: &Path) -> Vec<Target> {
     targets
 }
 
-/// What was changed in each file that has what differences lead to, the last one first. Where a difference does not say enough, the
-/// whole file counts.
+/// Returns the changes to each file that has the result of differences, the last difference first. If a difference is
+/// incomplete, the whole file counts.
 fn before_diffs(diffs: &[&Value], folder: &Path) -> Vec<Target> {
     let mut targets: Vec<Target> = Vec::new();
     for diff in diffs.iter().rev() {
@@ -200,7 +200,7 @@ fn before_diffs(diffs: &[&Value], folder: &Path) -> Vec<Target> {
     targets
 }
 
-/// A file after one difference: its text is the whole file, or a part that is there once.
+/// Returns a file after one difference: the difference's text is the whole file, or a part that occurs once.
 fn after(now: &[u8], old: &str, new: &str) -> Option<Vec<u8>> {
     let text = std::str::from_utf8(now).ok()?;
     if old.is_empty() || old == text {
@@ -212,7 +212,7 @@ fn after(now: &[u8], old: &str, new: &str) -> Option<Vec<u8>> {
     }
 }
 
-/// What the arguments of a tool for files say, where they are of a known form.
+/// Finds the writes in the arguments of a tool for files, where they have a known form.
 fn of_arguments(raw: &Value, folder: &Path, until: Instant) -> Option<Targets> {
     let text = |names: &[&str]| names.iter().find_map(|it| raw[it].as_str()).filter(|it| !it.is_empty());
     let is_patch = |it: &&str| it.contains("*** Begin Patch");
@@ -230,8 +230,8 @@ fn of_arguments(raw: &Value, folder: &Path, until: Instant) -> Option<Targets> {
     Told::of(tool, &Value::Object(given)).targets(folder, until).ok()
 }
 
-/// Why it may not be written, for the agent; with `takes`, the agent holds it from then on if nothing is in the way. `None` also
-/// where no daemon runs and the settings let writes pass then.
+/// Says to the agent why it may not write; with `takes`, the agent holds the places from then on if nothing is in the
+/// way. `None` also where no daemon runs and the settings let writes pass then.
 ///
 /// # Errors
 /// When that cannot be found out.

@@ -1,5 +1,5 @@
-//! `provost jail try`: the command gets this process's standard input through a pipe. Its output is passed on, byte
-//! for byte to a program, and without control characters to a terminal; the command never holds the terminal itself.
+//! `provost jail try`: the command gets this process's standard input through a pipe. Its output is passed on:
+//! unchanged to a program, and without control characters to a terminal; the command never holds the terminal itself.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::PathBuf;
@@ -17,13 +17,13 @@ use provost_jail::{
     become_subreaper, harden_daemon, launch_with, size,
 };
 
-/// Its time was over, as timeout(1) says it.
+/// The command ran out of time; timeout(1) uses the same code.
 const OUT_OF_TIME: u8 = 124;
 /// The jail could not be built, and nothing ran.
 const NOT_STARTED: u8 = 125;
-/// It was killed for what it took too much of, as a shell says it.
+/// The command was killed for exceeding a limit; shells use the same code.
 const KILLED: u8 = 137;
-/// What is added to a signal's number, as a shell does.
+/// The number that is added to a signal's number, as shells do.
 const SIGNALLED: i32 = 128;
 
 /// `provost jail try`.
@@ -57,7 +57,7 @@ pub(super) fn run(here: &RepoContext, asked: Try, rehearse: &Rehearsal) -> Resul
     question.command = Some(words(asked.command));
     let worker = question.worker.clone();
     let rehearsed = rehearse(question).map_err(|err| not_started(refused(&worker, &err)))?;
-    // As a daemon does: what the worker is not to read of it, it is not to read of us.
+    // This process protects itself as a daemon does: a worker cannot read from it what it must not read from a daemon.
     let prepared = harden_daemon().and_then(|()| become_subreaper());
     prepared.map_err(|e| not_started(CliError::of("this process cannot be protected").because(e)))?;
     let supervisor = Supervisor::default().keeping_spares_in(here.places.spares());
@@ -68,7 +68,7 @@ pub(super) fn run(here: &RepoContext, asked: Try, rehearse: &Rehearsal) -> Resul
     done
 }
 
-/// What starts the command inside: it is looked for there, and a script of the workspace can be one.
+/// Returns the command line that starts the command inside: the program is looked for there, and may be a script of the workspace.
 fn words(command: Vec<String>) -> Words {
     let (program, before) = provost_system::shell();
     let before = before.iter().map(|word| (*word).to_owned());
@@ -103,10 +103,10 @@ async fn carry_out(supervisor: &Supervisor, plan: &Plan, raw: bool) -> Result<u8
     Ok(code(exit, plan.limits()))
 }
 
-/// What we are given to read goes on to the command, through a pipe: a terminal of ours stays ours.
+/// Passes this process's input on to the command through a pipe, so that this process keeps its terminal.
 fn given() -> io::Result<Handed> {
     let (reader, mut writer) = io::pipe()?;
-    // Ends with this process, at the latest; what is typed too late is not waited for.
+    // The thread ends with this process at the latest; text that is typed too late is not waited for.
     std::thread::Builder::new().spawn(move || io::copy(&mut io::stdin().lock(), &mut writer))?;
     Ok(Handed { stdin: Some(reader.into()), ..Handed::default() })
 }
@@ -114,7 +114,7 @@ fn given() -> io::Result<Handed> {
 async fn ended(running: &mut Running) -> Exit {
     tokio::select! {
         exit = running.wait() => exit,
-        // It has closed its output and goes on.
+        // The command has closed its output and goes on.
         _interrupted = tokio::signal::ctrl_c() => {
             running.stop();
             running.wait().await
@@ -122,14 +122,14 @@ async fn ended(running: &mut Running) -> Exit {
     }
 }
 
-/// Shows everything until nothing will follow.
+/// Shows all output until no more will follow.
 async fn show_all(output: &LiveOutput, raw: bool) -> Result<(), CliError> {
     let mut cursor = 0;
     let mut shown = Shown::new(raw);
     loop {
         let page = output.follow(cursor).await;
         cursor = page.next;
-        // Writing may wait for the reader of the pipe.
+        // A write may wait for the reader of the pipe.
         let written = tokio::task::spawn_blocking(move || {
             let done = page.chunks.iter().try_for_each(|chunk| shown.write(chunk));
             (shown, done)
@@ -147,7 +147,7 @@ async fn show_all(output: &LiveOutput, raw: bool) -> Result<(), CliError> {
     }
 }
 
-/// Where output goes, and what of each stream is not yet a whole character.
+/// The target of the output, and the incomplete character of each stream.
 struct Shown {
     clean: [bool; 2],
     rest: [Vec<u8>; 2],
@@ -195,7 +195,7 @@ fn put(stream: usize, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// The exit code to end with; says why, where the code alone does not.
+/// Returns the exit code of this process; explains it in a note, where the code alone does not.
 fn code(exit: Exit, limits: &Limits) -> u8 {
     let killed = |why: String| {
         out::note(format!("provost: the command was ended: {why}"));

@@ -1,4 +1,4 @@
-//! `provost log JOB`: what a job's workers have said.
+//! `provost log JOB`: the output of a job's workers.
 
 use crate::cli_error::{DONE, INTERRUPTED};
 use crate::repo_context::wait_for;
@@ -6,7 +6,7 @@ use crate::{CliError, RepoContext, out};
 use provost_api::wire;
 use provost_client::Client;
 
-/// How long one question waits for more, in milliseconds.
+/// The time that one request waits for more, in milliseconds.
 const WAIT_MS: u64 = 20_000;
 
 pub(super) fn show(here: &RepoContext, job: &str, follow: bool) -> Result<u8, CliError> {

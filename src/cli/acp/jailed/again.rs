@@ -1,7 +1,7 @@
-//! A session that is taken up after its editor had gone: found by the name that it speaks as, which follows from its id, and told again out of
-//! the records of its tasks.
+//! A session that an editor takes up after its earlier editor had gone: it is found by the name that it speaks as,
+//! which follows from its id, and its past is read from the records of its tasks.
 //!
-//! Nothing of a session is kept beside its tasks. So a session in which nothing was asked is not there any more.
+//! A session is stored only in its tasks. So a session without any turn cannot be taken up.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ use provost_base::{AgentId, task_command, visible};
 const PREFIX: &str = "provost-";
 const DIGITS: usize = 32;
 
-/// What is told of a session again, in order; nothing where it has no turn on record.
+/// The updates that repeat a session's past, in order; empty where it has no turn on record.
 pub(super) type Past = Vec<Value>;
 
 /// The id of a new session.
@@ -64,7 +64,7 @@ fn turn(task: &wire::Task) -> Vec<Value> {
     [asked].into_iter().chain(answered).collect()
 }
 
-/// What is to be known of the latest turn before the next one.
+/// Returns the facts about the latest turn that the person needs before the next one.
 fn stands(task: &wire::Task, goes_on: bool) -> Vec<Value> {
     let mut told_of = Vec::new();
     if !is_over(task) {

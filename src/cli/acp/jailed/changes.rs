@@ -1,7 +1,7 @@
-//! What a turn has changed in its copy: shown to the editor's person with the question whether it may be written.
+//! The changes that a turn has made in its copy, shown to the editor's person with the question whether they may be written.
 //!
-//! The answer is not proof that a person gave it. A rule that wants an approval for applies gets one as for each agent; an editor that
-//! shows a token with the right `apply` needs none.
+//! The answer does not prove that a person gave it. A rule that requires an approval for applies gets one, as for any
+//! agent; an editor that shows a token with the right `apply` needs none.
 
 use serde_json::{Value, json};
 
@@ -48,7 +48,7 @@ pub(super) async fn offer(client: &Client, editor: &ToEditor, task: &wire::Task)
     if text.is_empty() { tell(editor, task).await } else { editor.tell(&text).await }
 }
 
-/// Says what there is to take in, and how.
+/// Tells which changes can be taken in, and how.
 pub(super) async fn tell(editor: &ToEditor, task: &wire::Task) {
     let text = changes::of_task(task);
     if !text.is_empty() {
@@ -101,7 +101,7 @@ fn called(task: &wire::Task, files: &[&wire::Previewed]) -> Value {
     })
 }
 
-/// Writes them; the status of the call, and what is to be told. Where a rule wants an approval, that is waited for.
+/// Writes the changes; returns the status of the call, and a text for the person. Waits for the approval, where a rule requires one.
 async fn apply(client: &Client, editor: &ToEditor, of_task: &wire::OfTask) -> (&'static str, String) {
     let mut done = client.apply_task(of_task).await;
     if let Ok(it) = &done
@@ -125,7 +125,7 @@ async fn apply(client: &Client, editor: &ToEditor, of_task: &wire::OfTask) -> (&
             let text = format!("Nothing was written: rule {}: {}", word(&done.rule), word(&done.reason));
             ("failed", text)
         }
-        // Another approval is wanted, since what would be written is not the same any more.
+        // Another approval is required, since the files to write have changed.
         _ => ("failed", String::new()),
     }
 }
@@ -141,7 +141,7 @@ fn written(done: &wire::Applied) -> (&'static str, String) {
     (if done.errors.is_empty() { "completed" } else { "failed" }, text)
 }
 
-/// Waits until an approval waits no more.
+/// Waits until an approval has ended.
 async fn answered(client: &Client, approval: u64) -> Result<(), ClientError> {
     let about = client.about().await?;
     let mut events = client.event_stream(about.journal_seq).await?;

@@ -1,4 +1,4 @@
-//! What the agent has said in its jail, out of its task's output, as updates for the editor.
+//! The updates of an agent in its jail, read from its task's output and passed to the editor.
 
 use std::path::Path;
 
@@ -36,7 +36,7 @@ impl Output {
         self.folders.is_some()
     }
 
-    /// The agent names files by their path in its copy; the editor has them in its folder.
+    /// Sets the folders: the agent names files by their path in its copy, the editor by that in its own folder.
     pub(super) fn works_in(&mut self, copy: &str, folder: &Path) {
         self.folders = Some((copy.to_owned(), folder.display().to_string()));
     }
@@ -46,7 +46,7 @@ impl Output {
         self.rest.push_str(piece);
         let whole = self.rest.rfind('\n').map_or(0, |it| it + 1);
         let lines: String = self.rest.drain(..whole).collect();
-        // What was cut off of a long output leaves lines that are none.
+        // A long output is cut, which leaves partial lines.
         let values = lines.lines().filter_map(|it| serde_json::from_str::<Value>(it).ok());
         values.filter_map(|it| self.update(it)).collect()
     }
@@ -65,7 +65,7 @@ impl Output {
         })
     }
 
-    /// What the daemon has noted beside the agent's updates.
+    /// Returns an update for a note of the daemon among the agent's updates.
     fn of_daemon(&self, what: &str, line: &Value) -> Option<Value> {
         let text = |name: &str| visible(line[name].as_str().unwrap_or_default());
         match what {
@@ -85,7 +85,7 @@ impl Output {
     }
 }
 
-/// Words of Provost's among the agent's.
+/// Makes an update with words of Provost among the agent's.
 pub(super) fn told(text: &str) -> Value {
     let text = format!("\n\n{}\n\n", text.trim());
     json!({ "sessionUpdate": "agent_message_chunk", "content": { "type": "text", "text": text } })

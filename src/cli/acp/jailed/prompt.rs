@@ -1,11 +1,11 @@
-//! What the editor's person has written, as the words of a task. ACP v1, "Content".
+//! Turns the words of the editor's person into the goal of a task. ACP v1, "Content".
 
 use serde_json::Value;
 
-/// The words of a prompt: its texts, what it has attached, and the names of what it links to.
+/// Returns the words of a prompt: its texts, its attached contents, and the names of its links.
 ///
 /// # Errors
-/// Why it cannot be put into words.
+/// The reason why it cannot be put into words.
 pub(super) fn words(prompt: &Value) -> Result<String, &'static str> {
     let blocks = prompt.as_array().ok_or("prompt is a list of blocks of content")?;
     let parts: Vec<String> = blocks.iter().map(block).collect::<Result<_, _>>()?;

@@ -1,4 +1,4 @@
-//! A session of an editor: where it works, as whom it asks, and the turn that is under way.
+//! A session of an editor: its folder, the agent that it speaks as, and the running turn.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -78,7 +78,7 @@ impl Session {
             let working_dir = below(&folder, &here.places.root)?;
             up::start_if_absent(&here, true)?;
             let named = served.speaks_as.clone();
-            // A token is one agent's, which it says itself.
+            // A token belongs to one agent, and names it.
             let named = named.or_else(|| here.environment.token.is_none().then(|| named_by(id.as_bytes())));
             Ok::<_, CliError>((here, named, gone, folder, working_dir))
         });
@@ -101,7 +101,7 @@ impl Session {
         self.running.as_ref().is_some_and(|it| it.asked_by.as_ref() == Some(id))
     }
 
-    /// What is to be told with the first turn.
+    /// Returns a notice that the first turn shows.
     pub(super) fn take_notice(&mut self) -> Option<String> {
         let servers = std::mem::take(&mut self.servers);
         (!servers.is_empty()).then(|| {
@@ -131,7 +131,7 @@ impl Session {
     }
 }
 
-/// What becomes of a turn when its editor goes, as the agent's entry says.
+/// Returns the fate of a turn when its editor goes, by the agent's entry.
 fn editor_gone(here: &RepoContext, worker: &AgentId) -> Result<EditorGone, CliError> {
     let config = here.config(None)?.config;
     let Some(entry) = config.workers.get(worker) else {

@@ -1,4 +1,4 @@
-//! One turn: a task is made of the person's words, its agent's updates are shown as they come, and its changes are offered at the end.
+//! One turn: the person's words become a task, its agent's updates are shown as they come, and its changes are offered at the end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -72,7 +72,7 @@ impl ToEditor {
 }
 
 impl Turn {
-    /// Carries it out: why it has ended, and the task that the next turn goes on with.
+    /// Carries it out; returns the reason why it has ended, and the task that the next turn continues.
     pub(super) async fn carry_out(mut self) -> (Result<&'static str, CliError>, Option<String>) {
         if let Some(notice) = self.notice.take() {
             self.editor.tell(&notice).await;
@@ -101,7 +101,7 @@ impl Turn {
         wire::Delegate {
             goal: self.words.clone(),
             worker: self.served.worker.to_string(),
-            // That of the earlier task.
+            // A continued task works in the directory of the earlier one.
             working_dir: self.place.working_dir.clone().filter(|_| self.continues.is_none()),
             continues: self.continues.clone(),
             ..wire::Delegate::default()
@@ -125,7 +125,7 @@ impl Turn {
                         return (Ok(CANCELLED), None);
                     }
                     let reason = Some("the turn was cancelled in the editor".to_owned());
-                    // One that is over meanwhile ends all the same.
+                    // If the task has ended in the meantime, the cancel has no effect.
                     let _over = client.cancel(&wire::Cancel { task: task.to_owned(), reason }).await;
                 }
                 () = &mut asked, if listens => listens = false,
@@ -144,7 +144,7 @@ impl Turn {
             let offering = changes::offer(client, &editor, &task);
             tokio::select! {
                 () = offering => {}
-                // What waits for an approval is asked for once more by hand.
+                // Changes that wait for an approval are applied by hand later.
                 _stop = &mut stopped, if !is_stopped => changes::tell(&editor, &task).await,
             }
         } else if is_stopped {
@@ -154,7 +154,7 @@ impl Turn {
     }
 }
 
-/// Why a turn has ended whose task is over.
+/// Returns the reason for the end of a turn, once its task has ended.
 fn outcome(task: &wire::Task) -> Result<&'static str, CliError> {
     match task.state.as_str() {
         "completed" => Ok(OVER),
@@ -212,7 +212,7 @@ impl<'a> Watched<'a> {
         Ok(self.place.client.task(&query).await?)
     }
 
-    /// Shows another page of the output; whether that was the last one.
+    /// Shows another page of the output; returns whether it was the last one.
     async fn show(&mut self, wait_ms: u64) -> Result<bool, CliError> {
         let query = wire::OutputQuery {
             id: self.task.to_owned(),
@@ -239,7 +239,7 @@ impl<'a> Watched<'a> {
     }
 }
 
-/// Tells of each request of the task's agent that waits for an approval. An answer in the editor would prove nothing.
+/// Tells the person of each request of the task's agent that waits for an approval. An answer in the editor would prove nothing.
 async fn tell_of_questions(client: &Client, task: &str, editor: &ToEditor) {
     let Ok(about) = client.about().await else { return };
     let Ok(mut events) = client.event_stream(about.journal_seq).await else { return };

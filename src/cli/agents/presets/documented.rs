@@ -1,5 +1,5 @@
-//! A program whose row is what its documents say: it comes as a binary from nowhere that a lock file can name, and was tried with
-//! no version.
+//! A program whose row follows its documents: it is distributed as a binary that no lock file can name, and was tried
+//! with no version.
 
 use super::{Access, BEARER, Form, Mode, Preset, Tried};
 use provost_config::Reader;
@@ -22,7 +22,7 @@ pub(super) const CURSOR: Preset = Preset {
     },
     one_shot: None,
     works: Mode { id: None, env: &[], args: &[] },
-    // Its lists of what is allowed are a file of its own.
+    // Its lists of allowed actions are a file of its own.
     asks: None,
     access: &[Access {
         secret: "cursor",

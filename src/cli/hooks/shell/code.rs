@@ -1,7 +1,7 @@
-//! What stands in a line for an interpreter: `python -c`, `node -e`, a text for `python3 -`.
+//! Code in a line for an interpreter: `python -c`, `node -e`, a text for `python3 -`.
 //!
-//! It is not run and not understood. Found are calls that are known to write, such as `open(path, "w")`, `write_text` and
-//! `writeFileSync`, with texts as their arguments, or names that were given such a text; and lines for a shell.
+//! The code is neither run nor understood. This module finds calls that are known to write, such as `open(path, "w")`,
+//! `write_text` and `writeFileSync`, with texts as their arguments, or names that were given such a text; and lines for a shell.
 
 use std::collections::BTreeMap;
 
@@ -11,37 +11,37 @@ use provost_base::limits::{
     CODE_PLACES_MAX, CODE_SPAN_MAX, CODE_TEXT_BYTES_MAX, CODE_TEXTS_MAX, CODE_WORK_MAX,
 };
 
-/// How a language writes comments.
+/// The way in which a language writes comments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Language {
-    /// Behind `#`: Python, Ruby, Perl.
+    /// After `#`: Python, Ruby, Perl.
     Hash,
-    /// Behind `//`: JavaScript, PHP.
+    /// After `//`: JavaScript, PHP.
     Slashes,
 }
 
-/// What code does.
+/// The effects of code.
 #[derive(Default, Debug)]
 pub(super) struct Done {
-    /// Files that it writes, or patterns for them.
+    /// The files that it writes, or patterns for them.
     pub(super) paths: Vec<String>,
-    /// Lines that it has a shell run.
+    /// The lines that it runs in a shell.
     pub(super) lines: Vec<String>,
     /// Whether it writes at all.
     writes: bool,
-    /// Whether it writes what its command is given.
+    /// Whether it writes the files that its command is given.
     pub(super) writes_given: bool,
-    /// Whether it costs more than it may to tell.
+    /// Whether finding the effects would cost more than the bounds.
     pub(super) gave_up: bool,
 }
 
-/// What it costs to read code, for each byte of it, beside that of a line.
+/// The cost of reading code, for each byte of it, beside the cost of a line.
 pub(super) const COST: usize = 4;
 
-/// Stands for more texts than those.
+/// The text that stands for too many texts.
 const TOO_MANY: &str = "\0";
 
-/// Interpreters, their language, and their options of one letter, and words, behind which code stands.
+/// Interpreters with their language, and with their options of one letter, and of a word, that precede code.
 const INTERPRETERS: &[(&str, Language, &str, &[&str])] = &[
     ("python", Language::Hash, "c", &[]),
     ("pypy", Language::Hash, "c", &[]),
@@ -63,7 +63,7 @@ fn interpreter(
     INTERPRETERS.iter().find(|it| name.strip_prefix(it.0).is_some_and(versions))
 }
 
-/// The code that an interpreter is told.
+/// Returns the code that an interpreter gets as an argument.
 pub(super) fn told(words: &[Word]) -> Option<(Language, String)> {
     let (_, language, letters, long) = interpreter(words)?;
     let rest = &words[1..];
@@ -76,17 +76,17 @@ pub(super) fn told(words: &[Word]) -> Option<(Language, String)> {
     (!codes.is_empty()).then(|| (*language, codes.join("\n")))
 }
 
-/// The language of what a program reads from its input as code.
+/// Returns the language of the code that a program reads from its input.
 pub(super) fn is_taken_by(words: &[Word]) -> Option<Language> {
     let (_, language, _, _) = interpreter(words)?;
     let is_free = told(words).is_some() || words.iter().any(|it| text(it) == Some("-m"));
     let reads = words[1..].iter().all(|it| is_option(it) || text(it) == Some("-"));
-    // Behind `-` stand words for the code.
+    // The words after `-` are arguments of the code.
     let reads = reads || words.get(1).and_then(text) == Some("-");
     (reads && !is_free).then_some(*language)
 }
 
-/// Whether code writes anything.
+/// Checks whether code writes any file.
 pub(super) fn writes(language: Language, code: &str) -> bool {
     let done = done_by(language, code);
     done.writes || done.gave_up
@@ -115,7 +115,7 @@ fn tokens(language: Language, code: &str) -> Vec<Token> {
             let mark = if c != '`' && rest.starts_with(&three) { three } else { c.to_string() };
             let (text, behind) = quoted(&rest[mark.len()..], &mark);
             match language == Language::Hash && c == '`' {
-                // Ruby and Perl have a shell run it.
+                // Ruby and Perl run this text in a shell.
                 true => all.extend([
                     Token::Name("system".into()),
                     Token::Sign('('),
@@ -141,7 +141,7 @@ fn tokens(language: Language, code: &str) -> Vec<Token> {
     all
 }
 
-/// A text up to the mark that ends it, and what stands behind that.
+/// Returns a text up to the mark that ends it, and the rest after the mark.
 fn quoted<'a>(rest: &'a str, mark: &str) -> (String, &'a str) {
     let mut text = String::new();
     let mut chars = rest.char_indices();
@@ -157,21 +157,21 @@ fn quoted<'a>(rest: &'a str, mark: &str) -> (String, &'a str) {
     (text, "")
 }
 
-/// Which arguments of a call are written.
+/// The arguments of a call that it writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Writes {
     First,
     Second,
     Both,
-    /// What it is called on.
+    /// The object that it is called on.
     Receiver,
-    /// What it is called on, and the argument.
+    /// The object that it is called on, and the argument.
     Moves,
-    /// What a shell is told.
+    /// A line that a shell runs.
     Line,
 }
 
-/// Functions that write, the names before their dot of which one is needed, and what they write.
+/// Functions that write: each with the names one of which must stand before its dot, and with the arguments that it writes.
 const FUNCTIONS: &[(&str, &[&str], Writes)] = &[
     ("writeFileSync", &[], Writes::First),
     ("writeFile", &[], Writes::First),
@@ -229,7 +229,7 @@ const FUNCTIONS: &[(&str, &[&str], Writes)] = &[
     ("check_output", &["subprocess"], Writes::Line),
 ];
 
-/// What code does, as far as its calls and the texts in it say so.
+/// Finds the effects of code, as far as its calls and the texts in it tell them.
 pub(super) fn done_by(language: Language, code: &str) -> Done {
     let tokens = tokens(language, code);
     let mut done = Done::default();
@@ -253,11 +253,11 @@ pub(super) fn done_by(language: Language, code: &str) -> Done {
         match function.as_str() {
             "open" | "openSync" | "fopen" => call.opens(&known, &mut done),
             "input" if call.says_inplace() => call.writes(Writes::First, &known, &mut done),
-            // Of a path; that of a text is given two.
+            // The method of a path; that of a text has two arguments.
             "unlink" if call.arguments.iter().all(|it| it.is_empty()) => {
                 call.writes(Writes::Receiver, &known, &mut done);
             }
-            // Perl's and PHP's own.
+            // Functions of Perl and PHP.
             "copy" if !call.is_of_object() => call.writes(Writes::Second, &known, &mut done),
             "unlink" | "rename" | "move" if !call.is_of_object() => {
                 call.writes(Writes::Both, &known, &mut done)
@@ -277,7 +277,7 @@ pub(super) fn done_by(language: Language, code: &str) -> Done {
     done
 }
 
-/// Whether a function may be one that writes.
+/// Checks whether a function may be one that writes.
 fn is_known(function: &str) -> bool {
     matches!(function, "open" | "openSync" | "fopen" | "input") || FUNCTIONS.iter().any(|it| it.0 == function)
 }
@@ -307,7 +307,7 @@ impl Call<'_> {
         self.arguments.iter().any(|it| it.iter().any(inplace))
     }
 
-    /// What stands before the dot.
+    /// Returns the tokens before the dot.
     fn receiver(&self) -> &[Token] {
         let [before @ .., Token::Sign('.')] = self.before else { return &[] };
         let before = &before[before.len().saturating_sub(CODE_SPAN_MAX)..];
@@ -345,12 +345,12 @@ impl Call<'_> {
         }
     }
 
-    /// A file that is opened to be written, as its mode says.
+    /// Adds a file that is opened for writing, by its mode.
     fn opens(&self, known: &Known, done: &mut Done) {
         let text = |at: usize| self.arguments.get(at).and_then(|it| it.iter().find_map(of_text));
         let is_mode = |it: &str| it.len() <= 4 && it.starts_with(['r', 'w', 'a', 'x']);
         let writes = |it: &str| is_mode(it) && it.contains(['w', 'a', 'x', '+']);
-        // Perl has it before the path, or in front of it.
+        // In Perl the mode stands before the path, or at its beginning.
         let perl = |it: &str| it.starts_with('>') || it.starts_with("+<");
         let named =
             self.arguments.iter().find(|it| matches!(it.first(), Some(Token::Name(it)) if it == "mode"));
@@ -388,8 +388,8 @@ fn of_text(token: &Token) -> Option<&str> {
     }
 }
 
-/// The arguments behind a function's name: between parentheses, or, as Perl and Ruby have it, up to the end; and whether
-/// that was found.
+/// Returns the arguments after a function's name: between parentheses, or, as in Perl and Ruby, up to the end; and
+/// whether their end was found.
 fn arguments(rest: &[Token]) -> Option<(Vec<&[Token]>, bool)> {
     let is_whole = rest.len() <= CODE_SPAN_MAX;
     let rest = &rest[..rest.len().min(CODE_SPAN_MAX)];
@@ -423,8 +423,8 @@ fn arguments(rest: &[Token]) -> Option<(Vec<&[Token]>, bool)> {
     Some((all, is_whole))
 }
 
-/// The texts that an expression may be: those in it, put together as a path, and those that its names were given; `None` if
-/// those are too many.
+/// Returns the texts that an expression may be: its own texts, put together as a path, and those that its names were
+/// given; `None` if these are too many.
 fn texts(expression: &[Token], known: &Known) -> Option<Vec<String>> {
     let own: Vec<&str> = expression.iter().filter_map(of_text).collect();
     let names = expression.iter().filter_map(|it| match it {
@@ -439,16 +439,16 @@ fn texts(expression: &[Token], known: &Known) -> Option<Vec<String>> {
     if own.len() > 1 {
         all.push(own.join("/"));
     }
-    // A name and a text behind it, as in `folder / "file"` and `path.join(folder, file)`.
+    // A name followed by a text, as in `folder / "file"` and `path.join(folder, file)`.
     all.extend(named.iter().flat_map(|it| own.iter().map(move |own| format!("{it}/{own}"))));
     all.extend(named);
-    // Of `f"src/{name}.ts"` and the like any file of such a name.
+    // A text such as `f"src/{name}.ts"` may be any file with such a name.
     all.iter_mut().for_each(|it| *it = with_any(it));
     all.retain(|it| !it.is_empty() && it.len() <= CODE_TEXT_BYTES_MAX && !it.contains('\n'));
     Some(all)
 }
 
-/// A text in which stars stand for what is put into it later.
+/// Returns a text with stars in place of the values that are inserted later.
 fn with_any(text: &str) -> String {
     let mut made = String::new();
     let mut rest = text;
@@ -469,7 +469,7 @@ fn with_any(text: &str) -> String {
     if made == "*" { "**/*".to_owned() } else { made }
 }
 
-/// What names are given: `path = "src/a.ts"`, `for path in [..]`; `None` if that is too much.
+/// Returns the texts that names are given: `path = "src/a.ts"`, `for path in [..]`; `None` if these are too many.
 fn given(tokens: &[Token]) -> Option<Known> {
     let mut known = Known::new();
     let mut work = 0_usize;
@@ -506,7 +506,7 @@ fn given(tokens: &[Token]) -> Option<Known> {
         if work > CODE_WORK_MAX {
             return None;
         }
-        // A list of data as long as this one is not read for names of files.
+        // A list as long as this one is data, and is not read for names of files.
         let Some(values) = texts(&tokens[at + 1..at + 1 + length], &known) else {
             for name in names {
                 known.insert(name.clone(), vec![TOO_MANY.to_owned()]);
@@ -532,12 +532,12 @@ fn of_name(token: &Token) -> Option<&String> {
     }
 }
 
-/// What a shell is told: a text, or a list of words.
+/// Returns the line that a shell runs: a text, or a list of words.
 fn line(arguments: &[&[Token]]) -> Option<String> {
     let is_list = |it: &[Token]| it.first() == Some(&Token::Sign('['));
     let first = arguments.first()?;
     let words: Vec<&str> = match arguments.get(1) {
-        // The program, and the list of its words.
+        // The program, and the list of its arguments.
         Some(more) if !is_list(first) && is_list(more) => {
             first.iter().chain(*more).filter_map(of_text).collect()
         }

@@ -1,4 +1,4 @@
-//! What copying, moving and linking writes: the last word, or files of the same names in it.
+//! Writes of programs that copy, move and link: the last argument, or files of the same names in it.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use super::found::Found;
 use super::programs::{has, is_option, text, values_of, written};
 use super::words::Word;
 
-/// Programs whose last argument is where the others go.
+/// Programs whose last argument is the target of the others.
 const PROGRAMS: &[&str] = &["cp", "mv", "install", "ln", "rsync", "scp", "ditto"];
 
 /// Their options of one letter without a value.
@@ -39,7 +39,7 @@ pub(super) fn of_one(program: &str, rest: &[Word], folder: &Path, found: &mut Fo
     }
     let literal = match last {
         Word::Plain(text) => Some(text),
-        // A pattern without a match is a name.
+        // A pattern without a match is a file's name.
         Word::Pattern(text) => Some(text).filter(|it| folder.join(it).symlink_metadata().is_ok()),
         Word::Made(_) | Word::Unknown | Word::Into | Word::From => return,
     };
@@ -58,7 +58,7 @@ pub(super) fn of_one(program: &str, rest: &[Word], folder: &Path, found: &mut Fo
         if named.iter().any(|it| brings_folder(&it)) {
             found.push(Written::Below(at.clone(), Vec::new()));
         }
-        // What is there is no folder, and what is not there may come to be one on the way.
+        // An existing target that is no folder stays one; a missing target may become a folder before the command runs.
         if to_the_name || at.symlink_metadata().is_ok() {
             return;
         }
@@ -69,7 +69,7 @@ pub(super) fn of_one(program: &str, rest: &[Word], folder: &Path, found: &mut Fo
     put(&named, &at, folder, found);
 }
 
-/// Into a folder, under their own names.
+/// Adds the writes of sources into a folder, under their own names.
 fn put(sources: &[&Word], into: &Path, folder: &Path, found: &mut Found) {
     for source in sources {
         let all = || Written::Below(into.to_owned(), Vec::new());
@@ -78,7 +78,7 @@ fn put(sources: &[&Word], into: &Path, folder: &Path, found: &mut Found) {
             continue;
         };
         let name = text.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-        // Of what comes from elsewhere the name stands behind that of the machine.
+        // In a source on another machine, the file's name follows the machine's name.
         if let Some((_, name)) = name.rsplit_once(':').filter(|it| !it.1.is_empty()) {
             found.push(Written::Path(into.join(name)));
         }
@@ -86,7 +86,7 @@ fn put(sources: &[&Word], into: &Path, folder: &Path, found: &mut Found) {
         found.push(match name {
             "" | "." | ".." => all(),
             name if has_pattern && name.contains(['*', '?', '[', '{', '}']) => {
-                // Also what is in folders of such names.
+                // This includes the files in folders with such names.
                 Written::Below(into.to_owned(), vec![name.to_owned(), format!("{name}/**")])
             }
             name => brought(into.join(name), &folder.join(text)),

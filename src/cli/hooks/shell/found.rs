@@ -1,7 +1,7 @@
-//! What a search through a command finds, and what it may cost.
+//! The findings of a search through a command, and the bounds of its cost.
 //!
-//! Scripts call each other without end, texts double, and lines of a megabyte stand within each other. A search that costs
-//! more than its bounds gives up, and says so: then the command may write anything.
+//! Scripts call each other without end, texts double, and lines of a megabyte stand within each other. A search that
+//! costs more than its bounds gives up, and the command then counts as one that may write any file.
 
 use std::collections::HashSet;
 use std::path::{Component, Path};
@@ -13,7 +13,7 @@ use provost_base::limits::{
     SHELL_SCRIPT_COST_MAX,
 };
 
-/// What was found.
+/// The findings.
 pub(super) struct Found {
     all: HashSet<Written>,
     until: Instant,
@@ -40,7 +40,7 @@ impl Found {
         written.into_iter().for_each(|it| self.push(it));
     }
 
-    /// It cannot be told what else is written.
+    /// Records that other writes cannot be found.
     pub(super) fn give_up(&mut self) {
         self.gave_up = true;
     }
@@ -49,26 +49,26 @@ impl Found {
         self.gave_up
     }
 
-    /// Whether so much more may be read; if not, it gives up.
+    /// Checks whether so many more bytes may be read; if not, the search gives up.
     pub(super) fn affords(&mut self, bytes: usize) -> bool {
         self.cost = self.cost.saturating_add(bytes);
         self.gave_up |= self.cost > SHELL_COST_MAX || Instant::now() > self.until;
         !self.gave_up
     }
 
-    /// Whether another program may be asked, and until when.
+    /// Returns the deadline for asking another program, if one may be asked.
     pub(super) fn may_ask(&mut self) -> Option<Instant> {
         self.affords(SHELL_ASKING_COST).then_some(self.until)
     }
 
-    /// Reads one more line.
+    /// Counts one more line, and checks whether it may be read.
     pub(super) fn reads(&mut self, line: &str) -> bool {
         self.lines += 1;
         self.gave_up |= self.lines > SHELL_LINES_MAX;
         self.affords(line.len())
     }
 
-    /// Goes on within what was found.
+    /// Searches one level deeper.
     pub(super) fn deeper(&mut self, search: impl FnOnce(&mut Self)) {
         if self.depth >= SHELL_DEPTH_MAX {
             return self.give_up();
@@ -78,8 +78,8 @@ impl Found {
         self.depth -= 1;
     }
 
-    /// Goes on within a script that a command starts: of one that takes too much, what is found until then counts. Scripts of
-    /// projects are longer than lines, and who starts one does not see what it would take to read it.
+    /// Searches within a script that a command starts: if the script costs too much, the findings up to then count. Scripts
+    /// of projects are longer than lines, and an agent that starts one does not see how much reading it would cost.
     pub(super) fn as_far_as_it_goes(&mut self, search: impl FnOnce(&mut Self)) {
         let (gave_up, cost, lines, depth) = (self.gave_up, self.cost, self.lines, self.depth);
         self.cost = cost.max(SHELL_COST_MAX - SHELL_SCRIPT_COST_MAX);
@@ -90,7 +90,7 @@ impl Found {
         self.gave_up = gave_up || Instant::now() > self.until;
     }
 
-    /// What is written by what is searched for it, which is found by itself and not here.
+    /// Returns the writes that a search finds, without adding them here.
     pub(super) fn apart(&mut self, search: impl FnOnce(&mut Self)) -> HashSet<Written> {
         let before = std::mem::take(&mut self.all);
         self.deeper(search);
@@ -105,9 +105,9 @@ impl Found {
     }
 }
 
-/// Whether a path is one of the system's devices, such as `/dev/null`, and so no file that an agent can hold.
+/// Checks whether a path is one of the system's devices, such as `/dev/null`, and so no file that an agent can hold.
 fn is_device(path: &Path) -> bool {
-    // There memory is shared in files.
+    // These folders have files of shared memory.
     const OF_FILES: [&str; 2] = ["shm", "mqueue"];
     let Ok(below) = path.strip_prefix("/dev") else { return false };
     let mut parts = below.components();

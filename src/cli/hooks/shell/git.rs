@@ -1,4 +1,4 @@
-//! What commands of git write in the work tree.
+//! Writes of git's commands in the work tree.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ const UPSTREAM: &str = "@{upstream}";
 const VALUED: &[&str] =
     &["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"];
 
-/// A command of git: where it runs, and the words behind its own.
+/// A command of git: the folder where it runs, and the words after its name.
 struct Command<'a> {
     verb: &'a str,
     rest: &'a [Word],
@@ -26,7 +26,7 @@ struct Command<'a> {
     settings: Vec<&'a str>,
 }
 
-/// Commands of git that an alias cannot be called, and that write no files of the work tree or are read here.
+/// Names of git's commands, which an alias cannot have: commands that write no files of the work tree, or that this module reads.
 const OWN: &[&str] = &[
     "add",
     "am",
@@ -125,7 +125,7 @@ impl<'a> Command<'a> {
         has(self.rest, options)
     }
 
-    /// The words that are no options, and no values of these, up to `--`.
+    /// Returns the words that are neither options nor their values, up to `--`.
     fn named(&self, valued: &[&str]) -> Vec<&'a str> {
         let is_end = |it: &Word| text(it) == Some("--");
         let before = self.rest.split(is_end).next().unwrap_or_default();
@@ -158,12 +158,12 @@ impl<'a> Command<'a> {
         self.changed(Between::Revision(revision.to_owned()))
     }
 
-    /// Everything below the top of the work tree.
+    /// Returns everything below the top of the work tree.
     fn all(&self) -> Written {
         Written::Below(top(&self.folder).unwrap_or(&self.folder).to_owned(), Vec::new())
     }
 
-    /// What it stands for, if it is no command of git's own.
+    /// Returns the text behind an alias, if the word is no command of git's own.
     fn alias(&self, found: &mut Found) -> Option<String> {
         let plain = self.verb.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
         if OWN.contains(&self.verb) || !plain {
@@ -181,12 +181,12 @@ impl<'a> Command<'a> {
         said_by_git(&self.folder, &["config", "--get", &format!("alias.{}", self.verb)], until)
     }
 
-    /// Reads what an alias stands for, with the words behind it.
+    /// Reads the text behind an alias, with the words after it.
     fn of_alias(&self, alias: &str, found: &mut Found) {
         let behind: String = self.rest.iter().filter_map(quoted).collect();
         found.deeper(|found| match alias.trim().strip_prefix('!') {
             Some(line) => {
-                // Its words are for the line as for a script.
+                // The line gets the words as a script gets its arguments.
                 let line = line.replace("\"$@\"", &behind).replace("$@", &behind).replace("\"$1\"", &behind);
                 let line = format!("{line}{behind}");
                 Reader::within(found).line(&line, top(&self.folder).unwrap_or(&self.folder));
@@ -202,7 +202,7 @@ impl<'a> Command<'a> {
         });
     }
 
-    /// Whether it writes git's index or the stash.
+    /// Checks whether it writes git's index or the stash.
     fn writes_index(&self) -> bool {
         const WRITERS: [&str; 19] = [
             "add",
@@ -232,13 +232,13 @@ impl<'a> Command<'a> {
         }
     }
 
-    /// Whether it goes on with, or gives up, what an earlier command has begun.
+    /// Checks whether it continues or gives up an earlier command.
     fn goes_on(&self) -> bool {
         self.has(&["--abort", "--continue", "--quit", "--skip", "--edit-todo", "--show-current-patch"])
     }
 }
 
-/// What a command of git writes.
+/// Finds the writes of a command of git.
 pub(super) fn of_git(rest: &[Word], folder: &Path, found: &mut Found) {
     let Some(git) = Command::read(rest, folder) else { return };
     if let Some(alias) = git.alias(found) {
@@ -262,7 +262,7 @@ pub(super) fn of_git(rest: &[Word], folder: &Path, found: &mut Found) {
         "clean" if !git.has(&["-n", "--dry-run"]) => {
             let named = named(git.rest, &["-e", "--exclude"]);
             let named: Vec<_> = named.into_iter().flat_map(|it| git.path(it)).collect();
-            // It removes what git does not know.
+            // The command removes files that git does not know.
             let all = named.is_empty();
             found.extend(if all { vec![git.changed(Between::Untracked)] } else { named });
         }
@@ -327,11 +327,11 @@ fn of_checkout(git: &Command<'_>, found: &mut Found) {
     let there = |it: &&str| git.folder.join(it).symlink_metadata().is_ok();
     let patterns =
         || git.rest.iter().any(|it| matches!(it, Word::Pattern(_)) || text(it).is_some_and(is_magic));
-    // Behind a revision stand paths.
+    // Paths follow a revision.
     if !makes_branch && git.verb == "checkout" && named.len() > 1 {
         return found.extend(git.paths(git.rest));
     }
-    // As git does: what is a file's name is one, unless it is a revision.
+    // As in git, the name of a file counts as one, unless it is a revision.
     if !makes_branch && git.verb == "checkout" && (named.iter().any(there) || patterns()) {
         found.extend(git.paths(git.rest));
     }
@@ -339,7 +339,7 @@ fn of_checkout(git: &Command<'_>, found: &mut Found) {
     found.extend(named.first().filter(|_| makes_branch || !is_path).map(|it| git.to(it)));
 }
 
-/// Whether a word names files for git alone.
+/// Checks whether only git takes a word for names of files.
 fn is_magic(word: &str) -> bool {
     word.starts_with(":/") || word.starts_with(":(") || word.contains(['*', '?'])
 }
@@ -366,7 +366,7 @@ fn of_stash(git: &Command<'_>, found: &mut Found) {
     }
 }
 
-/// What brings commits onto those that are there.
+/// Finds the writes of a command that brings commits onto the present ones.
 fn of_join(git: &Command<'_>, found: &mut Found) {
     let valued: &[&str] = match git.verb {
         "cherry-pick" | "revert" => &["-m", "--mainline", "-X", "--strategy", "--strategy-option"],
@@ -406,7 +406,7 @@ fn of_join(git: &Command<'_>, found: &mut Found) {
         }
         ("merge", named) => {
             let named = if named.is_empty() { &[UPSTREAM][..] } else { named };
-            // Some ways to merge write more than the other side has changed.
+            // Some strategies write more files than the other side has changed.
             let in_another_way = git.has(&["-s", "--strategy"]) || git.has(&["-X", "--strategy-option"]);
             found.extend(named.iter().map(|it| match in_another_way {
                 true => git.to(it),
@@ -427,14 +427,14 @@ fn applies(git: &Command<'_>) -> bool {
         && !git.has(&["--check", "--stat", "--cached", "--numstat", "--summary"])
 }
 
-/// From where, and without how many folders, the paths of a patch begin.
+/// Returns the folder at which the paths of a patch begin, and the number of leading folders to drop.
 fn patched_from(git: &Command<'_>) -> (PathBuf, usize) {
     let at = match git.verb {
         "am" => top(&git.folder).unwrap_or(&git.folder).to_owned(),
         _ => git.folder.clone(),
     };
     let below = values_of(git.rest, &["--directory"], "");
-    // It begins at the top, as git has it.
+    // As in git, this folder is relative to the top.
     let from = below.first().map(|it| top(&git.folder).unwrap_or(&git.folder).join(it));
     (from.unwrap_or(at), strip(git.rest, 1))
 }
@@ -448,7 +448,7 @@ fn of_apply(git: &Command<'_>, found: &mut Found) {
     found.extend(files.map(|it| Written::Patched(git.folder.join(it), at.clone(), strip)));
 }
 
-/// Where a command of git applies a patch that it reads as its input, and without how many folders of its paths.
+/// Returns, for a command of git that applies a patch from its input, the patch's folder and the number of leading folders to drop.
 pub(super) fn takes_patch(rest: &[Word], folder: &Path) -> Option<(PathBuf, usize)> {
     let git = Command::read(rest, folder)?;
     let reads = applies(&git) && git.named(APPLY_VALUED).iter().all(|it| *it == "-");

@@ -1,4 +1,4 @@
-//! What patches and archives bring.
+//! Writes of patches and archives.
 
 use std::path::{Path, PathBuf};
 
@@ -10,16 +10,16 @@ use super::words::Word;
 /// Options of `patch` that have a value.
 const VALUED: &[&str] = &["-p", "-i", "-d", "-o", "-r", "-B", "-D", "-F", "-V", "-Y", "-z", "-g"];
 
-/// Those of its options that have none.
+/// The options of `patch` without a value.
 const FLAGS: &str = "bcEeflNnRsTtuvZ";
 
-/// What a line says of the folders that are taken off the paths of a patch.
+/// Returns the number of leading folders that a line drops from the paths of a patch.
 pub(super) fn strip(rest: &[Word], or: usize) -> usize {
     let said = values_of(rest, &["-p", "--strip"], FLAGS);
     said.iter().find_map(|it| it.parse().ok()).unwrap_or(or)
 }
 
-/// The words that are no options, and no values of these.
+/// Returns the words that are neither options nor their values.
 pub(super) fn named<'a>(rest: &'a [Word], valued: &[&str]) -> Vec<&'a Word> {
     let (mut named, mut is_value) = (Vec::new(), false);
     for word in rest {
@@ -44,7 +44,7 @@ fn folder_of(rest: &[Word], folder: &Path) -> PathBuf {
         .map_or_else(|| folder.to_owned(), |it| folder.join(it))
 }
 
-/// What `patch` changes. One that it reads as its input is not looked at here.
+/// Finds the writes of `patch`. A patch from its input is handled elsewhere.
 pub(super) fn of_patch(rest: &[Word], folder: &Path, found: &mut Found) {
     if is_tried(rest) {
         return;
@@ -61,8 +61,8 @@ pub(super) fn of_patch(rest: &[Word], folder: &Path, found: &mut Found) {
     }
 }
 
-/// Where, and without how many folders of its paths, a program applies the patch that it reads as its input; `None` of one
-/// that reads none.
+/// Returns, for a program that applies a patch from its input, the folder and the number of leading folders to drop;
+/// `None` for a program that reads none.
 pub(super) fn is_taken_by(words: &[Word], folder: &Path) -> Option<(PathBuf, usize)> {
     let rest = words.get(1..)?;
     match name(words)? {
@@ -76,21 +76,21 @@ pub(super) fn is_taken_by(words: &[Word], folder: &Path) -> Option<(PathBuf, usi
     }
 }
 
-/// Under which names Codex carries out its patches in a shell.
+/// The names under which Codex carries out its patches in a shell.
 const CODEX: [&str; 2] = ["apply_patch", "applypatch"];
 
-/// The patch that `apply_patch` is given as a word.
+/// Returns the patch that `apply_patch` gets as an argument.
 pub(super) fn codex_patch(words: &[Word]) -> Option<&str> {
     let is_it = name(words).is_some_and(|it| CODEX.contains(&it));
     words.get(1).filter(|_| is_it).and_then(text).filter(|it| it.contains("*** Begin Patch"))
 }
 
-/// Whether it reads its patch as its input.
+/// Checks whether it reads its patch from its input.
 pub(super) fn takes_codex_patch(words: &[Word]) -> bool {
     words.len() == 1 && name(words).is_some_and(|it| CODEX.contains(&it))
 }
 
-/// What programs for archives write: whatever is in one.
+/// Adds the writes of programs for archives: any file below their folder.
 pub(super) fn of_archive(program: &str, rest: &[Word], folder: &Path, found: &mut Found) {
     let below = |at: PathBuf| Written::Below(at, Vec::new());
     match program {
@@ -111,7 +111,7 @@ pub(super) fn of_archive(program: &str, rest: &[Word], folder: &Path, found: &mu
             found.extend(into.map(|it| Written::Path(folder.join(it))));
         }
         "unzip" | "7z" | "7za" | "cpio" => {}
-        // These put a file in the place of another one.
+        // These replace a file by another one.
         _ if has(rest, &["-c", "--stdout", "--to-stdout", "-l", "-t", "--list", "--test"]) => {}
         _ => {
             const ENDS: [&str; 4] = [".gz", ".bz2", ".xz", ".zst"];
@@ -125,7 +125,7 @@ pub(super) fn of_archive(program: &str, rest: &[Word], folder: &Path, found: &mu
     }
 }
 
-/// `tar` writes whatever is in an archive.
+/// Adds the writes of `tar`: any file below its folder.
 fn of_tar(rest: &[Word], folder: &Path, found: &mut Found) {
     let first = rest.first().and_then(text).unwrap_or_default();
     let is_short = |it: &str| it.starts_with('-') && !it.starts_with("--");

@@ -1,4 +1,4 @@
-//! What programs write, by their names and arguments.
+//! Writes of programs, by their names and arguments.
 
 use std::path::Path;
 
@@ -44,7 +44,7 @@ const WRITE_ALL: &[&str] = &[
     "del-cli",
 ];
 
-/// Programs that write their arguments where one of these options says so.
+/// Programs that write their arguments if one of these options is given.
 const WRITE_IN_PLACE: &[(&str, &[&str])] = &[
     ("sed", &["-i", "--in-place"]),
     ("gsed", &["-i", "--in-place"]),
@@ -78,12 +78,12 @@ const WRITE_IN_PLACE: &[(&str, &[&str])] = &[
     ("taplo", &["fmt", "format"]),
 ];
 
-/// Programs that write what they are given, and everything where they are given nothing.
+/// Programs that write the files they are given, and all files where they are given none.
 struct Formatter {
     name: &'static str,
-    /// Words of theirs of which one stands first; with none, they need none.
+    /// Words, one of which must come first; empty if the program needs none.
     verbs: &'static [&'static str],
-    /// Options of which one has to be there; with none, they need none.
+    /// Options, one of which must be given; empty if the program needs none.
     only_with: &'static [&'static str],
     /// Options with which they write nothing.
     not_with: &'static [&'static str],
@@ -100,7 +100,7 @@ const fn formatter(
 
 const FIX: &[&str] = &["--fix", "--fix-only", "--unsafe-fixes", "--write", "--apply", "--apply-unsafe"];
 
-/// Words with which files become those of another version.
+/// Words that replace files by those of another version.
 const OF_VERSIONS: &[&str] = &[
     "revert", "update", "up", "checkout", "co", "switch", "goto", "merge", "rebase", "graft", "import",
     "patch", "shelve", "unshelve", "restore", "undo", "edit", "new", "squash", "abandon",
@@ -142,7 +142,7 @@ const FORMATTERS: &[Formatter] = &[
     formatter("gradle", &["spotlessApply", "ktlintFormat", "formatKotlin"], &[], &[]),
     formatter("gradlew", &["spotlessApply", "ktlintFormat", "formatKotlin"], &[], &[]),
     formatter("mvn", &["spotless:apply", "fmt:format"], &[], &[]),
-    // Other programs that keep versions.
+    // Other systems for versions.
     formatter("hg", OF_VERSIONS, &[], &["--dry-run"]),
     formatter("sl", OF_VERSIONS, &[], &["--dry-run"]),
     formatter("svn", OF_VERSIONS, &[], &["--dry-run"]),
@@ -154,7 +154,7 @@ const FORMATTERS: &[Formatter] = &[
     formatter("comby", &[], &["-i", "-in-place"], &[]),
 ];
 
-/// Programs that write what one of these options names, and their options of one letter without a value.
+/// Programs that write the file that one of these options names, with their options of one letter without a value.
 const WRITE_OUTPUT: &[(&str, &[&str], &str)] = &[
     ("sort", &["-o", "--output"], "bdfghinMRrVcCmsuz"),
     ("curl", &["-o", "--output"], "sSLfkgiIvNOJ#j0123456anpqRZ"),
@@ -187,18 +187,18 @@ pub(super) fn is_option(word: &Word) -> bool {
     text(word).is_some_and(|it| it.starts_with('-') && it.len() > 1)
 }
 
-/// The program of a command, without its folder and, for those that are fetched, its version.
+/// Returns the program of a command, without its folder and, for fetched programs, its version.
 pub(super) fn name(words: &[Word]) -> Option<&str> {
     let name = text(words.first()?).map(|it| it.rsplit('/').next().unwrap_or(it))?;
     Some(name.split_once('@').map_or(name, |(name, _)| if name.is_empty() { "@" } else { name }))
 }
 
-/// Whether a program is one of those that write what they are given.
+/// Checks whether a program is one that writes the files it is given.
 pub(super) fn is_known(name: &str) -> bool {
     WRITE_IN_PLACE.iter().any(|it| it.0 == name) || FORMATTERS.iter().any(|it| it.name == name)
 }
 
-/// What one command writes, run in a folder.
+/// Finds the writes of one command that runs in a folder.
 pub(super) fn of_one(words: &[Word], folder: &Path, found: &mut Found) {
     let Some(program) = name(words) else { return };
     let rest = &words[1..];
@@ -227,18 +227,18 @@ pub(super) fn of_one(words: &[Word], folder: &Path, found: &mut Found) {
                 let into = rest.iter().filter_map(text).filter_map(|it| it.strip_prefix("of="));
                 found.extend(into.map(|it| Written::Path(folder.join(it))));
             }
-            // Of what is there only the time changes.
+            // For an existing file, only the time changes.
             "touch" => {
                 let new = |it: &&Word| text(it).is_some_and(|it| folder.join(it).symlink_metadata().is_err());
                 found.extend(arguments().filter(new).flat_map(|it| written(it, folder)));
             }
-            // What is looked for and what it becomes stand before the files.
+            // The searched text and its replacement stand before the files.
             "sd" if !has(&["-p", "--preview"]) => {
                 found.extend(arguments().skip(2).flat_map(|it| written(it, folder)));
             }
             "tar" | "bsdtar" | "unzip" | "7z" | "7za" | "cpio" | "gzip" | "gunzip" | "bzip2" | "bunzip2"
             | "xz" | "unxz" | "zstd" | "unzstd" | "zip" => patches::of_archive(program, rest, folder, found),
-            // What they make stands last.
+            // Their last argument is the output.
             "uniq" | "json.tool" | "ffmpeg" | "convert" | "magick" | "objcopy" | "split"
                 if arguments().count() > 1 =>
             {
@@ -259,7 +259,7 @@ pub(super) fn of_one(words: &[Word], folder: &Path, found: &mut Found) {
     }
 }
 
-/// `cmake -E` has programs for files of its own.
+/// Finds the writes of `cmake -E`, which has its own commands for files.
 fn of_cmake(rest: &[Word], folder: &Path, found: &mut Found) {
     let Some(at) = rest.iter().position(|it| text(it) == Some("-E")) else { return };
     let name = match rest.get(at + 1).and_then(text) {
@@ -273,14 +273,14 @@ fn of_cmake(rest: &[Word], folder: &Path, found: &mut Found) {
     found.deeper(|found| of_one(&words, folder, found));
 }
 
-/// Whether one of some options is among arguments.
+/// Checks whether one of some options is among the arguments.
 pub(super) fn has(rest: &[Word], options: &[&str]) -> bool {
     rest.iter().filter_map(text).any(|it| options.iter().any(|option| is(it, option)))
 }
 
 impl Formatter {
     fn writes(&self, rest: &[Word], folder: &Path, found: &mut Found) {
-        // `cargo +nightly fmt`, and options before the word.
+        // For `cargo +nightly fmt`, and options before the word.
         let is_first = |it: &&Word| !is_option(it) && !text(it).is_some_and(|it| it.starts_with('+'));
         let verb = rest.iter().position(|it| is_first(&it));
         let is_verb = verb.and_then(|at| text(&rest[at])).is_some_and(|it| self.verbs.contains(&it));
@@ -293,14 +293,14 @@ impl Formatter {
         let from = verb.filter(|_| is_verb).map_or(0, |at| at + 1);
         let named = rest[from..].iter().filter(|it| !is_option(it));
         let named: Vec<_> = named.flat_map(|it| written(it, folder)).collect();
-        // Packages of Cargo and Go, and the words of these others, are no paths, and what is not named is all.
+        // Arguments of these programs are packages or other words, and not paths; without a path they write everything.
         let of_words = ["cargo", "go", "pre-commit", "mix", "golangci-lint", "ast-grep", "sg", "comby"];
         let all = named.is_empty() || of_words.contains(&self.name);
         found.extend(if all { vec![Written::Below(folder.to_owned(), Vec::new())] } else { named });
     }
 }
 
-/// What is fetched under the name that it has in its address.
+/// Adds a file that is fetched under the name in its address.
 fn by_address(program: &str, rest: &[Word], folder: &Path, found: &mut Found) {
     let named = match program {
         "curl" => {
@@ -316,7 +316,7 @@ fn by_address(program: &str, rest: &[Word], folder: &Path, found: &mut Found) {
     found.extend(names.filter(|it| !it.is_empty()).map(|it| Written::Path(at.join(it))));
 }
 
-/// Whether an option of one letter is given, alone or behind others that have no value.
+/// Checks whether an option of one letter is given, alone or after others without a value.
 fn is_among(rest: &[Word], option: char, flags: &str) -> bool {
     let short = |it: &str| {
         let letters = it.strip_prefix('-').filter(|it| !it.starts_with('-'))?;
@@ -326,8 +326,8 @@ fn is_among(rest: &[Word], option: char, flags: &str) -> bool {
     rest.iter().filter_map(text).any(|it| short(it) == Some(true))
 }
 
-/// What stands behind an option, in the next word or in its own, also where options of one letter without a value stand
-/// before it.
+/// Returns the values of options, in the next word or in the same one, also where options of one letter without a
+/// value stand before them.
 pub(super) fn values_of(rest: &[Word], options: &[&str], flags: &str) -> Vec<String> {
     let behind = |word: &str, option: &str| -> Option<String> {
         if let Some(value) = word.strip_prefix(option) {
@@ -349,7 +349,7 @@ pub(super) fn values_of(rest: &[Word], options: &[&str], flags: &str) -> Vec<Str
     rest.iter().enumerate().filter_map(|(at, it)| of_word(at, text(it)?)).collect()
 }
 
-/// Whether an argument is an option, also with others of one letter, or with a value, in the same word.
+/// Checks whether an argument is an option, also with others of one letter, or with a value, in the same word.
 pub(super) fn is(argument: &str, option: &str) -> bool {
     let short = option.len() == 2 && !argument.starts_with("--") && argument.starts_with('-');
     argument == option
@@ -357,7 +357,7 @@ pub(super) fn is(argument: &str, option: &str) -> bool {
         || (short && argument[1..].contains(&option[1..]))
 }
 
-/// The same of one that says to write in place: letters behind one that has a value are that value, as in `-Ilib`.
+/// Does the same for an option to write in place: letters after an option with a value are that value, as in `-Ilib`.
 fn is_in_place(program: &str, argument: &str, option: &str) -> bool {
     let valued = match program {
         "sed" | "gsed" => "efl",
@@ -372,7 +372,7 @@ fn is_in_place(program: &str, argument: &str, option: &str) -> bool {
     )
 }
 
-/// What a word names.
+/// Returns the files that a word names.
 pub(super) fn written(word: &Word, folder: &Path) -> Vec<Written> {
     let (text, pattern) = match word {
         Word::Plain(text) => (text, text.contains(['*', '?'])),
@@ -382,7 +382,7 @@ pub(super) fn written(word: &Word, folder: &Path) -> Vec<Written> {
     if !pattern {
         return vec![Written::Path(folder.join(text))];
     }
-    // The folder in which the pattern begins, and the rest of it.
+    // The folder in which the pattern begins, and the rest of the pattern.
     let fixed = text.find(['*', '?', '[', '{']).unwrap_or(text.len());
     let (at, rest) = match text[..fixed].rfind('/') {
         Some(0) => ("/", &text[1..]),
@@ -390,7 +390,7 @@ pub(super) fn written(word: &Word, folder: &Path) -> Vec<Written> {
         None => ("", text.as_str()),
     };
     let mut all = vec![Written::Below(folder.join(at), vec![rest.to_owned()])];
-    // Where nothing matches, a shell takes it to the letter: `app/[id]/page.ts` is a file's name.
+    // Without a match, a shell takes the pattern literally: `app/[id]/page.ts` is a file's name.
     if !text.contains(['*', '?']) {
         all.push(Written::Path(folder.join(text)));
     }

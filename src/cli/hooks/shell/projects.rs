@@ -1,4 +1,4 @@
-//! What a project's own files say that a command runs or writes: scripts in `package.json`, rules of a `Makefile`, and the
+//! Commands and writes that a project's own files name: scripts in `package.json`, rules of a `Makefile`, and the
 //! manifests that package managers write.
 
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use super::words::{Word, quoted};
 use super::wrappers::past_options;
 use provost_base::limits::PROJECT_FILE_BYTES_MAX;
 
-/// Options before the name of a script that have a word of their own behind them.
+/// Options before the name of a script that have a value in the next word.
 const VALUED: &[&str] = &["-C", "--prefix", "--dir", "--cwd", "-w", "--workspace", "--filter", "-F"];
 
-/// The script of a project that a command runs, and where.
+/// Returns the script of a project that a command runs, with its folder.
 pub(super) fn script(words: &[Word], folder: &Path) -> Option<(PathBuf, String)> {
     let program = name(words)?;
     match program {
@@ -23,7 +23,7 @@ pub(super) fn script(words: &[Word], folder: &Path) -> Option<(PathBuf, String)>
     }
 }
 
-/// A file of a project, if it is a small one.
+/// Reads a file of a project, if it is small.
 pub(super) fn read(path: &Path) -> Option<String> {
     let is_small = path.metadata().is_ok_and(|it| it.is_file() && it.len() <= PROJECT_FILE_BYTES_MAX);
     is_small.then(|| std::fs::read_to_string(path).ok()).flatten()
@@ -49,7 +49,7 @@ fn package_script(program: &str, rest: &[Word], folder: &Path) -> Option<(PathBu
     let package: serde_json::Value = serde_json::from_str(&package).ok()?;
     let of = |name: &str| package["scripts"][name].as_str();
     let said = of(script)?;
-    // Only npm wants a mark before what is meant for the script.
+    // Only npm needs a mark before the arguments of the script.
     let given = rest[at + 1..].iter().skip_while(|it| program == "npm" && text(it) != Some("--"));
     let given = given.filter(|it| text(it) != Some("--")).filter_map(quoted);
     let said = format!("{said}{}", given.collect::<String>());
@@ -57,7 +57,7 @@ fn package_script(program: &str, rest: &[Word], folder: &Path) -> Option<(PathBu
     Some((at_top.to_owned(), around.into_iter().flatten().collect::<Vec<_>>().join("\n")))
 }
 
-/// The commands of a rule of a `Makefile`, and of what it needs first.
+/// Returns the commands of a rule of a `Makefile`, and of the rules that it needs first.
 fn rule(rest: &[Word], folder: &Path) -> Option<(PathBuf, String)> {
     let mut folder = folder.to_owned();
     let (mut file, mut targets, mut words) = (None, Vec::new(), rest.iter().filter_map(text));
@@ -91,7 +91,7 @@ fn rule(rest: &[Word], folder: &Path) -> Option<(PathBuf, String)> {
         }
         done.push(target);
     }
-    // Each is a shell of its own.
+    // Each command has a shell of its own.
     let lines: Vec<String> = lines.iter().map(|it| format!("({})", rules.filled_in(it))).collect();
     Some((folder, lines.join("\n")))
 }
@@ -135,7 +135,7 @@ impl Rules {
         rules
     }
 
-    /// A command with the values of variables in it; those of the shell are written with two signs.
+    /// Returns a command with the values of variables in it; variables of the shell are written with two signs.
     fn filled_in(&self, command: &str) -> String {
         let mut text = command.to_owned();
         for (name, value) in self.variables.iter().rev() {
@@ -145,7 +145,7 @@ impl Rules {
     }
 }
 
-/// `NAME = value`, also with `:=`, `?=` and `+=`.
+/// Reads `NAME = value`, also with `:=`, `?=` and `+=`.
 fn variable(line: &str) -> Option<(&str, &str)> {
     let (name, value) = line.split_once('=')?;
     let name = name.trim_end_matches([':', '?', '+']).trim();
@@ -153,7 +153,7 @@ fn variable(line: &str) -> Option<(&str, &str)> {
     plain.then(|| (name, value.trim()))
 }
 
-/// Package managers, their commands that write what a project needs, and the files in which that stands.
+/// Package managers, with their commands that write a project's manifests, and with those files.
 const MANAGERS: &[(&str, &[&str], &[&str])] = &[
     (
         "npm",
@@ -193,13 +193,13 @@ const MANAGERS: &[(&str, &[&str], &[&str])] = &[
     ("mix", &["deps.get", "deps.update"], &["mix.lock"]),
 ];
 
-/// What a package manager writes about a project: in its folder, or the next one above that has such a file.
+/// Finds the writes of a package manager about a project: in its folder, or the nearest one above that has such a file.
 pub(super) fn manifests(program: &str, rest: &[Word], folder: &Path, found: &mut Found) {
     let Some((_, verbs, files)) = MANAGERS.iter().find(|it| it.0 == program) else { return };
     let mut to = None;
     let at = past_options(program, rest, VALUED, &mut to);
     let folder = to.flatten().map_or_else(|| folder.to_owned(), |it| folder.join(it));
-    // Bare `yarn` installs.
+    // `yarn` without a command installs.
     let verb = rest.get(at).and_then(text).unwrap_or(if program == "yarn" { "install" } else { "" });
     if !verbs.contains(&verb)
         || rest.iter().filter(|it| is_option(it)).any(|it| text(it) == Some("--dry-run"))

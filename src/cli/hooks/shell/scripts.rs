@@ -1,7 +1,7 @@
-//! What scripts for `sed` and `awk` write, as far as they name it.
+//! Writes of scripts for `sed` and `awk`, as far as they name the files.
 //!
-//! They are not understood: whatever may be a file's name in such a place is taken for one. One too many does no harm, since
-//! no agent holds it.
+//! The scripts are not understood: every text that may be a file's name in such a place counts as one. An extra name
+//! does no harm, since no agent holds such a file.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ pub(super) fn of_one(program: &str, rest: &[Word], folder: &Path, found: &mut Fo
     }
 }
 
-/// The scripts among words: behind some options, or the first word that is none.
+/// Returns the scripts among words: the values of some options, or the first word that is no option.
 fn scripts(rest: &[Word], options: &[&str], other: &[&str], flags: &str) -> (Vec<String>, usize) {
     let said = values_of(rest, options, flags);
     if !said.is_empty() || !values_of(rest, &["-f", "--file"], flags).is_empty() {
@@ -32,7 +32,7 @@ fn scripts(rest: &[Word], options: &[&str], other: &[&str], flags: &str) -> (Vec
     (rest.get(at).and_then(text).map(str::to_owned).into_iter().collect(), at + 1)
 }
 
-/// `w FILE`, also behind `s/a/b/`, and `e LINE`.
+/// Finds `w FILE`, also after `s/a/b/`, and `e LINE`.
 fn of_sed(rest: &[Word], folder: &Path, found: &mut Found) {
     let (scripts, _) = scripts(rest, &["-e", "--expression"], &["-l", "--line-length"], "nrEsuzi");
     for line in scripts.iter().flat_map(|it| it.lines()) {
@@ -41,7 +41,7 @@ fn of_sed(rest: &[Word], folder: &Path, found: &mut Found) {
             return found.give_up();
         }
         for at in places {
-            // A name goes on to the end of the line.
+            // A name extends to the end of the line.
             let name = line[at + 1..].trim_start();
             if name.is_empty() || name.len() > SCRIPT_NAME_BYTES_MAX {
                 continue;
@@ -60,7 +60,7 @@ fn of_sed(rest: &[Word], folder: &Path, found: &mut Found) {
     }
 }
 
-/// `print > "file"`, `print | "line"`, `system("line")`; names stand for what they are given somewhere.
+/// Finds `print > "file"`, `print | "line"`, `system("line")`; a name stands for the values that it is given anywhere.
 fn of_awk(rest: &[Word], folder: &Path, found: &mut Found) {
     let (scripts, files) =
         scripts(rest, &["-e", "--source"], &["-v", "-F", "--assign", "--field-separator", "-i", "-l"], "");
@@ -97,7 +97,7 @@ fn of_awk(rest: &[Word], folder: &Path, found: &mut Found) {
     }
 }
 
-/// What an expression may be: a text, or what its name is given.
+/// Returns the texts that an expression may be: a text, or the values that its name is given.
 fn values(expression: &str, script: &str, given: &[String]) -> Vec<String> {
     let quoted = |it: &str| it.trim_start().strip_prefix('"')?.split('"').next().map(str::to_owned);
     if let Some(text) = quoted(expression) {

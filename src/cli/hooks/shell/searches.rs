@@ -1,4 +1,4 @@
-//! What programs write that have another one write what they find or read.
+//! Writes of programs that run another program on the files that they find or read.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use super::words::Word;
 use super::wrappers::{shell_text, without_helpers};
 use super::{Reader, Written, code};
 
-/// `find` removes what it finds, or has a program write it.
+/// Finds the writes of `find`, which removes the files that it finds, or runs a program on them.
 pub(super) fn of_find(rest: &[Word], folder: &Path, found: &mut Found) {
     let says = |names: &[&str]| rest.iter().filter_map(text).any(|it| names.contains(&it));
     for (at, word) in rest.iter().enumerate() {
@@ -26,7 +26,7 @@ pub(super) fn of_find(rest: &[Word], folder: &Path, found: &mut Found) {
     let from: Vec<PathBuf> =
         rest.iter().take_while(|it| !is_test(it)).filter_map(text).map(|it| folder.join(it)).collect();
     let from = if from.is_empty() { vec![folder.to_owned()] } else { from };
-    // Of tests that are joined in another way than by `and` it is not looked at how.
+    // How tests are joined in another way than by `and` is not analysed.
     let is_joined = says(&["-o", "-or", "!", "-not", "-prune", ",", "("]);
     let named = |it: &&Word| matches!(text(it), Some("-name"));
     let names: Vec<String> = match rest.iter().filter(named).count() {
@@ -39,12 +39,12 @@ pub(super) fn of_find(rest: &[Word], folder: &Path, found: &mut Found) {
     if written.itself {
         found.extend(from.into_iter().map(|it| Written::Below(it, names.clone())));
     }
-    // What is found is a folder, perhaps.
+    // A found path may be a folder.
     let brought: Vec<String> = names.iter().flat_map(|it| [it.clone(), format!("{it}/**")]).collect();
     found.extend(written.into.into_iter().map(|it| Written::Below(it, brought.clone())));
 }
 
-/// The commands that `find` runs, and whether it does so where it runs itself.
+/// Returns the commands that `find` runs, and whether each runs in the same folder as `find`.
 fn runs(mut rest: &[Word]) -> Vec<(&[Word], bool)> {
     let begins = |it: &Word| matches!(text(it), Some("-exec" | "-execdir" | "-ok" | "-okdir"));
     let ends = |it: &Word| matches!(text(it), Some(";" | "+"));
@@ -59,7 +59,7 @@ fn runs(mut rest: &[Word]) -> Vec<(&[Word], bool)> {
     all
 }
 
-/// `fd` has a program write what it finds.
+/// Finds the writes of `fd`, which runs a program on the files that it finds.
 pub(super) fn of_fd(rest: &[Word], folder: &Path, found: &mut Found) {
     let runs = |it: &Word| matches!(text(it), Some("-x" | "-X" | "--exec" | "--exec-batch"));
     if let Some(at) = rest.iter().position(runs) {
@@ -67,7 +67,7 @@ pub(super) fn of_fd(rest: &[Word], folder: &Path, found: &mut Found) {
     }
 }
 
-/// `xargs` and `parallel` read what they have a program write: it may be anything below.
+/// Finds the writes of `xargs` and `parallel`, which run a program on the words that they read: these may be any files below.
 pub(super) fn of_xargs(rest: &[Word], folder: &Path, found: &mut Found) {
     const VALUED: [&str; 13] = [
         "-I",
@@ -91,7 +91,7 @@ pub(super) fn of_xargs(rest: &[Word], folder: &Path, found: &mut Found) {
     }
     let given = |it: &Word| matches!(text(it), Some(":::" | "::::"));
     let command = rest.get(at..).unwrap_or_default().split(given).next().unwrap_or_default();
-    // All of it in one word is a line.
+    // A single word is a whole line.
     let words = match command {
         [Word::Plain(line)] if line.contains(' ') => {
             vec![Word::Plain("sh".into()), Word::Plain("-c".into()), Word::Plain(line.clone())]
@@ -101,7 +101,7 @@ pub(super) fn of_xargs(rest: &[Word], folder: &Path, found: &mut Found) {
     runs_writer(&words, folder, true, found).anything(folder, found);
 }
 
-/// The word that `xargs` and `parallel` put what they read in the place of.
+/// Returns the word that `xargs` and `parallel` replace by the words that they read.
 fn placeholder(options: &[Word]) -> String {
     let at = options.iter().position(|it| text(it).is_some_and(|it| it.starts_with("-I")));
     let said = at.and_then(|at| match text(&options[at])?.strip_prefix("-I")? {
@@ -111,10 +111,10 @@ fn placeholder(options: &[Word]) -> String {
     said.unwrap_or("{}").to_owned()
 }
 
-/// Stands for what is given to a command: no file is called so.
+/// The word that stands for the given files: no file has this name.
 const GIVEN: &str = "\u{2}";
 
-/// The words of a command with what is given to it in its place, or at the end.
+/// Returns the words of a command with the given files in place of the placeholder, or at the end.
 fn standing_for(words: &[Word], placeholder: &str) -> Vec<Word> {
     let is_one = |it: &Word| text(it).is_some_and(|it| it.contains(placeholder));
     let filled = |it: &Word| match text(it) {
@@ -128,10 +128,10 @@ fn standing_for(words: &[Word], placeholder: &str) -> Vec<Word> {
     filled
 }
 
-/// What a command writes of what is given to it.
+/// The writes of a command among the files that it is given.
 #[derive(Debug, Default)]
 struct OfGiven {
-    /// What is given, or something beside it.
+    /// The given files themselves, or files beside them.
     itself: bool,
     /// Files of the same names in these folders.
     into: Vec<PathBuf>,
@@ -147,22 +147,22 @@ impl OfGiven {
         self.into.extend(other.into);
     }
 
-    /// Where nothing is known of what is given.
+    /// Adds the writes where nothing is known about the given files.
     fn anything(self, folder: &Path, found: &mut Found) {
         let itself = self.itself.then(|| folder.to_owned());
         found.extend(itself.into_iter().chain(self.into).map(|it| Written::Below(it, Vec::new())));
     }
 }
 
-/// The files that a command would write among those that a search gives to it. The caller looks separately for the files that
-/// the command's own arguments name in this folder.
+/// Returns the writes of a command among the files that a search gives to it. The caller looks separately for the
+/// files that the command's own arguments name in this folder.
 fn runs_writer(words: &[Word], folder: &Path, is_here: bool, found: &mut Found) -> OfGiven {
     let (to, words) = without_helpers(words, &|_| false);
     if !found.affords(size_of_val(words)) {
         return OfGiven::itself();
     }
     if let Some((language, text)) = code::told(words) {
-        // What is given to it stands in there under names of its own.
+        // The code refers to the given files by names of its own.
         if code::writes(language, &text) {
             return OfGiven::itself();
         }
@@ -170,7 +170,7 @@ fn runs_writer(words: &[Word], folder: &Path, is_here: bool, found: &mut Found) 
     let is_here = is_here && !matches!(to, Some(None));
     let folder = to.flatten().map_or_else(|| folder.to_owned(), |it| folder.join(it));
     let all = found.apart(|found| match shell_text(words) {
-        // The same.
+        // A shell's line does the same.
         Some(inner) => {
             let names = ["\"$@\"", "\"$1\"", "\"$0\"", "$@", "$1", "$0", "$f", "{}"];
             let inner = names.iter().fold(inner, |text, name| text.replace(name, GIVEN));
@@ -183,7 +183,7 @@ fn runs_writer(words: &[Word], folder: &Path, is_here: bool, found: &mut Found) 
     found.extend(named);
     let mut of_given = OfGiven { itself: found.gave_up(), into: Vec::new() };
     for it in given {
-        // Where it runs elsewhere, what it names is not known either.
+        // If the command runs elsewhere, the paths in its arguments are not known either.
         match it {
             Written::Path(path) | Written::Below(path, _) if is_here && is_in_another(&path, &folder) => {
                 of_given.into.extend(path.parent().map(Path::to_owned));
@@ -194,13 +194,13 @@ fn runs_writer(words: &[Word], folder: &Path, is_here: bool, found: &mut Found) 
     of_given
 }
 
-/// Whether a path is that of what is given, under its own name in a folder that the command names.
+/// Checks whether a path is that of a given file, under its own name in a folder that the command names.
 fn is_in_another(path: &Path, folder: &Path) -> bool {
     let parent = path.parent().filter(|it| *it != folder && !it.to_string_lossy().contains(GIVEN));
     parent.is_some() && path.file_name().is_some_and(|it| it == GIVEN)
 }
 
-/// Whether a command itself says what is written, whatever is given to it.
+/// Checks whether a command names its writes itself, for any files that it is given.
 fn is_named(written: &Written) -> bool {
     let is_free = |path: &Path| !path.to_string_lossy().contains(GIVEN);
     match written {

@@ -1,4 +1,4 @@
-//! Scripts of the repository that a command starts or has a shell read.
+//! Scripts of the repository that a command starts, or that a shell reads for it.
 
 use std::path::Path;
 
@@ -10,11 +10,11 @@ use super::wrappers::{filled_in, is_shell, past_options, reads_commands, shell_t
 use provost_base::later::is_fetched;
 use provost_base::plain_path;
 
-/// Options of shells that have a word of their own behind them.
+/// Options of shells that have a value in the next word.
 const VALUED: &[&str] = &["-o", "-O", "+o", "+O", "--init-file", "--rcfile"];
 
-/// What a script says that a command starts, with the words that are given to it in their places. `None` where it is not one of
-/// the repository's, or one of another interpreter's.
+/// Returns the text of a script that a command starts, with the given words in place of its parameters. `None` where
+/// it is not a script of the repository, or is for another interpreter.
 pub(super) fn started(words: &[Word], folder: &Path) -> Option<String> {
     let (first, rest) = words.split_first()?;
     let given = match name(words)? {
@@ -34,7 +34,7 @@ pub(super) fn started(words: &[Word], folder: &Path) -> Option<String> {
     (of_a_shell || !is_started_itself).then(|| filled_in(&script, given))
 }
 
-/// What a file of the repository says, if a package manager has not put it there.
+/// Returns the text of a file of the repository, unless a package manager has put it there.
 pub(super) fn read(path: &str, folder: &Path) -> Option<String> {
     let (folder, file) = (plain_path(folder), plain_path(&folder.join(path)));
     let below = file.strip_prefix(top(&folder)?).ok()?;

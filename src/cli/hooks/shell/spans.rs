@@ -1,8 +1,8 @@
-//! Where what is open in a line for a shell ends: quotations, parentheses, and texts in the lines to come.
+//! Finds the ends of open parts in a line for a shell: quotations, parentheses, and texts in the following lines.
 
 use super::words::{Chars, SEPARATORS};
 
-/// Goes over text up to the line that ends it, and gives it back.
+/// Skips a text up to the line that ends it, and returns the text.
 pub(super) fn pass_text(rest: &mut Chars<'_>, end: &str) -> String {
     let mut text = String::new();
     while rest.peek().is_some() {
@@ -16,7 +16,7 @@ pub(super) fn pass_text(rest: &mut Chars<'_>, end: &str) -> String {
     text
 }
 
-/// The text up to a sign, which is taken away.
+/// Returns the text up to a sign, and removes both.
 pub(super) fn up_to(rest: &mut Chars<'_>, end: char) -> String {
     let mut text = String::new();
     while let Some(c) = rest.next().filter(|it| *it != end) {
@@ -31,13 +31,13 @@ pub(super) fn up_to(rest: &mut Chars<'_>, end: char) -> String {
     text
 }
 
-/// The text up to the parenthesis that closes one that was opened; those within quotation marks, comments and texts in the
-/// lines to come are text.
+/// Returns the text up to the parenthesis that closes an open one; parentheses within quotation marks, comments and
+/// texts in the following lines do not count.
 pub(super) fn up_to_close(rest: &mut Chars<'_>) -> String {
-    // A parenthesis within which is reckoned: it closes as the others do, and has no texts.
+    // An arithmetic parenthesis: it closes as the others do, and has no texts.
     const RECKONS: char = '=';
     let (mut line, mut before) = (String::new(), '(');
-    // What ends what is open; a text in quotation marks may have such a line of its own.
+    // The closing signs of the open parts; a text in quotation marks may contain such a line of its own.
     let mut open = vec![')'];
     let (mut texts, mut reckoned) = (Vec::new(), 0_usize);
     while let Some(c) = rest.next() {
@@ -86,7 +86,7 @@ pub(super) fn up_to_close(rest: &mut Chars<'_>) -> String {
     line
 }
 
-/// What ends the text that begins in the next line, behind the first `<` of `<<END`. Nothing is taken away.
+/// Returns the line that ends the text beginning in the next line, after the first `<` of `<<END`. Removes nothing.
 fn end_of_text(rest: &Chars<'_>) -> Option<String> {
     let mut ahead = rest.clone();
     ahead.next_if_eq(&'<')?;
@@ -102,7 +102,7 @@ fn end_of_text(rest: &Chars<'_>) -> Option<String> {
     Some(end.replace(['\\', '\'', '"'], "")).filter(|it| !it.is_empty())
 }
 
-/// Takes lines up to the one that ends a text, which may have a parenthesis behind it that closes.
+/// Takes lines up to the one that ends a text, which a closing parenthesis may follow.
 fn take_text(rest: &mut Chars<'_>, end: &str, line: &mut String) {
     while rest.peek().is_some() {
         while let Some(c) = rest.next_if_eq(&'\t') {
@@ -123,7 +123,7 @@ fn take_text(rest: &mut Chars<'_>, end: &str, line: &mut String) {
     }
 }
 
-/// What stands in `$'…'`.
+/// Returns the text of `$'…'`.
 pub(super) fn escaped(rest: &mut Chars<'_>) -> String {
     let mut text = String::new();
     while let Some(c) = rest.next().filter(|it| *it != '\'') {

@@ -1,4 +1,4 @@
-//! What variables and lines within words stand for, as far as the command itself says so.
+//! The values of variables, and the output of lines within words, as far as the command itself tells them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,22 +7,22 @@ use super::sorted;
 use super::words::{Part, Piece, Word, parts};
 use provost_base::limits::{SHELL_ROUNDS_MAX, SHELL_WORD_BYTES_MAX};
 
-/// A name that may be that of any file.
+/// A pattern for any file.
 const ANY: &str = "**/*";
 
-/// What variables have been given.
+/// The values that variables have been given.
 #[derive(Default)]
 pub(super) struct Values {
     known: BTreeMap<String, Vec<Word>>,
-    /// Whether the line has conditions and loops, so that what was given first may be what counts.
+    /// Whether the line has conditions and loops, so that an earlier value may be the one that counts.
     branches: bool,
 }
 
-/// Which value each variable of a command has in a round.
+/// The number of values of each variable in a command.
 pub(super) struct Rounds(Vec<(String, usize)>);
 
 impl Rounds {
-    /// How many there are: each value of each with each of the others; `None` if those are too many.
+    /// Returns the number of rounds: each value of each variable with each value of the others; `None` if these are too many.
     pub(super) fn count(&self) -> Option<usize> {
         let all = self.0.iter().try_fold(1_usize, |all, it| all.checked_mul(it.1.max(1)));
         all.filter(|it| *it <= SHELL_ROUNDS_MAX)
@@ -40,7 +40,7 @@ impl Rounds {
     }
 }
 
-/// The setting of a variable that a word is: `name=value`.
+/// Returns the setting of a variable, if the word is `name=value`.
 pub(super) fn setting(word: &Word) -> Option<(&str, Word)> {
     let split = |text: &str| {
         let (name, value) = text.split_once('=')?;
@@ -62,7 +62,7 @@ fn plain(word: &Word) -> Option<&str> {
 }
 
 impl Values {
-    /// Takes down what a command gives to variables; if once more, in another round, to what they were given before.
+    /// Records the values that a command gives to variables; `once_more`, in a further round, adds them to the earlier values.
     pub(super) fn learn(&mut self, words: &[Word], once_more: bool) {
         const BRANCHES: [&str; 9] = ["if", "then", "else", "elif", "for", "while", "until", "do", "case"];
         self.branches |= words.first().and_then(plain).is_some_and(|it| BRANCHES.contains(&it));
@@ -81,7 +81,7 @@ impl Values {
             Some("set") if words.get(1).and_then(plain) == Some("--") => {
                 return self.learn_parameters(&words[2..], once_more);
             }
-            // What it reads may be the name of any file, as with `xargs`.
+            // The words that it reads may be names of any files, as with `xargs`.
             Some("read" | "mapfile" | "readarray") => {
                 for name in words[1..].iter().filter_map(plain).filter(|it| !it.starts_with('-')) {
                     self.give(name, vec![Word::Pattern(ANY.into())], once_more);
@@ -94,14 +94,14 @@ impl Values {
             Some("export" | "local" | "declare" | "readonly" | "typeset") => &words[1..],
             _ => words,
         };
-        // Before a command, a setting is for that command alone.
+        // A setting before a command is for that command alone.
         let settings: Option<Vec<_>> = words.iter().map(setting).collect();
         for (name, value) in settings.unwrap_or_default() {
             self.give(name, vec![value], once_more || self.branches);
         }
     }
 
-    /// Takes down the words that are given to a script or a function.
+    /// Records the arguments of a script or a function.
     pub(super) fn learn_parameters(&mut self, words: &[Word], besides: bool) {
         for (at, word) in words.iter().enumerate().take(9) {
             self.give(&(at + 1).to_string(), vec![word.clone()], besides);
@@ -111,7 +111,7 @@ impl Values {
         }
     }
 
-    /// Takes down what a command alone is given, for a line that it reads.
+    /// Records the settings before a command, for a line that the command reads.
     pub(super) fn learn_environment(&mut self, words: &[Word]) {
         for (name, value) in words.iter().filter_map(setting) {
             self.give(name, vec![value], true);
@@ -123,13 +123,13 @@ impl Values {
         if !besides {
             known.clear();
         }
-        // One more than can be gone through says that there are too many.
+        // One value more than the bound shows that these are too many.
         let left = (SHELL_ROUNDS_MAX + 1).saturating_sub(known.len());
         let new: Vec<Word> = values.into_iter().filter(|it| !known.contains(it)).take(left).collect();
         known.extend(new);
     }
 
-    /// The rounds in which a command runs: the variables in it, with all that they may have.
+    /// Returns the rounds of a command: its variables, each with the number of its values.
     pub(super) fn rounds(&self, words: &[Word]) -> Rounds {
         let pieces = words.iter().filter_map(|it| match it {
             Word::Made(pieces) => Some(pieces),
@@ -142,7 +142,7 @@ impl Values {
             if count > 1 && !all.iter().any(|it| it.0 == *name) {
                 all.push((name.clone(), count));
             }
-            // These have more rounds than are gone through.
+            // These have more rounds than the search tries.
             if all.len() > SHELL_ROUNDS_MAX {
                 break;
             }
@@ -150,7 +150,7 @@ impl Values {
         Rounds(all)
     }
 
-    /// The words that one stands for in one of these rounds, run in a folder; `None` if they are too long.
+    /// Returns the words that a word stands for in one round, run in a folder; `None` if they are too long.
     pub(super) fn settled(
         &self,
         word: &Word,
@@ -205,12 +205,12 @@ impl Values {
     }
 }
 
-/// The top of the work tree around a folder.
+/// Returns the top of the work tree around a folder.
 pub(super) fn top(folder: &Path) -> Option<&Path> {
     folder.ancestors().find(|it| it.join(".git").symlink_metadata().is_ok())
 }
 
-/// What a line prints: a folder that is known, or names of files, whichever those are.
+/// Returns the output of a line: a known folder, or names of any files.
 fn printed(line: &str, folder: Option<&Path>) -> Option<Word> {
     let of_path = |path: &Path| path.to_str().map(|it| Word::Plain(it.to_owned()));
     if lists_files(line) {
@@ -222,13 +222,13 @@ fn printed(line: &str, folder: Option<&Path>) -> Option<Word> {
     match plain.unwrap_or_default().as_slice() {
         ["pwd"] | ["pwd", "-P" | "-L"] => of_path(folder?),
         ["git", "rev-parse", "--show-toplevel"] => of_path(top(folder?)?),
-        // What goes into a file may be all of it, or what goes wrong.
+        // Output into a file may be all output, or only errors.
         _ if into.len() > 1 => None,
         _ => said(&words).map(Word::Plain),
     }
 }
 
-/// What `echo`, `printf` and programs for paths print, as far as that is plain.
+/// Returns the output of `echo`, `printf` and programs for paths, where it is plain.
 pub(super) fn said(words: &[Word]) -> Option<String> {
     let (program, rest) = words.split_first()?;
     let last = || rest.iter().rev().filter_map(plain).find(|it| !it.starts_with('-')).map(str::to_owned);
@@ -260,7 +260,7 @@ pub(super) fn said(words: &[Word]) -> Option<String> {
     }
 }
 
-/// Whether a line is of a program that prints names of files.
+/// Checks whether a line runs a program that prints names of files.
 fn lists_files(line: &str) -> bool {
     let parts = parts(line);
     let words = parts.iter().find_map(|it| match it {

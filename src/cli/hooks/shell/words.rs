@@ -1,4 +1,4 @@
-//! The words of a line for a shell: commands, and what is quoted, open or redirected in them.
+//! Splits a line for a shell into commands and words, with quotations, open parts and redirections.
 
 use super::spans::{escaped, pass_text, up_to, up_to_close};
 use provost_base::limits::{SHELL_CHOICES_BYTES_MAX, SHELL_CHOICES_MAX};
@@ -8,30 +8,30 @@ use provost_base::limits::{SHELL_CHOICES_BYTES_MAX, SHELL_CHOICES_MAX};
 pub(super) enum Part {
     /// A command.
     Command(Vec<Word>),
-    /// What follows is run in a shell of its own,
+    /// Begins a part that runs in a shell of its own.
     Open,
-    /// up to here.
+    /// Ends such a part.
     Close,
-    /// A line that is run where it stands within a word.
+    /// A line that runs where it stands within a word.
     Inner(String),
-    /// Text that the commands of the line before read.
+    /// A text that the commands of the line before read.
     Text(String),
 }
 
 /// A word of a command.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Word {
-    /// To the letter.
+    /// A literal text.
     Plain(String),
     /// A pattern for names of files.
     Pattern(String),
-    /// Put together from these when the command is run.
+    /// A text that the shell puts together from these when the command runs.
     Made(Vec<Piece>),
-    /// What it means is only known when it is run.
+    /// A text that is only known when the command runs.
     Unknown,
-    /// What comes next is written to.
+    /// The next word is written to.
     Into,
-    /// What comes next is read.
+    /// The next word is read.
     From,
 }
 
@@ -40,20 +40,20 @@ pub(super) enum Word {
 pub(super) enum Piece {
     /// Text, and whether it is a pattern for names of files.
     Text(String, bool),
-    /// What a variable has; without a name, what nothing is known of.
+    /// The value of a variable; without a name, a value about which nothing is known.
     Variable {
         /// Its name.
         name: String,
         /// Whether it stands in quotation marks, so that it stays one word.
         quoted: bool,
-        /// What stands in its place where it has nothing, as in `${f:-src/a.ts}`.
+        /// The text in place of an empty variable, as in `${f:-src/a.ts}`.
         or: Option<String>,
     },
-    /// What a line prints, and whether it stands in quotation marks.
+    /// The output of a line, and whether it stands in quotation marks.
     Output(String, bool),
 }
 
-/// Words with each one that has braces spelled out: `src/{a,b}.ts`; `None` if those are too many.
+/// Returns words with the braces of each spelled out: `src/{a,b}.ts`; `None` if these are too many.
 pub(super) fn spelled_out(words: Vec<Word>) -> Option<Vec<Word>> {
     let mut done = Vec::with_capacity(words.len());
     for word in words {
@@ -78,7 +78,7 @@ pub(super) fn spelled_out(words: Vec<Word>) -> Option<Vec<Word>> {
     Some(done)
 }
 
-/// A text with each of the parts that its first innermost braces have.
+/// Returns a text once for each part of its first innermost braces.
 fn choices(text: &str) -> Option<Vec<String>> {
     let mut from = 0;
     while let Some(close) = text[from..].find('}').map(|at| from + at) {
@@ -96,7 +96,7 @@ fn choices(text: &str) -> Option<Vec<String>> {
     None
 }
 
-/// What it costs to put a word together, in bytes: what it is made of, and what comes of it.
+/// Returns the cost of putting a word together, in bytes: its pieces, and the results.
 pub(super) fn length(word: &Word, settled: &[Word]) -> usize {
     let made = match word {
         Word::Made(pieces) => pieces.iter().map(Piece::len).sum(),
@@ -105,7 +105,7 @@ pub(super) fn length(word: &Word, settled: &[Word]) -> usize {
     made + settled.iter().map(|it| it.len() + size_of::<Word>() / 2).sum::<usize>()
 }
 
-/// A word as it stands in a line, behind a blank.
+/// Returns a word as it stands in a line, after a blank.
 pub(super) fn quoted(word: &Word) -> Option<String> {
     match word {
         Word::Plain(text) => Some(format!(" '{}'", text.replace('\'', "'\\''"))),
@@ -132,22 +132,22 @@ impl Piece {
     }
 }
 
-/// What ends a word, beside blanks.
+/// The signs that end a word, beside blanks.
 pub(super) const SEPARATORS: &str = ";|&()<>";
 
 pub(super) type Chars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
 
-/// The commands of a line, word by word.
+/// Splits a line into commands, word by word.
 pub(super) fn parts(line: &str) -> Vec<Part> {
     let (mut all, mut words) = (Vec::new(), Vec::new());
     let mut rest = line.chars().peekable();
-    // Ends of texts that stand in the lines to come, and whether commands in these are run.
+    // The ends of texts in the following lines, and whether commands in these run.
     let mut texts: Vec<(String, bool)> = Vec::new();
     while let Some(&c) = rest.peek() {
         match c {
             ';' | '|' | '&' | '\n' | '(' | ')' => {
                 rest.next();
-                // `&>` is a redirection of both.
+                // `&>` redirects both outputs.
                 let is_both = c == '&' && rest.peek() == Some(&'>');
                 if !is_both && !words.is_empty() {
                     all.push(Part::Command(std::mem::take(&mut words)));
@@ -169,7 +169,7 @@ pub(super) fn parts(line: &str) -> Vec<Part> {
             '>' => {
                 rest.next();
                 while rest.next_if(|it| matches!(it, '>' | '|')).is_some() {}
-                // `>&2` and `>&-` go to no file, and `>& FILE` does.
+                // `>&2` and `>&-` write to no file, but `>& FILE` does.
                 if !(rest.next_if_eq(&'&').is_some() && pass_descriptor(&mut rest)) {
                     words.push(Word::Into);
                 }
@@ -190,7 +190,7 @@ pub(super) fn parts(line: &str) -> Vec<Part> {
             c if c.is_whitespace() => {
                 rest.next();
             }
-            // Of `2>` only what comes behind it counts.
+            // Of `2>` only the word after it counts.
             _ if pass_number(&mut rest) => {}
             _ => {
                 let mut inner = Vec::new();
@@ -207,7 +207,7 @@ pub(super) fn parts(line: &str) -> Vec<Part> {
     all
 }
 
-/// Goes over the number or the `{name}` that stands directly before a redirection, and is no word of the command.
+/// Skips the number or the `{name}` directly before a redirection, which is no word of the command.
 fn pass_number(rest: &mut Chars<'_>) -> bool {
     let mut ahead = rest.clone();
     if ahead.next_if_eq(&'{').is_some() {
@@ -228,7 +228,7 @@ fn pass_number(rest: &mut Chars<'_>) -> bool {
     is_one
 }
 
-/// Goes over what stands behind `>&` or `<&` where that is a descriptor, or `-`, and not the name of a file.
+/// Skips the text after `>&` or `<&` if it is a descriptor or `-`, and not the name of a file.
 fn pass_descriptor(rest: &mut Chars<'_>) -> bool {
     let mut ahead = rest.clone();
     while ahead.next_if(|it| matches!(it, ' ' | '\t')).is_some() {}
@@ -243,7 +243,7 @@ fn pass_descriptor(rest: &mut Chars<'_>) -> bool {
     is_one
 }
 
-/// Of `name=(…)` a command that gives the name each of the words, as a loop does.
+/// Turns `name=(…)` into a command that gives the name each of the words, as a loop does.
 fn list(word_before: &Word, rest: &mut Chars<'_>, inner: &mut Vec<String>) -> Option<Vec<Word>> {
     let Word::Plain(text) = word_before else { return None };
     let name = text.strip_suffix('=').filter(|_| rest.peek() == Some(&'('))?;
@@ -265,12 +265,12 @@ fn list(word_before: &Word, rest: &mut Chars<'_>, inner: &mut Vec<String>) -> Op
     Some(words)
 }
 
-/// What a command reads.
+/// The input of a command.
 enum Read {
     File(String),
-    /// A text that stands here.
+    /// A text in this line.
     Here(String),
-    /// A text in the lines to come, up to its end, and whether commands in it are run.
+    /// A text in the following lines, up to its end, and whether commands in it run.
     UpTo(String, bool),
 }
 
@@ -299,7 +299,7 @@ fn read_from(rest: &mut Chars<'_>, inner: &mut Vec<String>) -> Option<Read> {
     }
 }
 
-/// The lines that are run within a text, wherever in it.
+/// Returns the lines that run within a text, at any place in it.
 fn inner(text: &str) -> Vec<String> {
     let (mut all, mut rest) = (Vec::new(), text.chars().peekable());
     while let Some(c) = rest.next() {
@@ -313,7 +313,7 @@ fn inner(text: &str) -> Vec<String> {
     all
 }
 
-/// What stands in a word behind `$` or a backtick.
+/// Returns the piece of a word after `$` or a backtick.
 fn opened(rest: &mut Chars<'_>, begin: char, quoted: bool) -> Piece {
     if begin == '`' {
         return Piece::Output(up_to(rest, '`'), quoted);
@@ -324,7 +324,7 @@ fn opened(rest: &mut Chars<'_>, begin: char, quoted: bool) -> Piece {
     let is_name = |c: &char| c.is_ascii_alphanumeric() || *c == '_';
     let name: String = match rest.next_if_eq(&'{') {
         Some(_) => up_to(rest, '}'),
-        // Words that are given to a script or a function.
+        // The arguments of a script or a function.
         None if rest.peek().is_some_and(|it| "@*#?!0123456789".contains(*it)) => {
             rest.next().into_iter().collect()
         }
@@ -336,10 +336,10 @@ fn opened(rest: &mut Chars<'_>, begin: char, quoted: bool) -> Piece {
             name
         }
     };
-    // Of a list each of its values may be meant.
+    // For a list, any of its values may be meant.
     let name = name.split_once('[').filter(|_| name.ends_with(']')).map_or(&*name, |it| it.0);
     let is_special = matches!(name, "@" | "*");
-    // A command in a default is run.
+    // A command in a default value runs.
     let lines = inner(name);
     if !lines.is_empty() {
         return Piece::Output(lines.join("\n"), quoted);
@@ -347,7 +347,7 @@ fn opened(rest: &mut Chars<'_>, begin: char, quoted: bool) -> Piece {
     let end = if is_special { 1 } else { name.find(|c| !is_name(&c)).unwrap_or(name.len()) };
     let (name, behind) = name.split_at(end);
     let or = [":-", ":=", "-", "="].iter().find_map(|it| behind.strip_prefix(it));
-    // Of `${f%.ts}` and the like nothing is known, and of a command within neither.
+    // Nothing is known about `${f%.ts}` and the like, nor about a command within.
     let or = or.filter(|it| !it.contains(['$', '`'])).map(|it| it.trim_matches(['"', '\'']).to_owned());
     let name = if behind.is_empty() || or.is_some() { name } else { "" };
     Piece::Variable { name: name.to_owned(), quoted, or }
@@ -358,10 +358,10 @@ fn opened(rest: &mut Chars<'_>, begin: char, quoted: bool) -> Piece {
 struct Building {
     pieces: Vec<Piece>,
     text: String,
-    /// The part of the text that stands in no quotation marks.
+    /// The part of the text outside of quotation marks.
     bare: String,
     pattern: bool,
-    /// Lines that are run within it.
+    /// The lines that run within it.
     inner: Vec<String>,
 }
 
@@ -376,7 +376,7 @@ impl Building {
         self.pieces.push(piece);
     }
 
-    /// What stands up to the next quotation mark, of which the first is taken already.
+    /// Reads up to the next quotation mark; the first one is already skipped.
     fn in_quotes(&mut self, rest: &mut Chars<'_>) {
         while let Some(c) = rest.next().filter(|it| *it != '"') {
             match c {
@@ -399,9 +399,9 @@ impl Building {
     }
 }
 
-/// Whether braces in a word stand for several: those of `HEAD@{1}` and `{}` stand for themselves.
+/// Checks whether braces in a word stand for several texts: those of `HEAD@{1}` and `{}` are literal.
 fn has_choice(text: &str) -> bool {
-    // Up to each that closes.
+    // The text up to each closing brace.
     let mut before: Vec<&str> = text.split('}').collect();
     before.pop();
     let has = |it: &&str| it.split_once('{').is_some_and(|(_, it)| it.contains(',') || it.contains(".."));
@@ -424,7 +424,7 @@ fn word(rest: &mut Chars<'_>, inner: &mut Vec<String>) -> Word {
             }
             '\\' => {
                 rest.next();
-                // A line goes on behind its end.
+                // A backslash continues a line.
                 building.text.extend(rest.next().filter(|it| *it != '\n'));
             }
             '$' | '`' => {
@@ -434,13 +434,13 @@ fn word(rest: &mut Chars<'_>, inner: &mut Vec<String>) -> Word {
                         rest.next();
                         building.text.push_str(&escaped(rest));
                     }
-                    // A text that would be translated.
+                    // A text for translation.
                     Some('"') if c == '$' => {}
                     _ => building.open(opened(rest, c, false)),
                 }
             }
             c if c.is_whitespace() || SEPARATORS.contains(c) => break,
-            // Elsewhere in a word it stands for itself, as in `HEAD~1`.
+            // Elsewhere in a word it is literal, as in `HEAD~1`.
             '~' if was_first => {
                 rest.next();
                 let is_own = rest.peek().is_none_or(|it| *it == '/' || it.is_whitespace());

@@ -1,11 +1,11 @@
-//! Programs that only run another one, and those that say where the next ones run.
+//! Programs that only run another one, and those that set the folder of the next commands.
 
 use super::programs::{is_known, is_option, name, text};
 use super::values::setting;
 use super::words::{Word, quoted};
 
-/// Programs that run another one, how many words of theirs stand before it beside options, and the options that have a word
-/// of their own behind them.
+/// Programs that run another one, with the number of their own words before it beside options, and with the options
+/// that have a value in the next word.
 const HELPERS: &[(&str, usize, &[&str])] = &[
     ("sudo", 0, &["-u", "-g", "-D", "-h", "-p", "-C", "-R", "-T"]),
     ("doas", 0, &["-u", "-C"]),
@@ -42,7 +42,7 @@ const HELPERS: &[(&str, usize, &[&str])] = &[
     ("npx", 0, &["-p", "--package"]),
     ("bunx", 0, &[]),
     ("uvx", 0, &["--from", "--with", "-p", "--python"]),
-    // Words of the shell, behind which a command stands.
+    // Words of the shell before a command.
     ("if", 0, &[]),
     ("then", 0, &[]),
     ("elif", 0, &[]),
@@ -54,7 +54,7 @@ const HELPERS: &[(&str, usize, &[&str])] = &[
     ("!", 0, &[]),
 ];
 
-/// Options of theirs that say where the other one runs.
+/// Their options that set the folder of the other program.
 const CHDIR: &[(&str, &[&str])] = &[
     ("env", &["-C", "--chdir"]),
     ("sudo", &["-D", "--chdir"]),
@@ -64,7 +64,7 @@ const CHDIR: &[(&str, &[&str])] = &[
     ("uv", &["--directory"]),
 ];
 
-/// Programs that run another one behind a word of theirs, those words, and whether they also do so without.
+/// Programs that run another one after a word, with those words, and whether they also do so without one.
 const RUNNERS: &[(&str, &[&str], bool)] = &[
     ("npm", &["exec", "x"], false),
     ("pnpm", &["exec", "dlx"], true),
@@ -82,7 +82,7 @@ const RUNNERS: &[(&str, &[&str], bool)] = &[
     ("mise", &["exec", "x"], false),
 ];
 
-/// Options of theirs that have a word of their own behind them.
+/// Their options that have a value in the next word.
 const RUNNERS_VALUED: &[&str] = &[
     "-C",
     "-p",
@@ -100,8 +100,8 @@ const RUNNERS_VALUED: &[&str] = &[
     "--workspace",
 ];
 
-/// A command without settings of variables before it, and without programs that only run another one; and into which folder
-/// these go first, if they do: `None` within where that is not known. One that `is_kept` is left as it is.
+/// Returns a command without the settings of variables before it, and without programs that only run another one; and the folder
+/// to which these change first, if they do: `None` within where it is not known. A command that `is_kept` stays unchanged.
 pub(super) fn without_helpers<'a>(
     mut words: &'a [Word],
     is_kept: &dyn Fn(&[Word]) -> bool,
@@ -115,7 +115,7 @@ pub(super) fn without_helpers<'a>(
             return (to, words);
         }
         let rest = &words[1..];
-        // What is told in one word is read as a line.
+        // A command in one word is read as a line.
         if matches!(first, "env" | "watch" | "flock") && shell_text(words).is_some() {
             return (to, words);
         }
@@ -133,7 +133,7 @@ fn is_python(name: &str) -> bool {
     name.starts_with("python") || name.starts_with("pypy")
 }
 
-/// Where, among the words behind a runner, the program begins that it runs.
+/// Returns the index, among the words after a runner, of the program that it runs.
 fn run_by(first: &str, rest: &[Word], to: &mut Option<Option<String>>) -> Option<usize> {
     let (_, verbs, also_without) = RUNNERS.iter().find(|it| it.0 == first)?;
     let mut goes = to.clone();
@@ -148,7 +148,7 @@ fn run_by(first: &str, rest: &[Word], to: &mut Option<Option<String>>) -> Option
     Some(at)
 }
 
-/// How many words options take at the beginning; and where these lead.
+/// Returns the number of words that options take at the beginning; `to` gets the folder to which they change.
 pub(super) fn past_options(
     program: &str,
     rest: &[Word],
@@ -171,7 +171,7 @@ pub(super) fn past_options(
     at
 }
 
-/// Where a command leads those behind it; `None` inside where that is not known.
+/// Returns the folder to which a command changes for those after it; `None` inside where it is not known.
 pub(super) fn changes_folder(words: &[Word]) -> Option<Option<String>> {
     if !matches!(name(words), Some("cd" | "pushd")) {
         return None;
@@ -185,37 +185,37 @@ pub(super) fn changes_folder(words: &[Word]) -> Option<Option<String>> {
     Some(to.filter(|it| *it != "-").map(str::to_owned))
 }
 
-/// Whether a command leads back to where `pushd` came from.
+/// Checks whether a command returns to the folder that `pushd` has left.
 pub(super) fn goes_back(words: &[Word]) -> bool {
     name(words) == Some("popd")
 }
 
-/// Whether one puts the folder aside that it leaves.
+/// Checks whether a command puts the folder aside that it leaves.
 pub(super) fn puts_aside(words: &[Word]) -> bool {
     name(words) == Some("pushd")
 }
 
-/// Whether one is a shell that reads its commands.
+/// Checks whether a command is a shell that reads its commands from its input.
 pub(super) fn reads_commands(words: &[Word]) -> bool {
-    // Behind `-s` stand words for what is read.
+    // The words after `-s` are arguments of the input.
     let reads = || words[1..].iter().all(is_option) || words.get(1).and_then(text) == Some("-s");
     name(words).is_some_and(|it| SHELLS.contains(&it)) && reads() && shell_text(words).is_none()
 }
 
-/// The words that stand for `$0`, `$1` and so on in what a shell reads.
+/// Returns the words for `$0`, `$1` and so on in the input of a shell.
 fn parameters(words: &[Word]) -> &[Word] {
     let is_read = |it: &Word| text(it) == Some("-s");
     words.iter().position(is_read).map_or(&[], |at| &words[at..])
 }
 
-/// A line in which the words that are given to it stand in the place of `$1`, `$@` and so on.
+/// Returns a line with the given words in place of `$1`, `$@` and so on.
 pub(super) fn filled_in(line: &str, given: &[Word]) -> String {
     if given.is_empty() || !line.contains('$') {
         return line.to_owned();
     }
     let one =
         |at: usize| given.get(at).and_then(quoted).map(|it| it.trim_start().to_owned()).unwrap_or_default();
-    // Without marks around it, a shell makes words of what stands there.
+    // Without quotation marks, a shell splits the text into words.
     let words = |word: &Word| match word {
         Word::Plain(text) => Some(
             text.split_whitespace().filter_map(|it| quoted(&Word::Plain(it.to_owned()))).collect::<String>(),
@@ -240,15 +240,15 @@ pub(super) fn filled_in(line: &str, given: &[Word]) -> String {
     line
 }
 
-/// What a shell that reads its commands makes of a text.
+/// Returns a text as a shell that reads it from its input would run it.
 pub(super) fn read_by(words: &[Word], line: &str) -> String {
     filled_in(line, parameters(words))
 }
 
-/// Shells, as far as their lines are alike.
+/// Shells whose lines are similar enough.
 const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash", "ksh", "ash", "fish", "nu", "pwsh"];
 
-/// Whether a name is one of theirs.
+/// Checks whether a name is one of these shells.
 pub(super) fn is_shell(name: &str) -> bool {
     SHELLS.contains(&name)
 }
@@ -258,7 +258,7 @@ fn behind(rest: &[Word], option: &str) -> Option<String> {
     rest.get(at + 1).and_then(text).map(str::to_owned)
 }
 
-/// What a shell is told to run.
+/// Returns the line that a shell gets as an argument.
 pub(super) fn shell_text(words: &[Word]) -> Option<String> {
     let rest = words.get(1..)?;
     match name(words)? {
@@ -275,7 +275,7 @@ pub(super) fn shell_text(words: &[Word]) -> Option<String> {
             let (line, given) = rest.split_first()?;
             Some(filled_in(text(line)?, given))
         }
-        // All of a command in one word.
+        // The whole command in one word.
         "env" => {
             let line = rest.iter().position(|it| matches!(text(it), Some("-S" | "--split-string")));
             let line = line.and_then(|at| rest.get(at + 1));
