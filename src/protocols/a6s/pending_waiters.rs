@@ -17,7 +17,7 @@ pub(super) struct PendingWaiters(Arc<Mutex<BTreeMap<JobId, WaiterCount>>>);
 /// A question that is being answered.
 #[derive(Default)]
 struct WaiterCount {
-    /// How many requests wait for the answer.
+    /// The number of requests that wait for the answer.
     waiting: usize,
     /// Whether one of them has had its answer.
     answered: bool,
