@@ -21,7 +21,7 @@ impl Token {
         Ok(Self(Secret::new(text.into_bytes())))
     }
 
-    /// The token as text, for the worker's environment.
+    /// Returns the token as text, for the worker's environment.
     pub(super) fn text(&self) -> String {
         String::from_utf8_lossy(self.0.expose()).into_owned()
     }

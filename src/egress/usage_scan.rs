@@ -117,7 +117,7 @@ pub(super) struct UsageScan {
 }
 
 impl UsageScan {
-    /// A reader for an answer of this content type.
+    /// Makes a reader for an answer of this content type.
     pub(super) fn new(content_type: Option<&str>) -> Self {
         let is_events = content_type.is_some_and(|it| it.trim_start().starts_with("text/event-stream"));
         let framing = match is_events {

@@ -26,12 +26,12 @@ impl Call {
         Self { client: mcp.client(&context), request, context, worktree: mcp.worktree.clone() }
     }
 
-    /// The client that speaks to the daemon as the caller.
+    /// Returns the client that speaks to the daemon as the caller.
     pub(super) fn client(&self) -> &Client {
         &self.client
     }
 
-    /// The same call about files in this work tree, else in the host's own.
+    /// Returns the same call about files in this work tree, else in the host's own.
     pub(super) fn about_files_in(self, files: Files) -> Self {
         let worktree = match files {
             Files::Unsaid => self.worktree,
@@ -52,12 +52,12 @@ impl Call {
         self.request.arguments.clone().unwrap_or_default()
     }
 
-    /// The request as it was received.
+    /// Returns the request as it was received.
     pub(super) fn request(&self) -> &CallToolRequestParams {
         &self.request
     }
 
-    /// The context of the request: the host, its capabilities, and whether it has cancelled the call.
+    /// Returns the context of the request: the host, its capabilities, and whether it has cancelled the call.
     pub(super) fn context(&self) -> &RequestContext<RoleServer> {
         &self.context
     }

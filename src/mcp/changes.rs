@@ -167,7 +167,7 @@ pub(super) async fn tell_of<Telling: Future<Output = bool>>(
     follow(client, from, || places.clone(), tell).await
 }
 
-/// The number of the newest event in the log.
+/// Returns the number of the newest event in the log.
 async fn newest(client: &Client) -> Result<u64, ClientError> {
     let query = wire::EventsQuery { limit: Some(0), ..wire::EventsQuery::default() };
     Ok(client.events(&query).await?.next)

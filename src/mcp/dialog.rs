@@ -321,7 +321,7 @@ async fn decided(client: &Client, task: &wire::Task) {
     }
 }
 
-/// `tasks/update`: handles answers to a task's question. Other answers are ignored.
+/// Handles `tasks/update`: the answers to a task's question. Other answers are ignored.
 pub(super) async fn update(
     client: &Client,
     task: &wire::Task,

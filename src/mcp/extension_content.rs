@@ -13,7 +13,7 @@ use super::Mcp;
 /// The address that marks a block of type `json`. No other resource has it.
 const JSON: &str = "provost:block/json";
 
-/// A block of type `json`.
+/// Makes a block of type `json`.
 pub(super) fn block(value: &Value) -> ContentBlock {
     ContentBlock::resource(ResourceContents::text(value.to_string(), JSON).with_mime_type("application/json"))
 }

@@ -40,7 +40,7 @@ pub(super) async fn cancel(client: &Client, id: &str) -> Result<(), ErrorData> {
     }
 }
 
-/// The answer that the host gets at once, in place of a result.
+/// Returns the answer that the host gets at once, in place of a result.
 pub(super) fn handle(task: &wire::Task) -> CreateTaskResult {
     CreateTaskResult::new(bare(task, status(task, false)))
 }

@@ -28,7 +28,7 @@ impl Keepalive {
         self.token.is_some()
     }
 
-    /// The greatest time between two notices.
+    /// Returns the greatest time between two notices.
     pub(super) fn interval() -> Duration {
         Duration::from_millis(MCP_BEAT_MS)
     }

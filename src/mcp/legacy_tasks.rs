@@ -15,7 +15,7 @@ use provost_api::wire;
 use provost_base::limits::MCP_POLL_MS;
 use provost_client::{Client, ClientError};
 
-/// The place in the answer to `initialize` where the server declares tasks.
+/// Returns the place in the answer to `initialize` where the server declares tasks.
 pub(super) fn capability() -> Value {
     json!({ "list": {}, "cancel": {}, "requests": { "tools": { "call": {} } } })
 }
@@ -50,7 +50,7 @@ pub(super) fn begun(it: &wire::Task) -> CustomResult {
     CustomResult(json!({ "task": task(it, false), "_meta": meta }))
 }
 
-/// The answer to `tasks/result`.
+/// Returns the answer to `tasks/result`.
 pub(super) fn result(it: &wire::Task) -> CustomResult {
     let mut result = delegate::outcome(it);
     result.result_type = None;

@@ -120,7 +120,7 @@ pub struct Mcp {
 }
 
 impl Mcp {
-    /// A server that speaks to this daemon.
+    /// Makes a server that speaks to this daemon.
     pub fn new(client: Client, settings: Settings) -> Self {
         Self {
             client,
@@ -133,25 +133,25 @@ impl Mcp {
         }
     }
 
-    /// The same server for a host in a linked work tree, by its absolute path: files are read there.
+    /// Returns the same server for a host in a linked work tree, by its absolute path: files are read there.
     #[must_use]
     pub fn in_worktree(self, worktree: Option<String>) -> Self {
         Self { worktree, ..self }
     }
 
-    /// The same server for a host without a name. If a call names a session of the host, it speaks as the agent
+    /// Returns the same server for a host without a name. If a call names a session of the host, it speaks as the agent
     /// that `names` gives that session.
     #[must_use]
     pub fn by_session(self, names: impl Fn(&CallOf<'_>) -> Option<AgentId> + Send + Sync + 'static) -> Self {
         Self { names: Some(Arc::new(names)), ..self }
     }
 
-    /// A server whose requests each bring their own client; a request without one cannot reach the daemon.
+    /// Makes a server whose requests each bring their own client; a request without one cannot reach the daemon.
     fn for_requests_with_clients(settings: Settings) -> Self {
         Self::new(Client::at(PathBuf::new()), settings)
     }
 
-    /// The same server for another host.
+    /// Returns the same server for another host.
     fn for_another(&self) -> Self {
         Self { wanted: Wanted::default(), ..self.clone() }
     }

@@ -13,7 +13,7 @@ const PLAN: &str = "plan_with_locks";
 const REVIEW: &str = "review_approval";
 const HAND_OFF: &str = "hand_off";
 
-/// The prompts that this server offers, with their arguments.
+/// Returns the prompts that this server offers, with their arguments.
 pub(super) fn all() -> Vec<Prompt> {
     let argument = |name: &str, says: &str, required: bool| {
         PromptArgument::new(name).with_description(says).with_required(required)

@@ -179,13 +179,13 @@ impl About {
 pub(super) struct AliasError(ErrorData);
 
 impl AliasError {
-    /// The request makes no sense, or is refused.
+    /// Makes the error for a request that makes no sense, or is refused.
     pub(super) fn invalid(why: impl std::fmt::Display) -> Self {
         let code = "E_VALIDATION";
         Self(ErrorData::invalid_params(format!("{code}: {why}"), Some(json!({ "code": code }))))
     }
 
-    /// The error of the daemon, or of the connection to it.
+    /// Makes the error for a failure of the daemon, or of the connection to it.
     fn internal(why: impl std::fmt::Display) -> Self {
         let code = "E_INTERNAL";
         Self(ErrorData::internal_error(format!("{code}: {why}"), Some(json!({ "code": code }))))

@@ -82,7 +82,7 @@ impl<T: Clone> Fresh<T> {
 }
 
 impl Scrape {
-    /// A server for the daemon of this API, which is in this phase; callers may also use these names.
+    /// Makes a server for the daemon of this API, which is in this phase; callers may also use these names.
     pub fn new(own: Own, phase: watch::Receiver<Phase>, names: Vec<String>) -> Self {
         Self(Arc::new(Inner { own, phase, names, metrics: Fresh::new(), ready: Fresh::new() }))
     }

@@ -184,7 +184,7 @@ struct ApplyItem {
 }
 
 impl ApplyItem {
-    /// The path of the file, and whether the apply removes it.
+    /// Returns the path of the file, and whether the apply removes it.
     fn place(&self) -> Option<(RepoPath, bool)> {
         match &self.way {
             Ok(order) => Some((order.path.clone(), order.is_removal())),

@@ -30,17 +30,17 @@ const YOUNG: Duration = Duration::from_millis(100);
 pub struct Base(Arc<Root>);
 
 impl Base {
-    /// The checkout beneath `root`.
+    /// Makes the base for the checkout beneath `root`.
     pub fn new(root: Root) -> Self {
         Self(Arc::new(root))
     }
 
-    /// The top directory of the checkout.
+    /// Returns the top directory of the checkout.
     pub fn root(&self) -> &Root {
         &self.0
     }
 
-    /// Whether both are the same checkout.
+    /// Returns whether both are the same checkout.
     pub(super) fn is(&self, other: &Self) -> bool {
         self.number() == other.number()
     }
@@ -71,7 +71,7 @@ pub enum Content {
 }
 
 impl Source {
-    /// The parsed code, if the file has any.
+    /// Returns the parsed code, if the file has any.
     pub fn reading(&self) -> Option<&Arc<Reading>> {
         match &self.content {
             Content::Code(reading) => Some(reading),
@@ -112,7 +112,7 @@ enum CacheLookup {
 }
 
 impl Code {
-    /// A reader that shares its cache of parsed files with others.
+    /// Makes a reader that shares its cache of parsed files with others.
     pub fn sharing(cache: Arc<Cache>) -> Self {
         Self { cache, stamps: Mutex::default(), readers: Semaphore::new(CODE_READERS_MAX) }
     }
@@ -174,7 +174,7 @@ impl Code {
         parsed.await.unwrap_or_else(|| unreadable(at, late))
     }
 
-    /// The cache of parsed files, for modules that read whole repositories.
+    /// Returns the cache of parsed files, for modules that read whole repositories.
     pub fn cache(&self) -> &Cache {
         &self.cache
     }

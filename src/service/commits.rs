@@ -35,7 +35,7 @@ impl Commits {
         found.await.unwrap_or_default()
     }
 
-    /// The branch that a work tree is on.
+    /// Returns the branch that a work tree is on.
     pub(super) async fn branch(base: &Base) -> Option<Box<str>> {
         let top = base.root().place().path().to_owned();
         tokio::task::spawn_blocking(move || branch_of(&top)).await.ok().flatten()
@@ -50,7 +50,7 @@ impl Commits {
     }
 }
 
-/// The innermost folder around a file of a work tree that is a repository of its own. Blocking.
+/// Returns the innermost folder around a file of a work tree that is a repository of its own. Blocking.
 pub fn nested_repository(top: &Path, file: &RepoPath) -> Option<RepoPath> {
     let mut folder = file.as_str();
     while let Some((above, _)) = folder.rsplit_once('/') {

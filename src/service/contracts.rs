@@ -143,7 +143,7 @@ impl Provost {
         Ok(self.submit(who, WithdrawContract { id }).await?.contract)
     }
 
-    /// Contracts, oldest first.
+    /// Returns contracts, oldest first.
     ///
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].

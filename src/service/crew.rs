@@ -206,7 +206,7 @@ impl Provost {
         self.versions_ahead(file, None, after.unwrap_or(Content::Missing)).await
     }
 
-    /// A page of the timeline.
+    /// Returns a page of the timeline.
     ///
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].

@@ -251,7 +251,7 @@ fn not_whole(index: &Index, sources: &[Source], symbols: &[Box<str>]) -> Option<
     })
 }
 
-/// The warning that only some of the callers and callees were examined.
+/// Returns the warning that only some of the callers and callees were examined.
 pub(super) fn cut() -> Box<str> {
     format!("only the first {CALLERS_MAX} callers and callees were examined").into()
 }
@@ -325,7 +325,7 @@ fn calls_here(source: &Source, reading: &Reading, symbols: &[Box<str>]) -> Vec<(
     reading.edges().into_iter().filter_map(call).take(CALLERS_MAX + 1).collect()
 }
 
-/// The file that stands for an unknown place: wit writes `?:name`.
+/// Returns the file that stands for an unknown place: wit writes `?:name`.
 fn nowhere() -> RepoPath {
     RepoPath::parse("?").expect("a constant that is a valid path")
 }

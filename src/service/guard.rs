@@ -119,7 +119,7 @@ impl Read<'_> {
     }
 }
 
-/// The top of a work tree in the form that leases use.
+/// Returns the top of a work tree in the form that leases use.
 pub(super) fn tree_of(base: &Base) -> Box<str> {
     base.root().place().path().to_string_lossy().into()
 }

@@ -176,37 +176,37 @@ impl Provost {
         }))
     }
 
-    /// The engine, for requests that need no facts.
+    /// Returns the engine, for requests that need no facts.
     pub fn engine(&self) -> &Engine {
         &self.0.engine
     }
 
-    /// The top directory of the workspace, which is the daemon's own checkout.
+    /// Returns the top directory of the workspace, which is the daemon's own checkout.
     pub fn root(&self) -> &Root {
         self.0.base.root()
     }
 
-    /// The directories in which absolute paths are understood: this checkout, if one is known, and the daemon's own.
+    /// Returns the directories in which absolute paths are understood: this checkout, if one is known, and the daemon's own.
     pub fn checkouts(&self, base: Option<&Base>) -> Checkouts {
         Checkouts::at(base.into_iter().chain([&self.0.base]).map(|it| it.root().place().path().to_owned()))
     }
 
-    /// The daemon's own checkout.
+    /// Returns the daemon's own checkout.
     pub fn base(&self) -> &Base {
         &self.0.base
     }
 
-    /// The cache that reads and parses source files.
+    /// Returns the cache that reads and parses source files.
     pub fn code(&self) -> &Arc<Code> {
         &self.0.code
     }
 
-    /// The principal of the daemon itself, for commands that no client sends.
+    /// Returns the principal of the daemon itself, for commands that no client sends.
     pub fn system(&self) -> &Principal {
         &self.0.system
     }
 
-    /// The index of calls in the workspace.
+    /// Returns the index of calls in the workspace.
     pub fn index(&self) -> &Index {
         &self.0.index
     }
@@ -215,7 +215,7 @@ impl Provost {
         &self.0.advised
     }
 
-    /// The output of running workers so far.
+    /// Returns the output of running workers so far.
     pub fn outputs(&self) -> &OutputBoard {
         &self.0.outputs
     }
@@ -224,17 +224,17 @@ impl Provost {
         self.0.configured.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The workers of the configuration.
+    /// Returns the workers of the configuration.
     pub fn profiles(&self) -> Profiles {
         self.configured().profiles
     }
 
-    /// The changes and the answers that agents have left. Reading them blocks.
+    /// Returns the changes and the answers that agents have left. Reading them blocks.
     pub fn artifacts(&self) -> Artifacts {
         self.configured().artifacts
     }
 
-    /// The bounds on how much of the changes of one run is kept.
+    /// Returns the bounds on how much of the changes of one run is kept.
     pub fn changes_room(&self) -> ChangesRoom {
         self.configured().room
     }

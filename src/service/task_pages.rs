@@ -53,14 +53,14 @@ fn rank(task: &Task) -> usize {
 }
 
 impl TaskChoice {
-    /// A filter whose texts are compared without regard to case.
+    /// Makes a filter whose texts are compared without regard to case.
     pub fn new(state: Option<&'static str>, worker: Option<&str>, by: Option<&str>, text: &str) -> Self {
         let words = text.split_whitespace().map(str::to_lowercase).collect();
         let low = |it: Option<&str>| it.map(str::to_lowercase).filter(|it| !it.is_empty());
         Self { state, worker: low(worker), by: low(by), words, since: None }
     }
 
-    /// The same filter, restricted to tasks that have changed since this time.
+    /// Returns the same filter, restricted to tasks that have changed since this time.
     #[must_use]
     pub fn since(self, since: Option<Timestamp>) -> Self {
         Self { since, ..self }

@@ -11,7 +11,7 @@ use provost_jail::{Copies, Profile};
 use provost_workspace::work_trees::{Listed, NotCommitted, Removed, WorkTrees, named_after};
 
 impl Provost {
-    /// The work trees of this repository's runs. Using them blocks.
+    /// Returns the work trees of this repository's runs. Using them blocks.
     pub fn work_trees(&self) -> &Arc<WorkTrees> {
         &self.0.trees
     }

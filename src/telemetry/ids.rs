@@ -12,12 +12,12 @@ pub struct Traced {
 }
 
 impl Traced {
-    /// The trace of a task in the repository with this digest.
+    /// Returns the trace of a task in the repository with this digest.
     pub fn of(repository: Digest, task: &TaskId) -> Self {
         Self { repository, task: task.as_str().into() }
     }
 
-    /// The id of the trace.
+    /// Returns the id of the trace.
     pub fn trace_id(&self) -> [u8; 16] {
         self.derived("trace")
     }

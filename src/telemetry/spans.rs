@@ -72,7 +72,7 @@ pub struct Traces {
 }
 
 impl Traces {
-    /// The traces of tasks in the repository with this digest.
+    /// Makes the traces of tasks in the repository with this digest.
     pub fn of(repository: Digest) -> Self {
         Self { repository, tasks: BTreeMap::new(), approvals: BTreeMap::new(), applies: BTreeMap::new() }
     }

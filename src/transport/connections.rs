@@ -96,14 +96,14 @@ pub struct Capacity {
 }
 
 impl Capacity {
-    /// At most this many, and no more than all doors together may have.
+    /// Allows at most this many, and no more than all doors together may have.
     pub fn within(all: &Arc<AllDoors>, max: usize) -> Self {
         Self { max, all: Some(all.clone()) }
     }
 }
 
 impl From<usize> for Capacity {
-    /// At most this many, whatever other doors have.
+    /// Allows at most this many, whatever other doors have.
     fn from(max: usize) -> Self {
         Self { max, all: None }
     }

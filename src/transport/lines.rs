@@ -48,7 +48,7 @@ pub fn delivered(after: &io::Result<Line<'_>>) -> bool {
 pub struct ByteBudget(Arc<Semaphore>);
 
 impl ByteBudget {
-    /// A budget of this many bytes.
+    /// Makes a budget of this many bytes.
     pub fn new(bytes: usize) -> Self {
         Self(Arc::new(Semaphore::new(bytes.min(Semaphore::MAX_PERMITS))))
     }
@@ -173,12 +173,12 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         }
     }
 
-    /// The connection, for answers.
+    /// Returns the connection, for answers.
     pub fn get_mut(&mut self) -> &mut R {
         &mut self.source
     }
 
-    /// The connection, for identifying the peer.
+    /// Returns the connection, for identifying the peer.
     pub fn get_ref(&self) -> &R {
         &self.source
     }

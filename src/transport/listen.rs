@@ -87,7 +87,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// The identity of the file with these properties.
+    /// Returns the identity of the file with these properties.
     #[expect(clippy::unnecessary_cast, reason = "the widths of these fields differ between systems")]
     pub fn of(stat: &Stat) -> Self {
         Self {
@@ -185,7 +185,7 @@ impl Drop for Turn<'_> {
 }
 
 impl Bound {
-    /// The path of the socket.
+    /// Returns the path of the socket.
     pub fn path(&self) -> &Path {
         &self.path
     }

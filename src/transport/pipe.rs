@@ -112,7 +112,7 @@ fn instances() -> ServerOptions {
 }
 
 impl Bound {
-    /// The name of the pipe.
+    /// Returns the name of the pipe.
     pub fn path(&self) -> &Path {
         &self.path
     }

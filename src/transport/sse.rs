@@ -25,12 +25,12 @@ pub struct Pulse {
 }
 
 impl Pulse {
-    /// A comment, which readers ignore: it keeps the connection open, and shows the sender whether its reader has gone.
+    /// Makes a pulse of comments, which readers ignore: they keep the connection open, and show whether the reader has gone.
     pub const fn comment(every: Duration) -> Self {
         Self { every, frame: b":\n\n" }
     }
 
-    /// The event `beat`, by which a script in a browser, which does not see comments, knows that the sender is alive.
+    /// Makes a pulse of the event `beat`, by which a script in a browser, which sees no comments, knows that the sender is alive.
     pub const fn beat(every: Duration) -> Self {
         Self { every, frame: b"event: beat\ndata: {}\n\n" }
     }

@@ -29,12 +29,12 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// A connection whose peer has proved nothing yet.
+    /// Wraps a connection whose peer has proved nothing yet.
     pub fn unproven(inner: UnixStream) -> Self {
         Self { inner, proven: false, held_back: false }
     }
 
-    /// A connection that this process has made, or whose peer is known.
+    /// Wraps a connection that this process has made, or whose peer is known.
     pub fn trusted(inner: UnixStream) -> Self {
         Self { inner, proven: true, held_back: false }
     }

@@ -17,12 +17,12 @@ pub struct WriteTimeout<S> {
 }
 
 impl<S> WriteTimeout<S> {
-    /// A stream whose writes fail once they have waited for `limit`.
+    /// Makes a stream whose writes fail once they have waited for `limit`.
     pub fn new(inner: S, limit: Duration) -> Self {
         Self { inner, limit, waiting: None }
     }
 
-    /// The same stream with another limit.
+    /// Returns the same stream with another limit.
     #[must_use]
     pub fn with(self, limit: Duration) -> Self {
         Self { limit, ..self }

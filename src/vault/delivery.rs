@@ -198,7 +198,7 @@ impl Upstream {
         self.tls
     }
 
-    /// The host and port to connect to; the port is 443 or 80 if the URL names none.
+    /// Returns the host and port to connect to; the port is 443 or 80 if the URL names none.
     pub fn authority(&self) -> &Authority {
         &self.authority
     }

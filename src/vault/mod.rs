@@ -120,7 +120,7 @@ struct SecretFile {
 pub struct Vault(PathBuf);
 
 impl Vault {
-    /// The vault in this folder.
+    /// Returns the vault in this folder.
     pub fn at(path: PathBuf) -> Self {
         Self(path)
     }

@@ -164,7 +164,7 @@ impl OpenRenewal {
         &self.renewal.endpoint
     }
 
-    /// The body of the request, JSON; it holds the refresh token.
+    /// Returns the body of the request, JSON; it holds the refresh token.
     ///
     /// # Errors
     /// The file has no refresh token.

@@ -148,7 +148,7 @@ pub(super) fn app(at: &str) -> Option<Answer> {
     Some(answer)
 }
 
-/// The path of a file of the table.
+/// Returns the path of a file of the table.
 pub(super) fn path(plain: &str) -> String {
     let found = ASSETS.iter().find(|it| it.plain == plain);
     format!("/assets/{}", found.map_or(plain, |it| it.name.as_str()))

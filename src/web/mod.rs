@@ -250,7 +250,7 @@ fn manners(names: Vec<String>) -> Manners {
     Manners { names, led_on, needs_origin: true, at: PagesAt::Here }
 }
 
-/// The answer to a request; `sent` says whether the request had a body.
+/// Returns the answer to a request; `sent` says whether the request had a body.
 fn finished(said: Result<Answer, WebError>, sent: bool) -> Answer {
     match said {
         Ok(answer) => answer,

@@ -28,7 +28,7 @@ use provost_transport::sse::{CutOff, EventSender, Pulse};
 /// The path of the stream.
 pub(super) const PATH: &str = "/event-stream";
 
-/// The streams of this door.
+/// Makes the streams of this door.
 pub(super) fn streams() -> EventStreams {
     EventStreams::new(|event| Some(changed(event)))
 }

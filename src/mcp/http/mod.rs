@@ -72,13 +72,13 @@ impl HttpError {
 }
 
 impl McpHttp {
-    /// A door whose callers reach the daemon through these clients, until `stop`.
+    /// Makes a door whose callers reach the daemon through these clients, until `stop`.
     pub fn new(clients: Clients, called: Called, settings: Settings, stop: CancellationToken) -> Self {
         let server = Mcp::for_requests_with_clients(settings);
         Self { called, ..Self::serving(clients, move || server.for_another(), stop) }
     }
 
-    /// The same door, which also answers hooks of hosts.
+    /// Returns the same door, which also answers hooks of hosts.
     #[must_use]
     pub fn with_hooks(self, hooks: Hooks) -> Self {
         Self { hooks: Some(hooks::HookPlaces::new(hooks)), ..self }
@@ -86,7 +86,7 @@ impl McpHttp {
 }
 
 impl<S: ServerHandler> McpHttp<S> {
-    /// The same door with any server, one of which is made for each host.
+    /// Makes the same door with any server, one of which is made for each host.
     pub fn serving(
         clients: Clients,
         make: impl Fn() -> S + Send + Sync + 'static,

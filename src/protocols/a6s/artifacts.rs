@@ -17,7 +17,7 @@ use provost_service::{Action, Applied as Done, ApplyError, Previewed as Compared
 pub(super) const UNIT: usize = 1 << 10;
 
 impl A6s {
-    /// `artifacts.preview`. Changes nothing.
+    /// Answers `artifacts.preview`. Changes nothing.
     pub(super) async fn preview(&self, session: &Session, asked: OfArtifacts) -> Result<Said, A6sError> {
         let _room = self.room_for(&asked)?;
         let found = self.provost().preview(&session.who, artifacts(asked)?).await.map_err(fault)?;

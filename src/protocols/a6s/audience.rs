@@ -79,7 +79,7 @@ pub struct Hold {
 }
 
 impl Written {
-    /// An event, with the topic of progress messages that it replaces, if it is one itself.
+    /// Encodes an event, with the topic of progress messages that it replaces, if it is one itself.
     pub(super) fn of(event: &A6sEvent, passing: Option<Topic>) -> Self {
         Self {
             about: event.about().to_owned(),

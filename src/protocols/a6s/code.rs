@@ -17,7 +17,7 @@ use provost_agents::{CodeAsk, CodeQuestion, CodeResult};
 use provost_domain::{Job, JobState};
 
 impl A6s {
-    /// `code.explain`, `code.refactor`, `code.generateTests`, `code.review`.
+    /// Answers `code.explain`, `code.refactor`, `code.generateTests` and `code.review`.
     pub(super) async fn code(&self, session: &Session, question: CodeQuestion, asked: &OfCode) -> Outcome {
         let until = Instant::now() + self.soft_deadline();
         let ask = CodeAsk {

@@ -20,7 +20,7 @@ pub(super) fn has_phases(job: &Job) -> bool {
     matches!(job.kind, JobKind::Execution | JobKind::Workflow)
 }
 
-/// The content of `execution.status` and `execution.complete`.
+/// Returns the content of `execution.status` and `execution.complete`.
 pub(super) fn execution(job: &Job, result: JobResult, pulse: Option<&Pulse>) -> wire::Execution {
     let phases: Vec<wire::Phase> = job.phases.iter().map(|(name, it)| phase(name, it, pulse)).collect();
     let (name, progress) = match job.phases.current() {

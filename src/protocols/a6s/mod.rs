@@ -96,7 +96,7 @@ struct A6sInner {
 }
 
 impl A6s {
-    /// The door of a daemon that has just started.
+    /// Makes the door of a daemon that has just started.
     pub fn new(service: AgentService, quirks: ClientQuirks) -> Self {
         let room = Room::new(BodyLimits {
             most: A6S_MESSAGE_BYTES_MAX,
@@ -125,7 +125,7 @@ impl A6s {
         &self.0.audience
     }
 
-    /// Cancelled when editors get no more events, since the daemon stops.
+    /// Returns the token that is cancelled when editors get no more events, since the daemon stops.
     fn told(&self) -> &CancellationToken {
         &self.0.told
     }

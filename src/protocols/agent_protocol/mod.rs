@@ -77,7 +77,7 @@ struct Parted {
 }
 
 impl AgentProtocol {
-    /// The door at a port, until `stop`.
+    /// Makes the door at a port, until `stop`.
     pub fn new(provost: Provost, port: u16, shown: Shown, stop: CancellationToken) -> Self {
         let folder = provost.root().place().path().file_name();
         let named = || folder.map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();

@@ -74,7 +74,7 @@ struct BrokerInner {
 }
 
 impl Broker {
-    /// A door of a repository, which clients recognise by its folder and its id.
+    /// Makes a door of a repository, which clients recognise by its folder and its id.
     pub fn new(
         provost: Provost,
         (repository, repository_id): (String, String),

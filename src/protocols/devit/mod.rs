@@ -148,7 +148,7 @@ enum Next {
 }
 
 impl Devit {
-    /// A door with the keys of these names.
+    /// Makes a door with the keys of these names.
     pub fn new(
         provost: Provost,
         names: Arc<Names>,
@@ -163,7 +163,7 @@ impl Devit {
         Self(Arc::new(DevitInner { provost, lock, names, replay, tokens, budget, options, now }))
     }
 
-    /// The same door with other keys, for an address with a secret of its own. Some clients' keys are valid at
+    /// Returns the same door with other keys, for an address with a secret of its own. Some clients' keys are valid at
     /// both, so a frame that one door has accepted is a repeat at the other.
     #[must_use]
     pub fn with_keys(&self, keys: Arc<KeyRing>) -> Self {

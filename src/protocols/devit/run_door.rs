@@ -101,12 +101,12 @@ pub struct WorkerDoor {
 }
 
 impl WorkerDoor {
-    /// The key of its frames, which is valid nowhere else.
+    /// Returns the key of its frames, which is valid nowhere else.
     pub fn secret(&self) -> &Secret {
         &self.run.secret
     }
 
-    /// The door that serves its connections.
+    /// Returns the door that serves its connections.
     pub fn door(&self) -> Devit {
         self.door.clone()
     }

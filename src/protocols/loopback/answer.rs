@@ -40,7 +40,7 @@ impl Reply {
         Self { content, _busy: None }
     }
 
-    /// The same body, which keeps its connection open while it is sent.
+    /// Returns the same body, which keeps its connection open while it is sent.
     pub(crate) fn keeping(self, busy: Option<Busy>) -> Self {
         Self { _busy: busy, ..self }
     }

@@ -48,7 +48,7 @@ impl PagesAt {
 }
 
 impl Manners {
-    /// The rules of doors for programs: a program names the door, and mostly does not say where it comes from.
+    /// Returns the rules of doors for programs: a program names the door, and mostly does not say where it comes from.
     pub fn of_programs() -> Self {
         let names = ["127.0.0.1", "localhost", "[::1]"].map(String::from).into();
         Self { names, led_on: Vec::new(), needs_origin: false, at: PagesAt::Here }

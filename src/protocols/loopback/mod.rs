@@ -232,7 +232,7 @@ impl<D> Clone for Shell<D> {
 }
 
 impl<D: LoopbackDoor> Shell<D> {
-    /// A door behind these checks.
+    /// Makes a door behind these checks.
     pub fn new(door: D, gate: Gate) -> Self {
         let room = Room::new(BodyLimits {
             most: door.body_bytes_max(),

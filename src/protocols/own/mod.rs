@@ -168,7 +168,7 @@ struct OwnInner {
 }
 
 impl Own {
-    /// A door for the processes of `user`. `about` returns the daemon's data about itself, `rules` the rules in
+    /// Makes a door for the processes of `user`. `about` returns the daemon's data about itself, `rules` the rules in
     /// force, `push` the notices for browsers, and `bases` finds work trees.
     pub fn new(
         agents: AgentService,

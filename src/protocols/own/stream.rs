@@ -25,7 +25,7 @@ use provost_domain::{Event, event_kinds};
 use provost_transport::accept::Guard;
 use provost_transport::sse::{CutOff, EventSender, Pulse};
 
-/// The streams of this door.
+/// Makes the streams of this door.
 pub(super) fn streams() -> EventStreams {
     EventStreams::new(|event| Some(EventText::of(event, event.kind.name(), &shape(event))))
 }

@@ -45,7 +45,7 @@ impl Tied {
         Self(said.and_then(|it| process_of_ours(it.parse().ok()?)).map(End::Process))
     }
 
-    /// The session that a door of this process names.
+    /// Ties to the session that a door of this process names.
     pub(super) fn of_session(session: Option<Arc<str>>) -> Self {
         Self(session.map(End::Session))
     }

@@ -51,13 +51,13 @@ struct WitInner {
 }
 
 impl Wit {
-    /// A door for the processes of the user `uid`; `names` tells which names are free.
+    /// Makes a door for the processes of the user `uid`; `names` tells which names are free.
     pub fn new(provost: Provost, names: Arc<Names>, uid: u32) -> Self {
         let parts = WitInner { provost, names, uid, room: Room::new(http::BODIES), base: None };
         Self(Arc::new(parts), Arc::default())
     }
 
-    /// The same door for a socket in another checkout, whose files its requests concern.
+    /// Returns the same door for a socket in another checkout, whose files its requests concern.
     #[must_use]
     pub fn at(&self, base: Base) -> Self {
         let WitInner { provost, names, uid, room, .. } = &*self.0;

@@ -46,7 +46,7 @@ struct Alert {
     intent_id: Option<String>,
 }
 
-/// The answer to `lock.acquire`; the symbol is written as the caller wrote it.
+/// Returns the answer to `lock.acquire`; the symbol is written as the caller wrote it.
 pub(super) fn granted(asked: &str, granted: &service::Granted) -> Granted {
     let lock = &granted.lock;
     Granted {

@@ -22,7 +22,7 @@ pub(super) struct Judged {
 }
 
 impl Judged {
-    /// A judgement that was made after this number of written settings.
+    /// Makes a judgement as of this number of written settings.
     pub(super) fn at(settings: u64) -> Self {
         Self { settings, again: None }
     }

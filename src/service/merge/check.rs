@@ -26,7 +26,7 @@ pub(super) struct AskedCheck {
     pub(super) commit: String,
 }
 
-/// Whether a task waits for an approval.
+/// Returns whether a task waits for an approval.
 pub(super) fn waits(task: &Task) -> bool {
     matches!(task.state, TaskState::Awaiting { .. })
 }

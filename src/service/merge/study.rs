@@ -37,7 +37,7 @@ pub(super) struct SideFacts {
     /// The calls from symbols that this side has changed: caller and callee. A change around an old call may rely
     /// on the callee as much as a new call does.
     pub(super) calls: BTreeSet<(SymbolPath, SymbolPath)>,
-    /// The calls outside of all symbols, by file, for files in which this side has changed those calls.
+    /// The calls outside of all symbols, by file, for the files that this side has changed outside of all symbols.
     pub(super) at_top: BTreeMap<String, CallsAtTop>,
 }
 

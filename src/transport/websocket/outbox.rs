@@ -89,7 +89,7 @@ enum Next {
 }
 
 impl Outbox {
-    /// An empty queue, at a door with these waiting bytes.
+    /// Makes an empty queue, at a door with these waiting bytes.
     pub fn new(waiting: Waiting) -> Self {
         Self(Arc::new(Shared {
             queue: Mutex::default(),

@@ -51,7 +51,7 @@ fn of_one(path: &str) -> Option<(&str, &str, &str)> {
     is_id.then_some((base, id, if asked.is_empty() { "/" } else { asked }))
 }
 
-/// The document at a path.
+/// Returns the document at a path.
 fn document_at(path: &str) -> Option<String> {
     match of_one(path) {
         Some((base, _, asked)) => document::of_one(base, asked),
@@ -89,7 +89,7 @@ impl HubDoor {
         Ok(whole(StatusCode::OK, JSON, said))
     }
 
-    /// A view of one repository.
+    /// Returns a view of one repository.
     async fn rows_of(&self, id: &str, asked: &str, query: &Query) -> Result<String, WebError> {
         let name = asked.strip_prefix("/rows/").ok_or_else(WebError::not_there)?;
         let repo = self.repo(id)?;

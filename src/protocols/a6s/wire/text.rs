@@ -18,7 +18,7 @@ macro_rules! bounded {
         pub struct $Name(Box<str>);
 
         impl $Name {
-            /// The text exactly as the client sent it.
+            /// Returns the text exactly as the client sent it.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -91,7 +91,7 @@ fn at_most(text: &str, bytes: usize) -> Result<(), String> {
 pub struct Json(Box<RawValue>);
 
 impl Json {
-    /// The JSON text exactly as the client sent it.
+    /// Returns the JSON text exactly as the client sent it.
     pub fn as_str(&self) -> &str {
         self.0.get()
     }
