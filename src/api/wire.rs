@@ -424,7 +424,7 @@ pub struct Output {
     pub chunks: Vec<Chunk>,
     /// The position at which the next request continues.
     pub next: u64,
-    /// Whether nothing more will come.
+    /// Whether the output is complete.
     pub done: bool,
     /// Why no output comes though the worker runs: it runs on another host, which does not send its output now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -583,7 +583,7 @@ pub struct PageAt {
 pub struct Record {
     /// The kind of record, such as `key.added`; only a few are accepted.
     pub what: String,
-    /// What the record is about, such as the name of a key; bounded.
+    /// The subject of the record, such as the name of a key; bounded.
     pub subject: String,
     /// More data, in any form; never a secret, since it is written to the journal.
     #[serde(default)]

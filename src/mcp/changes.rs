@@ -97,7 +97,7 @@ fn unavailable(err: ClientError) -> ErrorData {
 
 /// The reason why a host gets no further notice.
 pub(super) enum Over {
-    /// The host has gone, or does not read what it is sent.
+    /// The host has gone, or does not read its notices.
     Gone,
     /// The daemon no longer admits the host: its token has ended, or its name now belongs to another agent.
     Refused(ClientError),

@@ -1,6 +1,6 @@
 //! Tasks as handles that hosts follow by themselves: the extension `io.modelcontextprotocol/tasks`.
 //!
-//! A task here is the daemon's task, whichever process of the agent asks, and survives restarts of the daemon. The
+//! A task here is the daemon's task, for each process of the agent, and survives restarts of the daemon. The
 //! result of a finished task is what the tool would have answered. So a call whose worker failed is `completed`
 //! with an error as its result; `failed` is for calls that could not be made.
 

@@ -2,7 +2,7 @@
 //! by `tasks/result`. The content of the answers comes from the same functions as in the newer form.
 //!
 //! In that revision a tool that answers with an error counts as a task that has failed, and the answer of
-//! `tasks/cancel` has to be the task. There are no other differences.
+//! `tasks/cancel` must be the task. There are no other differences.
 
 use rmcp::ErrorData;
 use rmcp::model::{CustomResult, ListToolsResult, TaskStatus};

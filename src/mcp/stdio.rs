@@ -53,7 +53,7 @@ pub async fn serve(mcp: Mcp) -> Result<(), ServeError> {
     Ok(())
 }
 
-/// While the host is connected, sends signs of life to the crew if its agent has joined: claims are freed when a
+/// Sends signs of life to the crew while the host is connected, if its agent has joined: claims are freed when a
 /// member falls silent, and a model may think for minutes.
 async fn stay_there(client: Client) -> Infallible {
     loop {

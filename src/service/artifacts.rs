@@ -488,7 +488,7 @@ impl Provost {
     }
 }
 
-/// Files that a call removes, without those that another agent's reservation protects.
+/// Returns the files that a call removes, without those that another agent's reservation protects.
 fn leaving(asked: &[ApplyItem], keepers: &[Option<Reservation>]) -> BTreeSet<RepoPath> {
     let free = asked.iter().zip(keepers).filter(|(_, keeper)| keeper.is_none());
     let orders = free.filter_map(|(asked, _)| asked.way.as_ref().ok());

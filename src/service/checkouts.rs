@@ -20,7 +20,7 @@ pub struct Checkouts {
 }
 
 impl Checkouts {
-    /// Checkouts with these tops; a path is rewritten from the innermost top around it.
+    /// Makes checkouts with these tops; a path is rewritten from the innermost top around it.
     pub fn at(tops: impl IntoIterator<Item = PathBuf>) -> Self {
         let folders: Vec<PathBuf> = tops.into_iter().collect();
         Self { tops: Tops::new(&folders), folders, ways: OnceCell::new() }

@@ -163,7 +163,7 @@ impl Provost {
         self.submit(who, LockFile { file, content, lock }).await
     }
 
-    /// Has an agent leave the crew, which frees its files. With `only_if_idle` it stays if it has any.
+    /// Removes the caller from the crew, which frees its files. With `only_if_idle`, the caller stays if it has any.
     ///
     /// # Errors
     /// A [`Refusal`]; then nothing has changed.

@@ -20,7 +20,7 @@ pub enum TaskFilter {
     All,
     /// Tasks that are not finished.
     Active,
-    /// Tasks that are finished, whatever their end.
+    /// Tasks that are finished, with any outcome.
     Finished,
     /// Tasks that were completed or cancelled.
     Completed,

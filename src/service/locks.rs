@@ -197,7 +197,7 @@ impl Provost {
     async fn facts_about(&self, base: &Base, source: &Source, at: &SymbolPath) -> SymbolFacts {
         let reading = match &source.content {
             Content::Code(reading) => reading,
-            // No file defines `?:name`, but its callers are known all the same.
+            // No file defines `?:name`, but the index can have its callers.
             Content::None => {
                 let is_unread = !at.symbol().is_empty() && language_of(at.file().as_str()).is_none();
                 let known = match is_missing(base, at.file()).await {

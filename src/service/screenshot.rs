@@ -13,7 +13,7 @@ use provost_domain::{Answer, Mail, Principal, Refusal, Task};
 /// The state of a picture at the end of the wait.
 #[derive(Clone, Debug)]
 pub struct Screenshot {
-    /// Its task: finished, or still under way when the wait was over.
+    /// Its task: finished, or still running at the end of the wait.
     pub task: Arc<Task>,
     /// The queued message about the end of the task. It need not be sent if the caller gets the end at once.
     pub mail: Option<Arc<Mail>>,

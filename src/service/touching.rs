@@ -155,7 +155,7 @@ fn patched(before: &[u8], hunks: &Hunks<'_>) -> Option<Vec<u8>> {
             match line.as_bytes().split_first() {
                 Some((b'+', text)) => after.extend([text, b"\n"].concat()),
                 Some((b'\\', _)) => {
-                    // The line before it lacks a line break, on whichever side it is.
+                    // The line before it lacks a line break, on either side.
                     if after.last() == Some(&b'\n') {
                         after.pop();
                     }

@@ -133,7 +133,7 @@ pub fn bind_in(folder: OwnedFd, path: &Path) -> Result<Bound, BindError> {
     bind_as(folder, path, None)
 }
 
-/// Listens; with a group, for that group as well.
+/// Listens for this user, and for the group if there is one.
 fn bind_as(folder: OwnedFd, path: &Path, group: Option<u32>) -> Result<Bound, BindError> {
     let (folder_path, name) = split(path)?;
     let io = |source: io::Error| BindError::Io { path: path.to_owned(), source };

@@ -59,7 +59,7 @@ pub enum LoginError {
     Unusable {
         /// The file.
         path: String,
-        /// What is wrong with it.
+        /// The fault of the file.
         why: String,
         /// The command that logs in.
         command: String,

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! proxy   the daemon adds it to requests for one host; the worker has a token of its run and a base URL
-//! file    a copy of it lies in the worker's private home
+//! file    a copy of it is in the worker's private home
 //! env     a variable of the worker holds it
 //! daemon  no worker gets it: the daemon sends notices with it
 //! ```

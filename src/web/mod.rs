@@ -94,11 +94,11 @@ impl Place {
 pub struct PageParts {
     /// Makes the clients that ask the daemon.
     pub clients: Clients,
-    /// Signs browsers in.
+    /// The own API, which signs browsers in.
     pub api: InProcessApi,
-    /// Tells of events.
+    /// The engine, whose events the streams follow.
     pub engine: Engine,
-    /// Ends the streams.
+    /// The token that ends the streams.
     pub stop: CancellationToken,
 }
 

@@ -134,7 +134,7 @@ impl Reader {
 #[serde(deny_unknown_fields)]
 struct Begin {}
 
-/// The body of an invited browser.
+/// The body with which an invited browser signs in.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Redeem {
@@ -152,7 +152,7 @@ struct Who {
     ends_at: Option<String>,
     /// Whether a passkey is enrolled for pages of this host.
     has_passkey: bool,
-    /// Whether a known passkey has to sign for a new one.
+    /// Whether a known passkey must sign for a new one.
     vouch: bool,
     /// The reason why no passkey can be enrolled now.
     why_not: Option<&'static str>,

@@ -9,7 +9,7 @@ use serde_json::Value;
 pub struct Me {
     /// The name under which the daemon knows the caller.
     pub agent: String,
-    /// Whether the caller may operate: it is the user, in a process that no agent has started.
+    /// Whether the caller may operate: it is the user, and no agent has spoken among the caller's processes.
     #[serde(default)]
     pub operates: bool,
 }

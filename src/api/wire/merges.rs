@@ -79,7 +79,7 @@ pub struct MergeBranch {
 pub struct MergePair {
     /// The branch that is merged first.
     pub one: String,
-    /// The other one.
+    /// The branch that is merged second.
     pub other: String,
     /// Their conflicts.
     pub conflicts: Vec<MergeConflict>,

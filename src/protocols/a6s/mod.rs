@@ -72,7 +72,7 @@ pub struct A6s(Arc<A6sInner>);
 /// The configuration of how the door treats editors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ClientQuirks {
-    /// Whether Neovim's plugin gets an object in answers of which it would show a string badly.
+    /// Whether Neovim's plugin gets an object where it would show a string badly.
     pub objects_to_neovim: bool,
     /// How long an apply waits for approval.
     pub apply_wait: Duration,
@@ -224,7 +224,7 @@ impl LoopbackDoor for A6s {
         Door::A6s
     }
 
-    /// This door accepts no bodies.
+    /// Returns zero: this door accepts no bodies.
     fn body_bytes_max(&self) -> usize {
         0
     }

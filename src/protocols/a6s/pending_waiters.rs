@@ -60,8 +60,8 @@ impl Waiter {
         }
     }
 
-    /// Ends the wait without an answer. Returns whether the question still goes on, so that its end will be
-    /// told; otherwise it has ended in the meantime.
+    /// Ends the wait without an answer. Returns whether the question still goes on, so that an event of its end
+    /// will follow; otherwise it has ended in the meantime.
     pub(super) fn gives_up(self) -> bool {
         self.waiters.all().contains_key(&self.job)
     }

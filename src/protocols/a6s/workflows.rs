@@ -126,7 +126,7 @@ fn find<'a>(agents: &'a Agents, id: &str) -> Result<&'a Workflow, A6sError> {
     })
 }
 
-/// Assigns an agent to a step. The built-in workflows must work with any single agent, whatever its name.
+/// Assigns an agent to a step. The built-in workflows must work with any single agent, under any name.
 fn whose(
     workflow: &Workflow,
     step: &Step<Option<Box<str>>>,

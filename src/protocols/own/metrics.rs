@@ -1,6 +1,6 @@
 //! The metrics of the daemon: gauges from its present state, and the engine's counts since the start.
 //!
-//! The state is queried once, for numbers only. No metric contains texts of agents or people.
+//! The state is queried once, for numbers only. No gauge depends on the past, and no metric contains texts of agents or people.
 
 use std::path::PathBuf;
 use std::time::Duration;

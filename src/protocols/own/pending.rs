@@ -39,7 +39,7 @@ pub(super) enum Asked {
 pub(super) struct Opening {
     /// The secret that the browser gets once a passkey has signed.
     pub(super) secret: [u8; WEB_SECRET_BYTES],
-    /// The origin of the page.
+    /// The origin of the page, and the host to which its passkeys belong.
     pub(super) origin: Box<str>,
     pub(super) host: Box<str>,
     /// When it ends at the latest.

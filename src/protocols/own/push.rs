@@ -1,7 +1,7 @@
 //! Browsers that get notices through their push services.
 //!
 //! ```text
-//!   begin (the daemon's key) -> the browser subscribes -> offer (checked, kept for minutes) -> a passkey signs -> told
+//!   begin (the daemon's key) -> the browser subscribes -> offer (checked, kept for minutes) -> a passkey signs -> notices
 //! ```
 //! The digest of the offer is signed and stays in the journal, since a browser's address is its secret. A process
 //! without the person's passkey can make offers, but no browser gets notices by them.

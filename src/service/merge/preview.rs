@@ -209,7 +209,7 @@ pub(super) fn look(
     Ok(looked)
 }
 
-/// Conflicts of two branches with each other, of text and of symbols.
+/// Returns the conflicts of two branches with each other, of text and of symbols.
 fn pair(objects: &Objects, one: &Looked, other: &Looked) -> Result<Vec<MergeConflict>, MergeError> {
     let mut found = Vec::new();
     let shares_a_file = {

@@ -8,8 +8,9 @@ use provost_domain::Refusal;
 use provost_workspace::git_objects::TreeChange;
 
 impl Provost {
-    /// Returns such files among the changes of each branch: by their names; because git's or Provost's configuration names or
-    /// protects them, in the present workspace; or because a check of a merge names them and they existed before.
+    /// Returns the files that need consent among the changes of each branch: by their names; because git's or Provost's
+    /// configuration names or protects them, in the present workspace; or because a check of a merge names them and they
+    /// existed before.
     ///
     /// # Errors
     /// [`MergeError::Unknown`] if the daemon cannot determine which files run outside of every jail.

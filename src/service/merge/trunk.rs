@@ -152,7 +152,7 @@ impl Provost {
         .await
     }
 
-    /// At a start: brings work trees that an earlier merge has left with the daemon's lock to their branches. Those
+    /// Brings work trees, at a start, to their branches if an earlier merge has left them with the daemon's lock. Those
     /// of a run that is still owed are left to that run.
     pub async fn settle_followers(&self) {
         let Ok(_turn) = self.0.merging.acquire().await else { return };

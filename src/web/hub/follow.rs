@@ -120,7 +120,7 @@ async fn opened(hub: &Hub, repo: &Repo, client: &Client, head: u64) -> Result<Ev
     let events = client.event_stream(head).await?;
     let mut log = hub.0.log.lock().unwrap_or_else(PoisonError::into_inner);
     log.begin(&repo.id, head);
-    // Without readers, nobody gets the message.
+    // Without readers, the message is dropped.
     let _heard = hub.0.told.send(Arc::new(Told::Gap(Arc::clone(&repo.id), head)));
     drop(log);
     Ok(events)

@@ -127,7 +127,7 @@ impl Hub {
             standing.state = state;
             standing.since = now();
         }
-        // Without readers, nobody gets the message.
+        // Without readers, the message is dropped.
         let _heard = self.0.told.send(Arc::new(Told::Standing(repo.as_told())));
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! Promises: the process holds no key and no token, and has only the right of a page, to read; a request that a passkey has
 //! signed goes unchanged to the daemon of the repository in the address, and that daemon checks it. The process stores nothing
-//! that could be lost. It waits once for a daemon that does not answer, and gives its place to no other repository. The shell
+//! that could be lost. It waits once for a daemon that does not answer, and other repositories do not wait for it. The shell
 //! decides who may connect (`protocols::loopback`), and the page's modules decide what they show of a repository.
 #![forbid(unsafe_code)]
 

@@ -190,7 +190,7 @@ pub(in super::super) fn staged(file: wire::StagedFile) -> Result<Staged, OwnErro
     })
 }
 
-/// Stands for a file with its content on disk.
+/// Makes a staged file with its content on disk.
 pub(in super::super) fn on_disk(path: RepoPath) -> Staged {
     Staged { path, content: None, renamed_from: None }
 }
