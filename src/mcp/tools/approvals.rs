@@ -123,7 +123,7 @@ struct Decide {
     approval_id: u64,
     /// Yes or no.
     grant: bool,
-    /// The reason.
+    /// Why.
     reason: Option<String>,
     /// The digest from approvals_list: the yes is bound to it.
     digest: String,

@@ -123,9 +123,9 @@ async fn propose(call: Call, asked: Propose) -> Result<Said<Contract>, ToolError
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Word {
-    /// The contract is in force from now on.
+    /// The contract is in force.
     Accept,
-    /// The contract is rejected.
+    /// It is rejected.
     Reject,
     /// The proposer takes the offer back.
     Withdraw,
@@ -158,7 +158,7 @@ async fn respond(call: Call, asked: Respond) -> Result<Said<Contract>, ToolError
 struct Which {
     /// Only those on this symbol.
     symbol: Option<String>,
-    /// Only those with this status: `proposed`, `accepted`, `rejected`, `superseded`, `withdrawn`.
+    /// Only with this status: `proposed`, `accepted`, `rejected`, `superseded`, `withdrawn`.
     status: Option<String>,
     /// From the last answer.
     cursor: Option<String>,
@@ -182,7 +182,7 @@ async fn list(call: Call, asked: Which) -> Result<Said<Page<Contract>>, ToolErro
 struct Given {
     /// Path from the root of the repository.
     path: String,
-    /// The whole content.
+    /// Whole content.
     content: String,
     /// Its path before a rename.
     renamed_from: Option<String>,
@@ -194,7 +194,7 @@ struct Check {
     /// Files as they are on disk, from the root of the repository.
     #[serde(default)]
     files: Vec<String>,
-    /// Files with new contents.
+    /// Files with contents.
     #[serde(default)]
     given: Vec<Given>,
     /// Files that would be removed.

@@ -106,7 +106,7 @@ struct Delegate {
     watch_patterns: Vec<String>,
     /// Free data for the worker.
     context: Option<Map<String, Value>>,
-    /// Folder, inside the workspace.
+    /// Folder in the workspace.
     working_dir: Option<String>,
     /// The form of its answer.
     format: Option<Format>,
@@ -202,7 +202,7 @@ enum Filter {
     All,
     /// Tasks that are not finished.
     Active,
-    /// Tasks that were completed or cancelled.
+    /// Completed or cancelled.
     Completed,
     /// Tasks that have failed.
     Failed,

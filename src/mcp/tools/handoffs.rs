@@ -57,15 +57,15 @@ struct Offer {
     to: Option<String>,
     /// The id or name of its task.
     task: String,
-    /// The finished work.
+    /// The work done.
     summary: String,
     /// Files that were changed.
     #[serde(default)]
     files_modified: Vec<String>,
-    /// Files that were created.
+    /// Files that were made.
     #[serde(default)]
     files_created: Vec<String>,
-    /// Facts to know.
+    /// The context.
     #[serde(default)]
     context: String,
     /// Obstacles.
@@ -190,7 +190,7 @@ async fn accept(call: Call, asked: Accept) -> Result<Said<HandedOver>, ToolError
 struct Reject {
     /// Its id.
     handoff_id: String,
-    /// The reason.
+    /// Reason.
     reason: Option<String>,
 }
 

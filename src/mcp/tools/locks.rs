@@ -118,9 +118,9 @@ async fn acquire(call: Call, asked: Acquire) -> Result<Said<Locked>, ToolError> 
 /// The lock to release.
 #[derive(Deserialize, JsonSchema)]
 struct Release {
-    /// The symbol as it was locked.
+    /// As it was locked.
     symbol: String,
-    /// Only if it still has this fence.
+    /// Only with this fence.
     fence: Option<u64>,
 }
 

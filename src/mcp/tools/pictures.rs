@@ -50,7 +50,7 @@ pub(super) fn devit_tools() -> Vec<Entry> {
 /// The picture, and the size of the small one.
 #[derive(Deserialize, JsonSchema)]
 struct Ask {
-    /// The task of an earlier request; a new picture when absent.
+    /// An earlier request's task; a new picture when absent.
     task_id: Option<String>,
     /// Greatest width of the small one, in pixels.
     thumb_width: Option<u32>,

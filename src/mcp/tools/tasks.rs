@@ -423,7 +423,7 @@ async fn output(call: Call, asked: OutputOf) -> Result<Said<Output>, ToolError> 
 struct Cancel {
     /// Its id.
     task_id: String,
-    /// The reason.
+    /// Why.
     reason: Option<String>,
 }
 

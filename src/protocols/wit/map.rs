@@ -138,7 +138,7 @@ struct Conflict {
     agent_name: Option<Box<str>>,
     acquired_at: String,
     symbol_path: Box<str>,
-    /// Absent for an agent that waits; the first member.
+    /// Absent if the rival only waits, ahead of the caller.
     #[serde(skip_serializing_if = "Option::is_none")]
     fence: Option<Fence>,
     #[serde(skip_serializing_if = "Option::is_none")]
