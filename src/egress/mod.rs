@@ -6,10 +6,10 @@
 //!
 //! Promises:
 //! - Exact match. A host is parsed once, into one spelling; the daemon connects to the address that it has checked.
-//! A name leads to public addresses only, unless the grant names the address.
+//!   A name leads to public addresses only, unless the grant names the address.
 //! - Provost's own doors are never reached, regardless of the grant.
 //! - A secret is added here, only to requests for its host. The worker has a token of its run in its place, and
-//! reaches that host in no other way.
+//!   reaches that host in no other way.
 //! - Only the run that was given a proxy can use it: the proxy demands the token of that run.
 //! - The tokens of model calls with a secret are counted in the services' answers, which are passed on without delay.
 //! - Bounded: heads, times, connections. No redirect is followed. The hosts and the amount of data are
