@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Used;
 
-/// Differences below this share, in percent, are not reported: agents round, and omit some of their calls.
+/// Differences below this share, in percent, are not reported: agents round, and omit parts of their usage.
 const SAME_PERCENT: u64 = 5;
 
 /// Tokens that the daemon has counted in the answers of model services, when it adds the secret. Workers cannot influence the counts.
