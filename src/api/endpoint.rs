@@ -1,5 +1,5 @@
-//! The types that are made from the table of endpoints: one for each endpoint, any request, any reply,
-//! and the rows themselves.
+//! The types that are generated from the table of endpoints: a type for each endpoint, any request, any reply, and
+//! the rows of the table.
 
 use hyper::Method;
 use serde::Serialize;
@@ -8,12 +8,12 @@ use serde::de::DeserializeOwned;
 use super::wire::*;
 use crate::for_each_endpoint;
 
-/// How a model's host or a person reaches an endpoint.
+/// The ways in which a model's host or a person reaches an endpoint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reach {
-    /// By these tools, or these commands.
+    /// Through these tools or commands.
     By(&'static [&'static str]),
-    /// Not at all, and why not.
+    /// Not at all, for this reason.
     Not(&'static str),
 }
 
@@ -24,54 +24,54 @@ pub struct Row {
     pub which: Which,
     /// The endpoint's purpose in one sentence, which is printed in the document.
     pub sentence: &'static str,
-    /// The method of the client that asks it.
+    /// The client's method that calls the endpoint.
     pub name: &'static str,
-    /// The path, with its slash.
+    /// The path, with its leading slash.
     pub path: &'static str,
-    /// The type of a request; empty where it has no members.
+    /// The type of a request; empty if it has no members.
     pub asked: &'static str,
     /// The type of an answer.
     pub answer: &'static str,
-    /// The MCP tools that ask it.
+    /// The MCP tools that call the endpoint.
     pub tools: Reach,
-    /// The commands of the command line that ask it.
+    /// The commands of the command line that call the endpoint.
     pub commands: Reach,
-    /// Whether a request carries contents of files, and is as large as these.
+    /// Whether a request carries contents of files, and can be as large as these.
     pub carries_files: bool,
-    /// Whether carrying it out may end the proof of its own asker.
+    /// Whether the request may end the proof of identity of its own caller.
     pub changes_proof: bool,
-    /// Whether a door of this process may ask it for a caller whose proof has ended.
+    /// Whether a door of this process may call it for a caller whose proof has ended.
     pub outlives_proof: bool,
 }
 
 /// An endpoint, as a type.
 pub trait Endpoint: Send + Sync + 'static {
-    /// The members of a request: of the query of a `GET`, of the body of a `POST`.
+    /// The members of a request: in the query of a `GET`, in the body of a `POST`.
     type Asked: Clone + Serialize + DeserializeOwned + Send + Sync;
     /// The members of an answer.
     type Answer: Serialize + DeserializeOwned + Send;
     /// The endpoint as a value.
     const WHICH: Which;
 
-    /// How long a request asks the daemon to wait, in milliseconds.
+    /// Returns how long a request asks the daemon to wait, in milliseconds.
     fn wait_ms(asked: &Self::Asked) -> u64;
 
-    /// The request of these members.
+    /// Makes the request with these members.
     fn request(asked: Self::Asked) -> Request;
 
-    /// The members of a reply to this endpoint; nothing of a reply to another one.
+    /// Returns the members of a reply to this endpoint; `None` for a reply to another one.
     fn answer(reply: Reply) -> Option<Self::Answer>;
 
-    /// A request's members as they travel. This and [`Self::read`] are compiled here, once, and not in each crate that asks.
+    /// Serializes a request's members. This and [`Self::read`] are compiled here, once, and not in each crate that calls the endpoint.
     ///
     /// # Errors
-    /// A member that JSON has no form for.
+    /// A member that JSON cannot express.
     fn write(asked: &Self::Asked) -> Result<Vec<u8>, serde_json::Error>;
 
-    /// An answer as it has travelled.
+    /// Parses an answer.
     ///
     /// # Errors
-    /// What is no such answer.
+    /// Bytes that are no such answer.
     fn read(answer: &[u8]) -> Result<Self::Answer, serde_json::Error>;
 }
 
@@ -86,7 +86,7 @@ macro_rules! define {
         pub enum Which { $($(#[doc = $sentence])+ $Kind,)+ }
 
         impl Which {
-            /// `GET` for questions, `POST` for what changes something or carries a body.
+            /// Returns `GET` for queries, `POST` for requests that change state or carry a body.
             pub fn method(self) -> Method {
                 match self { $(Self::$Kind => Method::$method,)+ }
             }
@@ -100,17 +100,17 @@ macro_rules! define {
         pub enum Reply { $($(#[doc = $sentence])+ $Kind(Box<$Answer>),)+ }
 
         impl Request {
-            /// The endpoint that it is for.
+            /// Returns the endpoint of the request.
             pub fn which(&self) -> Which {
                 match self { $(Self::$Kind(_) => Which::$Kind,)+ }
             }
         }
 
         impl Reply {
-            /// The answer as it travels.
+            /// Serializes the answer.
             ///
             /// # Errors
-            /// A member that JSON has no form for.
+            /// A member that JSON cannot express.
             pub fn to_json(&self) -> Result<Vec<u8>, serde_json::Error> {
                 match self { $(Self::$Kind(it) => serde_json::to_vec(it),)+ }
             }
@@ -185,13 +185,13 @@ macro_rules! define {
 for_each_endpoint!(define);
 
 impl Which {
-    /// The row of the table that describes this endpoint.
+    /// Returns the row of the table that describes this endpoint.
     pub fn row(self) -> &'static Row {
-        // The rows stand in the order of the variants, since both are made of the same table.
+        // The rows have the order of the variants, since both come from the same table.
         &ENDPOINTS[self as usize]
     }
 
-    /// The endpoint at a path.
+    /// Returns the endpoint at a path.
     pub fn at(path: &str) -> Option<Self> {
         ENDPOINTS.iter().find(|row| row.path == path).map(|row| row.which)
     }

@@ -1,18 +1,18 @@
-//! The text that Prometheus reads, made from the answer to `GET /metrics`. Version 0.0.4 of the format.
+//! The text format of Prometheus, made from the answer to `GET /metrics`. Version 0.0.4 of the format.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::wire::{MetricHistogram, Metrics};
 
-/// The type of the text, as an answer over HTTP names it.
+/// The content type of the text.
 pub const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The text; it ends with a line break.
+/// Returns the text; it ends with a line break.
 pub fn exposition(metrics: &Metrics) -> String {
     let mut text = Text::default();
     for family in &metrics.families {
-        // A name without samples would only say that it is known.
+        // A name without samples carries no data.
         if family.samples.is_empty() {
             continue;
         }
@@ -60,7 +60,7 @@ impl Text {
     }
 }
 
-/// A number as the format writes it, which is how Rust does, but for what is no number.
+/// Writes a number as the format wants it: as Rust does, except for infinities.
 fn number(it: f64) -> String {
     if it == f64::INFINITY {
         "+Inf".into()
@@ -71,7 +71,7 @@ fn number(it: f64) -> String {
     }
 }
 
-/// A text that ends neither its line nor, as the value of a label, its quotes.
+/// Escapes a text so that it ends neither its line nor, as the value of a label, its quotes.
 fn escaped(text: &str, is_label: bool) -> String {
     let text = text.replace('\\', "\\\\").replace('\n', "\\n");
     if is_label { text.replace('"', "\\\"") } else { text }

@@ -1,8 +1,8 @@
-//! Provost's own API: one table of endpoints, and the shapes that travel.
+//! Provost's own API: one table of endpoints, and the types of requests and answers.
 //!
-//! Promises: a path, the type of a request and the type of its answer stand in `table.rs` and nowhere else.
-//! The server (`protocols/own`), the client (`client`), the command line and the tools of MCP are made from
-//! it or checked against it. Leaves carrying requests out to the server, and connections to both.
+//! Promises: each path, with the types of its request and its answer, is in `table.rs` and nowhere else. The server
+//! (`protocols/own`), the client (`client`), the command line and the MCP tools are generated from the table or
+//! checked against it. The server carries requests out; server and client make the connections.
 #![forbid(unsafe_code)]
 
 mod endpoint;

@@ -37,7 +37,7 @@ curl --no-buffer --unix-socket \"$(provost status --json | jq -r '.doors[] | sel
 |---|---|---|---|---|---|
 ";
 
-/// The page `docs/protocols/own.md`.
+/// Returns the page `docs/protocols/own.md`.
 pub fn print_markdown() -> String {
     let mut page = HEAD.to_owned();
     for row in ENDPOINTS {

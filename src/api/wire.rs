@@ -1,4 +1,4 @@
-//! Provost's own API as it travels: HTTP with JSON on a Unix socket, verb names as paths.
+//! The types of Provost's own API: HTTP with JSON on a Unix socket, verb names as paths.
 //!
 //! The door `own` and the modules `client` and `mcp` use these types. A member without a value is `null` or left out. A reader ignores
 //! unknown members, so that an older client can talk to a newer daemon of the same API version. Times are text of RFC 3339, in UTC.
@@ -83,35 +83,35 @@ pub const API_VERSION: &str = "1";
 /// Header for [`API_VERSION`].
 pub const VERSION_HEADER: &str = "x-provost-api";
 
-/// Header with the agent a caller speaks as, when not as the user.
+/// Header with the agent as which a caller speaks, if it does not speak as the user.
 pub const AGENT_HEADER: &str = "x-provost-agent";
 
-/// Header with the process for which a caller takes what it takes: locks, claims and intents end with it.
+/// Header with the process for which a caller acts: the locks, claims and intents that it takes end with that process.
 pub const PROCESS_HEADER: &str = "x-provost-process";
 
 /// The MCP session whose end releases what the request takes; only the daemon's own doors may send it.
 pub const SESSION_HEADER: &str = "x-provost-session";
 
-/// An error, with what to do about it.
+/// An error, with the next step.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ErrorBody {
     /// One word, for programs.
     pub error: String,
     /// One sentence, for people.
     pub message: String,
-    /// The next step, where there is one.
+    /// The next step, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// What a program may also want to know; for a refused lock, its holder and until when the lock is held.
+    /// More data for programs; for a refused lock, its holder and the time until which it is held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
 }
 
-/// `POST /screenshot`; answered as a delegation is.
+/// `POST /screenshot`; the answer is that of a delegation.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Screenshot {
-    /// Chosen by the caller; made here when absent.
+    /// The task's id, chosen by the caller; the daemon makes one when absent.
     pub task: Option<String>,
 }
 
@@ -120,7 +120,7 @@ pub struct Screenshot {
 pub struct Cancel {
     /// The id of the task to end.
     pub task: String,
-    /// Recorded with the task; "no reason given" when absent or empty.
+    /// The reason, recorded with the task; "no reason given" when absent or empty.
     #[serde(default)]
     pub reason: Option<String>,
 }
@@ -137,11 +137,11 @@ pub struct Report {
     pub summary: Option<String>,
     /// The result as data for programs, of any form.
     pub details: Option<Value>,
-    /// Logs and the like.
+    /// Logs and similar evidence.
     pub evidence: Option<Value>,
 }
 
-/// Where a task stands after a verb.
+/// The state of a task after a verb.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct TaskState {
     /// The id of the task.
@@ -160,7 +160,7 @@ pub struct Answer {
     /// The approver's reason or remark, recorded with the answer.
     #[serde(default)]
     pub note: Option<String>,
-    /// Digest of what was shown; the daemon refuses the answer when it differs from the waiting command's.
+    /// Digest of the shown content; the daemon refuses the answer when it differs from the waiting command's.
     #[serde(default)]
     pub digest: Option<String>,
 }
@@ -168,16 +168,16 @@ pub struct Answer {
 /// Answer to [`Answer`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Answered {
-    /// The task it was about.
+    /// The task of the approval.
     pub task: Option<String>,
-    /// Why the granted command was not carried out after all.
+    /// The reason why the granted command was not carried out after all.
     pub failed: Option<String>,
 }
 
-/// One approval that waits. `GET /approvals`.
+/// An approval that waits for an answer. `GET /approvals`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Approval {
-    /// The number by which an answer names it.
+    /// The number that identifies it in an answer.
     pub id: u64,
     /// The agent whose command waits.
     pub asked_by: String,
@@ -194,7 +194,7 @@ pub struct Approval {
     pub worker: Option<String>,
     /// The name of the tool about which policy was asked.
     pub tool: String,
-    /// The rule that asks.
+    /// The rule that demands the approval.
     pub rule: String,
     /// The reason that the rule gives for asking.
     pub reason: String,
@@ -202,9 +202,9 @@ pub struct Approval {
     pub risk: String,
     /// The directory where the worker would work, relative to the workspace.
     pub working_dir: Option<String>,
-    /// What it may reach over the network.
+    /// The network that the worker may reach.
     pub network: String,
-    /// The secrets that it would be given, and how.
+    /// The secrets that the worker would get, and how.
     #[serde(default)]
     pub secrets: Vec<String>,
     /// The agent's own words, last and fenced when shown.
@@ -212,22 +212,22 @@ pub struct Approval {
     /// The whole request as the worker would get it; the answer is bound to all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<Value>,
-    /// Names of the kinds of approvers that the rule accepts, as one text for people.
+    /// The kinds of approvers that the rule accepts, as one text for people.
     pub by: String,
     /// Whether a dialog at the asker's own host counts.
     #[serde(default)]
     pub host: bool,
-    /// When it was asked.
+    /// When the approval was requested.
     pub asked_at: String,
-    /// When its time is over; without an answer, it is asked again or fails then.
+    /// When its time ends; without an answer, it is then requested again or fails.
     pub expires_at: String,
-    /// How often it was asked again so far, since no answer had come in time.
+    /// How often it was requested again so far because no answer had come in time.
     #[serde(default)]
     pub asked_again: u32,
-    /// How often it is going to be asked again before it fails.
+    /// How often it will be requested again before it fails.
     #[serde(default)]
     pub asks_left: u32,
-    /// Digest the answer is bound to.
+    /// The digest to which the answer is bound.
     pub digest: String,
 }
 
@@ -244,7 +244,7 @@ pub struct Note {
     pub summary: String,
     /// Results as data for programs, as the worker reported them.
     pub details: Option<Value>,
-    /// Logs and the like.
+    /// Logs and similar evidence.
     pub evidence: Option<Value>,
     /// Scheduling, model and exit data.
     pub metadata: Option<Value>,
@@ -253,48 +253,48 @@ pub struct Note {
 /// A task. `GET /tasks`, `GET /task`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Task {
-    /// The id that the asker chose, or the daemon in its place.
+    /// The id that the asker chose; otherwise the daemon chose one.
     pub id: String,
     /// The task in the asker's words; lists have only its beginning.
     pub goal: String,
-    /// The worker that is to do it.
+    /// The worker that carries it out.
     pub worker: String,
     /// `cli` or `polling`.
     pub worker_kind: String,
     /// Whether it is a picture of the screen, which the daemon itself takes.
     #[serde(default)]
     pub capture: bool,
-    /// The agent that delegated it; it gets mail about the end.
+    /// The agent that delegated it, and that gets mail about its end.
     pub asked_by: String,
-    /// Where it stands: `awaiting`, `waiting`, `retrying`, `queued`, `assigned`, `running`, `completed`, `failed`, `cancelled`.
+    /// Its state: `awaiting`, `waiting`, `retrying`, `queued`, `assigned`, `running`, `completed`, `failed`, `cancelled`.
     pub state: String,
-    /// The approval it waits for.
+    /// The approval that it waits for.
     pub approval: Option<u64>,
-    /// What its worker needs, while it waits for that.
+    /// The needs of its worker for which it waits.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits_for: Vec<AwaitedNeed>,
-    /// The tasks that have to succeed before it begins, and have not ended yet.
+    /// The tasks that must succeed before it begins, and have not ended yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits_for_tasks: Vec<String>,
-    /// `low` or `high`; absent for the usual one.
+    /// `low` or `high`; absent for the usual priority.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<String>,
-    /// The pool that it was asked for by.
+    /// The pool to which it was delegated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<String>,
-    /// The label that its host has to have.
+    /// The label that its host must have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on: Option<String>,
-    /// The host that runs it, or is to, by the first digits of its id; absent where the repository has one host, and while none has taken it.
+    /// The host that runs or will run it, by the first digits of its id; absent in a repository of one host, or until a host takes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// The hosts that do not take it, each with the reason.
+    /// The hosts that have left it to others, each with the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_by: Vec<String>,
-    /// Its place among the tasks that wait for its worker, or for the pool of that; the first is 1. It is the place of this moment.
+    /// Its present place among the tasks that wait for its worker, or for the worker's pool; the first place is 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<usize>,
-    /// The number of the attempt that runs, or was the last; absent for the first one.
+    /// The number of the running or last attempt; absent for the first one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,
     /// When the next attempt begins, while the task waits for that.
@@ -302,13 +302,13 @@ pub struct Task {
     pub again_at: Option<String>,
     /// The rule that allowed or denied it.
     pub rule: String,
-    /// Relative to the workspace; `.` is the workspace itself.
+    /// The working directory, relative to the workspace; `.` is the workspace itself.
     pub working_dir: Option<String>,
     /// When it was accepted.
     pub created_at: String,
-    /// When anything last happened.
+    /// When it last changed.
     pub updated_at: String,
-    /// When its worker began; absent while none has, and where that is not known any more.
+    /// When its worker began; absent if none has begun, or the time is no longer known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<String>,
     /// When it ended.
@@ -319,41 +319,41 @@ pub struct Task {
     /// `default`, `compact`.
     #[serde(default)]
     pub format: Option<String>,
-    /// The model asked for.
+    /// The model that the asker wants.
     pub model: Option<String>,
     /// The model that did the work.
     pub model_used: Option<String>,
-    /// What its worker says that it has used.
+    /// The usage that its worker reports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Used>,
-    /// What the daemon has counted itself; in the answer about one task.
+    /// The usage that the daemon has counted; only in the answer about a single task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted: Option<Counted>,
-    /// Tasks that ran in its directory while it did.
+    /// Tasks that ran in its directory at the same time.
     #[serde(default)]
     pub beside: Vec<String>,
-    /// Whether its run has left something that runs later; absent when nothing was compared.
+    /// Whether its run has left a file that runs later; absent if the files were not compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tainted: Option<bool>,
-    /// What the run has left that runs later; absent when nothing was found.
+    /// The files that the run has left and that run later; absent if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handoff: Option<ScanReport>,
-    /// What became of the files that its asker wanted watched.
+    /// The changes of the files that its asker wanted watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files_changed: Option<FilesChanged>,
     /// The branch in whose git work tree it works; absent for work elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktree: Option<String>,
-    /// What its run has changed in its private copy; absent where nothing was kept.
+    /// The changes that its run has made in its private copy; absent if none were kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changes: Option<Changes>,
-    /// The session of its agent; absent for workers that are not spoken to, and until it has begun.
+    /// The session of its agent; absent for workers without sessions, and until it has begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<AgentSession>,
-    /// What was said to its agent, oldest first; the newest 64.
+    /// The texts that were sent to its agent, oldest first; the newest 64.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub said: Vec<Saying>,
-    /// Why it failed, when the daemon says so.
+    /// The reason of its failure, if the daemon knows it.
     pub failure: Option<Value>,
     /// Exit code of its worker process.
     pub exit_code: Option<i64>,
@@ -364,15 +364,15 @@ pub struct Task {
 /// `GET /tasks`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Tasks {
-    /// Unfinished, oldest first.
+    /// Unfinished tasks, oldest first.
     pub active: Vec<Task>,
-    /// Finished, newest first.
+    /// Finished tasks, newest first.
     pub finished: Vec<Task>,
-    /// Whether there are more finished ones.
+    /// Whether there are more finished tasks.
     pub truncated: bool,
-    /// Completed and cancelled since the beginning.
+    /// The number of completed and cancelled tasks since the store was created.
     pub completed: u64,
-    /// Failed since the beginning.
+    /// The number of failed tasks since the store was created.
     pub failed: u64,
 }
 
@@ -382,9 +382,9 @@ pub struct Tasks {
 pub struct TasksQuery {
     /// `all`, `active`, `finished`, `completed`, `failed`.
     pub filter: Option<String>,
-    /// How many finished tasks to list at most; the daemon's own bound when absent.
+    /// The most finished tasks to list; the daemon's own bound when absent.
     pub limit: Option<usize>,
-    /// Only finished ones, from behind this one on.
+    /// Only finished tasks that follow this one in the list.
     pub before: Option<String>,
 }
 
@@ -394,7 +394,7 @@ pub struct TasksQuery {
 pub struct TaskQuery {
     /// The id of the task.
     pub id: String,
-    /// The `updated_at` the caller has seen.
+    /// The `updated_at` that the caller has seen.
     pub seen: Option<String>,
     /// How long to wait for a change, in milliseconds; bounded.
     pub wait_ms: Option<u64>,
@@ -406,27 +406,27 @@ pub struct TaskQuery {
 pub struct OutputQuery {
     /// The id of the task whose worker wrote the output.
     pub id: String,
-    /// The position from which to read: 0 at first, then `next` of the answer before.
+    /// The position from which to read: 0 at first, then `next` of the previous answer.
     pub from: u64,
     /// How long to wait for more, in milliseconds; bounded.
     pub wait_ms: Option<u64>,
-    /// So many bytes at most.
+    /// The most bytes to return.
     pub limit: Option<usize>,
-    /// Whether the messages of an agent that writes messages are told in words for people: its answer, the calls of its tools with what
-    /// they change, its plans. A worker that writes text is told as it is.
+    /// Whether messages of an agent are turned into text for people: its answer, the calls of its tools with the
+    /// changes that they make, its plans. Plain text of a worker stays as it is.
     pub in_words: bool,
 }
 
-/// `GET /output`: what a running worker has said since a position.
+/// `GET /output`: the output of a running worker since a position.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Output {
     /// The pieces in the order in which the worker wrote them.
     pub chunks: Vec<Chunk>,
     /// The position at which the next request continues.
     pub next: u64,
-    /// Whether nothing more will come.
+    /// Whether the output is complete.
     pub done: bool,
-    /// Why nothing comes though the worker runs: it does on another host, which does not say now what it writes.
+    /// Why no output comes though the worker runs: it runs on another host, which does not send its output now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
@@ -436,9 +436,9 @@ pub struct Output {
 pub struct Chunk {
     /// `stdout` or `stderr`.
     pub stream: String,
-    /// Text; what is not UTF-8 is replaced.
+    /// The text; bytes that are not UTF-8 are replaced.
     pub text: String,
-    /// Bytes before it that are not kept.
+    /// The number of bytes before it that were dropped.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub lost: u64,
 }
@@ -463,16 +463,16 @@ pub struct Agent {
     pub last_seen: Option<String>,
     /// When it registered, if it has.
     pub registered_at: Option<String>,
-    /// The name that people call it; absent where it has none.
+    /// The agent's name for people; absent if it has none.
     pub name: Option<String>,
     /// The doors that it uses: `devit`, `wit`, `agent_protocol`, `broker`, `own`, `worker`.
     #[serde(default)]
     pub doors: Vec<String>,
     /// The machine on which it was last seen, by the first digits of its host's id; absent where the repository has one host.
     pub host: Option<String>,
-    /// Messages that wait for it.
+    /// The number of messages that wait for it.
     pub mail: usize,
-    /// Unfinished tasks it asked for.
+    /// The number of unfinished tasks that it has asked for.
     pub asked: u32,
 }
 
@@ -480,7 +480,7 @@ pub struct Agent {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct About {
-    /// `provost/0.1.0`.
+    /// The name and version of the daemon, such as `provost/0.1.0`.
     pub version: String,
     /// The process id of the daemon.
     pub pid: u32,
@@ -492,7 +492,7 @@ pub struct About {
     pub state_dir: String,
     /// Its doors and their addresses.
     pub doors: Vec<DoorAt>,
-    /// The addresses of the page for browsers elsewhere, while its socket for proxies is open.
+    /// The addresses of the page for browsers on other machines, while its socket for proxies is open.
     #[serde(default)]
     pub public: Vec<String>,
     /// Digest of the rules in force.
@@ -505,35 +505,35 @@ pub struct About {
     pub active: usize,
     /// How many approvals wait for an answer.
     pub approvals: usize,
-    /// Completed and cancelled since the beginning.
+    /// The number of completed and cancelled tasks since the store was created.
     pub completed: u64,
-    /// Failed since the beginning.
+    /// The number of failed tasks since the store was created.
     pub failed: u64,
-    /// End of the journal.
+    /// The number of the newest event in the journal.
     pub journal_seq: u64,
-    /// Anchor of the journal's end.
+    /// The anchor at the journal's end.
     pub journal_anchor: String,
     /// Addresses that get notices.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<NoticeTarget>,
-    /// What was wrong or ignored in the configuration.
+    /// The errors and ignored settings of the configuration.
     pub notes: Vec<String>,
-    /// Ports that were taken, and those that took their place: for the person who has started the daemon.
+    /// The ports that were in use, each with its replacement: for the person who has started the daemon.
     pub moved: Vec<String>,
-    /// Why nothing can be asked for at present.
+    /// The reason why the daemon accepts no requests at present.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub broken: Option<String>,
 }
 
-/// The error of a request that speaks as a page over all repositories, where a passkey has to sign in at the repository's own page.
+/// The error for a page over all repositories, if the repository's own page requires a sign-in with a passkey.
 pub const OWN_PAGE_ONLY: &str = "own_page_only";
 
-/// A door and where it is.
+/// A door and its address.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct DoorAt {
     /// The name of the door's protocol, such as `own` or `devit`.
     pub door: String,
-    /// A socket's path, a pipe's name, or a URL.
+    /// The socket's path, the pipe's name, or the URL.
     pub address: String,
 }
 
@@ -544,15 +544,15 @@ pub struct WorkerAt {
     pub id: String,
     /// `cli`, `mcp`, `acp` or `polling`, as its entry says.
     pub kind: String,
-    /// Why it cannot be used.
+    /// The reason why it cannot be used.
     pub broken: Option<String>,
     /// The form of the messages that it writes to standard output, as `stream` of its entry names it; absent for text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<String>,
-    /// `off` or `paused`, and by whom, where a command holds it back.
+    /// `off` or `paused`, with the agent that did so, if a command holds the worker back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub switched: Option<String>,
-    /// The other hosts that take tasks for it, by the first digits of their ids. One that only they have is of kind `cli`.
+    /// The other hosts that take tasks for it, by the first digits of their ids. A worker of other hosts only has kind `cli`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<String>,
 }
@@ -563,7 +563,7 @@ pub struct WorkerAt {
 pub struct Listen {
     /// The socket's path.
     pub address: String,
-    /// The secret of that address; the key ring's when absent.
+    /// The secret of that address; the one of the key ring when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
 }
@@ -573,24 +573,24 @@ pub struct Listen {
 pub struct PageAt {
     /// The address of the page, for browsers of this machine.
     pub address: String,
-    /// Its addresses for browsers elsewhere, over a proxy.
+    /// The page's addresses for browsers on other machines, over a proxy.
     #[serde(default)]
     pub public: Vec<String>,
 }
 
-/// `POST /record`: put something on record, for instance a key that was added.
+/// `POST /record`: records an event, such as the addition of a key.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Record {
     /// The kind of record, such as `key.added`; only a few are accepted.
     pub what: String,
-    /// What the record is about, such as the name of a key; bounded.
+    /// The subject of the record, such as the name of a key; bounded.
     pub subject: String,
-    /// More about it, in any form; never a secret, since it is written to the journal.
+    /// More data, in any form; never a secret, since it is written to the journal.
     #[serde(default)]
     pub details: Value,
 }
 
-/// What a command that asks the daemon to do something hears.
+/// The answer to a command that asks the daemon for an action.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Done {
     /// One sentence about what the daemon has done.

@@ -29,18 +29,18 @@ pub(super) struct AuthProxy {
     header: HeaderName,
     prefix: Box<str>,
     value: HeaderValue,
-    /// What goes along with it.
+    /// The further headers for the same requests.
     besides: Vec<(HeaderName, HeaderValue)>,
     tls: Option<(TlsConnector, ServerName<'static>)>,
     token: Token,
     dialer: Arc<Dialer>,
 }
 
-/// Methods that a host may answer with what it was sent.
+/// Methods to which a host may answer with the request itself.
 const ECHOING: [&str; 2] = ["TRACE", "TRACK"];
 
 impl AuthProxy {
-    /// Gets everything ready that could go wrong.
+    /// Prepares everything that could fail.
     ///
     /// # Errors
     /// A sentence without the secret.
@@ -82,7 +82,7 @@ impl AuthProxy {
         })
     }
 
-    /// Whether the worker's own programs ask: they send the token where the secret belongs.
+    /// Returns whether a program of the worker asks: it sends the token in place of the secret.
     fn knows(&self, request: &Request<Incoming>) -> bool {
         let expected = format!("{}{}", self.prefix, self.token.text());
         let mut given = request.headers().get_all(&self.header).iter();
@@ -91,7 +91,7 @@ impl AuthProxy {
     }
 }
 
-/// The header `host` of requests to an address.
+/// Returns the header `host` of requests to an address.
 pub(super) fn host_header(upstream: &Upstream) -> Result<HeaderValue, &'static str> {
     let (at, usual) = (upstream.authority(), if upstream.tls() { 443 } else { 80 });
     let host = if at.port == usual { at.host.to_string() } else { at.to_string() };
@@ -101,12 +101,12 @@ pub(super) fn host_header(upstream: &Upstream) -> Result<HeaderValue, &'static s
 fn header_value(prefix: &str, secret: &Secret) -> Option<HeaderValue> {
     let bytes = zeroize::Zeroizing::new([prefix.as_bytes(), secret.expose()].concat());
     let mut value = HeaderValue::from_bytes(&bytes).ok()?;
-    // Neither shown nor kept in tables of headers.
+    // The value is never printed, and not kept in header tables.
     value.set_sensitive(true);
     Some(value)
 }
 
-/// Public authorities, or the one that the secret names instead.
+/// Makes a TLS connector that trusts public authorities, or the one that the secret names instead.
 pub(super) fn connector(authority: Option<&str>) -> Result<TlsConnector, String> {
     let mut roots = RootCertStore::empty();
     match authority {
@@ -136,7 +136,7 @@ pub(super) fn server_name(host: &Host) -> ServerName<'static> {
     }
 }
 
-/// Serves one connection of the worker.
+/// Serves a connection of the worker.
 pub(super) async fn serve(caller: Caller, keyed: Arc<AuthProxy>) {
     let Caller { stream, place: _held, way } = caller;
     http::serve(stream, move |request| answer(way.clone(), keyed.clone(), request)).await;
@@ -173,16 +173,16 @@ async fn answer(way: Arc<RunProxy>, keyed: Arc<AuthProxy>, request: Request<Inco
     let Some((meter, _)) = call else {
         return pass_on(&way, &keyed, Request::from_parts(head, body.boxed())).await;
     };
-    // What is packed in a way that we do not know cannot be counted.
+    // An answer in an unknown encoding could not be counted.
     head.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     let count = Arc::new(RequestCount::new(named_in(head.uri.path())));
-    // From here on it counts, also when the worker's connection or this task ends.
+    // From here on the call counts, even if the worker's connection or this task ends.
     let open = OpenCall::new(&way, meter, count.clone());
     let request = Request::from_parts(head, SizedRequest::new(body.boxed(), count).boxed());
     open.answered(pass_on(&way, &keyed, request).await)
 }
 
-/// Sends a request to the host that the secret is for.
+/// Sends a request to the host of the secret.
 async fn pass_on(way: &Arc<RunProxy>, keyed: &AuthProxy, request: Request<Body>) -> Response<Body> {
     let outside = match keyed.dialer.with_key(keyed.upstream.authority()).await {
         Ok(outside) => outside,

@@ -1,5 +1,5 @@
-//! A call that is counted: from when it is passed on, so that one whose worker goes before the answer begins counts as well, and its
-//! answer while that passes by. Nothing of it is kept or waits.
+//! A counted model call: it counts from the moment when it is passed on, so also when the worker goes before the
+//! answer begins, and the answer is counted as it passes by. The answer is neither kept nor delayed.
 
 use std::io::Write;
 use std::pin::Pin;
@@ -18,17 +18,17 @@ use super::http::Body;
 use super::meter::{CallCount, RunMeter};
 use super::usage_scan::UsageScan;
 
-/// Bytes of a request that count as one token where the service does not say how many there were.
+/// The bytes of a request that count as one token if the service reports none.
 const BYTES_A_TOKEN: u64 = 4;
-/// The most bytes that an answer is unpacked to; the rest passes by uncounted.
+/// The most bytes to which an answer is unpacked; the rest passes by uncounted.
 const UNPACKED_MAX: u64 = 256 << 20;
 
-/// What is known of a request, where its answer says nothing.
+/// The data of a request, for an answer that reports nothing.
 pub(super) struct RequestCount {
     bytes: AtomicU64,
     /// Reads the model that the request names, until it is found.
     scan: Mutex<UsageScan>,
-    /// The model that its path names.
+    /// The model in the request's path.
     named: Option<Box<str>>,
 }
 
@@ -50,12 +50,12 @@ impl RequestCount {
         self.named.clone().or_else(|| scan.model().map(Into::into))
     }
 
-    /// The tokens that it may have.
+    /// Returns the guessed number of tokens.
     fn guessed(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed).div_ceil(BYTES_A_TOKEN)
     }
 
-    /// The call without an answer. What was not sent on is none.
+    /// Returns the count of a call without an answer. A request that was not sent counts as no call.
     fn alone(&self) -> CallCount {
         match self.guessed() {
             0 => CallCount::default(),
@@ -66,7 +66,7 @@ impl RequestCount {
     }
 }
 
-/// A request that is counted while it passes by.
+/// A request body that is counted as it passes by.
 pub(super) struct SizedRequest {
     inner: Body,
     count: Arc<RequestCount>,
@@ -104,16 +104,16 @@ impl HttpBody for SizedRequest {
     }
 }
 
-/// What reads an answer, as it was packed.
+/// The reader of an answer, by its encoding.
 enum Reading {
     Plain(UsageScan),
     Gzip(GzDecoder<Unpacked>),
     Zlib(ZlibDecoder<Unpacked>),
-    /// It is packed in a way that we cannot read, or broken.
+    /// The encoding is unknown, or the data is broken.
     Not,
 }
 
-/// The scan behind an unpacker.
+/// The scan of unpacked data.
 struct Unpacked {
     scan: UsageScan,
     left: u64,
@@ -159,9 +159,9 @@ impl Reading {
         }
     }
 
-    /// Takes the next piece. What cannot be unpacked is read no further: what was told before counts.
+    /// Reads the next piece. Data that cannot be unpacked ends the reading: earlier reports still count.
     fn feed(&mut self, piece: &[u8]) {
-        // What it writes out at once is scanned at once: a stream is told of when it is, not when it ends.
+        // Unpacked data is scanned at once, so that a stream is counted as it passes, not at its end.
         let _rest = match self {
             Reading::Plain(scan) => return scan.feed(piece),
             Reading::Gzip(it) => it.write_all(piece).and_then(|()| it.flush()),
@@ -171,8 +171,8 @@ impl Reading {
     }
 }
 
-/// A call on its way. Dropped before it is settled, it counts as its request alone: the service may have carried it out, and a
-/// worker that goes before the answer begins would otherwise go around its budgets.
+/// A call in progress. If it is dropped before it is settled, it counts by its request alone: the service may have
+/// carried it out, and otherwise a worker that goes before the answer begins would evade its budgets.
 pub(super) struct OpenCall {
     way: Arc<RunProxy>,
     meter: Arc<RunMeter>,
@@ -182,13 +182,13 @@ pub(super) struct OpenCall {
 }
 
 impl OpenCall {
-    /// Opens its line in the run's book.
+    /// Opens the call's line in the run's book.
     pub(super) fn new(way: &Arc<RunProxy>, meter: Arc<RunMeter>, request: Arc<RequestCount>) -> Self {
         let number = meter.open();
         Self { way: way.clone(), meter, number, request, is_settled: false }
     }
 
-    /// The answer, which is counted while it passes by.
+    /// Returns the answer, which is counted as it passes by.
     pub(super) fn answered(self, answer: Response<Body>) -> Response<Body> {
         let (head, body) = answer.into_parts();
         // A service that has refused has used nothing, unless it says so.
@@ -204,7 +204,7 @@ impl OpenCall {
         }
     }
 
-    /// Has told what is new, without waiting for that.
+    /// Starts a report of new counts, without waiting for it.
     fn tell(&self) {
         let meter = self.meter.clone();
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
@@ -222,16 +222,16 @@ impl Drop for OpenCall {
     }
 }
 
-/// An answer of a model's service.
+/// The answer of a model's service.
 struct CountedAnswer {
     inner: Body,
     call: OpenCall,
     reading: Reading,
-    /// Whether the call was carried out, so that a guess is to be made if the answer says nothing.
+    /// Whether the call was carried out, so that its usage is guessed if the answer reports none.
     is_made: bool,
     received: u64,
     had_told: bool,
-    /// Whether it has come to its own end.
+    /// Whether the answer was complete.
     is_whole: bool,
     is_over: bool,
 }
@@ -253,7 +253,7 @@ impl CountedAnswer {
     fn count(&self) -> CallCount {
         let scan = self.reading.scan();
         let named: Option<Box<str>> = scan.and_then(UsageScan::model).map(Into::into);
-        // A service that does not say which model has answered was asked for one.
+        // If a service does not name the answering model, the requested one counts.
         let model = named.or_else(|| self.call.request.model());
         let told = scan.and_then(|scan| match self.is_over {
             true => scan.has_told().then(|| (scan, scan.told())),
@@ -270,7 +270,7 @@ impl CountedAnswer {
                     cache_read: told.cache_read,
                     cache_write: told.cache_write,
                     guessed_input: 0,
-                    // Cut off before its end, an answer has told little of what was written.
+                    // A truncated answer has reported only a part of its output.
                     guessed_output: match self.is_over && !self.is_whole {
                         true => scan.guessed_output().saturating_sub(told.output),
                         false => 0,
@@ -325,7 +325,7 @@ impl HttpBody for CountedAnswer {
                 if let Some(data) = frame.data_ref() {
                     self.take(data);
                 }
-                // Before the worker has the last of it: what it does next comes after this.
+                // This comes before the worker gets the last piece: its next request comes after the count.
                 if self.inner.is_end_stream() {
                     self.is_whole = true;
                     self.end();

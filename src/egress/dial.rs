@@ -1,4 +1,4 @@
-//! From a name to a connection: granted or not, resolved once, checked, and connected to what was checked.
+//! Connects to a destination: checks the grant, resolves the name once, checks the address, and connects to that address.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -15,13 +15,13 @@ use super::own_ports::is_our_door;
 use provost_base::limits::EGRESS_MS_MAX;
 use provost_base::{Authority, Destination, Host, is_public};
 
-/// The answer to a question about a name, as a future.
+/// The future answer to a query for a name.
 pub type Resolving = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Send>>;
 
 /// Finds the addresses of a name.
 pub type Resolver = Arc<dyn Fn(&str, u16) -> Resolving + Send + Sync>;
 
-/// The one that this machine's programs use.
+/// Returns the resolver that this machine's programs use.
 pub fn system_resolver() -> Resolver {
     Arc::new(|name, port| {
         let name = name.to_owned();
@@ -29,7 +29,7 @@ pub fn system_resolver() -> Resolver {
     })
 }
 
-/// Why there is no connection. The worker may know.
+/// The reason why there is no connection. The worker may read it.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Refused {
     #[error(
@@ -53,7 +53,7 @@ pub(super) enum Refused {
 }
 
 impl Refused {
-    /// Whether the answer would be the same at any time.
+    /// Returns whether the answer would be the same at any other time.
     pub(super) fn is_final(&self) -> bool {
         matches!(
             self,
@@ -62,10 +62,10 @@ impl Refused {
     }
 }
 
-/// Connects one run to what it may reach.
+/// Connects a run to its destinations.
 pub(super) struct Dialer {
     granted: BTreeMap<Authority, Option<IpAddr>>,
-    /// Hosts that a secret is added for. A worker cannot reach them in another way: with a key of its own, it
+    /// The hosts for which secrets are added. A worker cannot reach them in another way: with a key of its own, it
     /// could use the host in another user's account.
     for_keys: BTreeSet<Authority>,
     resolver: Resolver,
@@ -90,7 +90,7 @@ impl Dialer {
         self.for_keys.contains(to)
     }
 
-    /// Connects to a host as the worker wishes, if it is granted.
+    /// Connects to a host that the worker names, if it is granted.
     pub(super) async fn host(&self, to: &Authority) -> Result<Counted<TcpStream>, Refused> {
         if self.is_for_a_key(to) {
             self.ledger.refuse(&to.to_string());
@@ -99,7 +99,7 @@ impl Dialer {
         self.with_key(to).await
     }
 
-    /// Connects to a host for a request that a secret was added to.
+    /// Connects to a host for a request with an added secret.
     pub(super) async fn with_key(&self, to: &Authority) -> Result<Counted<TcpStream>, Refused> {
         let whole = async {
             let addresses = self.addresses(to).await?;
@@ -113,7 +113,7 @@ impl Dialer {
         done
     }
 
-    /// Connects to a port of the loopback, in either family, the given one first.
+    /// Connects to a port of the loopback, in either family; the given one comes first.
     pub(super) async fn loopback(&self, first: IpAddr, port: u16) -> Result<Counted<TcpStream>, Refused> {
         let other: IpAddr = match first {
             IpAddr::V4(_) => std::net::Ipv6Addr::LOCALHOST.into(),
@@ -124,8 +124,7 @@ impl Dialer {
         self.connect(&to, &format!("loopback:{port}"), &addresses).await
     }
 
-    /// The addresses to connect to for a name. The name is resolved here only, so that the checked address
-    /// is the one used.
+    /// Returns the addresses for a name. Names are resolved only here, so that the checked address is the one used.
     async fn addresses(&self, to: &Authority) -> Result<Vec<SocketAddr>, Refused> {
         let Some(pinned) = self.granted.get(to) else { return Err(Refused::NotGranted(to.to_string())) };
         let name = match (&to.host, pinned) {
@@ -136,7 +135,7 @@ impl Dialer {
         };
         let found = (self.resolver)(name, to.port).await.map_err(|e| Refused::Unresolved(to.clone(), e))?;
         let public = found.into_iter().filter(|it| is_public(it.ip()));
-        // The port is the granted one, whatever the resolver says.
+        // The port is the granted one, even if the resolver returns another.
         let public: Vec<SocketAddr> = public.map(|it| SocketAddr::new(it.ip(), to.port)).collect();
         if public.is_empty() { Err(Refused::NotPublic(to.clone())) } else { Ok(public) }
     }
@@ -155,7 +154,7 @@ impl Dialer {
         for address in addresses {
             match TcpStream::connect(address).await {
                 Ok(stream) => {
-                    // Small requests should not wait for more of them.
+                    // Small requests must not wait for further data.
                     let _slower = stream.set_nodelay(true);
                     return Ok(Counted::new(stream, self.ledger.connection(name)));
                 }
@@ -166,7 +165,7 @@ impl Dialer {
     }
 }
 
-/// Whether a port is certainly not ours.
+/// Returns whether a port is certainly none of the daemon's own.
 async fn is_of_somebody_else(port: u16) -> bool {
     matches!(tokio::task::spawn_blocking(move || is_our_door(port)).await, Ok(Ok(false)))
 }

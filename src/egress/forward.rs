@@ -6,13 +6,13 @@ use tokio::io::copy_bidirectional;
 
 use super::Caller;
 
-/// Carries bytes both ways until both sides are done.
+/// Copies bytes both ways until both sides are done.
 pub(super) async fn forward(caller: Caller, port: u16) {
     let Caller { mut stream, place: _held, way } = caller;
     let family = stream.local_addr().map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |at| at.ip());
     match way.dialer.loopback(family, port).await {
         Ok(mut outside) => {
-            // An end in the middle is the two programs' own affair.
+            // A premature end concerns only the two programs.
             let _ended = copy_bidirectional(&mut stream, &mut outside).await;
         }
         Err(refused) => {

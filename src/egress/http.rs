@@ -1,4 +1,4 @@
-//! Shared by both proxies: serving a connection, asking a host, and the headers that are passed on.
+//! The common part of both proxies: serving a connection, sending a request to a host, and the headers that are passed on.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -17,10 +17,10 @@ use super::RunProxy;
 use super::dial::Refused;
 use provost_base::limits::{EGRESS_HEAD_BYTES_MAX, EGRESS_MS_MAX};
 
-/// A body that passes through, or an answer of our own.
+/// A body that passes through, or an answer of the daemon's own.
 pub(super) type Body = BoxBody<Bytes, hyper::Error>;
 
-/// Heads that concern one connection and not the message (RFC 9110, 7.6.1), and those of proxies.
+/// The headers that concern a single connection and not the message (RFC 9110, 7.6.1), and those for proxies.
 const HOP_BY_HOP: [HeaderName; 9] = [
     CONNECTION,
     TE,
@@ -56,7 +56,7 @@ pub(super) async fn serve<F>(
     }
 }
 
-/// Sends a request over a fresh connection, and answers with what came back. No redirect is followed.
+/// Sends a request over a new connection, and returns the answer. Follows no redirect.
 pub(super) async fn ask<S>(
     way: &std::sync::Arc<RunProxy>,
     stream: S,
@@ -86,7 +86,7 @@ where
     }
 }
 
-/// Removes what was meant for us and not for the one behind us.
+/// Removes the headers that were meant for this proxy only.
 pub(super) fn strip(headers: &mut HeaderMap) {
     let named: Vec<HeaderName> = headers
         .get_all(CONNECTION)
@@ -100,12 +100,12 @@ pub(super) fn strip(headers: &mut HeaderMap) {
     }
 }
 
-/// A text as a body.
+/// Makes a body from a text.
 pub(super) fn whole(text: String) -> Body {
     Full::new(Bytes::from(text)).map_err(|never| match never {}).boxed()
 }
 
-/// An answer of our own.
+/// Makes an answer of the daemon's own.
 pub(super) fn says(status: StatusCode, why: &str) -> Response<Body> {
     let mut response = Response::new(whole(format!("provost: {why}\n")));
     *response.status_mut() = status;
@@ -114,7 +114,7 @@ pub(super) fn says(status: StatusCode, why: &str) -> Response<Body> {
     response
 }
 
-/// The answer for a host that was not connected to.
+/// Makes the answer for a host that could not be connected to.
 pub(super) fn refuses(refused: &Refused) -> Response<Body> {
     let status = match refused {
         it if it.is_final() => StatusCode::FORBIDDEN,

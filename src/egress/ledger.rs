@@ -1,4 +1,4 @@
-//! The record of one run's connections: the hosts, and the bytes in both directions.
+//! The record of a run's connections: the hosts, and the bytes in both directions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -11,31 +11,31 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use provost_base::limits::{EGRESS_NAME_LEN_MAX, EGRESS_REFUSED_MAX};
 
-/// One destination that a run has connected to, with its totals.
+/// A destination that a run has connected to, with its totals.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reached {
-    /// As it was granted: `host:port`, or a port of the loopback.
+    /// The destination as granted: `host:port`, or a port of the loopback.
     pub to: Box<str>,
-    /// How many connections were made.
+    /// The number of connections.
     pub connections: u64,
     /// Bytes from the worker to the destination.
     pub sent: u64,
-    /// Bytes that came back.
+    /// Bytes from the destination to the worker.
     pub received: u64,
 }
 
-/// The connections of one run, at its end.
+/// The connections of a run, at its end.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Used {
     /// The destinations that were reached, sorted.
     pub reached: Vec<Reached>,
-    /// Attempts that were refused.
+    /// The number of refused attempts.
     pub refused: u64,
-    /// The destinations of refused attempts: the first few, cut short.
+    /// The first few destinations of refused attempts, shortened.
     pub refused_names: Vec<Box<str>>,
 }
 
-/// The counts of one destination.
+/// The counts of a destination.
 #[derive(Default)]
 pub(super) struct Traffic {
     connections: AtomicU64,
@@ -43,7 +43,7 @@ pub(super) struct Traffic {
     received: AtomicU64,
 }
 
-/// Counts; at most one entry for each grant.
+/// The counts of a run; at most one entry for each grant.
 #[derive(Default)]
 pub(super) struct Ledger {
     reached: Mutex<BTreeMap<Box<str>, Arc<Traffic>>>,
@@ -52,7 +52,7 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    /// Counts one more connection to a granted destination.
+    /// Counts a connection to a granted destination.
     pub(super) fn connection(&self, to: &str) -> Arc<Traffic> {
         let mut reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
         let traffic = reached.entry(to.into()).or_default().clone();
@@ -60,7 +60,7 @@ impl Ledger {
         traffic
     }
 
-    /// An attempt that was refused. The name is a worker's word.
+    /// Counts a refused attempt. The worker has chosen the name.
     pub(super) fn refuse(&self, name: &str) {
         self.refused.fetch_add(1, Ordering::Relaxed);
         let mut names = self.refused_names.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,7 +1,7 @@
-//! What the calls of one run have used, from the answers of the models' services, and whether the next call may be made.
+//! The usage of a run's model calls, from the answers of the models' services, and the check before each call.
 //!
-//! Each answer has a line in the run's book, which grows as the answer passes by. What is new in the book is told to the daemon when an
-//! answer ends, before the next call, and at the run's end; each token once.
+//! Each answer has a line in the run's book, which grows as the answer passes by. The daemon gets the new counts
+//! when an answer ends, before the next call, and at the run's end; each token once.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -9,41 +9,41 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::Semaphore;
 
-/// What calls of one model have used.
+/// The usage of calls of a model.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct CallCount {
-    /// The model that the answers name; `None` where they name none.
+    /// The model that the answers name; `None` if they name none.
     pub model: Option<Box<str>>,
-    /// How many calls were made.
+    /// The number of calls.
     pub calls: u64,
-    /// Tokens read, without those from the cache.
+    /// Input tokens, without those from the cache.
     pub input: u64,
-    /// Tokens written, with those of thinking.
+    /// Output tokens, including reasoning.
     pub output: u64,
-    /// Tokens of thinking.
+    /// Reasoning tokens.
     pub reasoning: u64,
-    /// Tokens from the service's cache.
+    /// Tokens read from the service's cache.
     pub cache_read: u64,
-    /// Tokens put into it.
+    /// Tokens written to that cache.
     pub cache_write: u64,
-    /// Tokens read, guessed from the request's size, where the service has not said how many there were.
+    /// Input tokens, guessed from the request's size if the service has reported none.
     pub guessed_input: u64,
-    /// Tokens written, guessed in the same way from the text.
+    /// Output tokens, guessed in the same way from the text.
     pub guessed_output: u64,
 }
 
-/// Something that takes a while.
+/// A future with some result.
 pub type Doing<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// Is told what calls have used, and is asked before each.
+/// Records the usage of calls, and decides before each call.
 pub trait Meter: Send + Sync {
-    /// Puts it on record; done once it is there.
+    /// Records the usage; done once it is recorded.
     fn note(&self, used: Vec<CallCount>) -> Doing<()>;
 
-    /// Whether the next call may be made; waits for a person where one is asked. A call that is answered later cannot be counted.
+    /// Checks whether the next call may be made; waits for a person if one must decide. A call that is answered later cannot be counted.
     ///
     /// # Errors
-    /// Why not, in words for the agent.
+    /// The reason why not, in words for the agent.
     fn may_call(&self, is_deferred: bool) -> Doing<Result<(), String>>;
 }
 
@@ -61,11 +61,11 @@ struct Book {
     lines: BTreeMap<u64, Line>,
 }
 
-/// The book of one run.
+/// The book of a run.
 pub(super) struct RunMeter {
     meter: Arc<dyn Meter>,
     book: Mutex<Book>,
-    /// One tells at a time, so that who asks next knows that all before is told.
+    /// The permit to report: one report at a time, so that the next call knows that all earlier usage is reported.
     turn: Semaphore,
 }
 
@@ -83,14 +83,14 @@ impl RunMeter {
         number
     }
 
-    /// How far an answer has come.
+    /// Updates the line of an answer.
     pub(super) fn write(&self, number: u64, now: CallCount, is_over: bool) {
         if let Some(line) = self.book().lines.get_mut(&number) {
             *line = Line { now, told: std::mem::take(&mut line.told), is_over };
         }
     }
 
-    /// Tells what is new; done once that is on record.
+    /// Reports new usage; done once it is recorded.
     pub(super) async fn tell(&self) {
         let Ok(_turn) = self.turn.acquire().await else { return };
         let news = self.book().news();
@@ -99,10 +99,10 @@ impl RunMeter {
         }
     }
 
-    /// Whether the next call may be made, after all that was used before.
+    /// Checks whether the next call may be made, after all earlier usage was reported.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why not.
     pub(super) async fn may_call(&self, is_deferred: bool) -> Result<(), String> {
         self.tell().await;
         self.meter.may_call(is_deferred).await
@@ -114,7 +114,8 @@ impl RunMeter {
 }
 
 impl Book {
-    /// What was not told yet, by model. The model may be named last: of an answer that has named none, nothing is told before its end.
+    /// Returns the unreported usage, by model. An answer may name its model last, so its usage is reported only once it has named one, or
+    /// has ended.
     fn news(&mut self) -> Vec<CallCount> {
         let mut by_model = BTreeMap::<Option<Box<str>>, CallCount>::new();
         for line in self.lines.values_mut().filter(|it| it.is_over || it.now.model.is_some()) {

@@ -1,21 +1,21 @@
 //! EGRESS: the only way out of a jail's network.
 //!
-//! A jail has a network of its own with nothing in it but listeners, which were made inside and handed to the
-//! daemon. This module answers a worker's connections to them: a granted port leads to the same port of the
-//! host's loopback, and a proxy leads to the granted hosts and to no others.
+//! A jail has a network of its own that contains only listeners, which were made inside and passed to the daemon.
+//! This module answers a worker's connections to them: a granted port leads to the same port of the host's
+//! loopback, and a proxy leads only to the granted hosts.
 //!
-//! What it promises:
-//! - Exact match. A host is parsed once, into one spelling; the address that was checked is the one connected
-//!   to. A name leads to public addresses only, unless the grant names the address.
+//! Promises:
+//! - Exact match. A host is parsed once, into one spelling; the daemon connects to the address that it has checked.
+//!   A name leads to public addresses only, unless the grant names the address.
 //! - Provost's own doors are never reached, regardless of the grant.
-//! - A secret is added here, to requests for the one host that it is for. The worker has a token of its run
-//!   in its place, and reaches that host in no other way.
-//! - Only the run that was given a proxy can use it: it asks for a token of that run alone.
-//! - The tokens of calls to models that a secret is added to are counted in the services' answers, which pass on without waiting.
+//! - A secret is added here, only to requests for its host. The worker has a token of its run in its place, and
+//!   reaches that host in no other way.
+//! - Only the run that was given a proxy can use it: the proxy demands the token of that run.
+//! - The tokens of model calls with a secret are counted in the services' answers, which are passed on without delay.
 //! - Bounded: heads, times, connections. No redirect is followed. The hosts and the amount of data are
 //!   recorded at the end.
 //!
-//! Left to others: what is granted (`policy`, `effects`), and the jail (`jail`).
+//! Other modules decide what is granted (`policy`, `effects`), and make the jail (`jail`).
 #![forbid(unsafe_code)]
 
 mod auth_proxy;
@@ -59,23 +59,23 @@ use proxy::Proxy;
 pub use renew::renew;
 use token::Token;
 
-/// The proxy's port inside, unless a grant has it.
+/// The proxy's port inside the jail, unless the grant has that port.
 const PROXY_PORT: u16 = 3128;
 
-/// How long a host may take to be connected to, and to agree on keys.
+/// The most time for connecting to a host, and for the TLS handshake.
 const TIME_MAX: Duration = Duration::from_millis(EGRESS_MS_MAX);
 
-/// A pause after the system would not give a connection.
+/// The pause after the system has failed to accept a connection.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The destinations that one run may reach.
+/// The destinations that a run may reach.
 #[derive(Clone, Default)]
 pub struct Grants {
     /// Ports of the host's loopback.
     pub ports: Vec<u16>,
-    /// Hosts, through the proxy.
+    /// The hosts, reached through the proxy.
     pub hosts: Vec<Destination>,
-    /// Secrets that are added to requests for one of the hosts each.
+    /// The secrets, each of which is added to requests for one of the hosts.
     pub keyed: Vec<Credential>,
 }
 
@@ -86,11 +86,11 @@ enum Role {
     Forward,
     /// A proxy, which leads to the granted hosts.
     Proxy(Arc<Proxy>),
-    /// One host, with a secret added.
+    /// A single host, with a secret added.
     Keyed(Arc<AuthProxy>),
 }
 
-/// The way out of one run, not open yet.
+/// The network outlets of a run, not open yet.
 pub struct Outlets {
     roles: BTreeMap<u16, Role>,
     environment: Vec<(Box<str>, String)>,
@@ -99,16 +99,15 @@ pub struct Outlets {
 }
 
 impl Outlets {
-    /// Plans the way out for what is granted.
+    /// Plans the outlets for a grant.
     ///
     /// # Errors
-    /// A sentence: a secret is for a host that is not granted, or cannot be used; or the system has no
-    /// randomness.
+    /// A sentence: a secret is for a host that is not granted, or cannot be used; or the system has no randomness.
     pub fn new(grants: &Grants, resolver: Resolver) -> Result<Self, String> {
         let upstreams = grants.keyed.iter().filter_map(upstream_of).collect();
         let dialer = Arc::new(Dialer::new(&grants.hosts, upstreams, resolver));
         let mut roles: BTreeMap<u16, Role> = grants.ports.iter().map(|port| (*port, Role::Forward)).collect();
-        // A program that does not use the proxy for local addresses still reaches a granted one.
+        // A program that does not use the proxy for local addresses can still reach a granted one.
         let local = grants.hosts.iter().filter(|it| it.at.is_none() && it.loopback().is_some());
         let local = local.filter(|it| !dialer.is_for_a_key(&it.authority));
         roles.extend(local.map(|it| (it.authority.port, Role::Forward)));
@@ -124,7 +123,7 @@ impl Outlets {
         Ok(outlets)
     }
 
-    /// Adds a port at which a secret is added to requests.
+    /// Adds a port at which the daemon adds a secret to requests.
     fn add_key(&mut self, credential: &Credential) -> Result<(), String> {
         let Delivery::Proxy(by) = &credential.delivery else {
             return Err(format!("the secret `{}` is not for the proxy", credential.name));
@@ -145,24 +144,23 @@ impl Outlets {
         Ok(())
     }
 
-    /// Has the calls of models counted that a secret is added to.
+    /// Counts the model calls to which a secret is added.
     pub fn metered(mut self, meter: Arc<dyn Meter>) -> Self {
         self.meter = Some(Arc::new(RunMeter::new(meter)));
         self
     }
 
-    /// The ports inside, for the jail's plan.
+    /// Returns the ports inside the jail, for its plan.
     pub fn ports(&self) -> Vec<u16> {
         self.roles.keys().copied().collect()
     }
 
-    /// The variables that tell a worker's programs of the proxies. They hold tokens of the run and nothing of
-    /// ours.
+    /// Returns the variables that tell a worker's programs the proxies. They hold tokens of the run, and no secret.
     pub fn environment(&self) -> &[(Box<str>, String)] {
         &self.environment
     }
 
-    /// Answers at the jail's listeners from now on. Called within a runtime.
+    /// Answers at the jail's listeners from now on. Must be called within a runtime.
     pub fn open(self, listeners: Vec<StdListener>) -> Open {
         let way = Arc::new(RunProxy {
             dialer: self.dialer,
@@ -190,7 +188,7 @@ fn new_token() -> Result<Token, String> {
     Token::new().map_err(|err| format!("no randomness: {err}"))
 }
 
-/// Where a secret goes, if it is one for the proxy.
+/// Returns the host of a secret, if it is one for the proxy.
 fn upstream_of(credential: &Credential) -> Option<Authority> {
     match &credential.delivery {
         Delivery::Proxy(by) => Some(by.upstream.authority().clone()),
@@ -198,7 +196,7 @@ fn upstream_of(credential: &Credential) -> Option<Authority> {
     }
 }
 
-/// Both spellings, since programs differ in which they read. What is local inside needs no proxy.
+/// Returns the variables in both spellings, since programs differ in which they read. Local addresses inside need no proxy.
 fn proxy_environment(token: &Token, port: u16) -> Vec<(Box<str>, String)> {
     let url = format!("http://{}:{}@127.0.0.1:{port}", token::USER, token.text());
     let names = ["ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "all_proxy", "https_proxy", "http_proxy"];
@@ -206,13 +204,13 @@ fn proxy_environment(token: &Token, port: u16) -> Vec<(Box<str>, String)> {
     names.map(|name| (name.into(), url.clone())).into_iter().chain(local).collect()
 }
 
-/// The way out of one run, open. Closed when dropped.
+/// The open outlets of a run. Closed when dropped.
 pub struct Open {
     way: Arc<RunProxy>,
 }
 
 impl Open {
-    /// Ends every connection and tells what was reached.
+    /// Ends every connection and returns what was reached.
     pub async fn close(self) -> Used {
         self.way.stop.cancel();
         self.way.tasks.close();
@@ -247,11 +245,11 @@ struct Caller {
 }
 
 impl RunProxy {
-    /// Does something for a connection until it is done or the run is over.
+    /// Runs work for a connection until it is done or the run has ended.
     fn spawn(self: &Arc<Self>, work: impl Future<Output = ()> + Send + 'static) {
         let stop = self.stop.clone();
         self.tasks.spawn(async move {
-            // Cut off in the middle, the worker that would have read the rest is gone too.
+            // If it is cut off, the worker that would have read the rest has gone, too.
             let _done = stop.run_until_cancelled(work).await;
         });
     }
@@ -266,7 +264,7 @@ async fn serve(way: Arc<RunProxy>, listener: StdListener, role: Role) {
     let port = listener.local_addr().map_or(0, |at| at.port());
     let accept = async {
         loop {
-            // Taken first, so that a crowd waits in the kernel's queue and costs us nothing.
+            // The permit comes first, so that a crowd of connections waits in the kernel's queue, at no cost to the daemon.
             let Ok(place) = way.places.clone().acquire_owned().await else { return };
             match listener.accept().await {
                 Ok((stream, _)) => {
@@ -277,7 +275,7 @@ async fn serve(way: Arc<RunProxy>, listener: StdListener, role: Role) {
                         Role::Keyed(keyed) => way.spawn(auth_proxy::serve(caller, keyed)),
                     }
                 }
-                // Out of descriptors, or a connection that ended before it was taken.
+                // There are no descriptors left, or the connection ended before it was accepted.
                 Err(_) => tokio::time::sleep(PAUSE).await,
             }
         }

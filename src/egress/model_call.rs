@@ -1,4 +1,4 @@
-//! Which requests are calls of a model, and how its service says "no".
+//! Recognises the requests that are model calls, and words refusals in the form of their services.
 
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Response, StatusCode};
@@ -6,18 +6,18 @@ use percent_encoding::percent_decode_str;
 
 use super::http::{Body, whole};
 
-/// Longest name of a model that is kept, in bytes.
+/// The longest name of a model that is kept, in bytes.
 const MODEL_MAX: usize = 200;
 
-/// A call of a model.
+/// A model call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct ModelCall {
     api: Api,
-    /// Whether it is answered later, by another request, so that nothing can be counted.
+    /// Whether another request fetches its answer later, so that it cannot be counted.
     pub(super) is_deferred: bool,
 }
 
-/// Whose words an error is in.
+/// The API whose form an error has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Api {
     Anthropic,
@@ -25,7 +25,7 @@ enum Api {
     Gemini,
 }
 
-/// The model that a path names, as Gemini's do: `models/NAME:generateContent`.
+/// Returns the model in a path, as in Gemini's: `models/NAME:generateContent`.
 pub(super) fn named_in(path: &str) -> Option<Box<str>> {
     let path = percent_decode_str(path).decode_utf8().ok()?;
     let (name, _) = path.rsplit('/').next()?.rsplit_once(':')?;
@@ -34,9 +34,9 @@ pub(super) fn named_in(path: &str) -> Option<Box<str>> {
 }
 
 impl ModelCall {
-    /// The call that a request is; `None` for any other. A spelling that a service would read in the same way is the same.
+    /// Recognises the call in a request; `None` for other requests. Spellings that a service would read alike are alike here.
     pub(super) fn of(method: &Method, path: &str) -> Option<Self> {
-        // What was begun in the background is fetched by a GET, which has the numbers then.
+        // A call in the background is fetched by a GET later, whose answer has the numbers.
         if matches!(*method, Method::HEAD | Method::OPTIONS) {
             return None;
         }
@@ -60,7 +60,7 @@ impl ModelCall {
         Some(Self { api, is_deferred })
     }
 
-    /// The answer that ends it, in its service's own form. With this status, clients do not try again.
+    /// Returns the answer that refuses the call, in its service's own form. With this status, clients do not try again.
     pub(super) fn refusal(self, why: &str) -> Response<Body> {
         let why = format!("provost: {why}");
         let said = match self.api {

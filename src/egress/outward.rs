@@ -1,7 +1,7 @@
-//! One request of the daemon's own to an address of its configuration: a notice, outside of every jail.
+//! A request of the daemon's own to an address of its configuration, such as a notice, outside of every jail.
 //!
-//! A name leads to public addresses only, unless the configuration names its address, and never to a door of this daemon. The host
-//! proves itself before the first byte. No redirect is followed; the time, the head and the body of the answer are bounded.
+//! A name leads to public addresses only, unless the configuration names its address, and never to a door of this daemon. The host must
+//! prove itself before the first byte is sent. No redirect is followed; the time, the head and the body of the answer are bounded.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -20,19 +20,19 @@ use super::dial::{Dialer, Resolver};
 use provost_base::limits::{NOTICE_ANSWER_BYTES_MAX, NOTICE_ATTEMPT_MS_MAX};
 use provost_base::{Destination, WebAddress, clipped, visible};
 
-/// Largest head of an answer, in bytes.
+/// The largest head of an answer, in bytes.
 const HEAD_BYTES_MAX: usize = 32 << 10;
 
-/// How long the beginning of an answer's body is waited for.
+/// How long to wait for the beginning of an answer's body.
 const BODY_TIME_MAX: Duration = Duration::from_secs(2);
 
-/// What is to be sent, and where. Has no `Debug`: headers and the address may be secrets.
+/// A request with its destination. Has no `Debug`: headers and the address may be secrets.
 pub struct Outward {
-    /// Where.
+    /// The destination.
     pub to: WebAddress,
-    /// The address to connect to, in the place of what the name leads to.
+    /// The address to connect to, instead of the one that the name leads to.
     pub at: Option<IpAddr>,
-    /// The authority that the host's certificate is from, as PEM, when it is not a public one.
+    /// The authority of the host's certificate, as PEM, if it is not a public one.
     pub authority: Option<String>,
     /// Headers, by name in lower case.
     pub headers: Vec<(Cow<'static, str>, String)>,
@@ -40,21 +40,21 @@ pub struct Outward {
     pub body: Vec<u8>,
 }
 
-/// What the host has answered.
+/// The host's answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OutwardAnswer {
     /// The status.
     pub status: u16,
-    /// For how many seconds it wants to be left alone, if it says so.
+    /// How long it wants no further request, in seconds, if it says so.
     pub retry_after_s: Option<u64>,
-    /// The beginning of its text, in which nothing hides.
+    /// The beginning of its text, without hidden characters.
     pub text: String,
 }
 
-/// Sends it, once.
+/// Sends the request, once.
 ///
 /// # Errors
-/// Why there is no answer, in words that have nothing of the address but its host.
+/// The reason why there is no answer; of the address, it only names the host.
 pub async fn post(order: Outward, resolver: Resolver) -> Result<OutwardAnswer, String> {
     let most = Duration::from_millis(NOTICE_ATTEMPT_MS_MAX);
     let late = format!("{} did not answer within {} s", order.to.authority(), most.as_secs());
@@ -94,21 +94,21 @@ where
         .handshake(TokioIo::new(stream))
         .await;
     let (mut sender, connection) = made.map_err(broken)?;
-    // Ends with this request, also where it is given up in the middle.
+    // The connection ends with this request, also if the request is cancelled.
     let mut connection = tokio::task::JoinSet::from_iter([connection]);
     let answer = sender.send_request(request).await.map_err(broken)?;
     let status = answer.status().as_u16();
     let retry_after_s =
         answer.headers().get(RETRY_AFTER).and_then(|it| it.to_str().ok()?.trim().parse().ok());
     let mut kept = Vec::new();
-    // The status has said everything that matters: a body that breaks off, or does not end, is no failure.
+    // The status is enough: a body that breaks off, or does not end, is no failure.
     let _ended = timeout(BODY_TIME_MAX, beginning(answer, &mut kept)).await;
     connection.abort_all();
     let text = clipped(&visible(String::from_utf8_lossy(&kept).trim()), NOTICE_ANSWER_BYTES_MAX);
     Ok(OutwardAnswer { status, retry_after_s, text })
 }
 
-/// Reads the beginning of a body, and no more.
+/// Reads only the beginning of a body.
 async fn beginning(answer: Response<Incoming>, kept: &mut Vec<u8>) {
     let mut body = answer.into_body();
     while kept.len() < NOTICE_ANSWER_BYTES_MAX

@@ -7,7 +7,7 @@ use std::io;
 /// The kernel's number for a socket that listens.
 const LISTENING: &str = "0A";
 
-/// Whether this process listens at a TCP port itself, at any address. Blocking.
+/// Returns whether this process itself listens at a TCP port, at any address. Blocking.
 ///
 /// # Errors
 /// The kernel's tables cannot be read; the port must not be granted then.
@@ -16,7 +16,7 @@ pub fn is_our_door(port: u16) -> io::Result<bool> {
     for table in ["/proc/self/net/tcp", "/proc/self/net/tcp6"] {
         match fs::read_to_string(table) {
             Ok(text) => sockets.extend(text.lines().filter_map(|line| listener_at(line, port))),
-            // A kernel without IPv6.
+            // This is a kernel without IPv6.
             Err(e) if e.kind() == io::ErrorKind::NotFound && table.ends_with('6') => {}
             Err(e) => return Err(e),
         }
@@ -25,7 +25,7 @@ pub fn is_our_door(port: u16) -> io::Result<bool> {
         return Ok(false);
     }
     for entry in fs::read_dir("/proc/self/fd")? {
-        // One that was closed meanwhile is no door.
+        // A descriptor that was closed meanwhile is no door.
         let Ok(target) = fs::read_link(entry?.path()) else { continue };
         let socket = target.to_str().and_then(|it| it.strip_prefix("socket:[")?.strip_suffix(']'));
         if socket.is_some_and(|socket| sockets.contains(socket)) {
@@ -35,7 +35,7 @@ pub fn is_our_door(port: u16) -> io::Result<bool> {
     Ok(false)
 }
 
-/// The socket of a line of the kernel's table, if it listens at the port.
+/// Returns the socket in a line of the kernel's table, if it listens at the port.
 fn listener_at(line: &str, port: u16) -> Option<String> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let (at, state, socket) = (words.get(1)?, words.get(3)?, words.get(9)?);

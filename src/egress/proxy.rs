@@ -18,24 +18,24 @@ use super::token::{Token, USER};
 use super::{Caller, RunProxy};
 use provost_base::{Authority, BadAuthority};
 
-/// Where a request without a port goes.
+/// The port of a request without one.
 const HTTP_PORT: u16 = 80;
 
-/// A proxy for one run.
+/// The proxy of a run.
 pub(super) struct Proxy {
     token: Token,
     dialer: Arc<Dialer>,
 }
 
-/// The parts that the requests of one connection share.
+/// The parts that the requests of a connection share.
 struct Shared {
     proxy: Arc<Proxy>,
     way: Arc<RunProxy>,
-    /// Kept by a tunnel, which outlives the requests.
+    /// The permit, which a tunnel keeps, since it outlives the request.
     place: Arc<OwnedSemaphorePermit>,
 }
 
-/// Serves one connection of the worker.
+/// Serves a connection of the worker.
 pub(super) async fn serve(caller: Caller, proxy: Arc<Proxy>) {
     let Caller { stream, place, way } = caller;
     let shared = Arc::new(Shared { proxy, way, place });
@@ -74,7 +74,7 @@ impl Proxy {
         password.is_some_and(|guess| self.token.is(guess))
     }
 
-    /// A host in its one spelling; any other is put on record, with the reason as the answer.
+    /// Parses a host into its one spelling; an invalid one is recorded, and the error is the answer.
     fn parse(&self, uri: &Uri, default: Option<u16>) -> Result<Authority, BadAuthority> {
         let text = uri.authority().map(hyper::http::uri::Authority::as_str).unwrap_or_default();
         let parsed = match default {
@@ -89,7 +89,7 @@ fn misspelt(why: BadAuthority) -> Response<Body> {
     says(StatusCode::FORBIDDEN, &format!("the host {why}"))
 }
 
-/// `CONNECT host:port`: bytes both ways, and we do not look at them.
+/// Answers `CONNECT host:port`: copies bytes both ways, without reading them.
 async fn tunnel(shared: &Arc<Shared>, mut request: Request<Incoming>) -> Response<Body> {
     let to = match shared.proxy.parse(request.uri(), None) {
         Ok(to) => to,
@@ -104,14 +104,14 @@ async fn tunnel(shared: &Arc<Shared>, mut request: Request<Incoming>) -> Respons
     shared.way.spawn(async move {
         let _held = place;
         if let Ok(inside) = upgraded.await {
-            // An end in the middle is the two programs' own affair.
+            // A premature end concerns only the two programs.
             let _ended = copy_bidirectional(&mut TokioIo::new(inside), &mut outside).await;
         }
     });
     Response::new(Empty::new().map_err(|never| match never {}).boxed())
 }
 
-/// A request for `http://host/...`.
+/// Answers a request for `http://host/...`.
 async fn plain(shared: &Arc<Shared>, request: Request<Incoming>) -> Response<Body> {
     let (mut head, body) = request.into_parts();
     match head.uri.scheme_str() {
@@ -129,7 +129,7 @@ async fn plain(shared: &Arc<Shared>, request: Request<Incoming>) -> Response<Bod
     };
     strip(&mut head.headers);
     let host = if to.port == HTTP_PORT { to.host.to_string() } else { to.to_string() };
-    // The one that was checked, whatever the worker has written there.
+    // The header names the checked host, whatever the worker has written there.
     match (HeaderValue::try_from(host), path_of(&head.uri)) {
         (Ok(host), Ok(path)) => {
             head.headers.insert(HOST, host);
@@ -141,7 +141,7 @@ async fn plain(shared: &Arc<Shared>, request: Request<Incoming>) -> Response<Bod
     http::ask(&shared.way, outside, Request::from_parts(head, body.boxed())).await
 }
 
-/// Path and query alone, as the host itself wants them.
+/// Returns only path and query, in the form for the host itself.
 fn path_of(uri: &Uri) -> Result<Uri, hyper::http::uri::InvalidUri> {
     uri.path_and_query().map_or("/", |it| it.as_str()).parse()
 }

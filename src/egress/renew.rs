@@ -1,4 +1,4 @@
-//! Renews a log-in at its service, before a run that needs it: outside of every jail, and by no proxy of a run.
+//! Renews a log-in at its service, before a run that needs it: outside of every jail, and without a run's proxy.
 
 use std::time::{Duration, SystemTime};
 
@@ -16,13 +16,13 @@ use provost_base::limits::{EGRESS_MS_MAX, LOGIN_FILE_BYTES_MAX};
 use provost_base::{Destination, Timestamp};
 use provost_vault::{LoginError, LoginFile, OpenRenewal};
 
-/// How long a service may take to renew a log-in. Others who need the same one wait meanwhile.
+/// The most time for a service to renew a log-in. Other runs that need it wait meanwhile.
 const TIME_MAX: Duration = Duration::from_millis(3 * EGRESS_MS_MAX);
 
-/// Renews a log-in whose time is over; one that is good, or cannot be renewed, stays as it is.
+/// Renews an expired log-in; one that is valid, or cannot be renewed, stays as it is.
 ///
 /// # Errors
-/// Why it is not renewed, without any token.
+/// The reason why it was not renewed, without any token.
 pub async fn renew(login: LoginFile, resolver: Resolver) -> Result<(), LoginError> {
     let begun = tokio::task::spawn_blocking(move || login.begin_renewal(SystemTime::now())).await;
     let Ok(begun) = begun else { return Ok(()) };
@@ -57,7 +57,7 @@ async fn ask(open: &OpenRenewal, resolver: Resolver) -> Result<(StatusCode, Byte
         false => send(stream, request).await,
         true => {
             let tls = connector(None).map_err(|why| unreachable(&why))?;
-            // The service proves itself before the first byte of the request.
+            // The service must prove itself before the first byte of the request is sent.
             let stream = tls.connect(server_name(&to.authority().host), stream).await;
             send(stream.map_err(|why| unreachable(&why))?, request).await
         }

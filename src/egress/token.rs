@@ -1,16 +1,16 @@
-//! The token of one run, with which its own programs authenticate at the proxy.
+//! The token of a run, with which its own programs authenticate at the proxy.
 
 use subtle::ConstantTimeEq as _;
 
 use provost_base::Secret;
 
-/// The user's name that goes with it where a scheme wants one.
+/// The user name beside the token, for schemes that need one.
 pub(super) const USER: &str = "run";
 
-/// Bytes of randomness; as text twice as many.
+/// The bytes of randomness; the text is twice as long.
 const BYTES: usize = 24;
 
-/// The token of one run; it has no `Debug`, so that no log can have it.
+/// The token of a run; it has no `Debug`, so that it gets into no log.
 pub(super) struct Token(Secret);
 
 impl Token {
@@ -21,12 +21,12 @@ impl Token {
         Ok(Self(Secret::new(text.into_bytes())))
     }
 
-    /// The token as text, for the worker's environment.
+    /// Returns the token as text, for the worker's environment.
     pub(super) fn text(&self) -> String {
         String::from_utf8_lossy(self.0.expose()).into_owned()
     }
 
-    /// Whether this is it. Takes as long for every guess of its length.
+    /// Returns whether a guess is the token. Takes the same time for every guess of its length.
     pub(super) fn is(&self, guess: &[u8]) -> bool {
         self.0.expose().ct_eq(guess).into()
     }

@@ -1,70 +1,70 @@
-//! Reads what a model's service says of tokens, out of an answer that passes by: Anthropic's messages, OpenAI's responses and chat
-//! completions, Gemini; whole, as events, and as an array.
+//! Reads the token counts of a model's service from an answer that passes by: of Anthropic's messages, OpenAI's
+//! responses and chat completions, and Gemini; whole, as events, and as an array.
 //!
-//! The answer is read a byte at a time and not kept: a stack of names, the one name or number that is being read, and the sums. Where
-//! pieces begin and end does not matter. What is no number, below zero or too large counts as nothing, and an answer that is no JSON ends the
-//! reading, never the answer.
+//! The answer is read byte by byte and not kept: only a stack of names, the present name or number, and the sums.
+//! The boundaries of pieces do not matter. A number that is invalid, negative or too large is ignored, and an
+//! answer that is not JSON ends the reading, never the answer.
 
-/// Longest name of a member that is compared, in bytes; all that count are shorter.
+/// The longest name of a member that is compared, in bytes; all names that count are shorter.
 const NAME_MAX: usize = 40;
-/// Names of objects within each other that are kept; those that count lie at most this deep.
+/// The most names of nested objects that are kept; those that count are at most this deep.
 const NAMES_MAX: usize = 4;
-/// Objects and arrays within each other; what goes deeper is read no further.
+/// The most nested objects and arrays; deeper content is ignored.
 const NESTING_MAX: usize = 256;
-/// Longest name of a model that is kept, in bytes.
+/// The longest name of a model that is kept, in bytes.
 const MODEL_MAX: usize = 200;
-/// Digits of a number that counts.
+/// The most digits of a number that counts.
 const DIGITS_MAX: usize = 12;
-/// The most tokens that one answer is believed to have used of a kind. Contexts end far below.
+/// The most tokens of a kind that an answer is believed to have used. Contexts are far smaller.
 const TOKENS_MAX: u64 = 100_000_000;
-/// The beginning of a line that has data, in a stream of events.
+/// The beginning of a line with data, in a stream of events.
 const DATA: &[u8] = b"data:";
-/// Bytes of text that count as one token where the service does not say how many there were.
+/// The bytes of text that count as one token if the service reports none.
 const BYTES_A_TOKEN: u64 = 3;
 
-/// What an answer says that it has used; each number grows while the answer comes.
+/// The usage that an answer reports; each number grows while the answer comes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Told {
-    /// Tokens read, without those from the cache.
+    /// Input tokens, without those from the cache.
     pub(super) input: u64,
-    /// Tokens written, with those of thinking.
+    /// Output tokens, including reasoning.
     pub(super) output: u64,
-    /// Tokens of thinking.
+    /// Reasoning tokens.
     pub(super) reasoning: u64,
-    /// Tokens from the service's cache.
+    /// Tokens read from the service's cache.
     pub(super) cache_read: u64,
-    /// Tokens put into it.
+    /// Tokens written to that cache.
     pub(super) cache_write: u64,
 }
 
-/// The names under which services tell numbers, each the largest that was told.
+/// The numbers under the services' names, each the largest that was reported.
 #[derive(Default)]
 struct Numbers {
     input: u64,
     output: u64,
     reasoning: u64,
-    /// Anthropic's, which is not a part of what was read.
+    /// Anthropic's cached tokens, which are not part of the input.
     cache_beside: u64,
-    /// That of OpenAI and Gemini, which is.
+    /// The cached tokens of OpenAI and Gemini, which are part of the input.
     cache_within: u64,
     cache_write: u64,
-    /// Gemini's, which are not a part of what was written.
+    /// Gemini's output, which does not include reasoning.
     candidates: u64,
     thoughts: u64,
     tools: u64,
 }
 
-/// Where the reading is within a document.
+/// The position of the reader within a document.
 enum At {
     /// Between words.
     Between,
-    /// In a text; whether the next byte is escaped.
+    /// In a text; `escaped` says whether the next byte is escaped.
     Text { escaped: bool },
     /// In a number, or in a word such as `true`.
     Bare,
 }
 
-/// What a text is.
+/// The meaning of a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Means {
     /// The name of a member.
@@ -73,39 +73,39 @@ enum Means {
     Model,
     /// Text that the model has written.
     Written,
-    /// Anything else.
+    /// Any other text.
     Nothing,
 }
 
-/// Reads JSON documents, one after the other.
+/// A reader of JSON documents, one after the other.
 struct Json {
     at: At,
     means: Means,
-    /// Whether each level is an object.
+    /// For each level, whether it is an object.
     nest: Vec<bool>,
-    /// How many of them are.
+    /// The number of objects among them.
     objects: usize,
-    /// How many arrays are open within objects: nothing in them counts.
+    /// The number of open arrays within objects: their content does not count.
     arrays: usize,
-    /// The member that is read, for the outer objects.
+    /// The present member of each of the outer objects.
     names: Vec<Vec<u8>>,
-    /// Whether a text would be a member's name.
+    /// Whether a text here would be a member's name.
     before_name: bool,
     word: Vec<u8>,
-    /// Levels that are open beyond those that are kept. Nothing in them counts.
+    /// The number of open levels beyond those that are kept. Their content does not count.
     deeper: usize,
     is_over: bool,
 }
 
-/// How an answer is divided.
+/// The framing of an answer.
 enum Framing {
-    /// It is one document.
+    /// A single document.
     Whole,
-    /// A stream of events: each has a document in its lines of data.
+    /// A stream of events, each with a document in its lines of data.
     Events { matched: usize, length: usize, is_other: bool, after_cr: bool },
 }
 
-/// Reads one answer.
+/// A reader of an answer.
 pub(super) struct UsageScan {
     framing: Framing,
     json: Json,
@@ -117,7 +117,7 @@ pub(super) struct UsageScan {
 }
 
 impl UsageScan {
-    /// Begins with an answer of this type.
+    /// Makes a reader for an answer of this content type.
     pub(super) fn new(content_type: Option<&str>) -> Self {
         let is_events = content_type.is_some_and(|it| it.trim_start().starts_with("text/event-stream"));
         let framing = match is_events {
@@ -128,7 +128,7 @@ impl UsageScan {
         Self { framing, json, numbers, model: None, written: 0, has_told: false, settled: None }
     }
 
-    /// The next piece of it.
+    /// Reads the next piece of the answer.
     pub(super) fn feed(&mut self, piece: &[u8]) {
         for byte in piece {
             match self.framing {
@@ -138,22 +138,22 @@ impl UsageScan {
         }
     }
 
-    /// Whether it has said anything of tokens.
+    /// Returns whether the answer has reported any tokens.
     pub(super) fn has_told(&self) -> bool {
         self.has_told
     }
 
-    /// The model that it names.
+    /// Returns the model that the answer names.
     pub(super) fn model(&self) -> Option<&str> {
         self.model.as_deref()
     }
 
-    /// What it has said in objects that are whole by now.
+    /// Returns the usage reported in objects that are complete by now.
     pub(super) fn settled(&self) -> Option<&Told> {
         self.settled.as_ref()
     }
 
-    /// What it has said.
+    /// Returns the usage reported so far.
     pub(super) fn told(&self) -> Told {
         let it = &self.numbers;
         Told {
@@ -165,7 +165,7 @@ impl UsageScan {
         }
     }
 
-    /// How many tokens the text may be that the model has written.
+    /// Returns the guessed number of tokens in the model's text.
     pub(super) fn guessed_output(&self) -> u64 {
         self.written.div_ceil(BYTES_A_TOKEN)
     }
@@ -207,7 +207,7 @@ impl UsageScan {
             }
             At::Text { .. } if byte == b'\\' => {
                 self.json.at = At::Text { escaped: true };
-                // A name or a model that needs an escape is none that counts.
+                // A name or a model with an escape is none that counts.
                 self.json.word.resize(MODEL_MAX + 1, b'\\');
             }
             At::Text { .. } if byte == b'"' => self.end_text(),
@@ -237,14 +237,14 @@ impl UsageScan {
             b'[' => json.open(false),
             b'}' | b']' => {
                 json.close(byte == b'}');
-                // Within an object a part may come before the whole that it is taken from.
+                // Within an object, a part may come before the total that includes it.
                 if json.objects == 0 && self.has_told {
                     self.settled = Some(self.told());
                 }
             }
             b',' => json.before_name = json.nest.last() == Some(&true),
             b':' => json.before_name = false,
-            // A document is an object, or an array of them.
+            // A document is an object, or an array of objects.
             b'"' if json.nest.is_empty() => json.is_over = true,
             b'"' => {
                 json.at = At::Text { escaped: false };
@@ -271,7 +271,7 @@ impl UsageScan {
             }
             Means::Nothing => return,
         };
-        // One byte more shows that it is too long.
+        // Another byte shows that it is too long.
         if self.json.word.len() <= most {
             self.json.word.push(byte);
         }
@@ -319,7 +319,7 @@ impl Json {
         }
     }
 
-    /// A byte so far within that only the way back is looked for.
+    /// Reads a byte at a level so deep that only its end matters.
     fn far_within(&mut self, byte: u8) {
         match byte {
             b'{' | b'[' => self.deeper += 1,
@@ -367,14 +367,14 @@ impl Json {
             && let Some(last) = self.names.last_mut()
         {
             last.clear();
-            // A longer one is none that counts, and is as good as none.
+            // A name that is too long does not count, and is stored as empty.
             if self.word.len() <= NAME_MAX {
                 last.extend_from_slice(&self.word);
             }
         }
     }
 
-    /// The names that lead to a value; empty where it lies too deep to count, or in an array that is no answer in pieces.
+    /// Returns the names that lead to a value; empty if it is too deep to count, or in an array within an object.
     fn path(&self) -> Vec<&[u8]> {
         if self.objects > NAMES_MAX || self.arrays > 0 {
             return Vec::new();
@@ -382,12 +382,12 @@ impl Json {
         self.names.iter().map(Vec::as_slice).collect()
     }
 
-    /// What a text here is.
+    /// Returns the meaning of a text here.
     fn meaning(&self) -> Means {
         if self.before_name {
             return Means::Name;
         }
-        // In what a model has written may lie anything, as deep as it likes.
+        // The model's text may contain any structure, at any depth.
         let names: Vec<&[u8]> = self.names.iter().map(Vec::as_slice).collect();
         match names[..] {
             [b"delta", ..] | [b"choices", b"delta" | b"message", ..] => Means::Written,
@@ -402,7 +402,7 @@ impl Json {
 }
 
 impl Numbers {
-    /// The number that is told under these names.
+    /// Returns the number for these names.
     fn named(&mut self, path: &[&[u8]]) -> Option<&mut u64> {
         let within = match path {
             [b"message" | b"response", within @ ..] => within,

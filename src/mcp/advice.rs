@@ -1,9 +1,9 @@
-//! Tells a model what it can do about a refusal. The daemon advises people, who type commands; a model calls
+//! Tells a model the next step after a refusal. The daemon's advice is for people, who type commands; a model calls
 //! tools, and its shell may not reach the daemon.
 
 use provost_api::wire;
 
-/// Commands in the daemon's sentences, and the tools that do the same.
+/// Commands in the daemon's sentences, and the tools that have the same effect.
 const TOOLS: [(&str, &str); 7] = [
     ("`provost task show ID --wait`", "task_wait"),
     ("`provost lock list`", "locks_list"),
@@ -14,12 +14,12 @@ const TOOLS: [(&str, &str); 7] = [
     ("`provost agent list`", "workers_list"),
 ];
 
-/// A sentence of the daemon's for a model.
+/// Rewrites a sentence of the daemon for a model.
 pub(super) fn for_models(sentence: &str) -> String {
     TOOLS.iter().fold(sentence.to_owned(), |text, (command, tool)| text.replace(command, tool))
 }
 
-/// The next step after a refusal for lack of a right. The daemon has asked no approver, so nothing waits.
+/// Returns the next step if the caller lacks a right. The daemon has asked no approver, so no request waits.
 fn beyond_scope(fault: &wire::ErrorBody) -> &'static str {
     let needs = fault.data.as_ref().and_then(|it| it["needs"].as_str());
     match needs {
@@ -36,7 +36,7 @@ fn beyond_scope(fault: &wire::ErrorBody) -> &'static str {
     }
 }
 
-/// The next step after a refusal, if there is one that a model can take.
+/// Returns the next step after a refusal, if a model can take one.
 pub(super) fn next_step(fault: &wire::ErrorBody) -> Option<String> {
     let step = match fault.error.as_str() {
         "lock_conflict" => {

@@ -1,4 +1,4 @@
-//! One call of a tool: who calls, and how the host can be talked to meanwhile.
+//! A call of a tool: its caller, and the ways to reach the host meanwhile.
 
 use rmcp::model::{CallToolRequestParams, JsonObject};
 use rmcp::service::{RequestContext, RoleServer};
@@ -8,7 +8,7 @@ use super::places::Files;
 use super::{Mcp, task_revisions};
 use provost_client::Client;
 
-/// One call of a tool, with all that its handler needs. Clones are the same call.
+/// A call of a tool, with everything that its handler needs. Clones are the same call.
 #[derive(Clone)]
 pub(super) struct Call {
     client: Client,
@@ -26,12 +26,12 @@ impl Call {
         Self { client: mcp.client(&context), request, context, worktree: mcp.worktree.clone() }
     }
 
-    /// The client that speaks to the daemon as the caller.
+    /// Returns the client that speaks to the daemon as the caller.
     pub(super) fn client(&self) -> &Client {
         &self.client
     }
 
-    /// The same about files in this work tree, else in the host's own.
+    /// Returns the same call about files in this work tree, else in the host's own.
     pub(super) fn about_files_in(self, files: Files) -> Self {
         let worktree = match files {
             Files::Unsaid => self.worktree,
@@ -41,34 +41,34 @@ impl Call {
         Self { worktree, ..self }
     }
 
-    /// The linked work tree in which the call's files are: the one that it names, else that of its absolute paths, else the
-    /// host's own.
+    /// Returns the linked work tree of the call's files: the one that the call names, else that of its absolute
+    /// paths, else the host's own.
     pub(super) fn worktree(&self, named: Option<String>) -> Option<String> {
         named.or_else(|| self.worktree.clone())
     }
 
-    /// The arguments of the call; empty when the host has sent none.
+    /// Returns the arguments of the call; empty if the host has sent none.
     pub(super) fn arguments(&self) -> JsonObject {
         self.request.arguments.clone().unwrap_or_default()
     }
 
-    /// The request as it came.
+    /// Returns the request as it was received.
     pub(super) fn request(&self) -> &CallToolRequestParams {
         &self.request
     }
 
-    /// What came with it: the host, what the host can do, and whether it has given the call up.
+    /// Returns the context of the request: the host, its capabilities, and whether it has cancelled the call.
     pub(super) fn context(&self) -> &RequestContext<RoleServer> {
         &self.context
     }
 
-    /// Whether the host follows what becomes of this call by itself: later ones say so with each request, older ones ask
+    /// Returns whether the host follows this call as a task: later hosts say so with each request, older ones ask
     /// for a task with the call.
     pub(super) fn becomes_task(&self) -> bool {
         task_revisions::follows(&self.context) || task_revisions::asks_for_task(&self.context)
     }
 
-    /// Signs of life for a host that waits.
+    /// Makes signs of life for a waiting host.
     pub(super) fn beat(&self) -> Keepalive {
         Keepalive::of(&self.context)
     }

@@ -1,5 +1,5 @@
-//! Tells hosts that a resource has changed. It reads the daemon's log, so that no change is lost
-//! while no host listens.
+//! Tells hosts that a resource has changed. It reads the daemon's log, so that no change is lost while no host is
+//! connected.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -17,18 +17,18 @@ use provost_base::AgentId;
 use provost_base::limits::MCP_SUBSCRIPTIONS_MAX;
 use provost_client::{Client, ClientError};
 
-/// How long one question for news waits.
+/// How long a request for new events waits.
 const WAIT_MS: u64 = 30_000;
 
-/// How long to wait for a daemon that does not answer.
+/// The pause before a daemon that does not answer is asked again.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// What one host of the older era wants to be told of, for as long as it is there.
+/// The resources of which a host of the older era wants to be told, while it is connected.
 #[derive(Clone, Default)]
 pub(super) struct Wanted(Arc<Mutex<Option<BTreeSet<ResourceUri>>>>);
 
 impl Wanted {
-    /// Wants one more; the first begins to listen.
+    /// Adds a resource; the first one starts the notices.
     pub(super) async fn add(
         &self,
         place: ResourceUri,
@@ -43,7 +43,7 @@ impl Wanted {
         Ok(())
     }
 
-    /// Whether this is the first.
+    /// Adds a resource; returns whether it is the first.
     fn insert(&self, place: ResourceUri) -> Result<bool, ErrorData> {
         let mut wanted = self.places();
         let is_first = wanted.is_none();
@@ -56,7 +56,7 @@ impl Wanted {
         Ok(is_first)
     }
 
-    /// Does not want it any more.
+    /// Removes a resource.
     pub(super) fn remove(&self, place: &ResourceUri) {
         if let Some(places) = self.places().as_mut() {
             places.remove(place);
@@ -67,7 +67,7 @@ impl Wanted {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Until the host has gone.
+    /// Sends notices until the host has gone.
     async fn tell(self, client: Client, from: u64, peer: Peer<RoleServer>) {
         let tell = async |place: ResourceUri| {
             let changed = ResourceUpdatedNotificationParam::new(place.to_string());
@@ -80,7 +80,7 @@ impl Wanted {
         };
         tokio::select! {
             over = follow(&client, from, || self.places().clone().unwrap_or_default(), tell) => {
-                // This era has no word for an end; whatever the host asks next is refused with the reason.
+                // This era has no message for an end; the host's next request is refused with the reason.
                 if let Over::Refused(error) = over {
                     tracing::warn!(%error, "a host is told of nothing more");
                     *self.places() = None;
@@ -95,16 +95,16 @@ fn unavailable(err: ClientError) -> ErrorData {
     ErrorData::internal_error(err.to_string(), None)
 }
 
-/// Why a host gets no further notice.
+/// The reason why a host gets no further notice.
 pub(super) enum Over {
-    /// The host has gone, or does not read what it is sent.
+    /// The host has gone, or does not read its notices.
     Gone,
-    /// The daemon lets it in no longer: its token has ended, or its name belongs to another agent by now.
+    /// The daemon no longer admits the host: its token has ended, or its name now belongs to another agent.
     Refused(ClientError),
 }
 
 impl Over {
-    /// In the protocol's words, as the answer to the request that has asked to be told.
+    /// Encodes this as the answer to the request that subscribed.
     pub(super) fn answered(self) -> Result<(), ErrorData> {
         match self {
             Self::Gone => Ok(()),
@@ -115,25 +115,25 @@ impl Over {
     }
 }
 
-/// Whether a caller is turned away, as whom it speaks, and not only this question.
+/// Returns whether the daemon refuses the caller itself, and not only this request.
 pub(super) fn is_turned_away(error: &ClientError) -> bool {
     matches!(error, ClientError::Refused { status: 401 | 403, .. })
 }
 
-/// The part of what a host of the newer era wants to be told of that there is.
+/// Returns the part of a subscription of a host of the newer era that names existing resources.
 pub(super) fn accepted(wanted: &SubscriptionFilter) -> SubscriptionFilter {
     let uris = wanted.resource_subscriptions.iter().flatten();
     let uris = uris.filter(|uri| names_a_place(uri)).take(MCP_SUBSCRIPTIONS_MAX);
     SubscriptionFilter::builder().resource_subscriptions(uris).build()
 }
 
-/// Whether an address names a resource at all, for any caller.
+/// Returns whether an address names a resource, for any caller.
 fn names_a_place(uri: &str) -> bool {
     let inbox = uri.strip_prefix("provost://inbox/").and_then(|agent| AgentId::parse(agent).ok());
     ResourceUri::of(uri, inbox.as_ref()).is_some()
 }
 
-/// Tells a host of the newer era, until it has enough or has gone.
+/// Tells a host of the newer era about changes, until it cancels or has gone.
 pub(super) async fn listen(client: &Client, subscription: &SubscriptionContext) -> Result<(), ErrorData> {
     let sink = subscription.sink();
     let tell = async |place: ResourceUri| sink.notify_resource_updated(place.to_string()).await.is_ok();
@@ -143,7 +143,7 @@ pub(super) async fn listen(client: &Client, subscription: &SubscriptionContext) 
     }
 }
 
-/// Tells of the resources that were agreed on, until the host has gone.
+/// Tells about changes of the accepted resources, until the host has gone.
 pub(super) async fn tell_of<Telling: Future<Output = bool>>(
     client: &Client,
     accepted: &SubscriptionFilter,
@@ -158,7 +158,7 @@ pub(super) async fn tell_of<Telling: Future<Output = bool>>(
             Err(_) => tokio::time::sleep(PAUSE).await,
         }
     };
-    // What has changed since the host was told that it is listened to for it, and before this, is in no news.
+    // Changes between the answer to the host and this moment are in no later event.
     for place in &places {
         if !tell(place.clone()).await {
             return Over::Gone;
@@ -167,13 +167,13 @@ pub(super) async fn tell_of<Telling: Future<Output = bool>>(
     follow(client, from, || places.clone(), tell).await
 }
 
-/// The number of the newest event in the log.
+/// Returns the number of the newest event in the log.
 async fn newest(client: &Client) -> Result<u64, ClientError> {
     let query = wire::EventsQuery { limit: Some(0), ..wire::EventsQuery::default() };
     Ok(client.events(&query).await?.next)
 }
 
-/// Tells of each place that has changed since `from`, until the host has gone or is not let in any more.
+/// Tells about each resource that has changed since `from`, until the host has gone or is no longer admitted.
 async fn follow<Telling: Future<Output = bool>>(
     client: &Client,
     mut from: u64,
@@ -186,7 +186,7 @@ async fn follow<Telling: Future<Output = bool>>(
             Ok(news) => news,
             Err(error) if is_turned_away(&error) => return Over::Refused(error),
             Err(_) => {
-                // A daemon that comes back goes on with the same log.
+                // When the daemon comes back, it continues with the same log.
                 tokio::time::sleep(PAUSE).await;
                 continue;
             }
@@ -201,7 +201,7 @@ async fn follow<Telling: Future<Output = bool>>(
     }
 }
 
-/// Whether an entry of the log is about a place.
+/// Returns whether an event concerns a resource.
 fn concerns(event: &Value, place: &ResourceUri) -> bool {
     let kind = &event["kind"];
     let entry = kind.as_object().and_then(|it| it.iter().next());
@@ -214,8 +214,8 @@ fn concerns(event: &Value, place: &ResourceUri) -> bool {
         ResourceUri::Task(id) => about["task"] == id.as_str(),
         ResourceUri::Approvals => name.starts_with("approval_") || name == "grant_failed",
         ResourceUri::Locks => name.starts_with("lock_"),
-        // The event names the recipient of a message in different members, so every agent is told. An agent
-        // that is told too often only looks once more.
+        // The event names the receiver of a message in various members, so every agent is told. An agent that is
+        // told too often only reads its inbox once more.
         ResourceUri::Inbox(agent) => {
             name == "published"
                 || (name == "mail_queued" && about["to"] == agent.as_str())

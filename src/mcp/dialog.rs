@@ -1,9 +1,9 @@
 //! Asks the person at the host about an approval, if the host can show a question.
 //!
-//! The rule that asked decides whether the answer counts; where it does not, the daemon refuses it (decision
-//! 0042). This module words the question, and accepts an answer to that question only. A host that began with
-//! `initialize` is asked while the call is open. A later one gets a sealed state to send back, which is good
-//! for the one call and the one approval that it was made for.
+//! The rule that demanded the approval decides whether the answer counts; if it does not, the daemon refuses it
+//! (decision 0042). This module words the question, and accepts an answer to that question only. A host that began
+//! with `initialize` is asked while the call is open. A later host gets a sealed state to send back, which is valid
+//! for one call and one approval.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ use provost_base::limits::{HOST_DIALOG_MS_MAX, MCP_FORM_CHARS_MAX};
 use provost_client::Client;
 use provost_client::approvals::{facts, words};
 
-/// An approval about which the host can be asked.
+/// An approval about which the host can ask its person.
 pub(super) struct Question {
     approval: wire::Approval,
     way: ElicitationMode,
@@ -34,9 +34,9 @@ pub(super) struct Question {
 
 /// The form in which the host asks.
 enum ElicitationMode {
-    /// By a form, whose answer the rule believes.
+    /// A form, whose answer the rule accepts.
     Form,
-    /// By a page, which shows what is asked; the answer comes another way.
+    /// A page, which shows the question; the answer comes by another way.
     Page(String),
 }
 
@@ -44,11 +44,11 @@ enum ElicitationMode {
 enum ElicitationAnswer {
     Yes(Option<String>),
     No(Option<String>),
-    /// The form was closed, or the page was opened.
+    /// No answer: the form was closed, or the page was opened.
     Nothing,
 }
 
-/// The question about what a task waits for, if the host can be asked it.
+/// Returns the question about the approval that a task waits for, if the host can ask it.
 pub(super) async fn about(
     client: &Client,
     task: &wire::Task,
@@ -66,7 +66,7 @@ pub(super) async fn about(
     Some(Question { way: ElicitationMode::Page(page(client, id).await?), approval })
 }
 
-/// The address of the page that shows an approval, if the door with that page is open.
+/// Returns the address of the page that shows an approval, if the door with that page is open.
 pub(super) async fn page(client: &Client, id: u64) -> Option<String> {
     let door = client.about().await.ok()?.doors.into_iter().find(|it| it.door == "mcp")?;
     let base = door.address.strip_suffix("/mcp").unwrap_or(&door.address);
@@ -74,19 +74,19 @@ pub(super) async fn page(client: &Client, id: u64) -> Option<String> {
     Some(format!("{base}/approvals/{id}"))
 }
 
-/// Whether the host shows forms, and pages. One that says no more than that it asks shows forms.
+/// Returns whether the host shows forms, and pages. A host that declares only that it asks shows forms.
 fn shown_by(context: &RequestContext<RoleServer>) -> Option<(bool, bool)> {
     let shows = context.client_capabilities()?.elicitation?;
     Some((shows.form.is_some() || shows.url.is_none(), shows.url.is_some()))
 }
 
 impl Question {
-    /// What it goes by. It changes with what is asked.
+    /// Returns the name of the question. It changes with the content.
     fn name(&self) -> String {
         format!("approval-{}-{}", self.approval.id, self.approval.digest.get(..12).unwrap_or_default())
     }
 
-    /// As the host is asked it.
+    /// Returns the parameters with which the host is asked.
     fn params(&self, meta: Option<RequestMetaObject>) -> ElicitRequestParams {
         let message = in_words(&self.approval);
         match &self.way {
@@ -102,13 +102,13 @@ impl Question {
         }
     }
 
-    /// As it stands in a task, and in an answer that asks back.
+    /// Returns the question in the form for a task, and for an answer that asks back.
     pub(super) fn requests(&self) -> InputRequests {
         let asked = InputRequest::Elicitation(ElicitRequest::new(self.params(None)));
         InputRequests::from([(self.name(), asked)])
     }
 
-    /// Reads what the person has done with the question.
+    /// Reads the person's answer to the question.
     fn read(&self, answer: ElicitResult) -> Result<ElicitationAnswer, ToolError> {
         if matches!(self.way, ElicitationMode::Page(_)) {
             return Ok(ElicitationAnswer::Nothing);
@@ -126,7 +126,7 @@ impl Question {
         })
     }
 
-    /// Has an answer counted. The daemon knows which approvals a host may answer, and which dialogs have been.
+    /// Submits the answer. The daemon knows which approvals a host may answer, and which dialogs were used already.
     async fn count(
         &self,
         client: &Client,
@@ -147,7 +147,7 @@ impl Question {
     }
 }
 
-/// A form that is filled in.
+/// The fields of a filled-in form.
 #[derive(Deserialize, Default)]
 struct Content {
     approve: bool,
@@ -166,7 +166,7 @@ fn form() -> ElicitationSchema {
     serde_json::from_value(fields).expect("a form of this shape")
 }
 
-/// Who asks for what, and in which words. Every line of theirs begins with a bar, so that none can pass for ours.
+/// Words the question: facts and the asker's texts. Each line of those begins with a bar, so that none can pass for Provost's.
 fn in_words(it: &wire::Approval) -> String {
     let mut said = format!("Provost: {} asks for approval {}.", it.asked_by, it.id);
     for (name, fact) in facts(it, str::to_owned) {
@@ -187,12 +187,12 @@ fn in_words(it: &wire::Approval) -> String {
     said
 }
 
-/// Whether all of a request can be shown in a form. A person answers for all of it.
+/// Returns whether a form can show the whole request. A person answers for all of it.
 fn fits(it: &wire::Approval) -> bool {
     words(it).iter().map(|(_, text)| text.chars().count()).sum::<usize>() <= MCP_FORM_CHARS_MAX
 }
 
-/// The state that a host keeps for the daemon until the person has answered.
+/// The state that a host keeps until the person has answered.
 #[derive(Serialize, Deserialize)]
 struct Carried {
     task: String,
@@ -201,7 +201,7 @@ struct Carried {
     dialog: String,
 }
 
-/// What a state is bound to besides: the user, the agent, the tool and what it was called with.
+/// Returns the other data that a state is bound to: the user, the agent, the tool and its arguments.
 fn bound_to(me: &wire::DialogKey, tool: &str, arguments: &JsonObject) -> Vec<u8> {
     let arguments = serde_json::to_vec(arguments).unwrap_or_default();
     let digest = Digest::of(&arguments).to_string();
@@ -213,7 +213,7 @@ fn codec(me: &wire::DialogKey) -> Result<RequestStateCodec, ToolError> {
         .map_err(|error| ToolError::new(format!("questions cannot be sealed: {error}")))
 }
 
-/// Asks back, in an answer that the host completes by calling once more.
+/// Asks back, in an answer that the host completes with a second call.
 pub(super) async fn ask_back(
     call: &Call,
     task: &wire::Task,
@@ -233,7 +233,7 @@ pub(super) async fn ask_back(
     Ok(InputRequiredResult::new(Some(question.requests()), Some(state)))
 }
 
-/// What a host sends with its second call, once it has been asked back: which task it is about. Nothing for a first call.
+/// Reads a host's second call after a question, and returns its task; `None` for a first call.
 pub(super) async fn answered(call: &Call) -> Result<Option<String>, ToolError> {
     let request = call.request();
     let Some(state) = &request.request_state else {
@@ -275,8 +275,8 @@ fn elicited(answer: &Value) -> Result<ElicitResult, ToolError> {
         .map_err(|error| ToolError::new(format!("the answer is not one to a question: {error}")))
 }
 
-/// Asks while the call is open, as hosts are asked that began with `initialize`, and waits `patience` at most, or until the
-/// approval is answered elsewhere. Whatever goes wrong with the dialog has decided nothing.
+/// Asks a host that began with `initialize` while the call is open, and waits at most `patience`, or until the
+/// approval is answered elsewhere. An error of the dialog decides nothing.
 pub(super) async fn ask_now(
     client: &Client,
     task: &wire::Task,
@@ -310,7 +310,7 @@ pub(super) async fn ask_now(
     }
 }
 
-/// Comes when the task does not wait any more.
+/// Returns when the task waits no longer.
 async fn decided(client: &Client, task: &wire::Task) {
     let mut now = task.clone();
     while now.state == "awaiting" {
@@ -321,7 +321,7 @@ async fn decided(client: &Client, task: &wire::Task) {
     }
 }
 
-/// `tasks/update`: answers to what a task has asked. Those to anything else are passed over.
+/// Handles `tasks/update`: the answers to a task's question. Other answers are ignored.
 pub(super) async fn update(
     client: &Client,
     task: &wire::Task,
@@ -346,7 +346,7 @@ pub(super) async fn update(
     question.count(client, word, None).await.map_err(refused)
 }
 
-/// Whether a call may be answered with a question, which only later hosts understand.
+/// Returns whether a call may be answered with a question, which only later hosts understand.
 pub(super) fn may_ask_back(context: &RequestContext<RoleServer>) -> bool {
     !task_revisions::is_older(context)
 }

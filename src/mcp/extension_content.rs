@@ -1,7 +1,7 @@
 //! Blocks of content of type `json`, as DevIt's clients read them (DevIt 1.15), for which rmcp has no type.
 //!
-//! A tool writes such a block as a resource with an address of ours, which every host can read. On the way
-//! out over standard input and output, where DevIt's clients are, the resource becomes the block.
+//! A tool writes such a block as a resource with an address of Provost's, which every host can read. On output over
+//! standard input and output, which DevIt's clients use, the resource becomes the block.
 
 use rmcp::ErrorData;
 use rmcp::model::{ContentBlock, CustomResult, ResourceContents, ServerConfig, ServerResult};
@@ -10,20 +10,20 @@ use serde_json::{Value, json};
 
 use super::Mcp;
 
-/// Stands for a block of type `json`. No other resource has this address.
+/// The address that marks a block of type `json`. No other resource has it.
 const JSON: &str = "provost:block/json";
 
-/// A block of type `json`.
+/// Makes a block of type `json`.
 pub(super) fn block(value: &Value) -> ContentBlock {
     ContentBlock::resource(ResourceContents::text(value.to_string(), JSON).with_mime_type("application/json"))
 }
 
-/// The server with everything that it says.
+/// The server with all blocks that it returns.
 #[derive(Clone)]
 pub(super) struct Whole(Mcp);
 
 impl Whole {
-    /// Serves a host with all that the server says, including blocks of type `json`.
+    /// Serves a host with all blocks, including those of type `json`.
     pub(super) fn of(mcp: Mcp) -> Self {
         Self(mcp)
     }
@@ -70,7 +70,7 @@ fn spelt_out(result: ServerResult) -> ServerResult {
     });
     let blocks: Vec<Value> = blocks.collect();
     let mut whole = serde_json::to_value(&result).unwrap_or_default();
-    // Some of DevIt's clients look for it beside the content.
+    // Some of DevIt's clients expect it beside the content.
     if let Some(metadata) = blocks.iter().find_map(|it| it["json"].get("metadata")) {
         whole["metadata"] = metadata.clone();
     }
@@ -78,7 +78,7 @@ fn spelt_out(result: ServerResult) -> ServerResult {
     ServerResult::CustomResult(CustomResult::new(whole))
 }
 
-/// The text of a block of type `json`.
+/// Returns the text of a block of type `json`.
 fn stands_for(block: &ContentBlock) -> Option<&str> {
     let ContentBlock::Resource(it) = block else { return None };
     match &it.resource {

@@ -1,8 +1,8 @@
 //! Tasks as handles that hosts follow by themselves: the extension `io.modelcontextprotocol/tasks`.
 //!
-//! A task here is the daemon's task, whichever process of the agent asks, and also after restarts of the
-//! daemon. The result of a finished task is what the tool would have answered. So a worker that failed has
-//! `completed` a call whose result is an error; `failed` is for calls that could not be made.
+//! A task here is the daemon's task, for each process of the agent, and survives restarts of the daemon. The
+//! result of a finished task is what the tool would have answered. So a call whose worker failed is `completed`
+//! with an error as its result; `failed` is for calls that could not be made.
 
 use rmcp::ErrorData;
 use rmcp::model::{CreateTaskResult, DetailedTask, InputRequests, JsonObject, Task, TaskPayload, TaskStatus};
@@ -13,19 +13,19 @@ use provost_api::wire;
 use provost_base::limits::{MCP_BEAT_MS, MCP_POLL_MS};
 use provost_client::{Client, ClientError};
 
-/// One of the caller's tasks, as it is now.
+/// Returns one of the caller's tasks, in its present state.
 pub(super) async fn find(client: &Client, id: &str) -> Result<wire::Task, ErrorData> {
     let query = wire::MyTaskQuery { id: id.to_owned(), ..wire::MyTaskQuery::default() };
     client.my_task(&query).await.map_err(|error| lost(&error))
 }
 
-/// The task as soon as it is another than the known one, or after a while.
+/// Returns the task as soon as it differs from the known state, or after a while.
 pub(super) async fn changed(client: &Client, known: &wire::Task) -> Result<wire::Task, ClientError> {
     let seen = Some(known.updated_at.clone());
     client.my_task(&wire::MyTaskQuery { id: known.id.clone(), seen, wait_ms: Some(MCP_BEAT_MS) }).await
 }
 
-/// Ends one of the caller's tasks. One that is over already stays as it is.
+/// Cancels one of the caller's tasks. A task that is over already stays as it is.
 pub(super) async fn cancel(client: &Client, id: &str) -> Result<(), ErrorData> {
     let task = find(client, id).await?;
     if is_over(&task) {
@@ -34,18 +34,18 @@ pub(super) async fn cancel(client: &Client, id: &str) -> Result<(), ErrorData> {
     let request = wire::Cancel { task: task.id, reason: Some("the host has cancelled it".into()) };
     match client.cancel(&request).await {
         Ok(_) => Ok(()),
-        // It has ended in between.
+        // The task has ended in between.
         Err(ClientError::Refused { fault, .. }) if fault.error == "task_finished" => Ok(()),
         Err(error) => Err(lost(&error)),
     }
 }
 
-/// The answer that the host gets at once, instead of a result.
+/// Returns the answer that the host gets at once, in place of a result.
 pub(super) fn handle(task: &wire::Task) -> CreateTaskResult {
     CreateTaskResult::new(bare(task, status(task, false)))
 }
 
-/// Where a task stands, with its result, or with what the host is asked.
+/// Returns the state of a task, with its result or with the question for the host.
 pub(super) fn detailed(task: &wire::Task, asks: Option<InputRequests>) -> DetailedTask {
     let payload = match (status(task, asks.is_some()), asks) {
         (TaskStatus::Completed, _) => TaskPayload::Completed { result: result(task) },
@@ -56,7 +56,7 @@ pub(super) fn detailed(task: &wire::Task, asks: Option<InputRequests>) -> Detail
     DetailedTask::new(bare(task, payload.status()), payload)
 }
 
-/// Where a task stands. One that waits for a person whom the host cannot ask is no task that wants something of the host.
+/// Returns the status of a task. If it waits for a person whom the host cannot ask, it needs no input from the host.
 pub(super) fn status(task: &wire::Task, asks_host: bool) -> TaskStatus {
     match task.state.as_str() {
         "completed" | "failed" => TaskStatus::Completed,
@@ -84,7 +84,7 @@ pub(super) fn is_over(task: &wire::Task) -> bool {
     matches!(task.state.as_str(), "completed" | "failed" | "cancelled")
 }
 
-/// Why there is no such task. Who asks for the task of another hears what it would hear of none.
+/// Returns the error for a task that was not found. The task of another agent gives the same error as a missing one.
 pub(super) fn lost(error: &ClientError) -> ErrorData {
     match error {
         ClientError::Refused { status: 400..=499, fault } => {

@@ -1,7 +1,7 @@
-//! Answers requests of a known method with parameters that it does not take.
+//! Answers requests that have a known method and invalid parameters.
 //!
-//! The library takes such requests for requests of an unknown method, and would tell the host that
-//! the method is not there.
+//! The library takes such requests for requests of an unknown method, and would tell the host that the method does
+//! not exist.
 
 use rmcp::model::{
     CallToolRequestParams, CancelTaskParams, CompleteRequestParams, CustomRequest, ErrorCode, ErrorData,
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use provost_base::limits::MCP_WHY_CHARS_MAX;
 
-/// The error for the host. Some methods are not there for hosts of the newer era.
+/// Returns the error for the host. Some methods do not exist for hosts of the newer era.
 pub(super) fn fault(request: CustomRequest, is_newer: bool) -> ErrorData {
     let CustomRequest { method, params, .. } = request;
     let params = params.unwrap_or_default();
@@ -44,7 +44,7 @@ pub(super) fn fault(request: CustomRequest, is_newer: bool) -> ErrorData {
 fn wrong<T: DeserializeOwned>(params: Value) -> String {
     match serde_path_to_error::deserialize::<_, T>(params) {
         Ok(_) => "they do not have its shape".into(),
-        // It may quote what was sent.
+        // The error may quote the request.
         Err(error) => error.to_string().chars().take(MCP_WHY_CHARS_MAX).collect(),
     }
 }

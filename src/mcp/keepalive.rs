@@ -1,4 +1,4 @@
-//! Sends signs of life to a host whose call waits: some hosts give up a call of which they hear nothing.
+//! Sends signs of life to a host whose call waits: some hosts give up a silent call.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use provost_base::limits::{MCP_BEAT_MS, MCP_CATCH_UP_PAGES};
 use provost_client::Client;
 use provost_jail::plain_text;
 
-/// The notices of one call, numbered upwards. A host that has not asked for any gets none.
+/// The notices of one call, numbered upwards. A host that has not asked for notices gets none.
 pub(super) struct Keepalive {
     peer: Peer<RoleServer>,
     token: Option<ProgressToken>,
@@ -23,17 +23,17 @@ impl Keepalive {
         Self { peer: context.peer.clone(), token: context.meta.get_progress_token(), told: 0 }
     }
 
-    /// Whether the host wants to hear anything.
+    /// Returns whether the host wants notices.
     pub(super) fn is_wanted(&self) -> bool {
         self.token.is_some()
     }
 
-    /// How long nothing may be said.
+    /// Returns the greatest time between two notices.
     pub(super) fn interval() -> Duration {
         Duration::from_millis(MCP_BEAT_MS)
     }
 
-    /// Says something. A host that has gone hears nothing; its call ends by itself.
+    /// Sends a notice. A host that has gone does not get it; its call ends by itself.
     pub(super) async fn tell(&mut self, what: &str) {
         let Some(token) = &self.token else { return };
         self.told = self.told.saturating_add(1);
@@ -41,7 +41,7 @@ impl Keepalive {
         let _ = self.peer.notify_progress(notice.with_message(what)).await;
     }
 
-    /// Waits for something, and says meanwhile that it does.
+    /// Waits for a future, and sends notices meanwhile.
     pub(super) async fn during<T>(&mut self, what: &str, wait: impl Future<Output = T>) -> T {
         tokio::pin!(wait);
         loop {
@@ -54,7 +54,7 @@ impl Keepalive {
     }
 }
 
-/// What a worker says from now on, a line at a time.
+/// The output of a worker from now on, one line at a time.
 pub(super) struct Heard {
     client: Client,
     task: String,
@@ -62,7 +62,7 @@ pub(super) struct Heard {
 }
 
 impl Heard {
-    /// Passes over what has been said already.
+    /// Skips the output so far.
     pub(super) async fn of(client: &Client, task: &str) -> Self {
         let mut heard = Self { client: client.clone(), task: task.to_owned(), from: 0 };
         for _ in 0..MCP_CATCH_UP_PAGES {
@@ -83,7 +83,7 @@ impl Heard {
         self.client.output(&query).await.ok()
     }
 
-    /// The newest line, once there is one. Dropped before, it has heard nothing. Never comes when nothing more will be said.
+    /// Returns the newest line, once there is one; if it is dropped before, no output is lost. Never returns when no more output comes.
     pub(super) async fn next(&mut self) -> String {
         loop {
             let page = match self.page(Some(MCP_BEAT_MS)).await {

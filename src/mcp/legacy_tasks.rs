@@ -2,7 +2,7 @@
 //! by `tasks/result`. The content of the answers comes from the same functions as in the newer form.
 //!
 //! In that revision a tool that answers with an error counts as a task that has failed, and the answer of
-//! `tasks/cancel` has to be the task. There are no other differences.
+//! `tasks/cancel` must be the task. There are no other differences.
 
 use rmcp::ErrorData;
 use rmcp::model::{CustomResult, ListToolsResult, TaskStatus};
@@ -15,17 +15,17 @@ use provost_api::wire;
 use provost_base::limits::MCP_POLL_MS;
 use provost_client::{Client, ClientError};
 
-/// Where the server says in `initialize` that it has tasks.
+/// Returns the place in the answer to `initialize` where the server declares tasks.
 pub(super) fn capability() -> Value {
     json!({ "list": {}, "cancel": {}, "requests": { "tools": { "call": {} } } })
 }
 
-/// Whether a tool can become a task.
+/// Returns whether a tool can become a task.
 pub(super) fn supports(tool: &str) -> bool {
     tool == "delegate"
 }
 
-/// The task as it stands.
+/// Encodes a task.
 pub(super) fn task(task: &wire::Task, asks_host: bool) -> Value {
     let status = match task.state.as_str() {
         "failed" => TaskStatus::Failed,
@@ -37,20 +37,20 @@ pub(super) fn task(task: &wire::Task, asks_host: bool) -> Value {
         "statusMessage": tasks::in_words(task),
         "createdAt": task.created_at,
         "lastUpdatedAt": task.updated_at,
-        // As long as the daemon keeps finished tasks, which is for the configuration to say.
+        // The configuration says how long the daemon keeps finished tasks.
         "ttl": null,
         "pollInterval": MCP_POLL_MS,
     })
 }
 
-/// The answer to a call that has become a task. A task begins as working, whatever it waits for.
+/// Returns the answer to a call that has become a task. A task begins as working, even if it waits.
 pub(super) fn begun(it: &wire::Task) -> CustomResult {
     let said = format!("{}. Its result will follow.", tasks::in_words(it).trim_end_matches('.'));
     let meta = json!({ "io.modelcontextprotocol/model-immediate-response": said });
     CustomResult(json!({ "task": task(it, false), "_meta": meta }))
 }
 
-/// The answer to `tasks/result`.
+/// Returns the answer to `tasks/result`.
 pub(super) fn result(it: &wire::Task) -> CustomResult {
     let mut result = delegate::outcome(it);
     result.result_type = None;
@@ -59,7 +59,7 @@ pub(super) fn result(it: &wire::Task) -> CustomResult {
     CustomResult(result)
 }
 
-/// What everything carries that belongs to a task.
+/// Returns the member that every message about a task carries.
 pub(super) fn related(task: &str) -> Value {
     json!({ "io.modelcontextprotocol/related-task": { "taskId": task } })
 }
@@ -70,7 +70,7 @@ pub(super) struct Page {
     cursor: Option<String>,
 }
 
-/// The list of tools, with which of them can become a task.
+/// Returns the list of tools, with a mark for those that can become a task.
 pub(super) fn tools(tools: &ListToolsResult) -> CustomResult {
     let mut list = serde_json::to_value(tools).unwrap_or_default();
     if let Some(list) = list.as_object_mut() {
@@ -84,7 +84,7 @@ pub(super) fn tools(tools: &ListToolsResult) -> CustomResult {
     CustomResult(list)
 }
 
-/// `tasks/list`.
+/// Answers `tasks/list`.
 pub(super) async fn list(client: &Client, page: Page) -> Result<CustomResult, ErrorData> {
     let query = wire::MyTasksQuery { after: page.cursor, limit: None };
     let page = client.my_tasks(&query).await.map_err(|error| handles::lost(&error))?;
@@ -95,7 +95,7 @@ pub(super) async fn list(client: &Client, page: Page) -> Result<CustomResult, Er
     Ok(CustomResult(answer))
 }
 
-/// `tasks/cancel`, which refuses what is over.
+/// Answers `tasks/cancel`, which refuses a task that is over.
 pub(super) async fn cancel(client: &Client, id: &str) -> Result<CustomResult, ErrorData> {
     let over = |it: &wire::Task| {
         let why = format!("task {} is {} already, and stays so", it.id, it.state);

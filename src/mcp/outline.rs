@@ -1,18 +1,18 @@
-//! Reads the outline of a message that is too long to be kept: whether it is a request, and its id.
+//! Reads the outline of a message that is too long to keep: whether it is a request, and its id.
 //!
-//! It reads byte by byte, in little memory, however long the message is. It does not check
-//! whether the rest is JSON.
+//! It reads byte by byte, in little memory, however long the message is. It does not check whether the message is
+//! valid JSON.
 
 use rmcp::model::RequestId;
 
 use provost_base::limits::MCP_ID_BYTES_MAX;
 
-/// What has been seen of a message so far.
+/// The outline of a message so far.
 #[derive(Default, Debug)]
 pub struct Outline {
     depth: usize,
     inside: ScanState,
-    /// The member of the outermost object that is being read, without what is nested in it; first its name.
+    /// The member of the outermost object that is being read, without nested values; its name comes first.
     text: Vec<u8>,
     is_id: bool,
     has_id: bool,
@@ -29,37 +29,37 @@ enum ScanState {
 }
 
 impl Outline {
-    /// What a beginning says.
+    /// Reads the beginning of a message.
     pub fn of(bytes: &[u8]) -> Self {
         let mut outline = Self::default();
         outline.read(bytes);
         outline
     }
 
-    /// Reads on.
+    /// Reads further bytes.
     pub fn read(&mut self, bytes: &[u8]) {
         bytes.iter().for_each(|byte| self.take(*byte));
     }
 
-    /// The id of the request, if it is one.
+    /// Returns the id of the request, if it is one.
     #[must_use]
     pub fn id(self) -> Option<RequestId> {
         self.id
     }
 
-    /// Whether there is something that was meant to be an id.
+    /// Returns whether the message has a member `id`, valid or not.
     #[must_use]
     pub fn has_id(&self) -> bool {
         self.has_id
     }
 
-    /// Whether the message needs no answer: it is a notice, or an answer itself.
+    /// Returns whether the message needs no answer: it is a notice, or an answer itself.
     #[must_use]
     pub fn is_told(&self) -> bool {
         self.has_id != self.has_method
     }
 
-    /// Whether it is an answer to a request.
+    /// Returns whether it is an answer to a request.
     #[must_use]
     pub fn is_answer(&self) -> bool {
         self.has_id && !self.has_method
@@ -86,7 +86,7 @@ impl Outline {
             (ScanState::Nothing, b',') if self.depth == 1 => return self.end_of_member(),
             (ScanState::Nothing, _) => {}
         }
-        // What is too long for an id stays too long.
+        // A text that is too long for an id stays marked as too long.
         if self.depth == 1 && self.text.len() <= MCP_ID_BYTES_MAX {
             self.text.push(byte);
         }

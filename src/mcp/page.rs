@@ -1,8 +1,7 @@
 //! Lists, page by page.
 //!
-//! A cursor says where a page has ended. It is good only for the tool, the agent and the question that it
-//! was given for. It is no secret and proves nothing: an agent that makes one up gets a page that it
-//! could have asked for.
+//! A cursor says where a page has ended. It is valid only for the tool, the agent and the query that it was made
+//! for. It is no secret and proves nothing: an agent that forges one gets a page that it could have asked for.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -14,10 +13,10 @@ use super::tool::ToolError;
 use provost_base::Digest;
 use provost_base::limits::{MCP_PAGE_BYTES_MAX, MCP_PAGE_ROWS, MCP_PAGE_ROWS_MAX};
 
-/// Arguments that do not change what is asked.
+/// The arguments that do not change the query.
 const BESIDE: [&str; 3] = ["cursor", "limit", "max_wait_s"];
 
-/// How much of a cursor is its seal, in bytes.
+/// The length of a cursor's seal, in bytes.
 const SEAL: usize = 8;
 
 /// Rows of a list.
@@ -25,17 +24,17 @@ const SEAL: usize = 8;
 pub(super) struct Page<T> {
     /// The rows of this page, in the list's own order.
     pub(super) rows: Vec<T>,
-    /// For the next page; there is none without.
+    /// The cursor of the next page; `None` on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cursor: Option<String>,
 }
 
-/// How many rows a page has: as many as the caller wants, within the bound.
+/// Returns the number of rows of a page: as many as the caller wants, within the bound.
 pub(super) fn rows(limit: Option<usize>) -> usize {
     limit.unwrap_or(MCP_PAGE_ROWS).clamp(1, MCP_PAGE_ROWS_MAX)
 }
 
-/// The page behind a cursor, of rows that have an order by themselves: what comes or goes meanwhile moves none of them.
+/// Returns the page after a cursor, of rows with an order of their own: rows that come or go meanwhile move none of the others.
 pub(super) async fn page<T: Serialize>(
     call: &Call,
     (cursor, limit): (Option<String>, Option<usize>),
@@ -56,7 +55,7 @@ pub(super) async fn page<T: Serialize>(
     Ok(Page { rows, cursor })
 }
 
-/// As many rows as fit into one answer, at least one; and whether there are more.
+/// Returns as many rows as fit into one answer, at least one, and whether there are more.
 pub(super) fn fitting<T: Serialize>(rows: impl Iterator<Item = T>, most: usize) -> (Vec<T>, bool) {
     let (mut fit, mut bytes) = (Vec::new(), 0);
     for row in rows {
@@ -70,25 +69,25 @@ pub(super) fn fitting<T: Serialize>(rows: impl Iterator<Item = T>, most: usize) 
     (fit, false)
 }
 
-/// How long a row is, in bytes, in the longer of its two forms: in the text each line of others' words begins with a bar, so
-/// that what the cursor passes is in the text as well.
+/// Returns the length of a row in the longer of its two forms, in bytes: in the text, each line of other agents'
+/// words begins with a bar, and the text must hold every row that the cursor passes.
 fn weight(row: &str) -> usize {
     const BAR: usize = 3;
     row.len() + BAR * row.matches("\\n").count()
 }
 
-/// A number as a place, so that places are in its order.
+/// Writes a number so that places sort in its order.
 pub(super) fn number(it: u64) -> String {
     format!("{it:020}")
 }
 
-/// A cursor for this place.
+/// Makes a cursor for this place.
 pub(super) async fn seal(call: &Call, place: &str) -> Result<String, ToolError> {
     let seal = sealing(call, place).await?;
     Ok(URL_SAFE_NO_PAD.encode([&seal, place.as_bytes()].concat()))
 }
 
-/// The place of a cursor.
+/// Returns the place of a cursor.
 pub(super) async fn open(call: &Call, cursor: &str) -> Result<String, ToolError> {
     let bytes = URL_SAFE_NO_PAD.decode(cursor).unwrap_or_default();
     if let Some((seal, place)) = bytes.split_at_checked(SEAL)

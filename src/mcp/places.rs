@@ -1,5 +1,5 @@
-//! Absolute paths in what tools are called with: hosts give them to their models, and they mean the same as those from the
-//! root of the repository, in whichever of its work trees they lie. Files are looked at in that one.
+//! Rewrites absolute paths in the arguments of tools: hosts give them to their models, and they mean the same as
+//! paths from the root of the repository, in any of its work trees. Files are read in the work tree of the path.
 
 mod patterns;
 
@@ -15,7 +15,7 @@ use provost_base::limits::{MCP_FOLDERS_MAX, PATH_LEN_MAX};
 use provost_base::plain_path;
 use provost_client::Client;
 
-/// Members that are paths, or `file:symbol`.
+/// The members that are paths, or `file:symbol`.
 const MEMBERS: [&str; 12] = [
     "deleted",
     "file",
@@ -31,23 +31,23 @@ const MEMBERS: [&str; 12] = [
     WORKING_DIR,
 ];
 
-/// Where a task works: in the main work tree.
+/// The folder in which a task works, which is in the main work tree.
 const WORKING_DIR: &str = "working_dir";
 
-/// The work tree of the files that a call is about.
+/// The work tree of the files that a call concerns.
 pub(super) enum Files {
-    /// No absolute path says, or several say different ones.
+    /// No absolute path names one, or several name different ones.
     Unsaid,
-    /// The daemon's own.
+    /// The daemon's own work tree.
     Main,
-    /// A linked one, by its absolute path.
+    /// A linked work tree, by its absolute path.
     Linked(String),
 }
 
-/// Writes absolute paths as they are from the root. Answers with the work tree in which all of them lie.
+/// Rewrites absolute paths as relative to the root. Returns the work tree that holds all of them.
 ///
 /// # Errors
-/// A path that leads out of the repository, or is too long, is none that a tool is called with.
+/// A path that leads out of the repository, or is too long.
 pub(super) async fn from_the_root(client: &Client, arguments: &mut JsonObject) -> Result<Files, ToolError> {
     let mut absolute = Vec::new();
     texts(arguments, &mut absolute);
@@ -84,7 +84,7 @@ pub(super) async fn from_the_root(client: &Client, arguments: &mut JsonObject) -
     })
 }
 
-/// Every absolute path in them, and whether it is the folder in which a task works.
+/// Collects every absolute path in the arguments, with whether it is the folder in which a task works.
 fn texts<'a>(arguments: &'a mut JsonObject, found: &mut Vec<(bool, &'a mut String)>) {
     for (name, value) in arguments {
         if MEMBERS.contains(&name.as_str()) {
@@ -102,7 +102,7 @@ fn of_value<'a>(value: &'a mut Value, is_folder: bool, found: &mut Vec<(bool, &'
     }
 }
 
-/// The file, and the symbol in it. On Windows a path has a colon of its own.
+/// Splits a text into the file and the symbol in it. On Windows a path has a colon of its own.
 fn parts(text: &str) -> (&str, Option<&str>) {
     match text.rsplit_once(':') {
         Some((file, symbol)) if file.len() > 1 && !symbol.contains(['/', '\\']) => (file, Some(symbol)),
@@ -110,28 +110,28 @@ fn parts(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// The place to which an absolute path leads.
+/// The file or folder that an absolute path names.
 struct Found {
     /// The path from the top of its work tree.
     inside: String,
-    /// The top, where it is a linked one.
+    /// The top of its work tree, if that is a linked one.
     linked: Option<PathBuf>,
 }
 
-/// The work trees of the repository, as far as one call asks about them.
+/// The work trees of the repository, for the paths of one call.
 struct Trees {
     root: PathBuf,
-    /// The one that the call names.
+    /// The work tree that the call names.
     named: Option<PathBuf>,
-    /// The root without links, and where the repository's data is; none where either cannot be found out.
+    /// The root without links, and the folder with the repository's data; `None` if either cannot be determined.
     real: Option<(PathBuf, PathBuf)>,
-    /// What was looked at: paths share their folders, and each of those is looked at once.
+    /// The folders that were checked: paths share their folders, and each is checked once.
     looks: HashMap<PathBuf, Top>,
-    /// Where folders lead that are no tops; `None` for what is not there.
+    /// The targets of folders that are no tops; `None` for a folder that does not exist.
     leads: HashMap<PathBuf, Option<PathBuf>>,
 }
 
-/// Of what a folder is the top.
+/// The work tree of which a folder is the top.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Top {
     Main,
@@ -152,7 +152,7 @@ impl Trees {
         }
     }
 
-    /// Where a path leads, by its words: of work trees within each other the innermost is meant.
+    /// Finds the place of a path by its spelling: among nested work trees, the innermost counts.
     async fn find(&mut self, text: &str) -> Result<Found, ToolError> {
         if text.len() > PATH_LEN_MAX {
             let path = one_line(text, 60);
@@ -177,7 +177,7 @@ impl Trees {
         Err(ToolError::new(format!("{path} is outside of the repository, which is {root}")))
     }
 
-    /// A path from the root where a link outside of the repository leads to a folder in it. The links behind that are
+    /// Returns the path from the root if a link outside of the repository leads to a folder in it. Later links are
     /// followed where files are opened.
     async fn behind_links(&mut self, path: &Path) -> Option<String> {
         let (root, _) = self.real.clone()?;
@@ -197,7 +197,7 @@ impl Trees {
         None
     }
 
-    /// A task works in the main work tree, whatever the caller's is.
+    /// Refuses a folder in a linked work tree: a task works in the main work tree, whatever the caller's is.
     fn of_a_task(&self, path: &str, found: &Found) -> Result<(), ToolError> {
         let Some(top) = &found.linked else { return Ok(()) };
         let (path, top, root) = (one_line(path, 300), top.display(), self.root.display());
@@ -206,7 +206,7 @@ impl Trees {
         )))
     }
 
-    /// Of what a folder is the top; of nothing once a call has had too many looked at, except for those known by name.
+    /// Returns the work tree whose top a folder is; `Nothing` once a call has checked too many folders, except for known names.
     async fn top(&mut self, folder: &Path) -> Top {
         if *folder == self.root {
             return Top::Main;
@@ -229,7 +229,7 @@ impl Trees {
     }
 }
 
-/// Whether a folder is the top of a linked work tree whose repository has its data there.
+/// Returns whether a folder is the top of a linked work tree of the repository with this data folder.
 async fn is_worktree(folder: &Path, common: &Path) -> bool {
     const LINK_BYTES_MAX: u64 = 8 << 10;
     let link = folder.join(".git");

@@ -13,7 +13,7 @@ const PLAN: &str = "plan_with_locks";
 const REVIEW: &str = "review_approval";
 const HAND_OFF: &str = "hand_off";
 
-/// The prompts that this server offers, with their arguments.
+/// Returns the prompts that this server offers, with their arguments.
 pub(super) fn all() -> Vec<Prompt> {
     let argument = |name: &str, says: &str, required: bool| {
         PromptArgument::new(name).with_description(says).with_required(required)
@@ -46,7 +46,7 @@ pub(super) fn all() -> Vec<Prompt> {
     ]
 }
 
-/// One of them, filled in with what is the case now.
+/// Returns a prompt, filled in with the present state.
 pub(super) async fn get(
     client: &Client,
     name: &str,
@@ -85,7 +85,7 @@ impl Given {
     }
 }
 
-/// Data between marks, after words that say what it is.
+/// Writes data between marks, after words that say what it is.
 fn data<T: Serialize>(says: &str, it: &T) -> String {
     let text = serde_json::to_string(it).unwrap_or_default();
     let cut: String = text.chars().take(MCP_PROMPT_CHARS_MAX).collect();
@@ -147,7 +147,7 @@ fn hand_off(to: &str, about: Option<&str>) -> String {
     )
 }
 
-/// What an argument can be, given its beginning.
+/// Returns the possible values of an argument that begins so.
 pub(super) async fn completions(client: &Client, prompt: &str, argument: &str, begun: &str) -> Vec<String> {
     let all: Vec<String> = match (prompt, argument) {
         (REVIEW, "approval") => {

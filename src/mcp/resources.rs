@@ -1,4 +1,4 @@
-//! What hosts can look at without a tool: tasks, approvals, locks, and the caller's messages, each by its address.
+//! The resources that hosts can read without a tool: tasks, approvals, locks, and the caller's messages, each at its address.
 
 use std::collections::VecDeque;
 use std::fmt::{Display, Formatter};
@@ -16,7 +16,7 @@ use provost_client::{Client, ClientError};
 const SCHEME: &str = "provost://";
 const JSON: &str = "application/json";
 
-/// Messages that are shown, and pages that are looked through for them.
+/// The most messages that are shown, and the most pages that are read for them.
 const INBOX_SHOWN: usize = 20;
 const INBOX_PAGES: usize = 10;
 
@@ -29,15 +29,15 @@ pub(super) enum ResourceUri {
     Task(String),
     /// The approvals that wait for an answer.
     Approvals,
-    /// Locks, and who waits for one.
+    /// The locks, and the agents that wait for one.
     Locks,
     /// An agent's messages.
     Inbox(String),
 }
 
 impl ResourceUri {
-    /// The place that an address names, for this caller. The inbox of another agent is no place: its
-    /// messages are private.
+    /// Returns the resource that an address names, for this caller. The inbox of another agent counts as missing:
+    /// its messages are private.
     pub(super) fn of(uri: &str, caller: Option<&AgentId>) -> Option<Self> {
         let path = uri.strip_prefix(SCHEME)?;
         match path.split_once('/') {
@@ -52,7 +52,7 @@ impl ResourceUri {
         }
     }
 
-    /// The same, or the protocol's error.
+    /// Returns the same, or the protocol's error.
     pub(super) fn named(uri: &str, client: &Client) -> Result<Self, ErrorData> {
         let not_there = || {
             ErrorData::resource_not_found(format!("there is no resource {uri}"), Some(json!({ "uri": uri })))
@@ -90,7 +90,7 @@ impl Display for ResourceUri {
     }
 }
 
-/// The newest messages to the caller, as far as a few pages reach.
+/// Returns the newest messages to the caller, as far as a few pages reach.
 async fn newest(client: &Client) -> Result<wire::Inbox, ClientError> {
     let mut asked = wire::ReadInbox::default();
     let mut newest = VecDeque::new();
@@ -114,7 +114,7 @@ fn text<T: Serialize>(it: &T) -> String {
     serde_json::to_string(it).unwrap_or_default()
 }
 
-/// Those that are always there.
+/// Returns the resources that always exist.
 pub(super) fn all(caller: Option<&AgentId>) -> Vec<Resource> {
     let one = |place: ResourceUri, name: &str, says: &str| {
         Resource::new(place.to_string(), name).with_description(says).with_mime_type(JSON)
@@ -131,7 +131,7 @@ pub(super) fn all(caller: Option<&AgentId>) -> Vec<Resource> {
     all
 }
 
-/// Those that have a part to fill in.
+/// Returns the templates of addresses with a part to fill in.
 pub(super) fn templates() -> Vec<ResourceTemplate> {
     let one = |uri: String, name: &str, says: &str| {
         ResourceTemplate::new(uri, name).with_description(says).with_mime_type(JSON)

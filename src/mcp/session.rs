@@ -1,6 +1,6 @@
 //! Finds the session of the host in which a call is made, if the host names it with the call.
 //!
-//! Codex does. Its hooks get the same session, so hooks and calls are one agent. A host that names no session
+//! Codex names it. Its hooks get the same session, so hooks and calls are one agent. A host that names no session
 //! is one agent for all of its calls.
 
 use std::collections::BTreeSet;
@@ -16,15 +16,15 @@ use provost_auth::runs;
 use provost_base::AgentId;
 use provost_domain::ProcessMark;
 
-/// So many characters of a session's id are in a name. The last ones: some ids begin with the time.
+/// The number of characters of a session's id that are part of a name: the last ones, since some ids begin with the time.
 const TAIL_LEN: usize = 12;
 
-/// What Codex puts with every call: the session, and the thread within it.
+/// The metadata that Codex sends with every call: the session, and the thread within it.
 const TURN: &str = "x-codex-turn-metadata";
-/// What it put there before.
+/// The member that Codex sent before that.
 const THREAD: &str = "threadId";
 
-/// The agent of a host's session; `None` if the id has nothing to name it by.
+/// Returns the agent of a host's session; `None` if the id has no usable character.
 pub fn agent_of(host: &str, session: &str) -> Option<AgentId> {
     let plain = session.chars().filter(char::is_ascii_alphanumeric);
     let plain: String = plain.collect();
@@ -32,23 +32,23 @@ pub fn agent_of(host: &str, session: &str) -> Option<AgentId> {
     AgentId::parse(&format!("{host}-{tail}")).ok()
 }
 
-/// Records that are looked through; those of ended hosts go with the next one that is written.
+/// The most records that are read; those of ended hosts are removed when the next one is written.
 const RECORDS_MAX: usize = 1_000;
 
-/// Size of a record that is read, in bytes.
+/// The largest record that is read, in bytes.
 const RECORD_BYTES_MAX: u64 = 4 << 10;
 
-/// Where records of sessions lie, below the runtime folder.
+/// Returns the folder of session records, below the runtime folder.
 pub fn folder(runtime: &Path) -> PathBuf {
     runtime.join("hosts")
 }
 
-/// What the session of a host is called, by its process, if its hooks have put that on record.
+/// Returns the agent of a host's session by the host's process, if its hooks have recorded it.
 pub fn recorded_for(runtime: &Path, pid: u32) -> Option<AgentId> {
     recorded_in(&folder(runtime).join(format!("host-{pid}")))
 }
 
-/// What a record says whose host's process still runs.
+/// Returns the agent in a record, if the process of its host still runs.
 pub fn recorded_in(path: &Path) -> Option<AgentId> {
     let mut text = String::new();
     File::open(path).ok()?.take(RECORD_BYTES_MAX).read_to_string(&mut text).ok()?;
@@ -58,19 +58,19 @@ pub fn recorded_in(path: &Path) -> Option<AgentId> {
     AgentId::parse(words.next()?).ok().filter(|_| runs)
 }
 
-/// The agents of sessions whose host's process still runs, of those that hooks have put on record. Blocking.
+/// Returns the agents of recorded sessions whose host's process still runs. Blocking.
 pub fn sessions_there(runtime: &Path) -> BTreeSet<AgentId> {
     let entries = std::fs::read_dir(folder(runtime)).into_iter().flatten().flatten().take(RECORDS_MAX);
     let sessions = entries.filter(|it| it.file_name().as_encoded_bytes().starts_with(b"session-"));
     sessions.filter_map(|it| recorded_in(&it.path())).collect()
 }
 
-/// The session of a call, if its host says in which it is made.
+/// Returns the session of a call, if its host names it.
 pub(super) fn of_call(meta: &MetaObject) -> Option<String> {
     of_members(&meta.0)
 }
 
-/// The agent of a message that was not read yet, likewise.
+/// Returns the agent of a message that was not parsed yet, in the same way.
 pub(super) fn of_message(message: &[u8]) -> Option<AgentId> {
     #[derive(Deserialize)]
     struct Message {

@@ -1,8 +1,8 @@
-//! The shapes of what tools take and answer, as JSON Schema that is short and that every host can read: no references, no
-//! unions with `null`, no formats of our own.
+//! The JSON Schemas of the arguments and answers of tools, short and readable for every host: no references, no
+//! unions with `null`, no formats of Provost's own.
 //!
-//! A member that may be absent is one that is not required. An answer never has it as `null`: [`fit`] takes those out, so
-//! that what is promised to a host that holds answers against their schema is what it gets.
+//! A member that may be absent is not required. An answer never has it as `null`: [`fit`] removes such members, so
+//! that hosts that validate answers against the schema accept them.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
-/// Keywords that say nothing to a host: names of our types, formats that JSON does not know, what is so without a word.
+/// Keywords that tell a host nothing: names of Provost's types, formats that JSON does not know, defaults.
 const BESIDE: [&str; 5] = ["$schema", "title", "format", "default", "minimum"];
 
-/// What a tool is called with. Each member says what it is for; the tool says it of the whole.
+/// Returns the schema of a tool's arguments. Each member has a description; that of the whole is the tool's.
 pub(super) fn taken<T: JsonSchema>() -> Arc<JsonObject> {
     let mut schema = of::<T>(SchemaSettings::draft2020_12());
     schema.remove("description");
@@ -23,14 +23,14 @@ pub(super) fn taken<T: JsonSchema>() -> Arc<JsonObject> {
     Arc::new(schema)
 }
 
-/// What a tool by another's name is called with: their clients may send more than it knows.
+/// Returns the schema of the arguments of a tool with another's name: its clients may send more members than it knows.
 pub(super) fn taken_by_alias<T: JsonSchema>() -> Arc<JsonObject> {
     let mut schema = (*taken::<T>()).clone();
     schema.remove("additionalProperties");
     Arc::new(schema)
 }
 
-/// What a tool answers: its members and what kind of value each is. What they mean is in the answer's text.
+/// Returns the schema of a tool's answer: its members and their types. The answer's text says what they mean.
 pub(super) fn answered<T: JsonSchema>() -> Arc<JsonObject> {
     let mut schema = Value::Object(of::<T>(SchemaSettings::draft2020_12().for_serialize()));
     without_words(&mut schema);
@@ -50,7 +50,7 @@ fn of<T: JsonSchema>(settings: SchemaSettings) -> JsonObject {
     }
 }
 
-/// Simplifies a schema, and says whether it was one that allows `null`.
+/// Simplifies a schema, and returns whether it allowed `null`.
 fn plain(schema: &mut Value) -> bool {
     let Value::Object(members) = schema else { return false };
     members.retain(|name, _| !BESIDE.contains(&name.as_str()));
@@ -92,7 +92,7 @@ fn plain(schema: &mut Value) -> bool {
     may_be_null
 }
 
-/// One of several schemas: words become an `enum`, and something or `null` becomes that something.
+/// Simplifies a choice of schemas: words become an `enum`, and a schema or `null` becomes that schema.
 fn of_several(members: &mut JsonObject) -> bool {
     let mut may_be_null = false;
     for keyword in ["anyOf", "oneOf"] {
@@ -118,7 +118,7 @@ fn of_several(members: &mut JsonObject) -> bool {
     may_be_null
 }
 
-/// The words of a schema that allows only certain ones.
+/// Returns the words of a schema that allows only these.
 fn words(schema: &Value) -> &[Value] {
     match (&schema["const"], &schema["enum"]) {
         (Value::String(_), _) => std::slice::from_ref(&schema["const"]),
@@ -143,8 +143,8 @@ fn without_words(schema: &mut Value) {
     }
 }
 
-/// Takes absent members out of an answer. Data that the schema does not describe belongs to
-/// others, and stays as it is.
+/// Removes absent members from an answer. Data that the schema does not describe belongs to other parties, and
+/// stays as it is.
 pub(super) fn fit(answer: &mut Value, schema: &Value) {
     match (answer, &schema["properties"], &schema["items"]) {
         (Value::Object(members), Value::Object(properties), _) => {
@@ -161,7 +161,7 @@ pub(super) fn fit(answer: &mut Value, schema: &Value) {
     }
 }
 
-/// Members of a call that the tool does not know.
+/// Returns a member of a call that the tool does not know, and the names that it knows.
 pub(super) fn unknown<'a>(arguments: &'a JsonObject, taken: &JsonObject) -> Option<(&'a str, String)> {
     let known = taken.get("properties")?.as_object()?;
     let strange = arguments.keys().find(|it| !known.contains_key(*it))?;

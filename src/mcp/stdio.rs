@@ -1,7 +1,7 @@
 //! MCP over standard input and output: a message a line.
 //!
-//! Promises: a line that is too long, no JSON or no message is answered, under the id of its request where it has one, and
-//! the next one is read; nothing is kept beyond the bound.
+//! Promises: a line that is too long, no JSON or no message gets an error, under the id of its request if it has
+//! one, and the next line is read; memory is bounded.
 
 use std::convert::Infallible;
 use std::io;
@@ -25,18 +25,18 @@ use super::task_revisions::Announcing;
 use provost_base::limits::{MCP_BEAT_EVERY_S, MCP_BODY_BYTES_MAX, MCP_LINES_UNREAD_MAX, MCP_WHY_CHARS_MAX};
 use provost_client::Client;
 
-/// Why a server does not serve.
+/// The reason why a server does not serve.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The host did not begin as the protocol says.
+    /// The host did not begin in the way of the protocol.
     #[error("the host does not speak MCP: {0}")]
     Beginning(String),
-    /// Something went wrong inside.
+    /// An internal error.
     #[error("serving has failed: {0}")]
     Inside(String),
 }
 
-/// Serves a host until it closes our standard input.
+/// Serves a host until it closes standard input.
 ///
 /// # Errors
 /// [`ServeError`].
@@ -53,27 +53,27 @@ pub async fn serve(mcp: Mcp) -> Result<(), ServeError> {
     Ok(())
 }
 
-/// As long as the host is there, the crew hears so, if its agent has joined: claims are free when one falls silent, and a
-/// model may think for minutes.
+/// Sends signs of life to the crew while the host is connected, if its agent has joined: claims are freed when a
+/// member falls silent, and a model may think for minutes.
 async fn stay_there(client: Client) -> Infallible {
     loop {
         tokio::time::sleep(Duration::from_secs(MCP_BEAT_EVERY_S)).await;
-        // The daemon refuses an agent that is not in the crew; a daemon that is away gets the next one.
+        // The daemon refuses an agent that is not in the crew; a daemon that is away gets the next sign.
         let _heard = client.beat_crew().await;
     }
 }
 
-/// The host's messages, one to a line.
+/// The host's messages, one per line.
 struct Lines<R> {
     from: BufReader<R>,
     line: Vec<u8>,
-    /// Of a line that is too long to be kept.
+    /// The outline of a line that is too long to keep.
     outline: Option<Outline>,
-    /// An answer to a line that was no message, which has not been taken yet.
+    /// An error for a line that was no message, not sent yet.
     owed: Option<Vec<u8>>,
-    /// Whether there was a request: before one, the library takes anything else for the end.
+    /// Whether there was a request: before the first one, the library takes any other message for the end.
     asked: bool,
-    /// To the task that writes: what is sent is never given up in the middle of a line.
+    /// The channel to the writing task: a line, once begun, is always written to its end.
     to: Option<mpsc::Sender<Vec<u8>>>,
     writing: JoinHandle<io::Result<()>>,
 }
@@ -98,7 +98,7 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
         Self { from, line: Vec::new(), outline: None, owed: None, asked: false, to: Some(to), writing }
     }
 
-    /// The next line, or nothing at the end. May be given up at any point, and begun again.
+    /// Returns the next line, or `None` at the end. May be cancelled at any point and called again.
     async fn next(&mut self) -> io::Result<Option<Sent>> {
         loop {
             let there = self.from.fill_buf().await?;
@@ -126,7 +126,7 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
         }
     }
 
-    /// Writes what is owed, if a place is free for it. May be given up, too.
+    /// Sends the owed error, if the channel has room. May be cancelled, too.
     async fn pay(&mut self) -> Option<()> {
         if self.owed.is_some() {
             let place = self.to.as_ref()?.reserve().await.ok()?;
@@ -190,7 +190,7 @@ fn written(message: &TxJsonRpcMessage<RoleServer>) -> io::Result<Vec<u8>> {
     Ok(line)
 }
 
-/// Why a line is no message, and the id under which the host is told so, if the line has one.
+/// The reason why a line is no message, and the id for the error, if the line has one.
 struct MalformedMessage {
     error: ErrorData,
     id: Option<RequestId>,
@@ -206,14 +206,14 @@ impl MalformedMessage {
     }
 }
 
-/// A line as a message; nothing where there is none in it, and a fault that is to be answered, if it is.
+/// Parses a line; `None` if it is empty. The error is present if the host must be told.
 fn message(line: &[u8]) -> Result<Option<RxJsonRpcMessage<RoleServer>>, Option<MalformedMessage>> {
     if line.trim_ascii().is_empty() {
         return Ok(None);
     }
     let read = serde_json::from_slice::<RxJsonRpcMessage<RoleServer>>(line);
     let why = match read {
-        // A request with an odd id would otherwise be read as a notice, and its sender would wait for ever.
+        // A request with an invalid id would otherwise be read as a notice, and its sender would wait for ever.
         Ok(JsonRpcMessage::Notification(_)) if Outline::of(line).has_id() => {
             "an id is a whole number or text".to_owned()
         }
@@ -236,7 +236,7 @@ fn message(line: &[u8]) -> Result<Option<RxJsonRpcMessage<RoleServer>>, Option<M
         .then(|| MalformedMessage::new(ErrorData::invalid_request(why, None), outline.id())))
 }
 
-/// What is answered over HTTP to a body that is no message.
+/// Returns the error for a body over HTTP that is no message.
 pub(super) fn refusal(body: &[u8]) -> Option<String> {
     let fault = match message(body) {
         Ok(Some(_)) | Err(None) => return None,

@@ -1,5 +1,5 @@
-//! Serves both forms of tasks: the extension, which the library knows, and that of revision 2025-11-25, which
-//! it has dropped. The requests that `deferred` has set aside are answered here.
+//! Serves both forms of tasks: the extension, which the library knows, and that of revision 2025-11-25, which the
+//! library has dropped. It answers the requests that `deferred` has kept from the library.
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, GetTaskResult,
@@ -14,23 +14,23 @@ use serde_json::{Value, json};
 
 use super::{Mcp, deferred, dialog, handles, invalid_params, legacy_tasks, watch};
 
-/// Marks a call that is to become a task in the older form.
+/// Marks a call that becomes a task in the older form.
 #[derive(Clone)]
 struct AsTask;
 
-/// Whether a request is of a host that began with `initialize`.
+/// Returns whether a request comes from a host that began with `initialize`.
 pub(super) fn is_older(context: &RequestContext<RoleServer>) -> bool {
     context.protocol_version().is_none_or(|version| version < ProtocolVersion::V_2026_07_28)
 }
 
-/// Whether a host follows tasks in the form of the extension.
+/// Returns whether a host follows tasks in the form of the extension.
 pub(super) fn follows(context: &RequestContext<RoleServer>) -> bool {
-    // In the older era some hosts say so and take no handle all the same.
+    // In the older era, some hosts declare tasks and do not accept handles.
     context.meta.protocol_version().is_some()
         && context.client_capabilities().is_some_and(|it| it.supports_tasks())
 }
 
-/// Whether a call asks for a task in the older form.
+/// Returns whether a call asks for a task in the older form.
 pub(super) fn asks_for_task(context: &RequestContext<RoleServer>) -> bool {
     context.extensions.get::<AsTask>().is_some()
 }
@@ -72,7 +72,7 @@ pub(super) async fn answer(
     }
 }
 
-/// The parameters of a request about one task.
+/// The parameters of a request about a single task.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Which {
@@ -89,7 +89,7 @@ fn whole(result: &impl Serialize) -> Result<CustomResult, ErrorData> {
     value.map(CustomResult).map_err(|error| ErrorData::internal_error(error.to_string(), None))
 }
 
-/// A call that is to become a task.
+/// Handles a call that becomes a task.
 async fn call(
     mcp: &Mcp,
     asked: Option<Value>,
@@ -116,7 +116,7 @@ async fn call(
     }
 }
 
-/// What a host wants to hear of, tasks among it.
+/// The subscriptions that a host wants, including tasks.
 #[derive(Deserialize)]
 struct Listen {
     notifications: Heard,
@@ -130,7 +130,7 @@ struct Heard {
     also: SubscriptionFilter,
 }
 
-/// `subscriptions/listen` with tasks in it.
+/// Answers `subscriptions/listen` with tasks.
 async fn listen(
     mcp: &Mcp,
     asked: Option<Value>,
@@ -148,7 +148,7 @@ async fn listen(
     whole(&watch::follow(&client, tasks, &also, &context).await?)
 }
 
-/// What is said in answer to `initialize`, with the older form's capability, for which the library has no member.
+/// Adds the older form's capability to the answer to `initialize`; the library has no member for it.
 fn with_capability(message: ServerJsonRpcMessage) -> ServerJsonRpcMessage {
     let ServerJsonRpcMessage::Response(mut response) = message else { return message };
     if let ServerResult::InitializeResult(said) = &response.result
@@ -161,7 +161,7 @@ fn with_capability(message: ServerJsonRpcMessage) -> ServerJsonRpcMessage {
     ServerJsonRpcMessage::Response(response)
 }
 
-/// A transport whose `initialize` is answered so.
+/// A transport that adds that capability.
 pub(super) struct Announcing<T>(pub(super) T);
 
 impl<T: Transport<RoleServer>> Transport<RoleServer> for Announcing<T> {

@@ -26,16 +26,16 @@ pub(super) struct Entry {
 
 type ToolHandler = Box<dyn Fn(Call) -> Pin<Box<dyn Future<Output = Answer> + Send>> + Send + Sync>;
 
-/// What a host gets. Errors of the protocol are for tools whose clients look for them.
+/// The answer for a host. Only tools whose clients expect errors of the protocol return them.
 pub(super) type Answer = Result<CallToolResponse, ErrorData>;
 
-/// What a tool answers: a sentence for people and models, and the same with a shape.
+/// The answer of a tool: a text for people and models, and the same as data.
 pub(super) struct Said<T> {
     pub(super) text: String,
     pub(super) answer: T,
 }
 
-/// Why a tool did not do it, and what to do next.
+/// The reason why a tool has failed, with the next step.
 pub(super) struct ToolError(String);
 
 impl std::fmt::Display for ToolError {
@@ -62,16 +62,16 @@ impl From<ClientError> for ToolError {
     }
 }
 
-/// What kind of thing a tool does, as far as hosts want to know.
+/// The kind of effect that a tool has, as hosts classify tools.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
-    /// It only looks, and changes nothing.
+    /// It only reads, and changes no state.
     Reads,
-    /// It adds or gives back; once more is the same as once.
+    /// It adds or releases; a repeated call has the same effect.
     Steady,
-    /// It begins something new each time.
+    /// It begins new work with each call.
     Begins,
-    /// It ends something for good.
+    /// It ends work or removes data for good.
     Ends,
 }
 
@@ -86,7 +86,7 @@ impl Kind {
     }
 }
 
-/// What hosts are told of a tool.
+/// The description of a tool for hosts.
 pub(super) struct About {
     pub(super) name: &'static str,
     pub(super) title: &'static str,
@@ -95,7 +95,7 @@ pub(super) struct About {
 }
 
 impl About {
-    /// The tool that does this, and answers with what came of it.
+    /// Makes the tool that calls `act`, and answers with its result.
     pub(super) fn does<In, Out, Doing>(
         self,
         act: impl Fn(Call, In) -> Doing + Send + Sync + Clone + 'static,
@@ -111,8 +111,8 @@ impl About {
         })
     }
 
-    /// The tool that does this. Instead of a result it may answer that it has become a task, or that an
-    /// approver has to decide first. Its results are `Out`.
+    /// Makes the tool that calls `act`. In place of a result, it may answer that the call has become a task, or
+    /// that an approver must decide first. Its results are `Out`.
     pub(super) fn answers<In, Out, Doing>(
         self,
         act: impl Fn(Call, In) -> Doing + Send + Sync + Clone + 'static,
@@ -149,8 +149,8 @@ impl About {
         Entry { tool, run }
     }
 
-    /// The tool by a name that other clients know, which answers as they expect it: with content of any form, and what
-    /// goes wrong as an error of the protocol.
+    /// Makes the tool under a name that other clients know, with the answers that they expect: content of any form,
+    /// and errors of the protocol.
     pub(super) fn alias<In, Doing>(
         self,
         act: impl Fn(Call, In) -> Doing + Send + Sync + Clone + 'static,
@@ -175,17 +175,17 @@ impl About {
     }
 }
 
-/// What goes wrong with an alias, in the words that its clients know. DevIt 1.15.
+/// An error of an alias, in the words that its clients know. DevIt 1.15.
 pub(super) struct AliasError(ErrorData);
 
 impl AliasError {
-    /// What was asked makes no sense, or is refused.
+    /// Makes the error for a request that makes no sense, or is refused.
     pub(super) fn invalid(why: impl std::fmt::Display) -> Self {
         let code = "E_VALIDATION";
         Self(ErrorData::invalid_params(format!("{code}: {why}"), Some(json!({ "code": code }))))
     }
 
-    /// It is the daemon's fault, or the way's to it.
+    /// Makes the error for a failure of the daemon, or of the connection to it.
     fn internal(why: impl std::fmt::Display) -> Self {
         let code = "E_INTERNAL";
         Self(ErrorData::internal_error(format!("{code}: {why}"), Some(json!({ "code": code }))))
@@ -200,7 +200,7 @@ impl From<ClientError> for AliasError {
     }
 }
 
-/// Whether a tool knows everything that it is called with: what is misspelt would be left out without a word.
+/// Checks that a tool knows all arguments of a call: a misspelt one would otherwise be ignored.
 fn known(arguments: &JsonObject, taken: &JsonObject) -> Result<(), ToolError> {
     match shape::unknown(arguments, taken) {
         Some((strange, known)) => {
@@ -211,7 +211,7 @@ fn known(arguments: &JsonObject, taken: &JsonObject) -> Result<(), ToolError> {
     }
 }
 
-/// What a tool is called with, with every path from the root of the repository, and the work tree of these.
+/// Reads a tool's arguments, with every path relative to the root of the repository, and the work tree of the paths.
 async fn taken_from<T: DeserializeOwned>(call: &Call, taken: &JsonObject) -> Result<(T, Files), ToolError> {
     let mut arguments = call.arguments();
     bounded(&arguments)?;
@@ -220,7 +220,7 @@ async fn taken_from<T: DeserializeOwned>(call: &Call, taken: &JsonObject) -> Res
     Ok((read(arguments)?, files))
 }
 
-/// Whether the arguments are as small as hosts' calls are.
+/// Checks the size of the arguments.
 fn bounded(arguments: &JsonObject) -> Result<(), ToolError> {
     match serde_json::to_string(arguments) {
         Ok(text) if text.len() <= MCP_ARGUMENTS_BYTES_MAX => Ok(()),
@@ -230,8 +230,7 @@ fn bounded(arguments: &JsonObject) -> Result<(), ToolError> {
     }
 }
 
-/// Reads the arguments of a call. A model that gets them wrong learns which member is
-/// wrong, and can try again.
+/// Reads the arguments of a call. The error tells the model which member is wrong, so that it can try again.
 fn read<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, ToolError> {
     bounded(&arguments)?;
     let arguments = Value::Object(arguments);
@@ -242,7 +241,7 @@ fn read<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, ToolError> {
     })
 }
 
-/// A result with what was said.
+/// Returns a result with its text and data.
 pub(super) fn done<T: Serialize>(said: &Said<T>) -> CallToolResult {
     let mut result = CallToolResult::success(vec![ContentBlock::text(said.text.clone())]);
     match serde_json::to_value(&said.answer).map(marked) {

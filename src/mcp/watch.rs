@@ -1,4 +1,4 @@
-//! Watches tasks for a host: sends it the changes, and waits for results. For both forms of tasks.
+//! Watches tasks for a host: sends it the changes, and waits for results. Used for both forms of tasks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,8 +23,8 @@ use provost_api::wire;
 use provost_base::limits::{HOST_DIALOG_MS_MAX, MCP_WATCHED_MAX};
 use provost_client::{Client, ClientError};
 
-/// Those that a server process watches without being asked to: tasks in the older form, in which a host says nothing more
-/// than that it wants one. Beyond the bound hosts hear nothing, and find out by asking, as they have to anyway.
+/// The tasks that a server process watches unasked: tasks in the older form, in which a host only declares that it
+/// wants one. Beyond the bound hosts get no notices, and poll, as they must be able to in any case.
 #[derive(Clone)]
 pub(super) struct Watches(Arc<Semaphore>);
 
@@ -33,7 +33,7 @@ impl Watches {
         Self(Arc::new(Semaphore::new(MCP_WATCHED_MAX)))
     }
 
-    /// Tells of a task until it is over or the host has gone.
+    /// Sends changes of a task until it is over or the host has gone.
     pub(super) fn begin(&self, client: &Client, task: &wire::Task, context: &RequestContext<RoleServer>) {
         let Ok(permit) = self.0.clone().try_acquire_owned() else { return };
         let (client, task) = (client.clone(), task.clone());
@@ -61,7 +61,7 @@ impl Watches {
     }
 }
 
-/// `tasks/result`, which waits as long as the task takes.
+/// Answers `tasks/result`, which waits as long as the task takes.
 pub(super) async fn result(
     client: &Client,
     id: &str,
@@ -69,7 +69,7 @@ pub(super) async fn result(
 ) -> Result<CustomResult, ErrorData> {
     let mut task = handles::find(client, id).await?;
     let mut beat = Keepalive::of(context);
-    // Who does not want to be asked now is not asked again and again.
+    // A person who has closed the question is not asked again.
     let mut asked = None;
     while !handles::is_over(&task) {
         let question = match task.approval != asked {
@@ -81,7 +81,7 @@ pub(super) async fn result(
         let ask = async {
             if let Some(question) = question {
                 let patience = Duration::from_millis(HOST_DIALOG_MS_MAX);
-                // What is wrong with an answer is no answer; the task goes on waiting for another one.
+                // An invalid answer counts as none; the task goes on waiting for another one.
                 let _ = dialog::ask_now(client, &task, &question, patience, context).await;
             }
             handles::changed(client, &task).await
@@ -96,7 +96,7 @@ pub(super) async fn result(
     Ok(legacy_tasks::result(&task))
 }
 
-/// Whether a host may hear of so many.
+/// Checks that a host watches no more tasks than the bound.
 pub(super) fn check(ids: &[String]) -> Result<(), ErrorData> {
     match ids.len() {
         0..=MCP_WATCHED_MAX => Ok(()),
@@ -104,12 +104,12 @@ pub(super) fn check(ids: &[String]) -> Result<(), ErrorData> {
     }
 }
 
-/// What a host gets that names tasks without saying that it follows any.
+/// Returns the error for a host that names tasks without declaring that it follows any.
 pub(super) fn undeclared() -> ErrorData {
     ErrorData::missing_required_client_capability(ClientCapabilities::builder().enable_tasks().build())
 }
 
-/// Says what the host will hear of: of the tasks those that are its agent's, besides whatever else it wants.
+/// Acknowledges a subscription: those of the tasks that belong to the host's agent, and the accepted resources.
 pub(super) async fn acknowledge(
     client: &Client,
     ids: Vec<String>,
@@ -139,10 +139,10 @@ fn subscription(id: &RequestId) -> NotificationMetaObject {
     meta
 }
 
-/// Tells of these tasks until the host has heard enough: how each stands, and every change. Of what else it wants, too.
+/// Tells about these tasks until the host ends the subscription: the state of each, and every change; also about the resources.
 ///
 /// # Errors
-/// The protocol's, where the host is let in no longer.
+/// The protocol's error, if the host is no longer admitted.
 pub(super) async fn follow(
     client: &Client,
     tasks: Vec<wire::Task>,
@@ -192,7 +192,7 @@ async fn tell_of(client: Client, mut task: wire::Task, context: RequestContext<R
         while task.updated_at == seen {
             match handles::changed(&client, &task).await {
                 Ok(next) => task = next,
-                // Without the daemon nothing changes; it is asked again soon, and not at once.
+                // Without the daemon nothing changes; it is asked again after a pause.
                 Err(ClientError::NotRunning(_) | ClientError::Broken(_) | ClientError::Slow) => {
                     tokio::time::sleep(Keepalive::interval()).await;
                 }

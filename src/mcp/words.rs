@@ -1,5 +1,5 @@
-//! Puts texts of other agents into what a model reads: shortened, without escape sequences, and behind a bar,
-//! so that they cannot pass for the tool's own words.
+//! Prepares texts of other agents for a model: shortened, without escape sequences, and behind a bar, so that they
+//! cannot pass for the tool's own words.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use provost_base::limits::MCP_TEXT_BYTES_MAX;
 use provost_jail::plain_text;
 
-/// Members of answers in which agents, workers and people write what they like. Who did stands beside them, as `holder`,
-/// `agent`, `from` and the like.
+/// The members of answers that agents, workers and people write freely. Their writer is in a member beside them:
+/// `holder`, `agent`, `from` and so on.
 const THEIRS: [&str; 29] = [
     "actual",
     "blockers",
@@ -42,8 +42,8 @@ const THEIRS: [&str; 29] = [
     "title",
 ];
 
-/// An answer as data for a model: hosts give it this and not the text. No escape sequence is in it, and what others have
-/// written is named as such.
+/// Prepares an answer as data for a model: hosts pass this on and not the text. It contains no escape sequence, and
+/// names the members that others have written.
 pub(super) fn marked(mut answer: Value) -> Value {
     let mut theirs = BTreeSet::new();
     clean(&mut answer, &mut theirs);
@@ -79,7 +79,7 @@ fn clean(value: &mut Value, theirs: &mut BTreeSet<&'static str>) {
     }
 }
 
-/// The beginning of a text, in characters.
+/// Returns the beginning of a text, in characters.
 pub(super) fn short(text: &str, most: usize) -> String {
     let text = plain_text(text);
     match text.char_indices().nth(most) {
@@ -88,13 +88,13 @@ pub(super) fn short(text: &str, most: usize) -> String {
     }
 }
 
-/// The beginning of a text in one line.
+/// Returns the beginning of a text in one line.
 pub(super) fn one_line(text: &str, most: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     short(&words.join(" "), most)
 }
 
-/// The first of some texts, and how many there are beyond those.
+/// Returns the first texts of a list, and a line with the number of the others.
 pub(super) fn first_of(all: &[String], most: usize) -> Vec<String> {
     let mut shown: Vec<String> = all.iter().take(most).map(|it| one_line(it, PATH_CHARS)).collect();
     if all.len() > most {
@@ -103,15 +103,15 @@ pub(super) fn first_of(all: &[String], most: usize) -> Vec<String> {
     shown
 }
 
-/// Longest path that is shown whole, in characters.
+/// The longest path that is shown whole, in characters.
 const PATH_CHARS: usize = 300;
 
-/// Words from elsewhere, behind a bar: they are data, whatever they say.
+/// Puts words of others behind a bar: they are data, whatever they say.
 pub(super) fn fenced(words: &str) -> String {
     plain_text(words).lines().map(|line| format!("\n  | {line}")).collect()
 }
 
-/// A heading, and below it as many lines as hosts take in one answer's text. A line that is too long for it is cut.
+/// Returns a heading with as many lines below it as hosts accept in the text of an answer. A line that is too long is cut.
 pub(super) fn listed(head: &str, lines: impl Iterator<Item = String>) -> String {
     let mut text = head.to_owned();
     let mut lines = lines.peekable();
@@ -132,12 +132,12 @@ pub(super) fn listed(head: &str, lines: impl Iterator<Item = String>) -> String 
     text
 }
 
-/// Says where the next page begins, for a model that gets only the text.
+/// Returns the line with the cursor of the next page, for a model that gets only the text.
 pub(super) fn more(cursor: Option<&str>) -> String {
     cursor.map(|it| format!("\nThere are more: call again with cursor {it}")).unwrap_or_default()
 }
 
-/// Names in a row, such as files; nothing where there are none.
+/// Joins names, such as files; empty if there are none.
 pub(super) fn named(what: &str, all: &[String]) -> String {
     match all {
         [] => String::new(),

@@ -1,8 +1,8 @@
 //! Doors. Each translates one protocol into verbs and back, and decides nothing.
 //!
-//! In every folder `mod.rs` serves connections, `wire.rs` has the messages as they travel, and `map.rs` is the
-//! dictionary between the protocol's words and ours, refusals included. `loopback` is what doors over TCP share; `scrape` is no door: it tells
-//! collectors and probes numbers.
+//! In every folder, `mod.rs` serves connections, `wire.rs` has the types of the messages, and `map.rs` is the
+//! dictionary between the protocol's words and Provost's, including refusals. `loopback` is shared by the doors
+//! over TCP; `scrape` is no door: it gives numbers to collectors and probes.
 #![forbid(unsafe_code)]
 
 pub mod a6s;
@@ -24,9 +24,9 @@ use provost_transport::accept::Guard;
 
 /// A protocol, ready to serve connections.
 pub trait FrontDoor: Send + Sync {
-    /// Its name, for people and logs.
+    /// Returns its name, for people and logs.
     fn name(&self) -> &'static str;
 
-    /// Serves one connection until it ends. Nothing a peer does ends more than its own connection.
+    /// Serves one connection until it ends. No peer can end more than its own connection.
     fn serve(&self, stream: Stream, guard: Guard) -> Pin<Box<dyn Future<Output = ()> + Send + 'static>>;
 }

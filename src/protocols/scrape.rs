@@ -1,8 +1,9 @@
-//! What collectors and probes read over HTTP: metrics, and whether the daemon is alive and ready.
+//! The numbers for collectors and probes over HTTP: metrics, and whether the daemon is alive and ready.
 //!
-//! Who asks proves nothing and is told numbers and the states of the daemon as a whole alone. What is promised of that: there are four
-//! paths, and nothing can be changed; a page in a browser reads nothing, under any name that leads here; connections, heads and
-//! silence are bounded; and however many ask, the engine is asked four times a second at most. `/livez` asks neither engine nor store.
+//! Callers prove nothing, and get only numbers and the state of the daemon as a whole. Promises: there are four paths, and no request
+//! changes anything; a page in a browser cannot read them, under any name that resolves to this machine; connections, heads and silence
+//! are bounded; and however many callers there are, the engine is queried at most four times a second. `/livez` queries neither engine
+//! nor store.
 
 use std::convert::Infallible;
 use std::net::IpAddr;
@@ -27,31 +28,31 @@ use provost_transport::accept::Guard;
 use provost_transport::http::converse;
 use provost_transport::write_timeout::WriteTimeout;
 
-/// How far a daemon is between its start and its end.
+/// The phase of a daemon between its start and its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Phase {
     /// Its doors are not open yet.
     Starting,
-    /// It takes requests.
+    /// It accepts requests.
     Open,
-    /// It ends what it has begun, and takes nothing more.
+    /// It finishes its work, and accepts no more.
     Draining,
 }
 
-/// What answers there. Clones share everything.
+/// The server of these paths. Clones share everything.
 #[derive(Clone)]
 pub struct Scrape(Arc<Inner>);
 
 struct Inner {
     own: Own,
     phase: watch::Receiver<Phase>,
-    /// Names by which it may be asked for, beside addresses and `localhost`.
+    /// The names by which it may be reached, beside addresses and `localhost`.
     names: Vec<String>,
     metrics: Fresh<Result<Arc<str>, &'static str>>,
     ready: Fresh<Option<NotReady>>,
 }
 
-/// An answer that is given again while it is fresh, and is made once at a time.
+/// An answer that is reused while it is fresh, and is made by one caller at a time.
 struct Fresh<T> {
     turn: Semaphore,
     kept: Mutex<Option<(Instant, T)>>,
@@ -81,7 +82,7 @@ impl<T: Clone> Fresh<T> {
 }
 
 impl Scrape {
-    /// Answers for the daemon of this API, which is in this phase, also to who asks by one of these names.
+    /// Makes a server for the daemon of this API, which is in this phase; callers may also use these names.
     pub fn new(own: Own, phase: watch::Receiver<Phase>, names: Vec<String>) -> Self {
         Self(Arc::new(Inner { own, phase, names, metrics: Fresh::new(), ready: Fresh::new() }))
     }
@@ -97,7 +98,7 @@ impl Scrape {
             async move {
                 let (head, body) = request.into_parts();
                 let answer = dressed(scrape.answer(&head).await);
-                // No request has a body that is read.
+                // No body is read.
                 let answer = if body.is_end_stream() { answer } else { closing(answer) };
                 Ok::<_, Infallible>(answer.map(|it| it.keeping(Some(busy))))
             }
@@ -129,7 +130,7 @@ impl Scrape {
                 Err(why) => said(StatusCode::SERVICE_UNAVAILABLE, why),
             },
             "/livez" => state(StatusCode::OK, &json!({ "alive": true })),
-            // `/healthz` is both: who can be told it is alive.
+            // `/healthz` covers both: a daemon that can answer is alive.
             _ => match self.not_ready().await {
                 None => state(StatusCode::OK, &json!({ "alive": true, "ready": true })),
                 Some(NotReady { reason, says }) => {
@@ -159,7 +160,8 @@ impl Scrape {
         }
     }
 
-    /// Whether a request was meant for this, and no page has sent it. The owner of a name can lead that here; an address has no owner.
+    /// Checks that a request was meant for this server, and that no page has sent it. The owner of a name can let it resolve to this
+    /// machine; an address has no owner.
     ///
     /// # Errors
     /// The cause, for the log.

@@ -51,31 +51,31 @@ pub use undo::PastApply;
 /// The effect of an apply on one file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Action {
-    /// There is none yet.
+    /// The file does not exist yet and will be created.
     Create,
-    /// It will say something else, or be removed.
+    /// The file will have other content, or be removed.
     Modify,
     /// The file stays as it is.
     Skip,
 }
 
-/// An artifact, compared with what is there.
+/// An artifact, compared with the present file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Previewed {
-    /// Which file, in its one spelling; as it was asked for where there is none.
+    /// The path of the file in its one spelling; the path as the caller wrote it where it names no file.
     pub path: String,
     /// The effect that an apply would have.
     pub action: Action,
-    /// The difference, in git's form, with what it comes to.
+    /// The difference in git's form, with its size.
     pub diff: Option<Difference>,
-    /// Why an apply would not write it.
+    /// The reason why an apply would not write the file.
     pub reason: Option<String>,
-    /// Whether it runs later, or tells agents what to do, where it would be written.
+    /// Whether the file, in its place, would be run later or instruct agents.
     pub runs_later: bool,
 }
 
 impl Previewed {
-    /// An apply would not write it after all, for this reason.
+    /// Turns this into a file that an apply would skip, for this reason.
     fn skip(&mut self, why: String) {
         (self.action, self.diff, self.runs_later) = (Action::Skip, None, false);
         self.reason = Some(why);
@@ -85,33 +85,33 @@ impl Previewed {
 /// The outcome of an apply, file by file.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Applied {
-    /// So many were written.
+    /// The number of files that were written.
     pub applied: u32,
-    /// So many needed nothing.
+    /// The number of files that needed no change.
     pub skipped: u32,
-    /// The others, each with a reason.
+    /// The errors of the other files, one text each.
     pub errors: Vec<String>,
-    /// By which it can be undone; `None` when nothing was to be written.
+    /// The id by which the apply can be undone; `None` when there was nothing to write.
     pub apply: Option<ApplyId>,
 }
 
-/// The part of the configuration that is about applies.
+/// The configuration of applies.
 pub struct ApplyRules<'a> {
-    /// Files that these patterns mean are never written.
+    /// The patterns of files that are never written.
     pub deny: &'a [String],
-    /// Whether anything is written that no run here has left exactly so.
+    /// Whether contents may be written that no run of this daemon has left exactly so.
     pub unknown: bool,
-    /// Whether settings that run later are written.
+    /// Whether settings that run later may be written.
     pub settings: bool,
-    /// Artifacts of one call that brings their contents.
+    /// The most artifacts in one call that brings their contents.
     pub files: usize,
-    /// What is never written because it runs outside of every jail.
+    /// Finds the files that are never written because they run outside of every jail.
     pub held: Held,
 }
 
-/// The same, as it is asked.
+/// The rules in the form in which they are applied.
 struct Bounds {
-    /// Or why the list cannot be used; then nothing is written.
+    /// The parsed patterns, or the reason why they cannot be used; then nothing is written.
     deny: Result<WatchPatterns, String>,
     unknown: bool,
     settings: bool,
@@ -132,24 +132,24 @@ impl Bounds {
     }
 }
 
-/// What all applies share: their records, their bounds, and their turns.
+/// The state that all applies share: their records, their bounds, and their turns.
 pub struct Applying {
     records: Records,
     bounds: RwLock<Arc<Bounds>>,
     turns: Arc<Semaphore>,
-    /// Files that are being written, each with those that wait for it.
+    /// The files that are being written, each with a lock for the applies that wait for it.
     files: Mutex<BTreeMap<RepoPath, Arc<Turn<()>>>>,
-    /// Written to by what counts together with other files, so that its judgement holds until it is written.
+    /// Held for writing by a change that is judged together with other files, so that the judgement holds until the change is written.
     together: Arc<Together<()>>,
-    /// How many settings applies have written, and other files that run later.
+    /// The number of settings, and of other files that run later, that applies have written.
     settings_written: AtomicU64,
 }
 
 impl Applying {
-    /// With its records in the daemon's state folder.
+    /// Opens the records in the daemon's state folder.
     ///
     /// # Errors
-    /// What the system says of the folder.
+    /// The system's error for the folder.
     pub fn open(state: &Path, rules: ApplyRules<'_>) -> io::Result<Self> {
         Ok(Self {
             records: Records::open(state)?,
@@ -176,15 +176,15 @@ impl Applying {
     }
 }
 
-/// An artifact on its way: what is to be done with a file, or what is said of it instead.
+/// An artifact on its way through an apply: the planned change of its file, or the reason why there is none.
 struct ApplyItem {
-    /// The path, for people.
+    /// The path as people see it.
     shown: String,
     way: Result<FileWrite, Instead>,
 }
 
 impl ApplyItem {
-    /// The file, with whether it is removed.
+    /// Returns the path of the file, and whether the apply removes it.
     fn place(&self) -> Option<(RepoPath, bool)> {
         match &self.way {
             Ok(order) => Some((order.path.clone(), order.is_removal())),
@@ -194,25 +194,25 @@ impl ApplyItem {
     }
 }
 
-/// Why there is nothing to be done.
+/// The reason why an artifact leads to no change.
 enum Instead {
-    /// A log of a worker's is not a file of the workspace.
+    /// The artifact is a worker's log, which is not a file of the workspace.
     Log,
-    /// It never will be written.
+    /// The file is never written, for this reason.
     Refused(String),
 }
 
 impl Provost {
-    /// Keeps to these from now on.
+    /// Replaces the rules; applies that begin later follow them.
     pub fn set_apply_rules(&self, rules: ApplyRules<'_>) {
         let applying = &self.0.applying;
         *applying.bounds.write().unwrap_or_else(PoisonError::into_inner) = Bounds::of(rules);
     }
 
-    /// Compares artifacts with what is there. Changes nothing.
+    /// Compares artifacts with the present files. Changes nothing.
     ///
     /// # Errors
-    /// [`ApplyError`] when there are too many, or the daemon cannot say whose files are.
+    /// [`ApplyError`] when there are too many, or when the daemon cannot tell which agents have reserved the files.
     pub async fn preview(
         &self,
         who: &Principal,
@@ -273,7 +273,7 @@ impl Provost {
         self.write(who, sorted, None, agreed).await
     }
 
-    /// What of these artifacts an apply would write for this agent.
+    /// Returns the changes that an apply of these artifacts would make for this agent.
     async fn sorted(&self, who: &AgentId, artifacts: Vec<Artifact>) -> Result<Sorted, ApplyError> {
         let asked = self.read_artifacts(artifacts);
         let keepers = self.keepers(who, &asked).await?;
@@ -296,7 +296,7 @@ impl Provost {
         Ok(self.engine().wait_for(until, concerns, over).await?.is_some())
     }
 
-    /// Asks policy, and writes what is to be written.
+    /// Asks policy, and writes the planned changes if it allows them.
     async fn write(
         &self,
         who: &Principal,
@@ -328,7 +328,7 @@ impl Provost {
             of,
             worker,
         };
-        // An apply that has begun is owed, so it goes on from its commit, whatever becomes of the caller.
+        // An apply that has begun is owed, so it goes on after its commit even if the caller disconnects.
         let (provost, who) = (self.clone(), who.clone());
         let carried_out = tokio::spawn(async move {
             let begun = match provost.submit_judged(&who, verb).await? {
@@ -359,7 +359,7 @@ impl Provost {
             if checkouts.has_with_backslash(&artifact.path) {
                 return ApplyItem { shown, way: Err(Instead::Refused(WITH_BACKSLASH.into())) };
             }
-            // What ends like a folder is one, and is refused as that.
+            // A path that ends like a folder names one, and is refused as a folder.
             if !artifact.path.ends_with(['/', '\\', '.']) {
                 artifact.path = checkouts.inside(&artifact.path).into();
             }
@@ -373,7 +373,7 @@ impl Provost {
         artifacts.into_iter().map(one).collect()
     }
 
-    /// Who keeps the asker from writing; one answer for each artifact.
+    /// Finds the reservations of other agents that keep the asker from writing; one answer for each artifact.
     async fn keepers(&self, who: &AgentId, asked: &[ApplyItem]) -> Result<Vec<Option<Reservation>>, Refusal> {
         let files: Vec<RepoPath> =
             asked.iter().filter_map(|it| it.way.as_ref().ok()).map(|it| it.path.clone()).collect();
@@ -381,7 +381,7 @@ impl Provost {
         Ok(asked.iter().map(|it| it.way.as_ref().ok().and_then(|_| keepers.next().flatten())).collect())
     }
 
-    /// Does something with files when it is its turn.
+    /// Does blocking work with files once this call gets its turn.
     async fn in_applying_turn<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -437,12 +437,12 @@ impl Provost {
             Ok(Plan::Gone) => diff::difference(&path, mode, old, None, budget),
             Err(why) => return skip(path, Some(why)),
         };
-        // What another agent keeps from being written can be read all the same.
+        // A file that another agent's reservation protects from writing can be read all the same.
         let action = if kept.is_some() { Action::Skip } else { action };
         Previewed { path, action, diff: Some(diff), reason: kept, runs_later: order.runs_later }
     }
 
-    /// Leaves what an apply would really do, and counts the rest.
+    /// Leaves the artifacts that an apply would really write, and counts the rest.
     fn sort(&self, mut asked: Vec<ApplyItem>, keepers: Vec<Option<Reservation>>) -> Sorted {
         let settings = self.0.applying.settings_written();
         self.withhold(&mut asked);
@@ -488,28 +488,28 @@ impl Provost {
     }
 }
 
-/// Files that a call removes, without those that another agent's reservation protects.
+/// Returns the files that a call removes, without those that another agent's reservation protects.
 fn leaving(asked: &[ApplyItem], keepers: &[Option<Reservation>]) -> BTreeSet<RepoPath> {
     let free = asked.iter().zip(keepers).filter(|(_, keeper)| keeper.is_none());
     let orders = free.filter_map(|(asked, _)| asked.way.as_ref().ok());
     orders.filter(|order| order.is_removal()).map(|order| order.path.clone()).collect()
 }
 
-/// Artifacts of a call: what is to be done, and what has become of the others.
+/// The artifacts of a call: the planned changes, and the outcome of the artifacts that lead to none.
 #[derive(Default)]
 struct Sorted {
     orders: Vec<FileWrite>,
     applied: Applied,
     shown: ApprovalDiff,
-    /// What comes of it for the changes of a task, where all of it is of one.
+    /// The effect on the changes of a task, if all artifacts belong to one task.
     takes: Option<Taking>,
-    /// How many settings applies had written when these were judged.
+    /// The number of settings that applies had written when these artifacts were judged.
     settings: u64,
 }
 
 impl Sorted {
-    /// Adds a planned change, as an approver would see it. `kept` is what is written where the
-    /// plan does not have that.
+    /// Adds a planned change, as an approver would see it. `kept` is the content to write where the plan does not
+    /// hold it.
     fn put(&mut self, mut order: FileWrite, found: Option<&Found>, plan: &Plan, kept: Option<&[u8]>) {
         order.sides = plan.sides(found, &order.want);
         self.shown.add(&order.path, found, plan, kept);
@@ -519,7 +519,7 @@ impl Sorted {
 
 const LOG: &str = "a worker's log is no file of the workspace; to keep it, give it another path";
 
-/// What is to be done with one artifact.
+/// Reads one artifact into a planned change of a file.
 fn read_one(root: &str, bounds: &Bounds, artifact: Artifact) -> Result<FileWrite, Instead> {
     let refuse = |why: &str| Err(Instead::Refused(why.into()));
     let deny = bounds.deny.as_ref().map_err(|why| Instead::Refused(why.clone()))?;
@@ -561,17 +561,17 @@ fn read_one(root: &str, bounds: &Bounds, artifact: Artifact) -> Result<FileWrite
     })
 }
 
-/// Longest path that is shown whole, in characters.
+/// The longest path that is shown whole, in characters.
 const SHOWN_CHARS: usize = 200;
 
-/// A path as it was asked for, for people.
+/// Returns the path as the caller wrote it, made safe to show to people.
 fn shown(path: &str) -> String {
     let plain: String =
         path.chars().take(SHOWN_CHARS).map(|it| if it.is_control() { '?' } else { it }).collect();
     if plain.is_empty() { "(no path)".into() } else { plain }
 }
 
-/// The holder that keeps the caller from writing.
+/// Names the holder whose reservation keeps the caller from writing.
 fn kept_by(stake: &Reservation) -> String {
     match stake.kind {
         ReservationKind::Claim => format!("claimed by {}", stake.agent),
@@ -579,7 +579,7 @@ fn kept_by(stake: &Reservation) -> String {
     }
 }
 
-/// What an approval is for: these contents in these files, and nothing else.
+/// Returns the digest of the subject of an approval: exactly these contents in these files.
 fn digest_of(orders: &[FileWrite], undoes: Option<ApplyId>) -> Digest {
     let head = format!("provost apply {}", undoes.map_or(String::new(), |it| format!("undoes {it}")));
     let parts = orders.iter().map(FileWrite::fields);

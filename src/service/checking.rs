@@ -1,12 +1,13 @@
-//! A check of the whole journal, beside the engine.
+//! A check of the whole journal that runs beside the engine.
 
 use super::{JournalVerdict, Provost};
 use provost_base::EventSeq;
 use provost_domain::Refusal;
 
 impl Provost {
-    /// Checks the whole journal, and shows each event that holds to `see`: its number, its kind, and its body where that was not
-    /// pruned. A `false` ends the check. A store that went away begins again with the first event. What was seen comes back.
+    /// Checks the whole journal, and shows each event to `see`: its number, its kind, and its body unless that was pruned. If `see`
+    /// returns `false`, the check ends. If the connection to the store breaks, the check begins again with the first event. Returns
+    /// `seen` with the verdict.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`], when the store does not answer.

@@ -11,7 +11,7 @@ use provost_base::limits::{PATH_LEN_MAX, WAY_FOLDERS_MAX};
 use provost_base::{Tops, is_absolute, plain_path};
 use provost_system::Ways;
 
-/// The tops of some checkouts, as far as one request asks about them.
+/// The tops of some checkouts, for the paths of one request.
 #[derive(Debug)]
 pub struct Checkouts {
     folders: Vec<PathBuf>,
@@ -20,15 +20,15 @@ pub struct Checkouts {
 }
 
 impl Checkouts {
-    /// Checkouts with these tops, of which a path is written from the innermost.
+    /// Makes checkouts with these tops; a path is rewritten from the innermost top around it.
     pub fn at(tops: impl IntoIterator<Item = PathBuf>) -> Self {
         let folders: Vec<PathBuf> = tops.into_iter().collect();
         Self { tops: Tops::new(&folders), folders, ways: OnceCell::new() }
     }
 
-    /// An absolute path, or `file:symbol`, as it is from a top; what is relative or outside stays as it is.
+    /// Rewrites an absolute path, or `file:symbol`, as relative to a top; a relative path or one outside stays as it is.
     ///
-    /// Looks at the file system where the spelling does not tell, and may block then for as long as the disk does.
+    /// Reads the file system if the spelling does not tell, and may then block for as long as the disk does.
     pub fn inside<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let inside = self.tops.inside(text);
         if !is_absolute(&inside) {
@@ -41,8 +41,8 @@ impl Checkouts {
         found.filter(|it| !is_absolute(it)).map_or(inside, Cow::Owned)
     }
 
-    /// Whether a path, or `file:symbol`, is the name of a file here that has a backslash in it, as names may have on Unix. Read as a
-    /// path, it would mean another file.
+    /// Checks whether a text, a path or `file:symbol`, names a file here that has a backslash in its name, as names
+    /// may on Unix. Read as a path, the text would mean another file.
     pub fn has_with_backslash(&self, text: &str) -> bool {
         let file = text.split(':').next().unwrap_or_default();
         if cfg!(windows) || !file.contains('\\') || file.len() > PATH_LEN_MAX || file.contains('\0') {
@@ -52,7 +52,7 @@ impl Checkouts {
         tokio::task::block_in_place(is_there)
     }
 
-    /// A folder as [`Self::inside`] writes a path; it may be a top itself: nothing is left of it then. `None` for one that is outside.
+    /// Rewrites a folder as [`Self::inside`] rewrites a path; the result is empty for a top itself, and `None` for a folder outside.
     pub fn folder_inside(&self, text: &str) -> Option<String> {
         let folder = self.entering(Path::new(text))?;
         let tops = self.folders.iter().filter(|it| folder.starts_with(it));
@@ -60,7 +60,7 @@ impl Checkouts {
         Some(folder.strip_prefix(top).ok()?.to_str()?.replace(std::path::MAIN_SEPARATOR, "/"))
     }
 
-    /// A folder behind the links by which it enters a checkout.
+    /// Resolves the links by which a folder outside of the checkouts leads into one.
     fn entering(&self, folder: &Path) -> Option<PathBuf> {
         if !folder.is_absolute() || folder.as_os_str().len() > PATH_LEN_MAX {
             return None;
@@ -68,7 +68,7 @@ impl Checkouts {
         let folder = plain_path(folder);
         let ways = || RefCell::new(Ways::new(&self.folders, WAY_FOLDERS_MAX));
         let look = || self.ways.get_or_init(ways).borrow_mut().entering(&folder);
-        // The daemon's threads go on with other requests meanwhile.
+        // The daemon's other threads go on with other requests meanwhile.
         tokio::task::block_in_place(look)
     }
 }

@@ -1,4 +1,4 @@
-//! Reads source files: beneath the root, within bounds, each content once.
+//! Reads source files: only beneath the root, within bounds, and each content once.
 //!
 //! An answer about a file uses the file's present bytes. One of a few threads parses a new content; a request for a
 //! known content never waits for them.
@@ -18,11 +18,11 @@ use provost_jail::Root;
 use provost_syntax::{Cache, Language, ParseDeadline, Reading, Trouble, language_of};
 use provost_system::{changed_at, reading_without_waiting, version_of};
 
-/// How long a caller that asks about a file waits for it to be read. After that, the answer lacks what
-/// depends on the file, and says so.
+/// How long a caller that asks about a file waits until the file has been read. After that, the answer lacks the
+/// parts that depend on the file, and says so.
 pub(super) const READ_TIME_MAX: Duration = Duration::from_secs(2);
 
-/// A file that was written so recently may be written again without its times telling.
+/// A file that was written within this time may be written again without a change of its timestamps.
 const YOUNG: Duration = Duration::from_millis(100);
 
 /// A checkout of the repository: its first one, or a worktree. Paths mean the same in all of them.
@@ -30,17 +30,17 @@ const YOUNG: Duration = Duration::from_millis(100);
 pub struct Base(Arc<Root>);
 
 impl Base {
-    /// The checkout beneath `root`.
+    /// Makes the base for the checkout beneath `root`.
     pub fn new(root: Root) -> Self {
         Self(Arc::new(root))
     }
 
-    /// The top directory of the checkout.
+    /// Returns the top directory of the checkout.
     pub fn root(&self) -> &Root {
         &self.0
     }
 
-    /// Whether both are the same checkout.
+    /// Returns whether both are the same checkout.
     pub(super) fn is(&self, other: &Self) -> bool {
         self.number() == other.number()
     }
@@ -50,7 +50,7 @@ impl Base {
     }
 }
 
-/// The file at a path, as far as it could be read.
+/// The file at a path, with the content that could be read.
 #[derive(Clone, Debug)]
 pub struct Source {
     /// The file's one spelling: without symbolic links, as far as it exists.
@@ -59,19 +59,19 @@ pub struct Source {
     pub content: Content,
 }
 
-/// The content of a file, as far as it is code.
+/// The content of a file, if it is code.
 #[derive(Clone, Debug)]
 pub enum Content {
     /// Code of a known language, as it was parsed.
     Code(Arc<Reading>),
-    /// Nothing to read: no such file, or none of a language that is read.
+    /// There is nothing to read: the file does not exist, or its language is not supported.
     None,
     /// A file that cannot be read as code, for this reason.
     Unreadable(Box<str>),
 }
 
 impl Source {
-    /// The parsed code, if the file has any.
+    /// Returns the parsed code, if the file has any.
     pub fn reading(&self) -> Option<&Arc<Reading>> {
         match &self.content {
             Content::Code(reading) => Some(reading),
@@ -87,7 +87,7 @@ struct Stamp {
     version: (u64, i64, i64),
 }
 
-/// What files contained; what that says is in the cache for as long as there is room.
+/// The digests of the contents that files had; the parsed code is in the cache as long as there is room.
 type Stamps = HashMap<((u64, u64), RepoPath), (Stamp, Digest)>;
 
 /// Reads files, and remembers what they contained.
@@ -105,25 +105,25 @@ struct Opened {
     stamp: Option<Stamp>,
 }
 
-/// How a look at a file went.
+/// The result of a look at a file.
 enum CacheLookup {
     Known(Source),
     New(Opened),
 }
 
 impl Code {
-    /// One that keeps its readings where others find them, too.
+    /// Makes a reader that shares its cache of parsed files with others.
     pub fn sharing(cache: Arc<Cache>) -> Self {
         Self { cache, stamps: Mutex::default(), readers: Semaphore::new(CODE_READERS_MAX) }
     }
 
-    /// What the file at a path says now, as far as that can be found out within two seconds.
+    /// Reads the file at a path, as far as that is possible within two seconds.
     pub async fn read(self: &Arc<Self>, base: &Base, path: &RepoPath) -> Source {
         let until = Instant::now() + READ_TIME_MAX;
         self.read_until(base, path, until).await
     }
 
-    /// The same, with another limit.
+    /// Reads the file at a path until the given moment.
     pub(super) async fn read_until(self: &Arc<Self>, base: &Base, path: &RepoPath, until: Instant) -> Source {
         let (code, from, at) = (self.clone(), base.clone(), path.clone());
         let opened = match blocking(move || code.look(&from, &at)).await {
@@ -140,20 +140,20 @@ impl Code {
         parsed.unwrap_or_else(|| unreadable(path, late))
     }
 
-    /// The one spelling of a path, without reading what is there.
+    /// Returns the one spelling of a path, without reading the file.
     pub(super) async fn spelling(&self, base: &Base, path: &RepoPath) -> RepoPath {
         let (base, asked) = (base.clone(), path.clone());
         let found = blocking(move || one_spelling(base.root(), &asked).ok()).await;
         found.flatten().unwrap_or_else(|| path.clone())
     }
 
-    /// The same, where nothing but a path that stays in the checkout will do.
+    /// Returns the one spelling of a path; `None` if the path leaves the checkout.
     pub(super) async fn spelling_inside(&self, base: &Base, path: &RepoPath) -> Option<RepoPath> {
         let (base, asked) = (base.clone(), path.clone());
         blocking(move || one_spelling(base.root(), &asked).ok()).await.flatten()
     }
 
-    /// Reads content that is not on disk: what a commit would contain.
+    /// Reads content that is not on disk, such as the content of a commit that is about to be made.
     pub(super) async fn read_content(
         self: &Arc<Self>,
         path: RepoPath,
@@ -174,7 +174,7 @@ impl Code {
         parsed.await.unwrap_or_else(|| unreadable(at, late))
     }
 
-    /// The cache of readings, for those who read whole repositories.
+    /// Returns the cache of parsed files, for modules that read whole repositories.
     pub fn cache(&self) -> &Cache {
         &self.cache
     }
@@ -208,7 +208,7 @@ impl Code {
         }
     }
 
-    /// What a file says that has not changed since, if that is still kept.
+    /// Returns the parsed code of a file that has not changed since, if it is still in the cache.
     fn known(&self, key: &((u64, u64), RepoPath), now: Stamp, language: Language) -> Option<Arc<Reading>> {
         let (stamp, content) = *self.stamps().get(key)?;
         if stamp == now { self.cache.known(language, content) } else { None }
@@ -240,7 +240,7 @@ fn unreadable(path: RepoPath, why: &str) -> Source {
     Source { path, content: Content::Unreadable(why.into()) }
 }
 
-/// A reading that has nothing to say is as good as none.
+/// Turns a reading into a source; a file that was too large, generated, or too hard to read counts as unreadable.
 fn judged(path: RepoPath, reading: Arc<Reading>) -> Source {
     let why = reading.trouble.iter().find_map(|trouble| match trouble {
         Trouble::TooLarge { .. } => Some("it is larger than files are read"),
@@ -255,7 +255,7 @@ fn judged(path: RepoPath, reading: Arc<Reading>) -> Source {
     }
 }
 
-/// A file's path without symbolic links, as far as it exists.
+/// Returns a file's path with symbolic links resolved, for the part that exists.
 fn one_spelling(root: &Root, path: &RepoPath) -> Result<RepoPath, &'static str> {
     let mut exists = Path::new(path.as_str());
     let mut rest = Vec::new();
@@ -280,12 +280,12 @@ fn one_spelling(root: &Root, path: &RepoPath) -> Result<RepoPath, &'static str> 
 }
 
 fn leads_out(err: &std::io::Error) -> bool {
-    // cap-std's own refusal has no number of the system's; the kernel's is EXDEV.
+    // cap-std's own refusal carries no system error number; the kernel's is EXDEV.
     let refused = err.kind() == std::io::ErrorKind::PermissionDenied && err.raw_os_error().is_none();
     refused || err.kind() == std::io::ErrorKind::CrossesDevices
 }
 
-/// A regular file, opened without waiting for another process; `None` where there is none.
+/// Opens a regular file without waiting for another process; `None` if there is none.
 fn open(root: &Root, path: &RepoPath) -> Result<Option<File>, Box<str>> {
     use std::io::ErrorKind::{IsADirectory, NotADirectory, NotFound};
     let options = reading_without_waiting();
@@ -308,7 +308,7 @@ fn open(root: &Root, path: &RepoPath) -> Result<Option<File>, Box<str>> {
     Ok(Some(file))
 }
 
-/// What recognises a file's content; `None` while it is too young to tell.
+/// Returns the stamp that identifies a file's content; `None` while the file is too young for its timestamps to tell.
 fn stamp(file: &File) -> Option<Stamp> {
     let meta = file.metadata().ok()?;
     let age = SystemTime::now().duration_since(changed_at(&meta).ok()?).ok()?;

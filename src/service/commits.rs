@@ -1,4 +1,4 @@
-//! Which commit a work tree is at, and the repositories in it, by git's own files: a lease ends when its file is committed.
+//! Reads from git's own files which commit a work tree is at, and the repositories in it: a lease ends when its file is committed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -10,17 +10,17 @@ use provost_base::limits::{GIT_REFS_BYTES_MAX, PATH_LEN_MAX, WIT_WORKTREES_MAX};
 use provost_system as system;
 use provost_workspace::quiet_git::QuietGit;
 
-/// The commits around some files of a work tree.
+/// The commits that are current around some files of a work tree.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Commits {
-    /// That of the work tree; `None` where it is not known.
+    /// The commit of the work tree; `None` if it is not known.
     pub(super) of_tree: Option<Box<str>>,
     /// Folders that are repositories of their own, such as submodules, each with its commit.
     pub(super) nested: Vec<(RepoPath, Option<Box<str>>)>,
 }
 
 impl Commits {
-    /// Those around some files.
+    /// Reads the commits around some files.
     pub(super) async fn around(base: &Base, files: Vec<RepoPath>) -> Self {
         let top = base.root().place().path().to_owned();
         let found = tokio::task::spawn_blocking(move || {
@@ -35,13 +35,13 @@ impl Commits {
         found.await.unwrap_or_default()
     }
 
-    /// The branch that a work tree is on.
+    /// Returns the branch that a work tree is on.
     pub(super) async fn branch(base: &Base) -> Option<Box<str>> {
         let top = base.root().place().path().to_owned();
         tokio::task::spawn_blocking(move || branch_of(&top)).await.ok().flatten()
     }
 
-    /// That of the repository around one file.
+    /// Returns the commit of the repository around a single file.
     pub(super) fn innermost(self) -> Option<Box<str>> {
         match self.nested.into_iter().max_by_key(|it| it.0.as_str().len()) {
             Some((_, commit)) => commit,
@@ -50,7 +50,7 @@ impl Commits {
     }
 }
 
-/// The innermost folder around a file of a work tree that is a repository of its own. Blocking.
+/// Returns the innermost folder around a file of a work tree that is a repository of its own. Blocking.
 pub fn nested_repository(top: &Path, file: &RepoPath) -> Option<RepoPath> {
     let mut folder = file.as_str();
     while let Some((above, _)) = folder.rsplit_once('/') {
@@ -62,7 +62,7 @@ pub fn nested_repository(top: &Path, file: &RepoPath) -> Option<RepoPath> {
     None
 }
 
-/// Where git keeps what is its own about a work tree, as the tree's `.git` says. Blocking.
+/// Returns git's folder for a work tree, as the tree's `.git` says. Blocking.
 pub fn git_dir_of(top: &Path) -> Option<PathBuf> {
     let dot_git = top.join(".git");
     match short(&dot_git) {
@@ -75,26 +75,26 @@ fn short(path: &Path) -> Option<String> {
     system::short_text(path, 2 * PATH_LEN_MAX as u64).ok()
 }
 
-/// The branch that a work tree is on, as git's own files say; `None` where it is on none, or they do not. Blocking.
+/// Returns the branch that a work tree is on, by git's own files; `None` if it is on none or they cannot be read. Blocking.
 fn branch_of(top: &Path) -> Option<Box<str>> {
     let head = short(&git_dir_of(top)?.join("HEAD"))?;
     let name = head.trim().strip_prefix("ref: refs/heads/")?;
     if name != ".invalid" {
         return Some(name.into());
     }
-    // What git writes there where its refs are in a table.
+    // Git writes this name if its refs are in a table (reftable).
     let name = QuietGit::of(top, top).ok()?.line(&["symbolic-ref", "--short", "--quiet", "HEAD"]).ok()??;
     Some(name.into())
 }
 
-/// The commit that a work tree is at, as git's own files say; `None` where they do not. Blocking.
+/// Returns the commit that a work tree is at, by git's own files; `None` if they do not say. Blocking.
 pub fn commit_of(top: &Path) -> Option<Box<str>> {
     let git_dir = git_dir_of(top)?;
     let head = short(&git_dir.join("HEAD"))?;
     let common: PathBuf =
         short(&git_dir.join("commondir")).map_or(git_dir.clone(), |it| git_dir.join(it.trim()));
     let Some(name) = head.trim().strip_prefix("ref: ") else { return id_of(head.trim()) };
-    // What git writes there where its refs are in a table: then no file says it.
+    // Git writes this name if its refs are in a table: then no file holds the commit.
     if name == "refs/heads/.invalid" {
         return in_tables(top, &git_dir, &common);
     }
@@ -114,11 +114,11 @@ fn id_of(text: &str) -> Option<Box<str>> {
     is_id.then(|| text.into())
 }
 
-/// What git has said of a repository with tables, by its folder: the lists of tables, and the commit.
+/// Git's answers for repositories with tables, by folder: the list of tables, and the commit.
 static SAID: Mutex<BTreeMap<PathBuf, (String, Box<str>)>> = Mutex::new(BTreeMap::new());
 
-/// The same where git's refs are in tables (reftable). Git itself is asked, once for each change: with every change the list
-/// of tables is another one.
+/// Returns the commit if git's refs are in tables (reftable). The daemon runs git once for each change: every
+/// change gives another list of tables.
 fn in_tables(top: &Path, git_dir: &Path, common: &Path) -> Option<Box<str>> {
     let list = |folder: &Path| system::short_text(&folder.join("reftable/tables.list"), GIT_REFS_BYTES_MAX);
     let lists = format!("{}\n{}", list(git_dir).ok()?, list(common).unwrap_or_default());

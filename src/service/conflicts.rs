@@ -1,9 +1,9 @@
 //! Conflicts: writes both versions of a file to a folder for people, and restores one on request.
 //!
-//! They are in `.agent-protocol/conflicts/`, which git ignores, before the conflict is recorded; so the files of a
-//! record exist, and a crash can only leave an unused file. Other programs can write in that folder: the daemon
-//! checks a version against a digest that they cannot change before it restores it. It follows no link on the way to
-//! the folder, nor on the way to the file.
+//! It writes them to `.agent-protocol/conflicts/`, which git ignores, before it records the conflict; so the files
+//! of a record exist, and a crash can only leave an unused file. Other programs can write to that folder: before
+//! the daemon restores a version, it checks the digest, which they cannot change. It follows no link on the way to
+//! the folder or to the file.
 
 use std::io::{self, ErrorKind, Write as _};
 use std::sync::Arc;
@@ -26,48 +26,48 @@ use provost_workspace::versions::{Versions, bounded, first};
 /// The folder of the versions, from the top of the workspace.
 const FOLDER: [&str; 2] = [".agent-protocol", "conflicts"];
 
-/// How files begin that are not whole yet.
+/// The prefix of the names of unfinished files.
 const HALF: &str = "half-";
 
-/// Who may do what with a file that is brought back, where that is not known: as editors make them.
+/// The mode of a restored file whose mode is not known: the one that editors use.
 const MODE: u32 = 0o644;
 
-/// Longest name of a file that is part of its version's, in bytes; the end of it says what it is.
+/// The longest part of a file's name that becomes part of its version's name, in bytes; the end of a name shows the file's type.
 const NAME_LEN_MAX: usize = 100;
 
-/// Which version is to be brought back.
+/// Selects the version to restore.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Restore {
-    /// That of the agent whose change counts.
+    /// The version of the agent whose change counts.
     Picked,
-    /// An agent's, or the one at this path.
+    /// The version of this agent, or the one at this path.
     Of(Box<str>),
 }
 
-/// Why a conflict was not settled; then nothing has changed.
+/// The reason why a conflict was not settled; then nothing has changed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum SettleError {
-    /// The core says no.
+    /// The core has refused.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// There is nothing to bring back.
+    /// The file has no conflict, so there is no version to restore.
     #[error("this file is not in conflict, so none of its versions is brought back")]
     NotInConflict,
-    /// The word is neither an agent's name nor the path of a version; it has those that are.
+    /// The word is neither an agent's name nor the path of a version; the variant lists the words that are.
     #[error("restore names no version of this file; there are: {}", .0.join(", "))]
     Unknown(Vec<String>),
-    /// It was never kept.
+    /// The version was never kept.
     #[error("this version was not kept: it was too large, or no file that can be read")]
     NotKept,
-    /// It is not what it was, and there is no other copy.
+    /// The version has been changed, and there is no other copy.
     #[error("this version is gone, or was changed since; settle the conflict without it")]
     Gone,
-    /// What stands there now would be lost.
+    /// The present content of the file would be lost.
     #[error(
         "what the file says now cannot be kept, since it is too large or no regular file; move it away first"
     )]
     InTheWay,
-    /// The system says no.
+    /// The system's error.
     #[error("the version could not be brought back: {0}")]
     Io(Box<str>),
 }
@@ -79,8 +79,8 @@ impl From<io::Error> for SettleError {
 }
 
 impl Provost {
-    /// Puts the versions of a file where people find them, if a change of it would be a conflict. `by` is the
-    /// agent that has changed it, if that is known. `after` is its present content.
+    /// Writes the versions of a file to the folder for people, if a change of the file would be a conflict. `by` is
+    /// the agent that has changed it, if known. `after` is its present content.
     pub(super) async fn versions_ahead(
         &self,
         file: &RepoPath,
@@ -95,8 +95,8 @@ impl Provost {
         Ok(put.unwrap_or_default())
     }
 
-    /// Ends the conflict about a file, with one of its versions brought back if that is wanted, and puts the note that
-    /// says so on the timeline.
+    /// Ends the conflict about a file, restores one of its versions if the caller wants that, and puts the note
+    /// that says so on the timeline.
     ///
     /// # Errors
     /// [`SettleError`]; then nothing has changed.
@@ -107,7 +107,7 @@ impl Provost {
         (file, pick): (RepoPath, Option<AgentId>),
         restore: Option<Restore>,
     ) -> Result<NoteTaken, SettleError> {
-        // One after the other, so that no version is restored to a file that another agent has by now.
+        // Conflicts are settled one by one, so that no version is restored to a file that another agent has claimed meanwhile.
         let turn = self.0.settling.acquire().await;
         let turn = turn.map_err(|_| Refusal::Unavailable { why: "it is shutting down".into() })?;
         let content = match restore {
@@ -133,7 +133,7 @@ impl Provost {
     }
 }
 
-/// Puts each version there of which something is known: the owner's, oldest first, and the intruder's.
+/// Writes every known version to the folder: the owner's, oldest first, and the intruder's.
 fn put_all(
     base: &Base,
     kept: &Versions,
@@ -179,7 +179,7 @@ fn chosen<'a>(
     claim.versions.iter().find(is).ok_or_else(|| SettleError::Unknown(all()))
 }
 
-/// The folder, made where it is missing.
+/// Opens the folder, and creates it if it is missing.
 fn folder(root: &Dir) -> io::Result<Dir> {
     let mut dir = root.try_clone()?;
     for name in FOLDER {
@@ -194,14 +194,14 @@ fn folder(root: &Dir) -> io::Result<Dir> {
     }
     match new_file_inside(&dir, ".gitignore") {
         Ok(mut file) => file.write_all(b"*\n")?,
-        // An existing one is the user's choice.
+        // An existing file is the user's choice.
         Err(err) if err.kind() == ErrorKind::AlreadyExists => {}
         Err(err) => return Err(err),
     }
     Ok(dir)
 }
 
-/// Puts one version there. When this returns, it is on disk.
+/// Writes one version to the folder. When this returns, the version is on disk.
 fn put(root: &Dir, file: &RepoPath, content: Content, bytes: &[u8]) -> io::Result<RepoPath> {
     let dir = folder(root)?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |it| it.as_millis());
@@ -214,7 +214,7 @@ fn put(root: &Dir, file: &RepoPath, content: Content, bytes: &[u8]) -> io::Resul
         .map_err(|_| io::Error::other("its name is none that a path may have"))
 }
 
-/// Writes a whole file under a name that no reader asks for.
+/// Writes a whole file under a temporary name that no reader asks for.
 fn half(dir: &Dir, bytes: &[u8], mode: Option<u32>) -> io::Result<String> {
     static MADE: AtomicU64 = AtomicU64::new(0);
     let name = format!("{HALF}{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
@@ -227,14 +227,14 @@ fn half(dir: &Dir, bytes: &[u8], mode: Option<u32>) -> io::Result<String> {
     Ok(name)
 }
 
-/// The last name of a path, or the end of it.
+/// Returns the last name of a path, or its end if it is too long.
 fn end_of(file: &RepoPath) -> &str {
     let name = file.as_str().rsplit('/').next().unwrap_or_default();
     let from = name.len().saturating_sub(NAME_LEN_MAX);
     (from..=name.len()).find_map(|at| name.get(at..)).unwrap_or_default()
 }
 
-/// Whether it is a version's name: a time in milliseconds, and what it says.
+/// Checks whether a name is a version's: a time in milliseconds, the content's digest, and a file name.
 fn is_ours(name: &str) -> bool {
     let mut parts = name.splitn(3, '-');
     let mut part = |len: usize, fits: fn(&u8) -> bool| {
@@ -243,7 +243,7 @@ fn is_ours(name: &str) -> bool {
     part(13, u8::is_ascii_digit) && part(16, u8::is_ascii_hexdigit) && parts.next().is_some()
 }
 
-/// The oldest give way, and unfinished ones of an earlier process.
+/// Removes the oldest versions when there are too many, and the unfinished files of an earlier process.
 fn prune(dir: &Dir) {
     let own = format!("{HALF}{}-", std::process::id());
     let pruned = || -> io::Result<()> {
@@ -263,7 +263,7 @@ fn prune(dir: &Dir) {
         found.sort_unstable();
         let mut left = found.len();
         for (name, len) in found {
-            // The last two are of the newest conflict, whatever their size.
+            // The last two belong to the newest conflict, and stay whatever their size.
             if left <= 2 || (left <= CONFLICT_FILES_MAX && bytes <= CONFLICT_BYTES_MAX) {
                 break;
             }
@@ -277,8 +277,8 @@ fn prune(dir: &Dir) {
     }
 }
 
-/// Brings a version back. The present content is kept, and the file is never half of one
-/// and half of the other.
+/// Restores a version. The present content is kept, and the file never holds half of one content and half of the
+/// other.
 fn bring_back(
     base: &Base,
     kept: &Versions,
@@ -328,7 +328,7 @@ fn is_link(dir: &Dir, name: &str) -> bool {
     dir.symlink_metadata(name).is_ok_and(|it| it.is_symlink())
 }
 
-/// The folder of a file, made where it is missing, and the file's name in it.
+/// Opens the folder of a file, creates it if it is missing, and returns it with the file's name.
 fn place<'a>(root: &Dir, file: &'a RepoPath) -> io::Result<(Dir, &'a str)> {
     let mut dir = root.try_clone()?;
     let (folders, name) = file.as_str().rsplit_once('/').unwrap_or(("", file.as_str()));

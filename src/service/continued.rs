@@ -1,12 +1,12 @@
-//! Follow-ups: finds the session of an earlier task, and says why it cannot be gone on with.
+//! Follow-ups: finds the session of an earlier task, and says why a delegation cannot continue it.
 
 use super::Provost;
 use provost_base::task_command;
 use provost_domain::{AgentSession, ChangesState, Continued, Delegate, Principal, Scope, Task};
 
 impl Provost {
-    /// Fills in the session with which a delegation goes on, with the folder and the branch of the earlier task, and says why it
-    /// cannot, if it cannot.
+    /// Fills in the session that a delegation continues, with the folder and the branch of the earlier task;
+    /// returns the reason if it cannot.
     pub(super) async fn settle_continued(&self, who: &Principal, verb: &mut Delegate) -> Option<Box<str>> {
         let continued = verb.continues.clone()?;
         let Ok(earlier) = self.task(&continued.task).await else {
@@ -29,10 +29,10 @@ impl Provost {
     }
 }
 
-/// The session of an earlier task, for a delegation that goes on with it.
+/// Returns the session of an earlier task, for a delegation that continues it.
 fn session_of(earlier: &Task, who: &Principal, verb: &Delegate) -> Result<AgentSession, String> {
     let (id, worker) = (earlier.id(), &earlier.order.worker);
-    // A model that has left its name out goes by the user's, and is as little the user here as there where words are said.
+    // A model that has omitted its name goes by the user's name; here, as where words are said to a task, it does not count as the user.
     let is_askers = earlier.asked_by == *who.agent() && !who.may(Scope::Operate);
     if !is_askers && !who.operates() {
         return Err(format!(

@@ -16,13 +16,13 @@ use provost_domain::view::{ContractsOn, SomeContracts};
 use provost_domain::{Contract, Principal, Refusal};
 use provost_syntax::{NoSignature, Reading};
 
-/// How long a check may take. Hooks of today wait two seconds for it.
+/// How long a check may take. Present hooks wait two seconds for it.
 const CHECK_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// Why a contract was not offered.
+/// The reason why a contract was not offered.
 #[derive(Debug, thiserror::Error)]
 pub enum ProposeError {
-    /// The core says no.
+    /// The core has refused.
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// The file declares no signature under this name.
@@ -40,22 +40,22 @@ pub enum ProposeError {
 pub struct Staged {
     /// The path of the file, from the top of the repository.
     pub path: RepoPath,
-    /// What; as it is on disk without.
+    /// The content of the file; `None` stands for the content on disk.
     pub content: Option<Arc<[u8]>>,
-    /// Where it was before, if it was renamed.
+    /// The path before a rename, if the file was renamed.
     pub renamed_from: Option<RepoPath>,
 }
 
-/// What is wrong with what a commit makes of a contract's symbol.
+/// The way in which a commit breaks a contract's signature.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ContractMismatch {
-    /// It has another signature: this one.
+    /// The symbol has another signature: this one.
     Changed(Box<str>),
-    /// It is not there any more.
+    /// The symbol no longer exists.
     Missing,
-    /// Its file is not there any more.
+    /// The file of the symbol no longer exists.
     Deleted,
-    /// It cannot be told: the content does not parse there, names several such symbols, or could not be read.
+    /// The signature cannot be determined: the content does not parse there, names several such symbols, or could not be read.
     Untold(Box<str>),
 }
 
@@ -66,25 +66,25 @@ pub struct Violation {
     pub contract: Arc<Contract>,
     /// The file that breaks it.
     pub file: RepoPath,
-    /// What the commit would do to the signature.
+    /// The change that the commit would make to the signature.
     pub fault: ContractMismatch,
 }
 
-/// Which contracts a comparison is about.
+/// The contracts that a comparison covers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Binding {
-    /// Those that bind on the branch of the work tree.
+    /// The contracts that bind on the branch of the work tree.
     OnItsBranch,
-    /// All: a merge brings branches together.
+    /// All contracts, since a merge brings branches together.
     All,
 }
 
 /// The outcome of a check.
 #[derive(Clone, Debug, Default)]
 pub struct Checked {
-    /// In the order of the files, then of the contracts.
+    /// The broken contracts, in the order of the files, then of the contracts.
     pub violations: Vec<Violation>,
-    /// Contracts that were compared.
+    /// The number of contracts that were compared.
     pub compared: usize,
 }
 
@@ -122,7 +122,7 @@ impl Provost {
         Ok(self.submit(who, verb).await?.contract)
     }
 
-    /// Accepts or rejects what another caller has offered.
+    /// Accepts or rejects an offer of another agent.
     ///
     /// # Errors
     /// [`Refusal::ContractNotFound`], [`Refusal::ContractSettled`], [`Refusal::ContractOwn`].
@@ -135,7 +135,7 @@ impl Provost {
         Ok(self.submit(who, AnswerContract { id, accept }).await?.contract)
     }
 
-    /// Takes an offer back.
+    /// Withdraws an offer.
     ///
     /// # Errors
     /// [`Refusal::ContractNotFound`], [`Refusal::ContractSettled`], [`Refusal::ContractNotYours`].
@@ -143,7 +143,7 @@ impl Provost {
         Ok(self.submit(who, WithdrawContract { id }).await?.contract)
     }
 
-    /// Contracts, oldest first.
+    /// Returns contracts, oldest first.
     ///
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
@@ -151,7 +151,7 @@ impl Provost {
         self.view(which).await
     }
 
-    /// Compares what a commit would contain with the contracts in force. A renamed file whose symbols keep their
+    /// Compares the content of a commit with the contracts in force. A renamed file whose symbols keep their
     /// signatures takes its contracts along.
     ///
     /// # Errors
@@ -170,7 +170,7 @@ impl Provost {
         Ok(checked)
     }
 
-    /// The same, and nothing changes: with the contracts that would go along with renamed files.
+    /// Compares without any change to the state; also returns the contracts that would move with renamed files.
     pub(super) async fn compare_contracts(
         &self,
         base: Option<&Base>,
@@ -241,7 +241,7 @@ impl Check {
         self.0.get(path).into_iter().flatten()
     }
 
-    /// What the files with contracts say, several at a time.
+    /// Reads the staged files that have contracts, several at a time.
     async fn read(&self, provost: &Provost, base: &Base, staged: &[Staged]) -> Vec<Source> {
         let until = Instant::now() + CHECK_TIME_MAX;
         let concerned = |file: &Staged| {
@@ -255,13 +255,13 @@ impl Check {
             },
             false => Source { path: file.path.clone(), content: Content::None },
         };
-        // Boxed, since the compiler does not see of closures that they are good for every thread.
+        // The futures are boxed, since the compiler cannot prove that the closures are `Send`.
         let reads: Vec<_> = staged.iter().map(|file| read(file).boxed()).collect();
         stream::iter(reads).buffered(CODE_READERS_MAX).collect().await
     }
 }
 
-/// The file where a contract's symbol is now: where it was last moved to, if that has become of it.
+/// Returns the file where a contract's symbol is now: the one to which it was last moved, if that file exists.
 fn home_of(contract: &Contract, base: &Base, staged: &[Staged]) -> RepoPath {
     let there = |path: &RepoPath| {
         staged.iter().any(|it| it.path == *path)
@@ -271,7 +271,7 @@ fn home_of(contract: &Contract, base: &Base, staged: &[Staged]) -> RepoPath {
 }
 
 impl Checked {
-    /// Whether the contract is kept.
+    /// Compares a contract with the source, and returns whether it is kept.
     fn compare(&mut self, contract: &Arc<Contract>, file: &RepoPath, source: &Source) -> bool {
         self.compared += 1;
         let fault = match &source.content {

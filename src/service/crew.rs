@@ -1,7 +1,7 @@
-//! A crew's files: determines their one spelling and their content before a verb about them is submitted.
+//! A crew's files: determines the one spelling and the content of a file before a verb about it is submitted.
 //!
 //! It opens no file outside of the workspace, and reads only regular files: a claimed pipe or device is *unreadable*.
-//! Reads wait for their turn, and have a bound in size and time.
+//! Reads wait for a permit, and have a bound in size and time.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -24,8 +24,8 @@ use provost_system::{mode_of, reading_without_waiting};
 use provost_workspace::versions::{Versions, first};
 
 impl Provost {
-    /// The one spelling of a path as an agent writes it, which may be absolute; `None` for one that leaves the workspace,
-    /// or is the workspace itself, and for the name of a file that would mean another one.
+    /// Returns the one spelling of a path that an agent has written, which may be absolute; `None` for a path that leaves the
+    /// workspace or is the workspace itself, and for a name with a backslash that would mean another file.
     pub async fn file_of(&self, text: &str) -> Option<RepoPath> {
         let checkouts = self.checkouts(None);
         let text = Some(text).filter(|it| !checkouts.has_with_backslash(it))?;
@@ -33,12 +33,12 @@ impl Provost {
         self.code().spelling_inside(self.base(), &path).await.filter(|it| !it.is_root())
     }
 
-    /// What files say now, all of them within the time that there is for one request.
+    /// Returns the present content of files; all of them are read within the time of one request.
     pub async fn contents(&self, files: Vec<RepoPath>) -> BTreeMap<RepoPath, Content> {
         self.contents_by(files, look).await
     }
 
-    /// The same, and their versions are kept.
+    /// Returns the present content of files, and keeps their versions.
     pub async fn contents_kept(&self, files: Vec<RepoPath>) -> BTreeMap<RepoPath, Content> {
         self.contents_by(files, look_and_keep).await
     }
@@ -63,13 +63,13 @@ impl Provost {
         read.ok().flatten().unwrap_or(Content::Unreadable)
     }
 
-    /// Does something with files when it is its turn; `None` if the daemon stops meanwhile.
+    /// Does blocking work with files once it has a permit; `None` if the daemon stops meanwhile.
     pub(super) async fn in_turn<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Option<T> {
-        // The semaphore is never closed. The turn is given back when the work is done,
-        // however long a disk takes.
+        // The semaphore is never closed. The work itself gives the permit back at its end, however long a disk
+        // takes.
         let turn = Arc::clone(&self.0.claiming).acquire_owned().await.ok()?;
         let work = move || {
             let done = work();
@@ -102,7 +102,7 @@ impl Provost {
         Ok(())
     }
 
-    /// Claims a file for the caller, with the content that it has now as the version to go back to.
+    /// Claims a file for the caller. The file's present content becomes the version to go back to.
     ///
     /// # Errors
     /// A [`Refusal`]; then nothing has changed.
@@ -116,7 +116,7 @@ impl Provost {
         self.submit(who, ClaimFile { file, content, assignment }).await
     }
 
-    /// Gives a file back.
+    /// Releases the caller's claim.
     ///
     /// # Errors
     /// A [`Refusal`]; then nothing has changed.
@@ -125,7 +125,7 @@ impl Provost {
         self.submit(who, ReleaseFile { file, content }).await
     }
 
-    /// Frees a file that any agent has; only if it still is this grant, where one is named.
+    /// Frees a file that any agent has claimed; if a fence is given, only the grant with that number.
     ///
     /// # Errors
     /// A [`Refusal`]; then nothing has changed.
@@ -149,7 +149,7 @@ impl Provost {
         self.submit(who, ReleaseAgent { agent, contents }).await
     }
 
-    /// Locks a file for the lead, or gives it free.
+    /// Locks a file for the lead, or unlocks it.
     ///
     /// # Errors
     /// A [`Refusal`]; then nothing has changed.
@@ -163,7 +163,7 @@ impl Provost {
         self.submit(who, LockFile { file, content, lock }).await
     }
 
-    /// Has an agent leave the crew, which frees its files. With `only_if_idle` it stays if it has any.
+    /// Removes the caller from the crew, which frees its files. With `only_if_idle`, the caller stays if it has any.
     ///
     /// # Errors
     /// A [`Refusal`]; then nothing has changed.
@@ -173,7 +173,7 @@ impl Provost {
         self.submit(who, LeaveCrew { only_if_idle, contents }).await
     }
 
-    /// Puts a note on the timeline. `changed` is the file of which it says that the caller has changed it.
+    /// Puts a note on the timeline. `changed` is the file that the caller has changed, according to the note.
     ///
     /// # Errors
     /// A [`Refusal`]; then nothing has changed.
@@ -194,7 +194,7 @@ impl Provost {
         self.submit(who, TakeNote { note, changed, settles: None }).await
     }
 
-    /// Puts the versions of a file that was seen to have changed where people find them, if its owner is not there.
+    /// Writes the versions of a changed file to the folder for people, if the file's owner is absent.
     ///
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
@@ -206,7 +206,7 @@ impl Provost {
         self.versions_ahead(file, None, after.unwrap_or(Content::Missing)).await
     }
 
-    /// A page of the timeline.
+    /// Returns a page of the timeline.
     ///
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
@@ -219,14 +219,14 @@ impl Provost {
     }
 }
 
-/// How a file is read.
+/// The way in which a file is read.
 type FileReader = fn(&Base, &Versions, &RepoPath, Instant) -> Content;
 
 fn look(base: &Base, _: &Versions, file: &RepoPath, until: Instant) -> Content {
     content_of(base, file, until, 0).0
 }
 
-/// What the file says, all of which is kept if it is not too much.
+/// Reads the content of a file, and keeps it if it is not too large.
 fn look_and_keep(base: &Base, versions: &Versions, file: &RepoPath, until: Instant) -> Content {
     let (content, read) = content_of(base, file, until, VERSION_BYTES_MAX);
     if let Some((bytes, mode)) = read {
@@ -235,10 +235,10 @@ fn look_and_keep(base: &Base, versions: &Versions, file: &RepoPath, until: Insta
     content
 }
 
-/// All that a file says, and who may do what with it.
+/// The whole content of a file, and its mode.
 type Whole = (Vec<u8>, Option<u32>);
 
-/// What a file says; all of it, if that is not more than `most`.
+/// Returns the content of a file, with its bytes if there are at most `most`.
 fn content_of(base: &Base, file: &RepoPath, until: Instant, most: usize) -> (Content, Option<Whole>) {
     use std::io::ErrorKind::{NotADirectory, NotFound};
     let opened = base.root().handle().open_with(file.as_str(), &reading_without_waiting());
@@ -265,7 +265,7 @@ fn content_of(base: &Base, file: &RepoPath, until: Instant, most: usize) -> (Con
         total += read.len() as u64;
         whole = whole.filter(|it| it.len() + read.len() <= most);
         whole.iter_mut().for_each(|it| it.extend_from_slice(read));
-        // It may grow while it is read.
+        // The file may grow during the read.
         if total > CLAIMED_BYTES_MAX {
             return (Content::TooLarge, None);
         }

@@ -1,4 +1,4 @@
-//! The decisions of the rules that are on record, read beside the engine.
+//! Reads the recorded decisions of the rules, beside the engine.
 
 use std::time::Instant;
 
@@ -8,8 +8,8 @@ use provost_domain::view::LiveTask;
 use provost_store::{RecordedDecisions, recorded_decisions};
 
 impl Provost {
-    /// The newest decisions of the rules, `most` at the most, among so many events at the most, as far as one comes until then; with the
-    /// number of the newest event.
+    /// Returns the newest decisions of the rules and the number of the newest event. `bounds` are the most
+    /// decisions and the most events to read; the read ends at `until`.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`], when the store does not answer.

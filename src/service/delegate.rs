@@ -8,7 +8,7 @@ use provost_jail::{Fill, Profile};
 use provost_system::find_program;
 
 impl Provost {
-    /// Finds out where a delegation would work and with which executable, and submits it.
+    /// Determines the directory and the executable of a delegation, and submits it.
     ///
     /// # Errors
     /// A [`Refusal`]; then nothing has changed.
@@ -41,7 +41,7 @@ impl Provost {
         facts
     }
 
-    /// The worker's own directory, else the task's, else the workspace itself; always beneath the workspace.
+    /// Returns the worker's own directory, else the task's, else the workspace itself; always beneath the workspace.
     pub(super) fn directory(&self, verb: &Delegate, profile: Option<&Profile>) -> Result<Directory, String> {
         let asked = verb.working_dir.as_deref().unwrap_or_default();
         let root = self.root().place().path().to_string_lossy().into_owned();
@@ -69,7 +69,7 @@ impl Provost {
         Ok(Directory { relative, absolute, dev: found.place().dev(), ino: found.place().ino() })
     }
 
-    /// Clients may write an absolute path below the workspace; everything else absolute is refused.
+    /// Reads a path that a client has written. It may be absolute below the workspace; every other absolute path is refused.
     fn beneath(&self, text: &str, root: &str) -> Result<RepoPath, String> {
         let text = text.trim();
         let inside = match text.strip_prefix(root) {

@@ -1,9 +1,9 @@
 //! The output of runs on other hosts, while they go on.
 //!
-//! A host asks the one that has the run for what comes behind a place, in words between the daemons ([`HostWords`]), and gets a page of
-//! bounded size; the next question waits a moment. It asks while someone looks here, and once for all who do. What it got is kept as the
-//! output of a run here is, with the same places, so that no door knows of it. What a host does not say in this way comes with the end
-//! of the run, as its result does.
+//! A daemon asks the daemon of the run's host, in words between the daemons ([`HostWords`]), for the output after a position,
+//! and gets a page of bounded size; the next question waits a moment. It asks while a reader looks here, once for all readers.
+//! It keeps the output as it keeps the output of a run here, with the same positions, so the doors need not know of it. Output
+//! that the host does not send in this way comes with the end of the run, as its result does.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,22 +26,22 @@ use provost_jail::{LiveOutput, Page};
 use provost_store::HostWords;
 
 const PATIENCE: Duration = Duration::from_millis(FAR_OUTPUT_PATIENCE_MS);
-/// How long an answer is waited for.
+/// How long the daemon waits for an answer.
 const ANSWERED_WITHIN: Duration = Duration::from_millis(FAR_OUTPUT_PATIENCE_MS + FAR_OUTPUT_LATE_MS);
 const EVERY: Duration = Duration::from_millis(FAR_OUTPUT_EVERY_MS);
-/// Between two questions to a host that has no output of the run, or does not answer.
+/// The pause between two questions to a host that has no output of the run, or does not answer.
 const AGAIN_AFTER: Duration = Duration::from_millis(500);
 const LOOKED_FOR: Duration = Duration::from_millis(FAR_OUTPUT_LOOKED_MS);
-/// What an answer has before the page takes less than this.
+/// The most bytes before the page in an answer.
 const ANSWER_HEAD_MAX: usize = 100;
 
-/// What is followed of other hosts' runs.
+/// The outputs of runs on other hosts that this daemon follows.
 pub(super) struct FarOutputs {
     words: OnceLock<HostWords>,
-    /// Questions that wait for their answers, by their numbers.
+    /// The questions that wait for their answers, by their numbers.
     asked: Mutex<BTreeMap<String, oneshot::Sender<Option<Page>>>>,
     followed: Mutex<Vec<Arc<Followed>>>,
-    /// Places for questions of other hosts.
+    /// The permits for answering questions of other hosts.
     places: Arc<Semaphore>,
 }
 
@@ -52,7 +52,7 @@ struct Followed {
     host: HostId,
     output: LiveOutput,
     looked: Mutex<Instant>,
-    /// Whether a question about it is under way.
+    /// Whether the daemon waits for the answer to a question about it.
     is_asked: AtomicBool,
     /// Whether the host has not answered the last question.
     is_silent: AtomicBool,
@@ -66,7 +66,7 @@ impl Default for FarOutputs {
 }
 
 fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Each is whole between any two statements.
+    // Each of these values is consistent between any two statements.
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -75,7 +75,7 @@ impl FarOutputs {
         lock(&self.followed).iter().find(|it| it.task == *task && it.attempt == attempt).cloned()
     }
 
-    /// The one of this run, which was looked at now. Beyond the bound, the one goes that was not looked at for longest.
+    /// Returns the output of this run, which a reader looks at now. Beyond the bound, drops the output that was not read for longest.
     fn look_at(&self, task: &Task, host: HostId) -> Arc<Followed> {
         if let Some(found) = self.of(task.id(), task.attempt()).filter(|it| it.host == host) {
             *lock(&found.looked) = Instant::now();
@@ -101,7 +101,7 @@ impl FarOutputs {
         new
     }
 
-    /// One question and its answer; `None` where none came in time, and `Some(None)` where the host has no output of it.
+    /// Asks one question and waits for its answer; `None` if no answer came in time, `Some(None)` if the host has no output of the run.
     async fn ask(&self, of: &Followed) -> Option<Option<Page>> {
         let number = Uuid::new_v4().simple().to_string();
         let (answers, answer) = oneshot::channel();
@@ -115,7 +115,7 @@ impl FarOutputs {
 
     fn is_answered(&self, number: &str, page: Option<Page>) {
         if let Some(waits) = lock(&self.asked).remove(number) {
-            // Who has asked may have gone.
+            // The asking task may have ended.
             let _ = waits.send(page);
         }
     }
@@ -124,7 +124,7 @@ impl FarOutputs {
 impl Provost {
     /// Speaks with the daemons of other hosts from now on.
     pub fn speaks_by(&self, words: HostWords) {
-        // What hears is part of what it would keep.
+        // The receiver of words must not keep the service alive, since the service owns it.
         let (service, runtime) = (Arc::downgrade(&self.0), tokio::runtime::Handle::current());
         words.heard_by(move |from, word| {
             if let Some(service) = service.upgrade() {
@@ -134,7 +134,7 @@ impl Provost {
         let _there_are_some = self.0.far.words.set(words);
     }
 
-    /// The output of a run that goes on at another host; `None` for every other task.
+    /// Returns the output of a run that goes on at another host; `None` for every other task.
     pub(super) async fn far_output(&self, task: &Task) -> Option<LiveOutput> {
         let host = task.daemon.host;
         let runs = matches!(task.state, TaskState::Running { .. }) && task.kind == WorkerKind::Cli;
@@ -151,13 +151,13 @@ impl Provost {
         Some(followed.output.clone())
     }
 
-    /// What was heard of a run on another host that is over.
+    /// Returns the known output of a run on another host that has ended.
     pub(super) fn heard_of(&self, task: &Task, from: u64) -> Option<Page> {
         let followed = self.0.far.of(task.id(), task.attempt())?;
         Some(Page { finished: true, ..followed.output.read_from(from) })
     }
 
-    /// The other host at which a task runs, where it does not say what its worker writes.
+    /// Returns the other host that runs a task, if it does not answer questions about the output.
     pub fn silent_host(&self, task: &TaskId) -> Option<HostId> {
         let followed = lock(&self.0.far.followed);
         let found = followed.iter().find(|it| it.task == *task)?;
@@ -165,7 +165,7 @@ impl Provost {
         is_silent.then_some(found.host)
     }
 
-    /// Asks until the run is over, or no reader has asked for a while.
+    /// Asks for more output until the run has ended, or no reader has looked for a while.
     async fn follow_far(self, of: Arc<Followed>) {
         while lock(&of.looked).elapsed() < LOOKED_FOR {
             let answer = self.0.far.ask(&of).await;
@@ -191,13 +191,13 @@ impl Provost {
         of.is_asked.store(false, Ordering::Release);
     }
 
-    /// Hears what the daemon of another host says.
+    /// Handles a word from the daemon of another host.
     fn hears(&self, runtime: &tokio::runtime::Handle, from: HostId, word: &[u8]) {
         let (head, page) = match word.iter().position(|it| *it == b'\n') {
             Some(at) => (&word[..at], Some(&word[at + 1..])),
             None => (word, None),
         };
-        // What a later release says is not for this one.
+        // This release ignores words of later releases that it cannot read.
         let Ok(head) = serde_json::from_slice::<Value>(head) else { return };
         let Some(number) = head["number"].as_str().map(str::to_owned) else { return };
         if head["answer"].is_string() {
@@ -210,7 +210,7 @@ impl Provost {
         ) else {
             return;
         };
-        // One that is too many has no answer.
+        // A question beyond the bound gets no answer.
         let Ok(place) = self.0.far.places.clone().try_acquire_owned() else { return };
         let provost = self.clone();
         runtime.spawn(async move {
@@ -227,7 +227,7 @@ impl Provost {
         });
     }
 
-    /// What a run here has said behind a place, after it has said something there.
+    /// Returns the output of a run here after a position, once the run has written some there.
     async fn page_for_another(&self, task: &TaskId, attempt: u64, from: u64) -> Option<Page> {
         let live = self.outputs().get(task)?;
         if u64::from(self.task(task).await.ok()?.attempt()) != attempt {

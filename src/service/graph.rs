@@ -12,10 +12,10 @@ use provost_graph::{FoundBy, LookupResult};
 use provost_index::{Index, State};
 use provost_syntax::{Edge, Reading, Target, language_of};
 
-/// How long an answer waits for the first reading of the repository, so that it need not be told as incomplete.
+/// How long an answer waits for the first reading of the repository, so that it does not have to be incomplete.
 const READING_WAIT: Duration = Duration::from_millis(250);
 
-/// Along calls, or against them.
+/// The direction of a query: along calls or against them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CallDirection {
     /// Against them: to the symbols that call it.
@@ -24,16 +24,16 @@ pub enum CallDirection {
     Callees,
 }
 
-/// Why there is no answer.
+/// The reason why a query has no answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum GraphError {
-    /// It is no symbol's name.
+    /// The text is no symbol's name.
     Malformed(String),
-    /// The file is not known: not there, ignored, or not read yet.
+    /// The file is not known: it does not exist, is ignored, or has not been read yet.
     NoSuchFile(SymbolPath),
-    /// Nothing has this name; what may be meant instead.
+    /// No symbol has this name; these might be meant.
     NoSuchSymbol(Vec<SymbolPath>),
-    /// Several files have it.
+    /// Several files have a symbol of this name.
     Several(Vec<SymbolPath>),
     /// The daemon is shutting down.
     Ending,
@@ -44,41 +44,40 @@ pub enum GraphError {
 pub struct Calls {
     /// The symbols that the query meant, by their full paths.
     pub of: Vec<SymbolPath>,
-    /// The other ends of its calls.
+    /// The symbols at the other ends of the calls.
     pub symbols: Vec<SymbolPath>,
-    /// Those among them that were found by their names alone.
+    /// The symbols among them that were matched by name alone.
     pub guessed: Vec<SymbolPath>,
-    /// How complete the index is at this moment.
+    /// How complete the index is now.
     pub state: State,
 }
 
 impl Provost {
-    /// Who calls a symbol, or what it calls, one step away: `file:Path`, or a name that only one file has.
+    /// Returns the callers or the callees of a symbol, one step away. The symbol is `file:Path`, or a name that only one file has.
     ///
     /// # Errors
     /// [`GraphError`].
     pub async fn calls(&self, symbol: &str, way: CallDirection) -> Result<Calls, GraphError> {
         let (index, symbol) = (self.index().clone(), symbol.to_owned());
-        // The file is looked at, and read if it has changed.
+        // The index checks the file, and reads it if it has changed.
         let done = tokio::task::spawn_blocking(move || calls(&index, &symbol, way)).await;
         done.unwrap_or(Err(GraphError::Ending))
     }
 
-    /// Who calls a symbol of a file that was just read: in that file by what was read, in others by the index. The
-    /// symbol has its full path.
+    /// Returns the callers of a symbol in a file that was just read: those in that file come from the reading,
+    /// those in others from the index. The symbol has its full path.
     pub(super) async fn callers_of(&self, base: &Base, source: &Source, of: &SymbolPath) -> Vec<SymbolPath> {
         let (ours, source, of) = (base.is(self.base()), source.clone(), of.clone());
         self.with_index(&source.clone(), move |index| callers_of(index, ours, &source, &of)).await
     }
 
-    /// The callers of a symbol that was not found in the repository, which is named as if
-    /// it were in a file `?`.
+    /// Returns the callers of a symbol that was not found in the repository; its path names the file `?`.
     pub(super) fn callers_of_unknown(&self, of: &SymbolPath) -> Vec<SymbolPath> {
         if *of.file() == nowhere() { self.index().callers(of) } else { Vec::new() }
     }
 
-    /// What symbols of a file that was just read call, in the order of first calls: pairs of the symbol as it
-    /// was asked for, and what it calls. `?:name` is a symbol that was not found.
+    /// Returns the calls of symbols in a file that was just read, in the order of first calls: pairs of the symbol
+    /// as the caller named it, and its callee. `?:name` is a callee that was not found.
     pub(super) async fn calls_from(
         &self,
         base: &Base,
@@ -89,8 +88,8 @@ impl Provost {
         self.with_index(&source.clone(), move |index| calls_from(index, ours, &source, &symbols)).await
     }
 
-    /// Asks the index. It answers at once where it has this very reading; otherwise on a thread, since it has
-    /// to follow imports first.
+    /// Queries the index: at once if it has this very reading, otherwise on a blocking thread, since it must follow
+    /// imports first.
     async fn with_index<T: Send + 'static>(
         &self,
         source: &Source,
@@ -101,12 +100,12 @@ impl Provost {
         if index.is_ready(&source.path, reading) {
             return ask(&index);
         }
-        // Nothing comes of it when the daemon ends.
+        // The result is empty when the daemon ends.
         tokio::task::spawn_blocking(move || ask(&index)).await.unwrap_or_default()
     }
 
-    /// Why callers and callees of symbols may be missing: the repository is still being read, or some of its files are not
-    /// read whole. Without symbols, of everything in the files. A daemon that has just begun is waited for a moment.
+    /// Returns why callers and callees of these symbols may be missing: the repository is still being read, or some of its files could
+    /// not be read whole. Without symbols, all symbols of the files count. Waits a moment for a daemon that has just started.
     pub(super) async fn graph_gaps(&self, sources: &[Source], symbols: &[Box<str>]) -> Vec<Box<str>> {
         let sources: Vec<Source> =
             sources.iter().filter(|it| language_of(it.path.as_str()).is_some()).cloned().collect();
@@ -114,7 +113,7 @@ impl Provost {
             return Vec::new();
         }
         let (index, symbols) = (self.index().clone(), symbols.to_vec());
-        // What is still being read then is told as missing.
+        // Files that are still being read after that are reported as missing.
         let _late = tokio::time::timeout(READING_WAIT, index.until_read()).await;
         let look = move || {
             let is_reading = index.is_reading();
@@ -129,8 +128,8 @@ impl Provost {
         tokio::task::spawn_blocking(look).await.unwrap_or_default()
     }
 
-    /// Who calls some symbols of a file, in any file: the symbol as it was asked for, and its caller. Without symbols, who
-    /// calls anything in the file from another one.
+    /// Returns the callers of some symbols of a file, in any file, as pairs of the symbol as asked for and its
+    /// caller. Without symbols, returns the callers in other files of anything in the file.
     pub(super) async fn callers_of_all(
         &self,
         base: &Base,
@@ -154,7 +153,7 @@ impl Provost {
         found
     }
 
-    /// Who calls a whole file from others, or what it calls there, as far as the index knows it.
+    /// Returns the callers or callees of a whole file in other files, as far as the index knows them.
     pub(super) async fn of_whole(
         &self,
         source: &Source,
@@ -170,7 +169,7 @@ impl Provost {
         ends.filter(|it| it.file() != whole.file()).map(|it| (whole.clone(), it)).collect()
     }
 
-    /// How much of the repository is known.
+    /// Returns how much of the repository has been read.
     pub async fn graph_state(&self) -> Result<State, GraphError> {
         let index = self.index().clone();
         tokio::task::spawn_blocking(move || index.state()).await.map_err(|_| GraphError::Ending)
@@ -222,7 +221,7 @@ fn callers_of(index: &Index, ours: bool, source: &Source, of: &SymbolPath) -> Ve
     let known = ours && index.fresh(&source.path, reading);
     let mut callers = index.callers(of);
     if !known {
-        // Another checkout, or a file that is not followed: what the index has of it is not what was read.
+        // For another checkout, or for a file that is not followed, the index has other content than was read.
         callers.retain(|caller| *caller.file() != source.path);
         callers.splice(0..0, callers_here(reading, of));
     }
@@ -230,7 +229,7 @@ fn callers_of(index: &Index, ours: bool, source: &Source, of: &SymbolPath) -> Ve
     callers
 }
 
-/// Which files were not read whole, of those from which calls may be missing here.
+/// Names the files that could not be read whole, if calls from them may be missing in this answer.
 fn not_whole(index: &Index, sources: &[Source], symbols: &[Box<str>]) -> Option<Box<str>> {
     let files = sources.iter().map(|it| it.path.clone()).collect();
     let last = |path: &str| -> Box<str> { path.rsplit('.').next().unwrap_or(path).into() };
@@ -252,7 +251,7 @@ fn not_whole(index: &Index, sources: &[Source], symbols: &[Box<str>]) -> Option<
     })
 }
 
-/// What is said when there are more callers or callees than are looked at.
+/// Returns the warning that only some of the callers and callees were examined.
 pub(super) fn cut() -> Box<str> {
     format!("only the first {CALLERS_MAX} callers and callees were examined").into()
 }
@@ -280,7 +279,7 @@ fn calls_from(
     calls.into_iter().filter_map(|(number, callee)| Some((asked(number)?, callee))).collect()
 }
 
-/// Symbols of a file that call one of it.
+/// Returns the symbols of a file that call a symbol of the same file.
 fn callers_here(reading: &Reading, at: &SymbolPath) -> Vec<SymbolPath> {
     let is_it = |target: &Target<'_>| match target {
         Target::Here(number) => {
@@ -301,8 +300,8 @@ fn callers_here(reading: &Reading, at: &SymbolPath) -> Vec<SymbolPath> {
     found
 }
 
-/// What symbols of a file call, as far as the file alone tells, in the order of first calls: pairs of the
-/// symbol as it was asked for, and what it calls.
+/// Returns the calls of symbols in a file, as far as the file alone tells, in the order of first calls: pairs of
+/// the symbol as it was asked for, and its callee.
 fn calls_here(source: &Source, reading: &Reading, symbols: &[Box<str>]) -> Vec<(SymbolPath, SymbolPath)> {
     let mut asked: BTreeMap<u32, &str> = BTreeMap::new();
     for symbol in symbols {
@@ -326,7 +325,7 @@ fn calls_here(source: &Source, reading: &Reading, symbols: &[Box<str>]) -> Vec<(
     reading.edges().into_iter().filter_map(call).take(CALLERS_MAX + 1).collect()
 }
 
-/// The file that stands for an unknown place: wit writes `?:name`.
+/// Returns the file that stands for an unknown place: wit writes `?:name`.
 fn nowhere() -> RepoPath {
     RepoPath::parse("?").expect("a constant that is a valid path")
 }

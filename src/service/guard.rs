@@ -16,42 +16,42 @@ use provost_syntax::{Moves, Reading, Version, touched};
 /// A file's content before and after an edit.
 pub type BeforeAndAfter = (Arc<[u8]>, Arc<[u8]>);
 
-/// A file that a caller is about to write, or to commit.
+/// A file that a caller is about to write or commit.
 #[derive(Clone, Debug)]
 pub struct Edit {
     /// The path of the file, from the top of the repository.
     pub path: RepoPath,
-    /// What it contains before and after, where that is known; otherwise every lock in the file counts.
+    /// The content before and after, if known; otherwise every lock in the file counts.
     pub change: Option<BeforeAndAfter>,
-    /// Of the file, this symbol alone.
+    /// The only symbol that the edit is about; `None` for the file.
     pub symbol: Option<Box<str>>,
-    /// Whether the host will refuse the edit itself, so that it writes nothing.
+    /// Whether the host itself will refuse the edit, so that nothing is written.
     pub fails: bool,
 }
 
 /// The answer about some edits.
 #[derive(Clone, Debug, Default)]
 pub struct Guarded {
-    /// What stands in their way, in their order.
+    /// The obstacles to the edits, in the order of the edits.
     pub blocked: Vec<Blocked>,
-    /// Announced changes of others that are about the same, with the file and the symbol as far as they are named.
+    /// The intents of other agents that meet the edits, each with the file and the symbol that they name.
     pub near: Vec<(Arc<Intent>, Box<str>)>,
-    /// Leases of others on the same that keep nobody out here.
+    /// The leases of other agents on the same places that block no agent here.
     pub written: Vec<Arc<Lock>>,
 }
 
-/// Other agents' holds on the place of the write.
+/// Another agent's hold on the place of a write.
 #[derive(Clone, Debug)]
 pub struct Blocked {
     /// The lock or the claim that is in the way.
     pub by: Obstacle,
-    /// Whether it is known that what is theirs changes; of a lock, otherwise only its file does.
+    /// Whether the edit is known to change the held place; for a lock, otherwise only its file is known to change.
     pub touched: bool,
-    /// What its holder says that it does: the reason of a lock, or its newest intent.
+    /// The holder's own description of its work: the reason of the lock, or its newest intent.
     pub doing: Option<Box<str>>,
 }
 
-/// What can stand in the way of writing.
+/// An obstacle to a write.
 #[derive(Clone, Debug)]
 pub enum Obstacle {
     /// A lock, with its holder's name for people.
@@ -60,7 +60,7 @@ pub enum Obstacle {
     Claim(Arc<Claim>),
 }
 
-/// What an agent has of a file, or would have: its names, or all of it where there is none.
+/// The part of a file that an agent holds, or would hold: its names; the whole file if there are none.
 struct Hold<'a> {
     names: Vec<&'a str>,
     fence: Fence,
@@ -81,7 +81,7 @@ impl<'a> Hold<'a> {
         self.names.is_empty()
     }
 
-    /// Whether one is the other, or part of it.
+    /// Checks whether two holds share a place, or one encloses a place of the other.
     fn overlaps(&self, other: &Hold<'_>) -> bool {
         let touch = |a: &str, b: &str| a == b || encloses(a, b) || encloses(b, a);
         self.is_whole()
@@ -89,7 +89,7 @@ impl<'a> Hold<'a> {
             || self.names.iter().any(|a| other.names.iter().any(|b| touch(a, b)))
     }
 
-    /// Whether a touched place is it, or part of it, or the file.
+    /// Checks whether a touched place is the held one, a part of it, or the file.
     fn meets(&self, places: &[Box<str>]) -> bool {
         self.is_whole() && !places.is_empty() || places.iter().any(|it| it.is_empty() || self.covers(it))
     }
@@ -99,7 +99,7 @@ impl<'a> Hold<'a> {
     }
 }
 
-/// An edit as it is read: what the file says before and after.
+/// An edit with both versions of the file, read.
 struct Read<'a> {
     old: (Source, &'a [u8]),
     new: (Source, &'a [u8]),
@@ -111,7 +111,7 @@ impl Read<'_> {
         Some((Version { reading: old, bytes: self.old.1 }, Version { reading: new, bytes: self.new.1 }))
     }
 
-    /// The names of a symbol beside its whole path, in the version that has it.
+    /// Returns the other names of a symbol, in the version that has it.
     fn other_names(&self, path: &str) -> Vec<Box<str>> {
         let readings = [self.new.0.reading(), self.old.0.reading()].into_iter().flatten();
         let names = readings.map(|it| known_as(it, path).1).find(|it| !it.is_empty());
@@ -119,12 +119,12 @@ impl Read<'_> {
     }
 }
 
-/// The top of a work tree, as leases name it.
+/// Returns the top of a work tree in the form that leases use.
 pub(super) fn tree_of(base: &Base) -> Box<str> {
     base.root().place().path().to_string_lossy().into()
 }
 
-/// What an edit touches, by whole paths; the file where that cannot be told.
+/// Returns the places that an edit touches, by whole paths; the file if they cannot be determined.
 fn places_of(read: Option<&Read<'_>>, names: &[Box<str>]) -> Vec<Box<str>> {
     if let Some(name) = names.first() {
         return vec![name.clone()];
@@ -133,7 +133,7 @@ fn places_of(read: Option<&Read<'_>>, names: &[Box<str>]) -> Vec<Box<str>> {
     if read.old.1 == read.new.1 {
         return Vec::new();
     }
-    // What is made or removed is touched as a whole.
+    // A file that the edit creates or removes is touched as a whole.
     let is_all = read.old.1.is_empty() || read.new.1.is_empty();
     let places = read.versions().filter(|_| !is_all).map(|(old, new)| touched(old, new));
     match places {
@@ -142,7 +142,7 @@ fn places_of(read: Option<&Read<'_>>, names: &[Box<str>]) -> Vec<Box<str>> {
     }
 }
 
-/// Whether a write touches another agent's place by what belongs to it, such as its comment, or moves it.
+/// Checks whether a write touches what belongs to another agent's place, such as its comment, or moves the place.
 fn is_touched(
     theirs: &Obstacle,
     mine: &[Hold<'_>],
@@ -159,7 +159,7 @@ fn is_touched(
     is_covered || moves.is_some_and(|moves| hold.names.iter().any(|it| moves.has(it) && !had(it)))
 }
 
-/// What the holder says that it does.
+/// Returns the holder's own description of its work.
 fn doing(by: &Obstacle, intents: &[Arc<Intent>]) -> Option<Box<str>> {
     let (holder, reason) = match by {
         Obstacle::Lock(lock) => (Some(&lock.it.holder), lock.it.reason.clone()),
@@ -169,20 +169,20 @@ fn doing(by: &Obstacle, intents: &[Arc<Intent>]) -> Option<Box<str>> {
     reason.or_else(|| newest().map(|it| it.description.clone()))
 }
 
-/// Some edits, compared with what others hold.
+/// The result of comparing some edits with the holds of other agents.
 #[derive(Default)]
 pub(super) struct Looked {
-    /// The answer about them.
+    /// The answer about the edits.
     pub(super) guarded: Guarded,
-    /// The grants of others in the files.
+    /// The grants of other agents in the files.
     pub(super) seen: Vec<Fence>,
     /// The files, in their one spelling.
     pub(super) files: Vec<RepoPath>,
-    /// What the edits touch: symbols by their whole paths, with an empty one for the file.
+    /// The places that the edits touch: symbols by their whole paths, with an empty one for the file.
     pub(super) touched: Vec<(RepoPath, Box<str>, Vec<Box<str>>)>,
 }
 
-/// What is held and announced in some files.
+/// The holds and intents in some files.
 struct Around {
     locks: Vec<Named<Arc<Lock>>>,
     own_claims: Vec<Arc<Claim>>,
@@ -191,8 +191,8 @@ struct Around {
 }
 
 impl Provost {
-    /// Claims and locks of others that stand in the way of some edits in a work tree, in the order of the edits. Of two that
-    /// overlap, the earlier grant counts: the later one has what the earlier one leaves.
+    /// Returns the claims and locks of other agents that block some edits in a work tree, in the order of the edits. If two
+    /// holds overlap, the earlier grant counts: the later holder has only what the earlier one leaves.
     ///
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`]. The caller has to treat that as a no.
@@ -208,7 +208,7 @@ impl Provost {
         Ok(guarded)
     }
 
-    /// The same, and for a writer what its edits touch.
+    /// Compares edits with holds, and also returns, for a write, the places that the edits touch.
     pub(super) async fn look_at(
         &self,
         writer: &Writer,
@@ -220,7 +220,7 @@ impl Provost {
         for edit in edits {
             files.push(self.code().spelling(base, &edit.path).await);
         }
-        // What is claimed or announced of a folder is about each file in it.
+        // A claim on a folder, or an intent for it, concerns each file in the folder.
         let with_folders: Vec<Vec<RepoPath>> =
             files.iter().map(|it| std::iter::once(it.clone()).chain(folders_of(it)).collect()).collect();
         let asked = ClaimsOn { files: with_folders.concat(), others_than: writer.agent.clone() };
@@ -301,7 +301,7 @@ impl Provost {
             }
         }
         let also = |path: &str| read.as_ref().map(|it| it.other_names(path)).unwrap_or_default();
-        // Who has the file has all of it that others leave.
+        // The holder of a file has all parts of it that no other agent holds.
         let is_file = places.iter().any(|it| it.is_empty());
         let held = places.into_iter().filter(|it| !is_file || it.is_empty());
         looked.touched.extend(held.map(|it| (file.clone(), it.clone(), also(&it))));
@@ -314,7 +314,7 @@ impl Provost {
         Some(Read { old: (old, before), new: (new, after) })
     }
 
-    /// Every name of a symbol of a file, as the file is now.
+    /// Returns every name of a symbol, according to the present file.
     async fn names_of(&self, base: &Base, file: &RepoPath, symbol: &str) -> Vec<Box<str>> {
         let source = self.code().read(base, file).await;
         let others = source.reading().map(|it| known_as(it, symbol).1).unwrap_or_default();
@@ -322,7 +322,7 @@ impl Provost {
     }
 }
 
-/// The same for a symbol that is about to be changed.
+/// Checks whether a hold blocks a change of a symbol with these names.
 fn is_in_the_way_of(theirs: &Obstacle, mine: &[Hold<'_>], names: &[Box<str>]) -> bool {
     let theirs = match theirs {
         Obstacle::Lock(lock) => Hold::of_lock(&lock.it),
@@ -335,19 +335,19 @@ fn is_in_the_way_of(theirs: &Obstacle, mine: &[Hold<'_>], names: &[Box<str>]) ->
     theirs.overlaps(&asked) && !mine.iter().filter(|it| it.fence < theirs.fence).any(|it| covers(&it))
 }
 
-/// The folders that a file is in, the innermost first.
+/// Returns the folders around a file, the innermost first.
 fn folders_of(file: &RepoPath) -> Vec<RepoPath> {
     let ends = file.as_str().rmatch_indices('/').map(|(at, _)| at);
     ends.filter_map(|end| RepoPath::parse(&file.as_str()[..end]).ok()).collect()
 }
 
-/// Whether a path is a file's, or one of a folder that it is in.
+/// Checks whether a path is the file's, or that of a folder around it.
 fn is_or_has(path: &RepoPath, file: &RepoPath) -> bool {
     let rest = file.as_str().strip_prefix(path.as_str());
     rest.is_some_and(|it| it.is_empty() || it.starts_with('/'))
 }
 
-/// Where an announced change is about what an edit, or a change of a symbol, touches.
+/// Returns the place where an intent and an edit, or a change of a symbol, meet.
 fn meets(intent: &Intent, file: &RepoPath, names: &[Box<str>], edit: Option<&Read<'_>>) -> Option<Box<str>> {
     let exact = intent.files.iter().find(|it| it.path == *file);
     let planned = exact.or_else(|| intent.files.iter().find(|it| is_or_has(&it.path, file)))?;
@@ -370,8 +370,8 @@ fn meets(intent: &Intent, file: &RepoPath, names: &[Box<str>], edit: Option<&Rea
     Some(format!("{}:{name}", file.as_str()).into())
 }
 
-/// Whether an edit changes a place of another agent, beyond those that its writer had before it. Where that cannot be
-/// told, what was had before counts.
+/// Checks whether an edit changes another agent's place beyond the parts that its writer held earlier. If that
+/// cannot be determined, the earlier hold counts.
 fn is_in_the_way(theirs: &Obstacle, mine: &[Hold<'_>], edit: Option<&Read<'_>>) -> bool {
     let hold = match theirs {
         Obstacle::Lock(lock) => Hold::of_lock(&lock.it),
@@ -380,8 +380,8 @@ fn is_in_the_way(theirs: &Obstacle, mine: &[Hold<'_>], edit: Option<&Read<'_>>) 
     let earlier: Vec<&Hold<'_>> =
         mine.iter().filter(|it| it.fence < hold.fence && it.overlaps(&hold)).collect();
     let had = !earlier.is_empty();
-    // Where it cannot be told what an edit changes, whose grant in the file is the earliest goes first, or two would keep each other
-    // out.
+    // If the changes of an edit cannot be determined, the holder of the earliest grant in the file goes first, or
+    // two agents would block each other.
     let is_first = mine.iter().any(|it| it.fence < hold.fence);
     let Some(edit) = edit else { return !had };
     if edit.old.1 == edit.new.1 {
@@ -406,7 +406,7 @@ fn is_in_the_way(theirs: &Obstacle, mine: &[Hold<'_>], edit: Option<&Read<'_>>) 
     }
 }
 
-/// Everything that is defined under a name, or all of the file, to the letter, without what is defined under others.
+/// Returns the exact bytes of all definitions under a name, or of the whole file, without the definitions under other names.
 fn left_of<'a>(reading: &Reading, bytes: &'a [u8], name: Option<&str>, without: &[&str]) -> Vec<&'a [u8]> {
     let all = 0..u32::try_from(bytes.len()).unwrap_or(u32::MAX);
     let mut parts = name.map_or_else(|| vec![all], |it| reading.ranges(it));

@@ -1,4 +1,4 @@
-//! Reads tasks wherever they are: the unfinished in memory, the rest in the store.
+//! Reads tasks: the unfinished ones from memory, the others from the store.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use provost_store::{
     CountedRow, FinishedFilter, Found, Reader, SearchQuery, StoreError, UsageBy, UsageQuery, UsageRow,
 };
 
-/// Which tasks a caller wants to see.
+/// The tasks that a caller wants to see.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum TaskFilter {
     /// All of them, within bounds.
@@ -20,9 +20,9 @@ pub enum TaskFilter {
     All,
     /// Tasks that are not finished.
     Active,
-    /// Tasks that are finished, whatever their end.
+    /// Tasks that are finished, with any outcome.
     Finished,
-    /// The completed and cancelled.
+    /// Tasks that were completed or cancelled.
     Completed,
     /// Tasks that have failed.
     Failed,
@@ -31,13 +31,13 @@ pub enum TaskFilter {
 /// Tasks and totals at one moment.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// Unfinished, oldest first.
+    /// The unfinished tasks, oldest first.
     pub active: Vec<Arc<Task>>,
-    /// Finished, newest first.
+    /// The finished tasks, newest first.
     pub finished: Finished,
-    /// Completed and cancelled since the beginning.
+    /// The number of completed and cancelled tasks since the store was created.
     pub completed: u64,
-    /// Failed since the beginning.
+    /// The number of failed tasks since the store was created.
     pub failed: u64,
 }
 
@@ -46,25 +46,25 @@ pub struct Snapshot {
 pub struct Finished {
     /// Finished tasks, newest first.
     pub tasks: Vec<Task>,
-    /// Whether there are more than fit.
+    /// Whether some tasks did not fit.
     pub truncated: bool,
 }
 
 /// A page of the tasks that an agent has asked for.
 #[derive(Clone, Debug, Default)]
 pub struct AskedBy {
-    /// Unfinished, oldest first; then finished, newest first.
+    /// The tasks: first the unfinished ones, oldest first; then the finished ones, newest first.
     pub tasks: Vec<Arc<Task>>,
-    /// Where the next page begins; `None` at the end. The next page may be empty.
+    /// The task after which the next page begins; `None` at the end. The next page may be empty.
     pub next: Option<TaskId>,
 }
 
 impl Provost {
-    /// The tasks that an agent has asked for, behind `after`, `limit` at most. Where many tasks of others lie
-    /// between, there are fewer, and a place where the next page begins.
+    /// Returns the tasks that an agent has asked for, after the task `after`, at most `limit`. If many tasks of
+    /// other agents lie between, there are fewer, and `next` is set.
     ///
     /// # Errors
-    /// [`Refusal::TaskNotFound`] for a place that is not there, [`Refusal::Busy`] or [`Refusal::Unavailable`].
+    /// [`Refusal::TaskNotFound`] if `after` does not exist, [`Refusal::Busy`] or [`Refusal::Unavailable`].
     pub async fn asked_by(
         &self,
         asker: &AgentId,
@@ -113,7 +113,7 @@ impl Provost {
         Ok(page)
     }
 
-    /// All unfinished tasks and the newest finished ones, within `limit` and the bytes of a status answer.
+    /// Returns all unfinished tasks and the newest finished ones, at most `limit`, and within the size of a status answer.
     ///
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
@@ -121,7 +121,7 @@ impl Provost {
         self.snapshot_before(filter, limit, None).await
     }
 
-    /// The same, with finished tasks from behind one on.
+    /// Returns the same with the finished tasks that follow `before`.
     ///
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
@@ -163,7 +163,7 @@ impl Provost {
         Ok(Finished { tasks, truncated })
     }
 
-    /// One task, finished or not.
+    /// Returns a task, finished or not.
     ///
     /// # Errors
     /// [`Refusal::TaskNotFound`], [`Refusal::Busy`] or [`Refusal::Unavailable`].
@@ -176,7 +176,7 @@ impl Provost {
         found.map(Arc::new).ok_or(Refusal::TaskNotFound)
     }
 
-    /// Sums of what runs say that they have used, and the sum of all of them in that time.
+    /// Returns sums of the usage that runs report, and the total in that time.
     ///
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
@@ -189,7 +189,7 @@ impl Provost {
         .await
     }
 
-    /// Sums of what the daemon has counted itself, a row for each model of each key.
+    /// Returns sums of the usage that the daemon itself has counted, a row for each model of each key.
     ///
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
@@ -197,7 +197,7 @@ impl Provost {
         self.read(move |reader| reader.counted(&query)).await
     }
 
-    /// What the daemon has counted of a task, a row for each model.
+    /// Returns the usage that the daemon has counted for a task, a row for each model.
     ///
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
@@ -206,18 +206,18 @@ impl Provost {
         self.read(move |reader| reader.counted_of(&task)).await
     }
 
-    /// Tasks, messages and events that have all the words of a query; and the end of the journal at that moment.
+    /// Returns tasks, messages and events that contain all words of a query, and the end of the journal at that moment.
     ///
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
     pub async fn search(&self, query: SearchQuery) -> Result<(Found, EventSeq), Refusal> {
-        // What is on record by now is to be found.
+        // The search must find everything that is on record by now.
         let head = self.engine().journal_head().await?.seq;
         self.engine().index().await?;
         Ok((self.read(move |reader| reader.search(&query)).await?, head))
     }
 
-    /// Asks the store something.
+    /// Runs a query on the store.
     pub(super) async fn read<T: Send + 'static>(
         &self,
         question: impl FnOnce(&mut dyn Reader) -> Result<T, StoreError> + Send + 'static,
@@ -225,7 +225,7 @@ impl Provost {
         self.engine().read(question).await.map_err(|err| unreadable(&err))
     }
 
-    /// Waits until something is said about a task, or it changes; returns it as it is then.
+    /// Waits until a task has ended, or differs from what `seen` accepts, or `patience` is over; returns the task as it is then.
     ///
     /// # Errors
     /// As [`Provost::task`].

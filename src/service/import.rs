@@ -9,23 +9,23 @@ use provost_domain::command::TakeNotes;
 use provost_domain::{Note, Origin, Principal, Refusal};
 use provost_store::{ForeignEvent, StoreError, foreign_events};
 
-/// How an import went.
+/// The counts of an import.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Imported {
-    /// Events that are on the timeline from now on.
+    /// The events that are new on the timeline.
     pub taken: u64,
-    /// Those that were there already.
+    /// The events that were there already.
     pub known: u64,
-    /// Those that are not what an event may be.
+    /// The events that do not have a valid form.
     pub unfit: u64,
 }
 
-/// Why nothing, or not everything, was imported.
+/// The reason why an import failed or stopped.
 #[derive(Debug)]
 pub enum CallGraphImportError {
-    /// The file cannot be read as what it should be: a sentence.
+    /// The file cannot be read as such a database; a sentence for people.
     File(String),
-    /// The core says no.
+    /// The core has refused.
     Refused(Refusal),
 }
 
@@ -36,13 +36,13 @@ impl From<Refusal> for CallGraphImportError {
 }
 
 impl Provost {
-    /// Imports the events of a database of the published server. What was imported before is passed over, so that it can
-    /// be done again, and goes on after a crash.
+    /// Imports the events of a database of the published server. It skips events that were imported before, so that
+    /// an import can be repeated, and continued after a crash.
     ///
     /// # Errors
-    /// [`CallGraphImportError`]; what was taken before stays.
+    /// [`CallGraphImportError`]; events that were imported before it stay.
     pub async fn import(&self, who: &Principal, file: &Path) -> Result<Imported, CallGraphImportError> {
-        // Whether the caller may at all, before anything is read.
+        // The caller's right to import is checked before anything is read.
         self.take(who, Vec::new()).await?;
         let (mut so_far, mut last) = (Imported::default(), i64::MIN);
         loop {
@@ -77,7 +77,7 @@ fn said(err: &StoreError) -> String {
     err.to_string()
 }
 
-/// An event as a note; `None` if it is not what an event may be.
+/// Converts an event to a note; `None` if the event does not have a valid form.
 fn note(it: &ForeignEvent) -> Option<Note> {
     let fits =
         |text: &str| !text.is_empty() && text.len() <= ID_LEN_MAX && !text.chars().any(char::is_control);

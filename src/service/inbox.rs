@@ -15,21 +15,21 @@ use provost_domain::post::slug;
 use provost_domain::view::MailOf;
 use provost_domain::{Mail, Principal, Refusal};
 
-/// How far an agent has read.
+/// The position up to which an agent has read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Seen {
-    /// The last message of other agents.
+    /// The newest message of other agents that it has read.
     pub posts: PostSeq,
-    /// The last word of the daemon.
+    /// The newest message of the daemon that it has read.
     pub mail: MailSeq,
 }
 
-/// Something that has come.
+/// An entry of an inbox.
 #[derive(Clone, Debug)]
 pub enum InboxItem {
     /// A message of another agent.
     Letter(Box<StoredPost>),
-    /// A word of the daemon, or of a worker by way of it.
+    /// A message of the daemon, or of a worker through the daemon.
     Mail(Arc<Mail>),
 }
 
@@ -42,17 +42,17 @@ impl InboxItem {
     }
 }
 
-/// A page of what has come.
+/// A page of an inbox.
 #[derive(Clone, Debug, Default)]
 pub struct InboxPage {
     /// Messages of both kinds, oldest first.
     pub news: Vec<InboxItem>,
-    /// Whether there are more.
+    /// Whether there are more messages than fit.
     pub more: bool,
 }
 
 impl Provost {
-    /// What has come for an agent since then, at once if there is anything, else as soon as there is or after so long.
+    /// Returns the entries that arrived for an agent after `seen`: at once if there are any, else when one arrives or `patience` ends.
     ///
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
@@ -67,7 +67,7 @@ impl Provost {
         let slot = self.engine().board().slot(who.agent());
         let letterbox = self.engine().letterboxes().at(&slug(who.agent().as_str()));
         loop {
-            // Both are armed before anything is looked at, so that nothing comes unseen in between.
+            // Both signals are armed before the inbox is read, so that no arrival in between is missed.
             let mut mail = std::pin::pin!(slot.arrived.notified());
             let mut letter = std::pin::pin!(letterbox.arrived.notified());
             mail.as_mut().enable();
@@ -97,7 +97,7 @@ impl Provost {
         let mut mail: VecDeque<InboxItem> = mail.into_iter().map(InboxItem::Mail).collect();
         let (mut news, mut last) = (Vec::new(), seen.posts);
         while news.len() < limit {
-            // Each keeps its own order, by which readers go on.
+            // Each kind keeps its own order, since readers continue by it.
             let mail_first = match (letters.front(), mail.front()) {
                 (Some(letter), Some(mail)) => mail.at() < letter.at(),
                 (letter, _) => letter.is_none(),

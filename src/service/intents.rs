@@ -1,4 +1,4 @@
-//! Intents: finds the places of their symbols, before the request and as long as they live.
+//! Intents: finds the places of their symbols, at the announcement and as long as an intent lives.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,27 +22,27 @@ use provost_domain::view::{Collisions, IntentsOn, Named, SomeIntents};
 use provost_domain::{Intent, IntentStatus, Principal, Refusal};
 use provost_syntax::Reading;
 
-/// A change that an agent announces.
+/// An announcement of a change by an agent.
 #[derive(Clone, Debug)]
 pub struct IntentOrder {
-    /// The checkout in which the caller works; the daemon's own where that is not known.
+    /// The checkout in which the caller works; `None` means the daemon's own.
     pub base: Option<Base>,
     /// The id of the intent, which no intent has had before.
     pub id: IntentId,
     /// The change, in the caller's words.
     pub description: Box<str>,
-    /// In which files; each also as the caller wrote it.
+    /// The files of the change, each also as the caller wrote it.
     pub files: Vec<(RepoPath, Box<str>)>,
     /// The symbols of these files that it will change; empty for whole files.
     pub symbols: Vec<Box<str>>,
-    /// When it lapses by itself.
+    /// The time after which the intent lapses.
     pub ttl: Option<Ttl>,
-    /// The grants of locks that were taken for it.
+    /// The grants of the locks that the caller took for this intent.
     pub grants: Vec<Fence>,
 }
 
 impl Provost {
-    /// Announces a change, and tells what it collides with.
+    /// Announces a change, and returns its collisions.
     ///
     /// # Errors
     /// A [`Refusal`]; then nothing has changed.
@@ -51,7 +51,7 @@ impl Provost {
         self.submit(who, verb).await
     }
 
-    /// What a change would collide with, were it announced now, and how many there are beyond those.
+    /// Returns the collisions that a change would have if it were announced now, and the number of collisions beyond those.
     ///
     /// # Errors
     /// A [`Refusal`].
@@ -70,7 +70,7 @@ impl Provost {
         self.view(Collisions { by: who.agent().clone(), verb }).await
     }
 
-    /// An announcement with what the files say.
+    /// Turns an order into an announcement with the places in the present files.
     async fn announced(&self, order: IntentOrder) -> Result<DeclareIntent, Refusal> {
         let base = order.base.as_ref().unwrap_or(self.base());
         let paths: Vec<RepoPath> = order.files.iter().map(|(path, _)| path.clone()).collect();
@@ -107,7 +107,7 @@ impl Provost {
         })
     }
 
-    /// Says how an intent goes on.
+    /// Sets the status of the caller's intent.
     ///
     /// # Errors
     /// [`Refusal::IntentNotFound`], [`Refusal::IntentNotOwned`], [`Refusal::IntentCannot`].
@@ -128,14 +128,14 @@ impl Provost {
         self.submit(who, EndIntent { id }).await
     }
 
-    /// Intents, with symbols where they are now as far as that is found out in time.
+    /// Returns intents, with the present places of their symbols as far as these can be found in time.
     ///
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
     pub async fn intents(&self, which: SomeIntents) -> Result<Vec<Named<Arc<Intent>>>, Refusal> {
         let found = self.view(which.clone()).await?;
         let live = found.iter().filter(|it| it.it.status.is_live() && !it.it.symbols.is_empty());
-        // A large number of them is reported as it was at the last check.
+        // Beyond this bound, intents are reported as they were at the last check.
         let files: BTreeSet<RepoPath> =
             live.flat_map(|it| it.it.files.iter().map(|file| file.path.clone())).take(WARNINGS_MAX).collect();
         if files.is_empty() {
@@ -147,7 +147,7 @@ impl Provost {
         }
     }
 
-    /// Follows symbols of live intents in files that may have changed; says how many intents have moved.
+    /// Follows symbols of live intents in files that may have changed; returns the number of intents whose places have moved.
     ///
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
@@ -164,7 +164,7 @@ impl Provost {
         Ok(self.submit(self.system(), RefreshIntents { spans }).await?.moved)
     }
 
-    /// What the files say, several at a time, together within the time for one.
+    /// Reads the files, several at a time, all within the time for one file.
     async fn sources(&self, base: &Base, paths: &[RepoPath], names_only: bool) -> Vec<Source> {
         let until = Instant::now() + READ_TIME_MAX;
         let read = async |path| match names_only {
@@ -173,12 +173,12 @@ impl Provost {
             }
             false => self.code().read_until(base, path, until).await,
         };
-        // Boxed, since the compiler does not see of closures that they are good for every thread.
+        // The futures are boxed, since the compiler cannot prove that the closures are `Send`.
         let reads: Vec<_> = paths.iter().map(|path| read(path).boxed()).collect();
         stream::iter(reads).buffered(CODE_READERS_MAX).collect().await
     }
 
-    /// Where the symbols of intents are in files that were read, if not where they were.
+    /// Returns the places of intents' symbols that have moved in the files that were read.
     fn fresh_spans(&self, intents: &[Arc<Intent>], sources: &[Source]) -> Vec<FreshSpans> {
         let by_path: BTreeMap<&RepoPath, &Arc<Reading>> =
             sources.iter().filter_map(|it| Some((&it.path, it.reading()?))).collect();

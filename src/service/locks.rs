@@ -19,38 +19,38 @@ use provost_domain::view::{LiveLocks, LockWaiters, Named};
 use provost_domain::{Event, EventKind, Lock, Principal, ProcessMark, Refusal, UntilCommit, Waiter};
 use provost_syntax::{Reading, language_of};
 
-/// So many symbols of one name a lock by that name holds; of more it holds the name alone, and says so.
+/// The most symbols of one name that a lock by that name holds; with more, the lock holds the name alone, and says so.
 const NAMESAKES_MAX: usize = 32;
 
-/// What a lock on a part of a file means whose language has no symbols here.
+/// The warning about a lock on a part of a file in a language that Provost does not read.
 const UNREAD_LANGUAGE: &str = "Provost does not read its language, so each edit takes the whole file, and this lock keeps others out \
                                of all of it; `provost graph languages` lists the languages";
 
-/// How long a lock lasts whose asker names no time.
+/// The time of a lock whose caller names none.
 const LOCK_TTL: Ttl = Ttl::minutes(30);
 
-/// A lock that a caller wants.
+/// A request for a lock.
 #[derive(Clone, Debug)]
 pub struct LockOrder {
-    /// The checkout in which the caller works; the daemon's own where that is not known.
+    /// The checkout in which the caller works; `None` means the daemon's own.
     pub base: Option<Base>,
-    /// The symbol that is to be locked, or a whole file.
+    /// The symbol to lock, or a whole file.
     pub at: SymbolPath,
-    /// The same as the caller wrote it.
+    /// The symbol as the caller wrote it.
     pub asked: Box<str>,
-    /// For how long; without one, the usual time, and no less than a lock of the caller's own has left.
+    /// The time of the lock; `None` means the usual time, but no less than a lock of the caller's own has left.
     pub ttl: Option<Ttl>,
-    /// Whether a lock of the caller's own that lasts longer keeps its time.
+    /// Whether a lock that the caller already has keeps its time if that is longer.
     pub at_least: bool,
-    /// How long to wait when another agent has it.
+    /// How long to wait if another agent has the lock.
     pub wait: Option<Ttl>,
     /// The purpose, for people and other agents; `None` keeps the one of a lock that is refreshed.
     pub reason: Option<Box<str>>,
-    /// The process with which it ends; none to leave that of a lock of the caller's own.
+    /// The process with which the lock ends; `None` keeps the process of a lock that the caller already has.
     pub process: Option<ProcessMark>,
-    /// Whether the door ties it to a session instead.
+    /// Whether the door ties the lock to a session instead.
     pub in_session: bool,
-    /// Which grants of the caller's own agent are in the way, too.
+    /// The grants of the caller's own agent that block it, too.
     pub apart: Apart,
 }
 
@@ -61,13 +61,13 @@ pub struct Granted {
     pub lock: Arc<Lock>,
     /// Warnings for the holder.
     pub warnings: Vec<Warning>,
-    /// Warnings that are not listed.
+    /// The number of warnings that are not listed.
     pub more: usize,
 }
 
 impl Provost {
-    /// Takes or refreshes a lock. Waits for it as long as the order says; a caller that stops
-    /// waiting loses its place.
+    /// Takes or refreshes a lock, and waits for it as long as the order says. A caller that stops waiting loses its
+    /// place in the queue.
     ///
     /// # Errors
     /// [`Refusal::LockConflict`] and [`Refusal::WouldDeadlock`]; then nothing has changed.
@@ -102,7 +102,7 @@ impl Provost {
         let mut place = PlaceInQueue { provost: self, who, ticket: None };
         loop {
             if is_advised {
-                // Of each try: what the holder has committed meanwhile is no work of the caller's.
+                // This is read at each try: a commit that the holder has made meanwhile is not the caller's work.
                 let commit = Commits::around(base, vec![file.clone()]).await.innermost();
                 verb.until_commit = Some(UntilCommit { tree: tree_of(base), commit });
             }
@@ -120,7 +120,7 @@ impl Provost {
                 Locked::Queued { ticket, until, .. } => (ticket, until),
             };
             waited = true;
-            // From now on it is the ticket that waits. When its time is up, the last word is the conflict itself.
+            // From here on the ticket waits. If its time is over, the last answer is the conflict itself.
             (place.ticket, verb.ticket) = (Some(ticket), Some(ticket));
             let remaining = Ttl::from_millis(until.since_ms(self.now().await?)).map(Ttl::as_duration);
             let until = Instant::now() + remaining.unwrap_or_default();
@@ -129,7 +129,7 @@ impl Provost {
         }
     }
 
-    /// The engine's time, which is what ends a wait.
+    /// Returns the engine's time, by which a wait ends.
     async fn now(&self) -> Result<Timestamp, Refusal> {
         struct Now;
         impl provost_domain::view::View for Now {
@@ -141,7 +141,7 @@ impl Provost {
         self.view(Now).await
     }
 
-    /// Gives a lock up.
+    /// Releases a lock.
     ///
     /// # Errors
     /// [`Refusal::LockNotFound`] and [`Refusal::LockNotHeld`]; then nothing has changed.
@@ -160,7 +160,7 @@ impl Provost {
         self.submit(who, ReleaseLock { at, fence, force }).await
     }
 
-    /// Ends a session: its locks are free, and with `intents` its intents abandoned.
+    /// Ends a session: its locks are released and, with `intents`, its intents abandoned.
     ///
     /// # Errors
     /// A [`Refusal`]; then nothing has changed.
@@ -173,7 +173,7 @@ impl Provost {
         self.submit(who, Leave { intents, process }).await
     }
 
-    /// Live locks in the order of their first grants, with the moment at which they were so.
+    /// Returns the live locks in the order of their first grants, with the time of the query.
     ///
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
@@ -185,7 +185,7 @@ impl Provost {
         self.view(LiveLocks { holder, files }).await
     }
 
-    /// Everyone who waits for a lock, longest first.
+    /// Returns the agents that wait for a lock, longest wait first.
     ///
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
@@ -193,16 +193,16 @@ impl Provost {
         self.view(LockWaiters).await
     }
 
-    /// What the code says of a symbol.
+    /// Collects the facts that the code gives about a symbol.
     async fn facts_about(&self, base: &Base, source: &Source, at: &SymbolPath) -> SymbolFacts {
         let reading = match &source.content {
             Content::Code(reading) => reading,
-            // No file defines `?:name`, but its callers are known all the same.
+            // No file defines `?:name`, but the index can have its callers.
             Content::None => {
                 let is_unread = !at.symbol().is_empty() && language_of(at.file().as_str()).is_none();
                 let known = match is_missing(base, at.file()).await {
                     true => SymbolPresence::NoFile,
-                    // Of `?:name` there is no file to hold.
+                    // `?:name` has no file that a lock could hold.
                     false if is_unread && at.file().as_str() != "?" => {
                         SymbolPresence::Unreadable(UNREAD_LANGUAGE.into())
                     }
@@ -242,7 +242,7 @@ impl Provost {
     }
 }
 
-/// That a program listens at a port that was locked. The lock is the agent's all the same: the program may be its own.
+/// Warns if a program listens at a locked port. The agent has the lock all the same: the program may be its own.
 async fn in_use(lock: &Lock) -> Option<Warning> {
     let port = lock.at.resource()?.as_port()?;
     let tried = tokio::task::spawn_blocking(move || provost_system::port_is_free(port)).await.ok()?;
@@ -250,15 +250,15 @@ async fn in_use(lock: &Lock) -> Option<Warning> {
     is_used.then_some(Warning::PortInUse(port))
 }
 
-/// Whether there is no such file. Of `?:name` none is looked for.
+/// Checks whether a file is missing; for `?:name`, which names no file, it is not.
 async fn is_missing(base: &Base, file: &RepoPath) -> bool {
     let at = base.root().place().path().join(file.as_str());
     let found = tokio::fs::symlink_metadata(&at).await;
     file.as_str() != "?" && found.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
 }
 
-/// What a file says of a name, and the other names of the same symbol; of a name that several symbols have, their whole paths,
-/// so that a lock by it holds each of them.
+/// Returns whether a file defines a name, and the other names of the same symbol; for a name that several symbols
+/// have, their whole paths, so that a lock by the name holds each of them.
 pub(super) fn known_as(reading: &Reading, name: &str) -> (SymbolPresence, Vec<Box<str>>) {
     if name.is_empty() {
         return (SymbolPresence::Found, Vec::new());
@@ -292,8 +292,8 @@ pub(super) fn known_as(reading: &Reading, name: &str) -> (SymbolPresence, Vec<Bo
     (SymbolPresence::Found, names)
 }
 
-/// A name as languages write it, `Store::get`, `(*Store).Get`, `Store#get`, `get()`, `get(by:at:)` or `square!`, in the form that
-/// symbols have here; none where it has that already.
+/// Rewrites a name as languages write it, `Store::get`, `(*Store).Get`, `Store#get`, `get()`, `get(by:at:)` or
+/// `square!`, in the form that symbols have here; `None` if it has that form already.
 fn as_a_path(name: &str) -> Option<String> {
     let labelled = name.strip_suffix(":)").and_then(|it| it.split_once('(')).map(|(bare, _)| bare);
     let bare = labelled.or_else(|| name.strip_suffix("()")).unwrap_or(name);
@@ -302,7 +302,7 @@ fn as_a_path(name: &str) -> Option<String> {
     (plain != name && !plain.is_empty()).then_some(plain)
 }
 
-/// Whether a lock or a place in a queue has ended within a file.
+/// Checks whether an event says that a lock or a place in a queue has ended in a file.
 fn frees(event: &Event, file: &RepoPath) -> bool {
     match &event.kind {
         EventKind::LockFreed { symbol, .. } | EventKind::LockWaitEnded { symbol, .. } => {
@@ -312,7 +312,7 @@ fn frees(event: &Event, file: &RepoPath) -> bool {
     }
 }
 
-/// A place in a queue, which ends when it is dropped.
+/// A place in a queue, which is given up on drop.
 struct PlaceInQueue<'a> {
     provost: &'a Provost,
     who: &'a Principal,
@@ -325,7 +325,7 @@ impl Drop for PlaceInQueue<'_> {
         let (provost, who) = (self.provost.clone(), self.who.clone());
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
-                // One that cannot be given up now ends with its time.
+                // A place that cannot be given up now ends after its time.
                 let _ = provost.submit(&who, LeaveQueue { ticket }).await;
             });
         }

@@ -1,4 +1,4 @@
-//! Collects mail, and waits for new mail where that saves requests.
+//! Collects mail, and waits for new mail where waiting saves requests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,14 +11,14 @@ use provost_domain::command::{CollectMail, SettleMail};
 use provost_domain::view::MailOf;
 use provost_domain::{Mail, MailKind, Principal, Refusal};
 
-/// Pauses between tries to say how a delivery went.
+/// The pauses between tries to record the outcome of a delivery.
 const SETTLE_PAUSES_MS: [u64; 6] = [10, 30, 100, 300, 1_000, 3_000];
 
 impl Provost {
-    /// The next message of the caller's queue.
+    /// Returns the next message of the caller's queue.
     ///
-    /// An empty queue of a caller with unfinished delegations is watched for up to `hold`, so that the caller
-    /// gets a result the moment it is there. Every other caller is answered at once. DevIt 1.5.
+    /// If the queue is empty and the caller has unfinished delegations, this waits for up to `hold`, so that the
+    /// caller gets a result as soon as it arrives. Every other caller is answered at once. DevIt 1.5.
     ///
     /// # Errors
     /// A [`Refusal`].
@@ -32,7 +32,7 @@ impl Provost {
         let until = Instant::now() + hold;
         let mut alive = alive;
         loop {
-            // Armed before the queue is looked at, so that nothing arrives unseen in between.
+            // The signal is armed before the queue is read, so that no arrival in between is missed.
             let mut arrived = std::pin::pin!(slot.arrived.notified());
             arrived.as_mut().enable();
             let collected = self.submit(who, CollectMail { alive }).await?;
@@ -46,8 +46,8 @@ impl Provost {
         }
     }
 
-    /// The next task for a worker, or word that one is not wanted any more, as soon as there is one or after so long. It
-    /// counts as delivered; what else is in the queue stays there.
+    /// Returns the next task for a worker, or the notice that a task is cancelled, as soon as one arrives or
+    /// `patience` is over. The message counts as delivered; other messages stay in the queue.
     ///
     /// # Errors
     /// A [`Refusal`].
@@ -73,7 +73,7 @@ impl Provost {
         }
     }
 
-    /// A worker that looks for work is present.
+    /// Records that a worker that looks for work is present.
     async fn give_a_sign_of_life(&self, who: &Principal) -> Result<(), Refusal> {
         if let Some(mail) = self.submit(who, CollectMail { alive: true }).await?.mail {
             self.engine().put_back(who, mail.seq);
@@ -81,14 +81,14 @@ impl Provost {
         Ok(())
     }
 
-    /// Says how the delivery of a message went, again when there is too much to do at the moment: until then
-    /// the message counts as being on its way. What cannot be said at all is logged, and the message comes again
-    /// after the next start.
+    /// Records the outcome of a delivery, and tries again when the core is busy: until then the message counts as
+    /// being on its way. If the outcome cannot be recorded, this is logged, and the message comes again after the
+    /// next start.
     pub async fn settle(&self, who: &Principal, mail: &Mail, delivered: bool) {
         for pause in SETTLE_PAUSES_MS {
             match self.submit(who, SettleMail { seq: mail.seq, delivered }).await {
                 Err(Refusal::Busy { .. }) => tokio::time::sleep(Duration::from_millis(pause)).await,
-                // Or the receiver was faster: work that has begun is in no queue any more.
+                // The receiver may have been faster: work that has begun is in no queue any more.
                 Ok(_) | Err(Refusal::MailNotFound) => return,
                 Err(err) => {
                     tracing::warn!(agent = %who.agent(), mail = %mail.seq, %err, "delivery not recorded");

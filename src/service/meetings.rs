@@ -1,4 +1,4 @@
-//! Where two agents are in each other's way: in the same symbol, as a caller of what the other has, or in the same file.
+//! Meetings of two agents: in the same symbol, as a caller of the other's symbol, or in the same file.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,19 +12,19 @@ use provost_domain::{Part, Refusal, Reservation};
 use provost_graph::LookupResult;
 use provost_index::Index;
 
-/// How grave a meeting is, the gravest first.
+/// The severity of a meeting, the gravest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Severity {
     /// Both name the same symbol.
     Symbol,
-    /// What the first one has calls what the second one has.
+    /// The first agent holds a symbol that calls a symbol of the second agent.
     Caller,
     /// Both are in the same file or folder.
     File,
 }
 
 impl Severity {
-    /// The word for it.
+    /// Returns the word for this severity.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Symbol => "symbol",
@@ -34,20 +34,20 @@ impl Severity {
     }
 }
 
-/// Two agents in each other's way.
+/// Two agents whose reservations meet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FoundMeeting {
     /// How grave it is.
     pub severity: Severity,
     /// The file or folder; for a caller, the symbol that it calls.
     pub at: String,
-    /// What each of them has: by name of the agent, and of a caller the one that calls first.
+    /// The reservations of the two, by name of the agent; for a call, the caller's comes first.
     pub sides: [Arc<Reservation>; 2],
 }
 
 impl Provost {
-    /// Where two agents are in each other's way at this moment, the gravest first. Callers are looked for within a bound of time, as far
-    /// as the index knows them.
+    /// Returns the present meetings of agents, the gravest first. Callers are searched within a bound of time, as
+    /// far as the index knows them.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`], when the engine has ended.
@@ -59,7 +59,7 @@ impl Provost {
         let until = Instant::now() + Duration::from_millis(CALLERS_MET_MS);
         let calls = tokio::task::spawn_blocking(move || callers(&index, &named, until));
         for it in calls.await.unwrap_or_default() {
-            // Who is in the same place already is not told again.
+            // A pair that already meets in one place is not reported again.
             let is_told = |told: &FoundMeeting| it.sides.iter().all(|side| told.sides.contains(side));
             if all.len() < OVERLAPS_MAX && !all.iter().any(is_told) {
                 all.push(it);
@@ -77,7 +77,7 @@ fn in_one_place((one, other): (Arc<Reservation>, Arc<Reservation>)) -> FoundMeet
     FoundMeeting { severity, at: at.as_str().into(), sides: [one, other] }
 }
 
-/// Pairs in which the first one has a symbol that calls a symbol of the second one. Blocking.
+/// Returns the pairs in which the first reservation has a symbol that calls a symbol of the second. Blocking.
 fn callers(index: &Index, named: &[Arc<Reservation>], until: Instant) -> Vec<FoundMeeting> {
     let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
     for callee in named {
@@ -108,7 +108,7 @@ fn callers(index: &Index, named: &[Arc<Reservation>], until: Instant) -> Vec<Fou
     found
 }
 
-/// The symbols that a reservation names, as the index has them.
+/// Returns the symbols of the index that a reservation names.
 fn symbols(index: &Index, it: &Reservation) -> BTreeSet<SymbolPath> {
     let named = it.part.names.iter().filter_map(|name| SymbolPath::of(it.at.clone(), name).ok());
     let found = named.filter_map(|symbol| match index.asked(&symbol) {

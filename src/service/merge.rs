@@ -1,9 +1,9 @@
-//! Branches, merged into the trunk without a work tree: looked at beforehand, ordered, checked, and taken in
-//! one after the other.
+//! Merges branches into the trunk without a work tree: previews, orders and checks them, and takes them in one by
+//! one.
 //!
-//! Text is git's matter, symbols and calls are read off its objects, contracts and locks are the core's. The
-//! core has the queue and says how far each entry is; `run` has the steps of a run, and those by which a start
-//! settles a run that was broken off.
+//! Git merges text; symbols and calls are read from git's objects; the core knows contracts and locks. The core has
+//! the queue and records how far each entry is; `run` has the steps of a run, and those by which a start settles a
+//! run that was cut short.
 
 mod check;
 mod compare;
@@ -34,53 +34,53 @@ pub use compare::{ConflictKind, MergeConflict};
 pub use owner::Owner;
 pub use preview::{BranchPreview, MergePreview, PairPreview};
 
-/// How branches are merged.
+/// The settings of merges.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MergeSettings {
-    /// A folder of the daemon's own, for what git needs beside the objects.
+    /// A folder of the daemon's own, for the files that git needs beside the objects.
     pub scratch: PathBuf,
-    /// What is run on the merged tree: names of workers, or command lines for the worker `shell`.
+    /// The checks of the merged tree: names of workers, or command lines for the worker `shell`.
     pub checks: Vec<Box<str>>,
-    /// How long each may take.
+    /// The most time that each check may take.
     pub check_timeout: Ttl,
 }
 
-/// What is to be merged.
+/// A request to merge branches.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct MergeOrder {
     /// The branches, as the caller names them.
     pub branches: Vec<String>,
-    /// The branch into which they are merged; `None` is the one that is checked out in the workspace.
+    /// The branch into which they are merged; `None` means the branch that is checked out in the workspace.
     pub into: Option<String>,
-    /// The commits that the caller has seen, in the order of the branches; none where it has looked at none.
+    /// The commits that the caller has seen, in the order of the branches; empty if the caller has seen none.
     pub commits: Vec<String>,
 }
 
-/// Why branches were not looked at, or put into the queue. Then nothing has changed.
+/// The reason why branches were not previewed or queued. Then nothing has changed.
 #[derive(Debug, thiserror::Error)]
 pub enum MergeError {
-    /// The core says no.
+    /// The core has refused.
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// A branch is not known.
     #[error(transparent)]
     Branch(#[from] BranchError),
-    /// Git has not answered.
+    /// Git has failed.
     #[error(transparent)]
     Git(#[from] GitError),
-    /// There is no branch into which it could be.
+    /// There is no trunk to merge into.
     #[error("no branch is checked out in the workspace; say into which one: --into BRANCH")]
     NoTrunk,
     /// A branch cannot be merged into itself.
     #[error("{0} is the branch into which the others are merged")]
     Itself(String),
-    /// It is named twice.
+    /// The branch is named twice.
     #[error("{0} is named twice")]
     Twice(String),
-    /// A work tree in which the trunk is checked out cannot follow.
+    /// A work tree in which the trunk is checked out cannot follow the trunk.
     #[error("{0}")]
     CannotFollow(String),
-    /// It is not any more where the caller has seen it.
+    /// The branch is no longer at the commit that the caller has seen.
     #[error("{branch} was at {seen} when you looked, and is at {now} now; look again")]
     HasMoved {
         /// The branch.
@@ -90,10 +90,10 @@ pub enum MergeError {
         /// The commit that it names now.
         now: String,
     },
-    /// It is not known what runs outside of every jail.
+    /// The daemon cannot determine which files run outside of every jail.
     #[error("it is not known which of the files run outside of every jail: {0}")]
     Unknown(String),
-    /// There is nothing to merge.
+    /// No branch was named.
     #[error("no branch is named")]
     Nothing,
 }
@@ -112,7 +112,7 @@ impl Provost {
         self.configured().merges
     }
 
-    /// Does something with the objects of the repository, on a thread that may block.
+    /// Does work with the objects of the repository, on a thread that may block.
     pub(super) async fn with_objects<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Objects) -> Result<T, MergeError> + Send + 'static,
@@ -148,17 +148,17 @@ impl Provost {
         passes: MergePasses,
     ) -> Result<Answer<MergesQueued>, MergeError> {
         let (into, branches) = self.with_objects(move |objects| preview::asked(objects, &order)).await?;
-        // Before a person is asked, since no answer would help.
+        // This comes before a person is asked, since no answer would help.
         if passes != MergePasses::default() && !who.operates() {
             return Err(Refusal::OutOfScope { needs: Scope::Operate }.into());
         }
         Ok(self.submit_judged(who, QueueMerges { branches, into, passes }).await?)
     }
 
-    /// Takes branches out of the queue that wait to be merged into one branch: the named one, or the only one.
+    /// Removes from the queue branches that wait to be merged into one branch: the named one, or the only one.
     ///
     /// # Errors
-    /// [`Refusal::MergeCannot`], and [`Refusal::OutOfScope`] for those of others.
+    /// [`Refusal::MergeCannot`], and [`Refusal::OutOfScope`] for entries of other agents.
     pub async fn remove_merges(
         &self,
         who: &Principal,
@@ -191,7 +191,7 @@ impl Provost {
         self.submit(who, RemoveMerges { numbers }).await
     }
 
-    /// The queue, oldest entry first, with what has lately left it.
+    /// Returns the queue, oldest entry first, with the entries that have lately left it.
     ///
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
@@ -199,7 +199,7 @@ impl Provost {
         self.view(AllMerges).await
     }
 
-    /// Has entries of the queue merged; all that wait where none is named. The run is owed when this returns.
+    /// Starts a run that merges these entries of the queue; all waiting ones if none is named. The run is owed when this returns.
     ///
     /// # Errors
     /// [`Refusal::OutOfScope`], and [`Refusal::MergeCannot`].
@@ -208,7 +208,7 @@ impl Provost {
     }
 }
 
-/// The name of a branch without what all branches begin with.
+/// Returns the name of a branch without the prefix `refs/heads/`.
 fn short(branch: &str) -> &str {
     branch.strip_prefix("refs/heads/").unwrap_or(branch)
 }

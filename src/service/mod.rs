@@ -1,8 +1,8 @@
-//! Facts before a submit, views after it, and the applies of artifacts.
+//! Collects facts before a submit, makes views after it, and carries out the applies of artifacts.
 //!
 //! Doors hand their verbs to [`Provost`], which collects the facts that the core needs (the target of a working
 //! directory, the hash of an executable), submits, and waits for events if the caller wants that. The core decides.
-//! Left to others: what editors ask of agents (`agents`), and reading and writing single files (`workspace`).
+//! Other modules do the rest: `agents` does what editors ask of agents, `workspace` reads and writes single files.
 #![forbid(unsafe_code)]
 
 mod advised;
@@ -99,16 +99,16 @@ use provost_workspace::work_trees::WorkTrees;
 /// The workers of the configuration, replaced as a whole on reload.
 pub type Profiles = Arc<BTreeMap<AgentId, Arc<Profile>>>;
 
-/// What the configuration makes of workers, replaced as a whole on reload.
+/// The parts of the configuration that concern workers, replaced as a whole on reload.
 #[derive(Clone)]
 pub struct Configured {
     /// The workers of the configuration, by name.
     pub profiles: Profiles,
     /// The files that workers have changed in their private copies.
     pub artifacts: Artifacts,
-    /// How much of the changes of one run is kept.
+    /// The bounds on how much of the changes of one run is kept.
     pub room: ChangesRoom,
-    /// How branches are merged.
+    /// The settings for merging branches.
     pub merges: Arc<MergeSettings>,
 }
 
@@ -126,23 +126,23 @@ struct ServiceInner {
     configured: RwLock<Configured>,
     programs: Programs,
     index: Index,
-    /// Turns to read claimed files.
+    /// The permits to read claimed files, so that few reads run at a time.
     claiming: Arc<tokio::sync::Semaphore>,
     versions: Arc<Versions>,
     applying: Applying,
     trees: Arc<WorkTrees>,
-    /// The turn to merge a branch.
+    /// The permit to merge a branch.
     merging: tokio::sync::Semaphore,
-    /// Who was advised to wait for which files.
+    /// The agents that were advised to wait, each with the file.
     advised: advised::Advised,
-    /// The turn to settle a conflict.
+    /// The permit to settle a conflict.
     settling: tokio::sync::Semaphore,
     /// Counts the runs whose changes were kept.
     kept: tokio::sync::watch::Sender<u64>,
 }
 
 impl Provost {
-    /// Puts the parts together. `system` is the daemon itself, which follows symbols and renamed files.
+    /// Builds the service from its parts. `system` is the daemon itself, which follows symbols and renamed files.
     pub fn new(
         engine: Engine,
         system: Principal,
@@ -176,37 +176,37 @@ impl Provost {
         }))
     }
 
-    /// The engine, for what needs no facts.
+    /// Returns the engine, for requests that need no facts.
     pub fn engine(&self) -> &Engine {
         &self.0.engine
     }
 
-    /// The top directory of the workspace, which is the daemon's own checkout.
+    /// Returns the top directory of the workspace, which is the daemon's own checkout.
     pub fn root(&self) -> &Root {
         self.0.base.root()
     }
 
-    /// From where absolute paths are understood: this checkout, if one is known, and the daemon's own.
+    /// Returns the directories in which absolute paths are understood: this checkout, if one is known, and the daemon's own.
     pub fn checkouts(&self, base: Option<&Base>) -> Checkouts {
         Checkouts::at(base.into_iter().chain([&self.0.base]).map(|it| it.root().place().path().to_owned()))
     }
 
-    /// The daemon's own checkout.
+    /// Returns the daemon's own checkout.
     pub fn base(&self) -> &Base {
         &self.0.base
     }
 
-    /// The cache that reads and parses source files.
+    /// Returns the cache that reads and parses source files.
     pub fn code(&self) -> &Arc<Code> {
         &self.0.code
     }
 
-    /// The principal of the daemon itself, for commands that no client sends.
+    /// Returns the principal of the daemon itself, for commands that no client sends.
     pub fn system(&self) -> &Principal {
         &self.0.system
     }
 
-    /// The index of calls in the workspace.
+    /// Returns the index of calls in the workspace.
     pub fn index(&self) -> &Index {
         &self.0.index
     }
@@ -215,7 +215,7 @@ impl Provost {
         &self.0.advised
     }
 
-    /// What running workers have said so far.
+    /// Returns the output of running workers so far.
     pub fn outputs(&self) -> &OutputBoard {
         &self.0.outputs
     }
@@ -224,32 +224,32 @@ impl Provost {
         self.0.configured.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The workers of the configuration.
+    /// Returns the workers of the configuration.
     pub fn profiles(&self) -> Profiles {
         self.configured().profiles
     }
 
-    /// What agents have changed, and answered. Reading it blocks.
+    /// Returns the changes and the answers that agents have left. Reading them blocks.
     pub fn artifacts(&self) -> Artifacts {
         self.configured().artifacts
     }
 
-    /// How much of the changes of one run is kept.
+    /// Returns the bounds on how much of the changes of one run is kept.
     pub fn changes_room(&self) -> ChangesRoom {
         self.configured().room
     }
 
-    /// Tells those who wait for it that what a run has changed can be read from now on.
+    /// Tells all receivers of [`Self::keeps`] that the changes of another run can be read from now on.
     pub fn has_kept(&self) {
         self.0.kept.send_modify(|count| *count = count.wrapping_add(1));
     }
 
-    /// Changes whenever what a run has changed was kept.
+    /// Returns a receiver that changes whenever the changes of a run have been kept.
     pub fn keeps(&self) -> tokio::sync::watch::Receiver<u64> {
         self.0.kept.subscribe()
     }
 
-    /// Takes over other workers from the next task on.
+    /// Replaces the workers of the configuration, from the next task on.
     pub fn set_configured(&self, configured: Configured) {
         *self.0.configured.write().unwrap_or_else(PoisonError::into_inner) = configured;
     }
@@ -262,7 +262,7 @@ impl Provost {
         self.0.engine.submit(who, verb).await
     }
 
-    /// The same for a verb that policy has a say over.
+    /// Submits a verb that policy must judge, without facts.
     ///
     /// # Errors
     /// A [`Refusal`]; then nothing has changed.
@@ -283,7 +283,7 @@ impl Provost {
     }
 }
 
-/// A store that cannot be read is "unavailable" to callers; the log has the cause.
+/// Logs why the store cannot be read, and returns the refusal for callers: "unavailable".
 pub fn unreadable(err: &StoreError) -> Refusal {
     tracing::error!(%err, "history cannot be read");
     Refusal::Unavailable { why: "its history cannot be read; see the log".into() }

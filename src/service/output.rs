@@ -1,4 +1,4 @@
-//! Follows the output of a running worker, on this host or another one: as it is, or in words where the worker writes messages.
+//! Follows the output of a running worker, on this host or another one: as written, or as text for people if the worker writes messages.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use provost_engine::Woken;
 use provost_jail::{Chunk, Page, Reader, Stream, Transcript};
 
 impl Provost {
-    /// What a task's worker has said since `from`, waiting up to `patience` for something new. `None` when
-    /// nothing will come any more: the task is over and its output has left memory.
+    /// Returns the output of a task's worker since `from`, and waits up to `patience` for more. `None` when no more
+    /// will come: the task is over and its output has left memory.
     pub async fn output(&self, task: &TaskId, from: u64, patience: Duration) -> Option<Page> {
         let until = Instant::now() + patience;
         let mut events = self.engine().subscribe();
@@ -27,7 +27,7 @@ impl Provost {
                 return Some(follow(&live, from, until).await);
             }
             if found.as_ref().map_or(true, |task| task.state.is_finished()) {
-                // It may have been put there and have ended between the two looks.
+                // The output may have begun and the task ended between the two looks.
                 let here = self.outputs().read_from(task, from);
                 return match found {
                     Ok(over) if here.is_none() => self.output_elsewhere(&over, from).await,
@@ -48,8 +48,8 @@ impl Provost {
 }
 
 impl Provost {
-    /// The same in words, where a task's worker writes messages: each message's lines for people, once it is whole. At most about `limit`
-    /// bytes, and never nothing of something; what the worker writes to its standard error stays as it is.
+    /// Returns the output as text for people if a task's worker writes messages: the lines of each message, once it is whole. A
+    /// page has about `limit` bytes at most, but always some of a message; the worker's standard error stays as it is.
     ///
     /// `from` is 0, or the cursor of a page that this has returned: it lies between two messages.
     pub async fn output_in_words(
@@ -63,7 +63,7 @@ impl Provost {
         };
         let until = Instant::now() + patience;
         let mut words = Words::of(reader, from);
-        // A line whose end does not come is not waited for without a bound.
+        // The wait for the end of a line has a bound.
         for _ in 0..PAGES_AT_ONCE {
             let left = until.saturating_duration_since(Instant::now());
             let page = self.output(task, words.read_to, left).await?;
@@ -80,14 +80,14 @@ impl Provost {
         Some(words.page(false))
     }
 
-    /// How the messages of a task's worker are read; `None` where it writes text.
+    /// Returns the reader of the messages of a task's worker; `None` if it writes plain text.
     async fn messages_of(&self, task: &TaskId) -> Option<Reader> {
         let task = self.task(task).await.ok()?;
         let profile = self.profiles().get(&task.order.worker).cloned()?;
         profile.agent.map(|it| it.reader).filter(|it| *it != Reader::Lines)
     }
 
-    /// The output of a run that was on another host: what it has left for this one, or what was heard of it.
+    /// Returns the output of a run on another host: the output that it has left for this host, or that this host has heard of it.
     async fn output_elsewhere(&self, task: &Task, from: u64) -> Option<Page> {
         let left = match task.commit_away() {
             Some(_) => self.output_left(task, from).await,
@@ -96,7 +96,7 @@ impl Provost {
         left.or_else(|| self.heard_of(task, from))
     }
 
-    /// The output that the run of a task has left which was on another host.
+    /// Returns the output that a run on another host has left for this host.
     async fn output_left(&self, task: &Task, from: u64) -> Option<Page> {
         let (artifacts, id, host) = (self.artifacts(), task.id().clone(), task.daemon.host);
         let read = tokio::task::spawn_blocking(move || artifacts.output_of(&id, host)).await.ok()?;
@@ -106,8 +106,8 @@ impl Provost {
         Some(Page { finished: true, ..page })
     }
 
-    /// Lets a transcript catch up with what its agent has said by now, without waiting. `false` when nothing will come
-    /// any more, or nothing is to be had.
+    /// Updates a transcript with the output of its agent so far, without waiting. `false` when no more output will
+    /// come, or none is in memory.
     pub fn catch_up(&self, task: &TaskId, transcript: &mut Transcript) -> bool {
         let Some(live) = self.outputs().get(task) else { return false };
         for _ in 0..PAGES_AT_ONCE {
@@ -121,20 +121,20 @@ impl Provost {
     }
 }
 
-/// So much of one message is told also where less is asked for, in bytes: a page has no part of a message.
+/// The most bytes of one message that are returned even if the caller asks for less: a page never has a part of a message.
 const MESSAGE_BYTES: usize = 16 << 10;
 
-/// What a worker's messages say, told up to the end of the last whole one.
+/// Turns a worker's messages into text, up to the end of the last whole one.
 struct Words {
     transcript: Transcript,
     from: u64,
-    /// What was read ends here.
+    /// The position up to which the output was read.
     read_to: u64,
-    /// What is told ends here: between two messages, so that a reader can go on here with nothing of them in mind.
+    /// The position up to which the text is complete: between two messages, so that a reader can continue here without any state.
     settled: u64,
     told: Vec<Chunk>,
     bytes: usize,
-    /// What stands behind the beginning of a message that is not whole.
+    /// The output that follows the beginning of an unfinished message.
     waiting: Vec<Chunk>,
     is_within_a_message: bool,
 }
@@ -156,12 +156,12 @@ impl Words {
     }
 
     fn take(&mut self, page: &Page, limit: usize) {
-        // A cursor behind the end was never given out: the page says where the end is.
+        // A cursor behind the end was never handed out: the page says where the end is.
         self.read_to = self.read_to.min(page.next);
         self.settled = self.settled.min(page.next);
         for chunk in &page.chunks {
             if chunk.at > self.read_to {
-                // The transcript tells of the gap, and passes over what has lost its beginning.
+                // The transcript reports the gap, and skips the message whose beginning is missing.
                 self.is_within_a_message = true;
                 self.hear(chunk.at, &[]);
             }
@@ -192,7 +192,7 @@ impl Words {
         self.pass_to(page.next);
     }
 
-    /// Has the transcript read what the worker has written to its standard output.
+    /// Lets the transcript read the worker's standard output.
     fn hear(&mut self, at: u64, bytes: &[u8]) {
         let next = at + bytes.len() as u64;
         let chunks = vec![Chunk { at, stream: Stream::Out, bytes: bytes.to_vec() }];
@@ -205,7 +205,7 @@ impl Words {
         self.transcript.read(&Page { chunks: Vec::new(), next: self.read_to, finished: false });
     }
 
-    /// Tells what the transcript has understood; no message is told without a bound.
+    /// Adds the lines that the transcript has understood; each message has a bound.
     fn tell(&mut self, limit: usize) {
         let (mut text, mut left_out) = (String::new(), 0_u64);
         for line in self.transcript.take_log() {
@@ -236,14 +236,14 @@ impl Words {
         }
     }
 
-    /// Nothing will follow: what has no end is whole.
+    /// Ends the text: no more output follows, so an unfinished message counts as whole.
     fn end(&mut self, limit: usize) {
         self.transcript.finish();
         self.is_within_a_message = false;
         self.tell(limit);
     }
 
-    /// The page, with places as if the words were what was written.
+    /// Returns the page, with positions as if the worker had written this text.
     fn page(self, finished: bool) -> Page {
         let mut at = self.from;
         let place = |chunk: Chunk| {
@@ -255,7 +255,7 @@ impl Words {
     }
 }
 
-/// Pages after which the rest has to wait: more than is kept at any moment, but a worker can go on writing.
+/// The most pages that are read at once: more than memory holds at any moment, but a worker can go on writing.
 const PAGES_AT_ONCE: usize = 32;
 
 async fn follow(live: &provost_jail::LiveOutput, from: u64, until: Instant) -> Page {

@@ -1,5 +1,5 @@
-//! Tools of hosts: finds out where the files lie that a call names, submits the permission request, and waits for the
-//! answer as long as the host does.
+//! Tools of hosts: finds the places of the files that a call names, submits the permission request, and waits for
+//! the answer as long as the host does.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -18,8 +18,8 @@ use provost_domain::{
 use provost_system::shared_real_path;
 
 impl Provost {
-    /// Asks whether a tool may be used, and waits for approval for this time; parked if that was not long enough. Files are
-    /// those of the caller's work tree, or of the daemon's own.
+    /// Asks whether a tool may be used, and waits for an approval for `patience`; the answer is parked if none
+    /// came. Paths mean files of the caller's work tree, or of the daemon's own checkout.
     ///
     /// # Errors
     /// A [`Refusal`]; then nothing has changed.
@@ -44,7 +44,7 @@ impl Provost {
             };
             question.id = Some(verb.id.clone());
             let left = until.saturating_duration_since(Instant::now());
-            // Asked again when it was answered: then the word is there, and is used up.
+            // An answered request is submitted again: then the core has the answer, and uses it up.
             if left.is_zero() || !self.answered(approval, left).await? {
                 question.id = None;
                 return Ok(Answer::Parked(approval));
@@ -64,7 +64,7 @@ impl Provost {
     }
 }
 
-/// What a call names, from the top of a work tree. Looks at the file system.
+/// Returns the facts about the files that a call names, from the top of a work tree. Reads the file system.
 fn tool_facts(verb: &AskPermission, top: &Path) -> ToolFacts {
     let arguments = verb.arguments.value();
     let call = ToolCall::read(&verb.tool, &arguments);
@@ -85,26 +85,26 @@ fn tool_facts(verb: &AskPermission, top: &Path) -> ToolFacts {
     ToolFacts { inside, paths, complete: call.complete, open: call.open, more: call.more }
 }
 
-/// Whether one of the folders from this one up to the top, without the top, is itself a repository for git, or would become one
-/// by what lies below: its configuration runs programs. The file system decides which spellings of a name it finds.
+/// Checks whether one of the folders from this one up to the top, without the top, is itself a repository for git, or would become one
+/// with the files below: its configuration runs programs. The file system decides which spellings of a name it finds.
 fn has_other_repository(folder: &Path, top: &Path) -> bool {
     let mut up = folder.ancestors().take_while(|it| *it != top);
     up.any(|it| is_there(&it.join(".git")) || is_bare(it))
 }
 
-/// Whether a folder has the parts of a repository without a work tree.
+/// Checks whether a folder has the parts of a repository without a work tree.
 fn is_bare(folder: &Path) -> bool {
     let has = |name: &str| is_there(&folder.join(name));
     has("commondir") || (has("HEAD") && (has("objects") || has("refs")))
 }
 
-/// Whether something may be there, as a link too.
+/// Checks whether a file, folder or link may exist at a path.
 fn is_there(path: &Path) -> bool {
     use std::io::ErrorKind::{NotADirectory, NotFound};
     !path.symlink_metadata().is_err_and(|it| matches!(it.kind(), NotFound | NotADirectory))
 }
 
-/// Whether a write to a path within a work tree lies in a repository within it, or completes one.
+/// Checks whether a write to a path in a work tree is within a nested repository, or completes one.
 fn changes_repository(path: &Path, top: &Path) -> bool {
     let is_part = |it: &Path| {
         let named = |name: &str| it.file_name().is_some_and(|it| it.eq_ignore_ascii_case(name));
@@ -122,14 +122,14 @@ fn named_path(path: &str, folder: Option<&Path>, top: &Path, call: &ToolCall) ->
         false => home().or_else(|| folder.map(|it| it.join(path))),
     };
     let whole = whole.filter(|it| it.is_absolute());
-    // The system follows each step; a host may put the words together first. Which of them, rules that refuse need not know.
+    // The system follows each step; a host may normalize the words first. A refusing rule need not know which of the two happens.
     let leads = whole.as_deref().map(|it| leads_to(it.to_owned()));
     let plain = whole.as_deref().map(|it| leads_to(plain_path(it)));
     let anywhere = [&leads, &plain].into_iter().any(|it| matches!(it, Some(Lead::Anywhere)));
     let (real, plain) = (leads.and_then(Lead::path), plain.and_then(Lead::path));
     let text = |it: &PathBuf| it.to_str().map(normalised_path);
     let is_one = real.is_some() && real == plain;
-    // What a host makes of a tilde or a variable is not known.
+    // The daemon does not know how a host expands a tilde or a variable.
     let is_plain = (cfg!(windows) || !path.contains('\\'))
         && !path.starts_with('~')
         && !path.contains(['$', '%'])
@@ -152,13 +152,13 @@ fn named_path(path: &str, folder: Option<&Path>, top: &Path, call: &ToolCall) ->
     }
 }
 
-/// Where a path leads.
+/// The target of a path.
 enum Lead {
-    /// To this place, links followed, as far as it is there.
+    /// This place, with links followed, as far as it exists.
     To(PathBuf),
-    /// Nowhere: what it goes up from is not there.
+    /// No place: a folder from which it goes up does not exist.
     Nowhere,
-    /// To another place for each process, or further than links are followed.
+    /// A place that differs between processes, or that lies behind too many links.
     Anywhere,
 }
 
@@ -189,7 +189,7 @@ fn leads_to(mut there: PathBuf) -> Lead {
             let real = whole(&real, &rest);
             return if is_shared(&real) { Lead::To(real) } else { Lead::Anywhere };
         }
-        // A link to what is not there yet is written through all the same.
+        // A write through a link to a missing file still creates the file.
         match std::fs::read_link(&there) {
             Ok(to) if links < HOOK_LINKS_MAX => {
                 links += 1;
@@ -210,13 +210,13 @@ fn leads_to(mut there: PathBuf) -> Lead {
     }
 }
 
-/// A path from the top that it lies below; empty for the top itself.
+/// Returns a path as relative to the top above it; empty for the top itself.
 fn below(path: &Path, top: &Path) -> String {
     let below = path.strip_prefix(top).unwrap_or(path).to_string_lossy();
     below.replace(std::path::MAIN_SEPARATOR, "/")
 }
 
-/// A question that waits, and is taken back when its asker hangs up.
+/// A permission request that waits, and is withdrawn when its asker disconnects.
 struct Question<'a> {
     provost: &'a Provost,
     who: &'a Principal,
@@ -229,7 +229,7 @@ impl Drop for Question<'_> {
         let (provost, who) = (self.provost.clone(), self.who.clone());
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
-                // One that cannot be taken back now ends with its time.
+                // A request that cannot be withdrawn now ends after its time.
                 let _ = provost.submit(&who, WithdrawPermission { id }).await;
             });
         }

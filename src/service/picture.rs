@@ -1,7 +1,7 @@
-//! Reads finished pictures of the screen: makes a small one to show at once.
+//! Reads finished pictures of the screen, and makes a small one for the answer.
 //!
-//! It compares the file with the recorded digest, so that no other content is shown under its name. Only the asking
-//! agent sees a picture.
+//! It compares the file with the recorded digest, so that no other content is shown under its name. Only the agent
+//! that asked for a picture sees it.
 
 use std::io::{self, Cursor, Read as _};
 use std::path::{Path, PathBuf};
@@ -17,13 +17,13 @@ use provost_system::reading_without_waiting;
 /// A picture that was taken.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Shown {
-    /// Where it is, as an absolute path.
+    /// The absolute path of the file.
     pub path: PathBuf,
     /// Its format, as a file extension.
     pub format: String,
     /// The size of the file, in bytes.
     pub bytes: u64,
-    /// A small one of it, or why there is none.
+    /// A small version of it, or the reason why there is none.
     pub thumb: Result<Thumb, String>,
 }
 
@@ -39,7 +39,7 @@ pub struct Thumb {
 }
 
 impl Provost {
-    /// A picture that the caller has had taken, with a small one of at most that width; `None` until there is one.
+    /// Returns a picture that the caller has asked for, with a small one of at most this width; `None` until it was taken.
     ///
     /// # Errors
     /// [`Refusal::TaskNotFound`] also for a picture of another agent.
@@ -102,7 +102,7 @@ fn content(base: &Base, path: &str) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Eight bits for each of red, green and blue.
+/// The number of 8-bit channels: red, green and blue.
 const CHANNELS: usize = 3;
 
 fn smaller(content: &[u8], width: u32) -> Result<Thumb, String> {
@@ -135,13 +135,13 @@ fn smaller(content: &[u8], width: u32) -> Result<Thumb, String> {
     Ok(Thumb { png, width, height })
 }
 
-/// Which of `from` pixels one of `to` stands for.
+/// Returns the range of source pixels, out of `from`, that target pixel `at`, out of `to`, stands for.
 fn part(at: u32, to: u32, from: u32) -> (usize, usize) {
     let edge = |at: u32| (u64::from(at) * u64::from(from) / u64::from(to)) as usize;
     (edge(at), edge(at + 1).max(edge(at) + 1))
 }
 
-/// The mean colour of some pixels; gray ones are as red as they are green and blue.
+/// Returns the mean colour of some pixels; a gray pixel counts as equally red, green and blue.
 fn mean(
     raw: &[u8],
     line: usize,

@@ -1,4 +1,4 @@
-//! Messages between agents: read from history, waited for, and published.
+//! Messages between agents: reads them from history, waits for them, and publishes them.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use provost_store::Reader;
 pub use provost_store::{Letters, StoredPost};
 
 impl Provost {
-    /// Messages, oldest first: as many as fit into `bytes_max` as stored, and always one if there is any.
+    /// Returns messages, oldest first: as many as fit into `bytes_max` as stored, but always at least one if there is any.
     ///
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
@@ -23,7 +23,7 @@ impl Provost {
         self.read(move |reader| reader.letters(&which, bytes_max)).await
     }
 
-    /// The same, no more than `most`.
+    /// Returns messages as above, at most `most`.
     ///
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
@@ -44,8 +44,8 @@ impl Provost {
         self.read(each).await
     }
 
-    /// What `write` adds of messages to a text, one after the other, so that they are never in memory together; and the
-    /// number of the last one, if there is any. As many as [`Provost::letters`] has.
+    /// Appends messages to a text with `write`, one by one, so that they are never in memory together; returns the
+    /// text and the number of the last message, if any. Takes as many as [`Provost::letters`] does.
     ///
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
@@ -71,19 +71,19 @@ impl Provost {
         .await
     }
 
-    /// Whether an inbox is known to have nothing there, without asking the store.
+    /// Checks whether an inbox is known to have no newer message, without asking the store.
     fn has_nothing(&self, which: &Letters) -> bool {
         matches!(which, Letters::In(slug, after) if self.engine().letterboxes().newest(slug) <= *after)
     }
 
-    /// Waits until there is something in an inbox after a number, or for as long as that.
+    /// Waits until an inbox has a message after this number, or `patience` is over.
     pub async fn letter_after(&self, slug: &Slug, after: PostSeq, patience: Duration) {
         let until = tokio::time::Instant::now() + patience;
         let letterbox = self.engine().letterboxes().at(slug);
         loop {
             let arrived = letterbox.arrived.notified();
             tokio::pin!(arrived);
-            // Listening before looking, so that nothing falls between the two.
+            // The signal is armed before the look, so that no message in between is missed.
             arrived.as_mut().enable();
             if letterbox.newest() > after || tokio::time::timeout_at(until, arrived).await.is_err() {
                 return;
@@ -91,7 +91,7 @@ impl Provost {
         }
     }
 
-    /// Publishes a message to the inboxes of the agents that it is for.
+    /// Publishes a message to the inboxes of its receivers.
     ///
     /// # Errors
     /// A [`Refusal`]; then nothing has changed.
@@ -99,7 +99,7 @@ impl Provost {
         self.submit(who, Publish { post, source: Source::Client }).await
     }
 
-    /// Asks what an agent's program asks in a form: the question's number, which is in the event of its answer.
+    /// Publishes a question that an agent's program asks in a form, and returns its number, which the event of its answer repeats.
     ///
     /// # Errors
     /// A [`Refusal`]; then nothing has changed.

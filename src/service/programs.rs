@@ -1,4 +1,4 @@
-//! Digests of the workers' executables, computed once per content, and the switch of a worker.
+//! Computes the digests of the workers' executables, once per content, and switches workers on and off.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use provost_jail::resolve_program;
 use provost_system::version_of;
 
 impl Provost {
-    /// Has a worker begin nothing, or begin again. `command` is by what the log knows it.
+    /// Pauses a worker or lets it begin tasks again. `command` is the name of the command in the journal.
     ///
     /// # Errors
-    /// A [`Refusal`]; then it stands as before.
+    /// A [`Refusal`]; then the switch is unchanged.
     pub async fn switch_worker(
         &self,
         who: &Principal,
@@ -27,7 +27,7 @@ impl Provost {
         Ok(self.submit(who, verb).await?.from)
     }
 
-    /// What tells a worker's program from another version of it; `None` where there is no program.
+    /// Returns the digest that identifies the version of a worker's program; `None` if there is no program.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`], when programs cannot be examined at the moment.
@@ -39,7 +39,7 @@ impl Provost {
     }
 }
 
-/// What tells one content from the next without reading it.
+/// The metadata that tells one content from the next without reading it.
 #[derive(PartialEq, Eq, Clone, Copy)]
 struct Stamp {
     len: u64,
@@ -50,7 +50,7 @@ struct Stamp {
 pub(super) struct Programs(Mutex<HashMap<PathBuf, (Stamp, Digest)>>);
 
 impl Programs {
-    /// The digest of an executable, or `None` when there is none to hash; starting it will say why.
+    /// Returns the digest of an executable, or `None` if there is none; the error at its start will say why.
     pub(super) fn digest(&self, path: &Path) -> Option<Digest> {
         let stamp = stamp(path)?;
         if let Some((known, digest)) = self.table().get(path)

@@ -10,18 +10,17 @@ use provost_domain::command::TakeScreenshot;
 use provost_domain::view::LastWord;
 use provost_domain::{Answer, Mail, Principal, Refusal, Task};
 
-/// The state of a picture when the wait was over.
+/// The state of a picture at the end of the wait.
 #[derive(Clone, Debug)]
 pub struct Screenshot {
-    /// Its task: finished, or still under way when the wait was over.
+    /// Its task: finished, or still running at the end of the wait.
     pub task: Arc<Task>,
-    /// The message about its end that is queued for the caller. It need not be sent when the caller
-    /// gets the end right away.
+    /// The queued message about the end of the task. It need not be sent if the caller gets the end at once.
     pub mail: Option<Arc<Mail>>,
 }
 
 impl Provost {
-    /// Asks for a picture and waits for it until then.
+    /// Asks for a picture, and waits for it until the given moment.
     ///
     /// # Errors
     /// A [`Refusal`]; then nothing has changed.

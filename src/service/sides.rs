@@ -1,4 +1,4 @@
-//! What an agent has changed of one file, in the work tree in which it is known to work.
+//! Finds an agent's changes to one file, in the work tree in which the agent is known to work.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -16,34 +16,34 @@ use provost_workspace::file;
 use provost_workspace::git_objects::Objects;
 use provost_workspace::git_refs::WorkTree;
 
-/// How long the shortest difference is looked for.
+/// How long git's shortest difference is searched for.
 const LOOKED_FOR: Duration = Duration::from_millis(500);
 
-/// The side of one agent.
+/// The changes of one agent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ChangedSide {
     /// The agent.
     pub agent: AgentId,
-    /// The branch of its work tree, where one is known.
+    /// The branch of its work tree, if known.
     pub branch: Option<String>,
-    /// What it has changed, committed or not, since its branch left the one that is checked out in the workspace; or why that is
-    /// not known.
+    /// The changes, committed or not, since its branch left the one that is checked out in the workspace; or the
+    /// reason why they are not known.
     pub changed: Result<Difference, String>,
 }
 
 impl Provost {
-    /// What an agent has changed of a file. Its work tree is known by a file that it has written in it, by a run of its in a work
-    /// tree, or by a branch of its name.
+    /// Returns an agent's changes to a file. Its work tree is known from a file that it has written there, from a
+    /// run of the agent in a work tree, or from a branch with the agent's name.
     ///
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
     pub async fn changed_side(&self, agent: AgentId, file: RepoPath) -> Result<ChangedSide, Refusal> {
         let (locks, _) = self.locks(Some(agent.clone()), vec![file.clone()]).await?;
-        // Of another host the work trees are not here.
+        // The work trees of other hosts are not on this machine.
         let here = self.view(OwnHost).await?;
         let written = locks.iter().filter_map(|it| it.it.writing.as_ref()).filter(|it| it.host == here);
         let mut tops: Vec<PathBuf> = written.map(|it| PathBuf::from(&*it.tree)).collect();
-        // Without git there are no work trees of runs, and the reason is told below.
+        // Without git there are no work trees of runs, and the reason is reported below.
         let runs = self.listed_work_trees().await.unwrap_or_default();
         let own = runs.into_iter().filter(|it| it.agent == agent.as_str());
         tops.extend(own.map(|it| it.path));
@@ -60,7 +60,7 @@ impl Provost {
 
 type Side = (Option<String>, Result<Difference, String>);
 
-/// Looks for the work tree of an agent, and at the file in it. Blocking.
+/// Finds the work tree of an agent, and compares the file in it. Blocking.
 fn side(objects: &Objects, agent: &AgentId, tops: &[PathBuf], file: &RepoPath) -> Side {
     let trees = match objects.repository().work_trees() {
         Ok(trees) => trees,
@@ -81,7 +81,7 @@ fn is_same(one: &Path, other: &Path) -> bool {
     one == other || real(one).is_some_and(|it| real(other) == Some(it))
 }
 
-/// The difference between a file as it was where the branch began and as it is in the work tree now.
+/// Returns the difference between the file where the branch began and the present file in the work tree.
 fn changed(objects: &Objects, tree: &WorkTree, file: &RepoPath) -> Result<Difference, String> {
     let in_words = |err: &dyn std::fmt::Display| err.to_string();
     let repository = objects.repository();

@@ -1,4 +1,4 @@
-//! Tasks of other hosts: what an asker's clone says of the commit on which they work, and whether this host's clone has it.
+//! Tasks of other hosts: reads the commit for a task from the asker's clone, and checks whether this host's clone has it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use provost_domain::{Delegate, Directory, Facts, MightTravel, Refusal, Task};
 use provost_jail::{Copies, Profile};
 use provost_workspace::quiet_git::{Input, QuietGit};
 
-/// How much of a commit's name is shown.
+/// How many characters of a commit's id are shown.
 const SHOWN_LEN: usize = 12;
 
 impl Provost {
-    /// Adds to the facts of a delegation on which commit it works, where it may go to another host.
+    /// Adds the commit on which a delegation works to its facts, if another host might run it.
     pub(super) async fn with_commit(&self, verb: &Delegate, facts: Facts) -> Facts {
         let asked = MightTravel { worker: verb.worker.clone(), placement: verb.placement.clone() };
         if !self.view(asked).await.unwrap_or_default() {
@@ -28,10 +28,10 @@ impl Provost {
         }
     }
 
-    /// Has this host take an open task, or say why it cannot; `home` says whether it was asked for here.
+    /// Lets this host take an open task, or records why it cannot; `home` says whether the task was requested on this host.
     ///
     /// # Errors
-    /// A [`Refusal`]: another host has taken it, or it is over.
+    /// A [`Refusal`]: another host has taken the task, or it is over.
     pub async fn take_open(&self, task: Arc<Task>, home: bool) -> Result<bool, Refusal> {
         let provost = self.clone();
         let id = task.id().clone();
@@ -47,14 +47,14 @@ impl Provost {
         Ok(self.engine().insist(None, ask).await?.is_taken)
     }
 
-    /// Where a task would work in this clone, and with which program.
+    /// Returns the directory of a task in this clone, and the digest of its program.
     fn found_here(&self, task: &Task, home: bool) -> Result<(Directory, Option<Digest>), String> {
         let profiles = self.profiles();
         let profile = profiles.get(&task.order.worker).ok_or("its configuration has not got the worker")?;
         if let Some(travel) = task.travel.as_ref().filter(|_| !home) {
             must_have(self.root().place().path(), &travel.commit, profile)?;
         }
-        // The paths of the asker's machine are not this one's.
+        // Absolute paths of the asker's machine have no meaning on this one.
         let working_dir = task.directory.as_ref().map(|it| it.relative.as_str().into());
         let order = Delegate { working_dir, ..task.order.clone() };
         let directory = self.directory(&order, Some(profile))?;
@@ -62,7 +62,7 @@ impl Provost {
     }
 }
 
-/// The commit of a clone in which nothing is changed. Blocking.
+/// Returns the commit of a clone without uncommitted changes. Blocking.
 fn clean_commit(root: &Path) -> Result<String, String> {
     let git = QuietGit::of(root, root)?;
     let commit = git.line(&["rev-parse", "--quiet", "--verify", "HEAD^{commit}"])?;
@@ -77,7 +77,7 @@ fn clean_commit(root: &Path) -> Result<String, String> {
     Err("the clone has changes that are not committed; commit or stash them, and ask again".into())
 }
 
-/// Whether this clone can give a run the files of a commit. Blocking.
+/// Checks that this clone can give a run the files of a commit. Blocking.
 fn must_have(root: &Path, commit: &str, profile: &Profile) -> Result<(), String> {
     let short = &commit[..commit.len().min(SHOWN_LEN)];
     let git = QuietGit::of(root, root)?;
@@ -85,7 +85,7 @@ fn must_have(root: &Path, commit: &str, profile: &Profile) -> Result<(), String>
         return Err(format!("its clone has not got the commit {short}; fetch it there (git fetch)"));
     }
     if profile.copies == Copies::No {
-        // A run without a copy works on what is checked out.
+        // A run without a copy works on the files that are checked out.
         let here = clean_commit(root)?;
         if here != commit {
             let here = &here[..here.len().min(SHOWN_LEN)];

@@ -1,4 +1,4 @@
-//! Pages of tasks that pass a choice: the unfinished first, by what they need, then the finished ones, newest first.
+//! Pages of the tasks that match a filter: first the unfinished ones, in the order of their states, then the finished ones, newest first.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,22 +18,22 @@ const READ_AT_ONCE: usize = 200;
 pub const TASK_STATES: [&str; 9] =
     ["awaiting", "running", "assigned", "queued", "retrying", "waiting", "completed", "failed", "cancelled"];
 
-/// Which tasks are wanted. A member that is `None` excludes none.
+/// A filter of tasks. A member that is `None` excludes no task.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct TaskChoice {
-    /// Only those in this state, one of [`TASK_STATES`].
+    /// Only tasks in this state, one of [`TASK_STATES`].
     pub state: Option<&'static str>,
-    /// Only those of workers whose names have this in them.
+    /// Only tasks of workers whose names contain this text.
     pub worker: Option<String>,
-    /// Only those that agents have asked for whose names have this in them.
+    /// Only tasks of agents whose names contain this text.
     pub by: Option<String>,
-    /// Only those that have each of these words in their ids, goals or names.
+    /// Only tasks that have each of these words in their id, goal or name.
     pub words: Vec<String>,
-    /// Only those that have changed since then.
+    /// Only tasks that have changed since this time.
     pub since: Option<Timestamp>,
 }
 
-/// The word of a task's state.
+/// Returns the word for a task's state.
 pub fn task_state(task: &Task) -> &'static str {
     match task.state {
         TaskState::Awaiting { .. } => "awaiting",
@@ -53,14 +53,14 @@ fn rank(task: &Task) -> usize {
 }
 
 impl TaskChoice {
-    /// A choice whose texts are compared without regard to their case.
+    /// Makes a filter whose texts are compared without regard to case.
     pub fn new(state: Option<&'static str>, worker: Option<&str>, by: Option<&str>, text: &str) -> Self {
         let words = text.split_whitespace().map(str::to_lowercase).collect();
         let low = |it: Option<&str>| it.map(str::to_lowercase).filter(|it| !it.is_empty());
         Self { state, worker: low(worker), by: low(by), words, since: None }
     }
 
-    /// The same, without what has not changed since then.
+    /// Returns the same filter, restricted to tasks that have changed since this time.
     #[must_use]
     pub fn since(self, since: Option<Timestamp>) -> Self {
         Self { since, ..self }
@@ -88,7 +88,7 @@ impl TaskChoice {
         self.words.iter().all(|word| texts.iter().any(|text| text.contains(word.as_str())))
     }
 
-    /// Which finished tasks are to be read; `None` where none can pass.
+    /// Returns the status of the finished tasks to read; `None` if no finished task can match.
     fn finished(&self) -> Option<Option<Status>> {
         match self.state {
             None => Some(None),
@@ -100,12 +100,12 @@ impl TaskChoice {
     }
 }
 
-/// Where a page ends. Tasks move on meanwhile; a place among the unfinished is by what the task was then.
+/// The end of a page. Tasks change between pages; a place among the unfinished keeps the task's rank and time as they were.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum TaskPlace {
-    /// Behind an unfinished task of this rank, time and id.
+    /// After an unfinished task with this rank, time and id.
     Live(usize, Timestamp, TaskId),
-    /// Behind a finished task.
+    /// After a finished task.
     Finished(TaskId),
 }
 
@@ -117,7 +117,7 @@ impl TaskPlace {
         }
     }
 
-    /// Reads a place that [`TaskPlace::in_words`] has written.
+    /// Parses a place that [`TaskPlace::in_words`] has written.
     pub fn parse(text: &str) -> Option<Self> {
         let (kind, rest) = text.split_once(':')?;
         match kind {
@@ -131,7 +131,7 @@ impl TaskPlace {
         }
     }
 
-    /// The place as it travels.
+    /// Returns the place as text for clients.
     pub fn in_words(&self) -> String {
         match self {
             Self::Live(rank, at, id) => format!("live:{rank}:{}:{id}", at.0),
@@ -145,20 +145,20 @@ impl TaskPlace {
 pub struct TaskPage {
     /// The tasks.
     pub tasks: Vec<Arc<Task>>,
-    /// How many unfinished tasks pass the choice.
+    /// The number of unfinished tasks that match the filter.
     pub live: usize,
-    /// Where the next page begins; it may be empty where few of many pass.
+    /// The place after which the next page begins; that page may be empty if few of many tasks match.
     pub next: Option<TaskPlace>,
-    /// How many unfinished tasks there are in each state, also those that the filter leaves out.
+    /// The number of unfinished tasks in each state, including those that the filter leaves out.
     pub counts: BTreeMap<&'static str, u64>,
-    /// Completed and cancelled since the beginning.
+    /// The number of completed and cancelled tasks since the store was created.
     pub completed: u64,
-    /// Failed since the beginning.
+    /// The number of failed tasks since the store was created.
     pub failed: u64,
 }
 
 impl Provost {
-    /// A page of the tasks that pass a choice, behind a place, `limit` at the most.
+    /// Returns a page of the tasks that match a filter, after a place, at most `limit`.
     ///
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
@@ -176,7 +176,7 @@ impl Provost {
             }
             let mut fitting: Vec<&Arc<Task>> = live.tasks.iter().filter(|it| choice.takes(it)).collect();
             page.live = fitting.len();
-            // They are by age already; a sort keeps that within a state.
+            // The list is sorted by age; this stable sort keeps that order within a state.
             fitting.sort_by_key(|it| rank(it));
             let is_behind = |it: &&Arc<Task>| after.as_ref().is_none_or(|place| TaskPlace::of(it) > *place);
             let is_live = !matches!(after, Some(TaskPlace::Finished(_)));
@@ -198,7 +198,7 @@ impl Provost {
     }
 }
 
-/// Fills a page up with finished tasks. No more than so many are read for it, however few of them pass.
+/// Fills a page up with finished tasks. The number of tasks that are read for this has a bound, however few of them match.
 fn finished(
     reader: &mut dyn Reader,
     choice: &TaskChoice,

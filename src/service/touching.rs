@@ -1,4 +1,4 @@
-//! What a difference touches that waits for an approval: the symbols, as the files are now, and who holds them.
+//! Finds the symbols that a difference waiting for approval touches, in the present files, and the agents that hold them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,24 +10,24 @@ use provost_base::{AgentId, RepoPath, encloses};
 use provost_domain::{Refusal, Writer};
 use provost_workspace::file;
 
-/// A place that is touched.
+/// A place that the difference touches.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Touching {
-    /// `file:Path`, or the file, where no symbol of it can be named.
+    /// `file:Path`; only the file if no symbol of it can be named.
     pub at: Box<str>,
-    /// The agent other than the asker that has it.
+    /// An agent other than the asker that holds it.
     pub holder: Option<AgentId>,
     /// `lock`, `claim`, `lease` or `intent`.
     pub how: Option<&'static str>,
-    /// What the holder says that it does.
+    /// The holder's own description of its work.
     pub doing: Option<Box<str>>,
 }
 
-/// The hunks of one file: where each begins in the file as it was, counted from 1, and its lines with their signs.
+/// The hunks of one file: the line at which each begins in the old file, counted from 1, and its lines with their signs.
 type Hunks<'a> = Vec<(usize, Vec<&'a str>)>;
 
 impl Provost {
-    /// What a difference in git's form touches, and who else holds it; bounded.
+    /// Returns the places that a difference in git's form touches, with the other agents that hold them; bounded.
     ///
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
@@ -82,7 +82,7 @@ impl Provost {
         Ok(found)
     }
 
-    /// What a file says before and after; `None` where it is not what the difference was made of.
+    /// Returns the content of a file before and after; `None` if the file is not the one that the difference was made from.
     async fn change(&self, path: &RepoPath, hunks: &Hunks<'_>) -> Option<BeforeAndAfter> {
         let (provost, at) = (self.clone(), path.clone());
         let found =
@@ -93,12 +93,12 @@ impl Provost {
     }
 }
 
-/// The files of a difference with their hunks.
+/// Returns the files of a difference with their hunks.
 fn files(diff: &str) -> BTreeMap<RepoPath, Hunks<'_>> {
     let mut found: BTreeMap<RepoPath, Hunks<'_>> = BTreeMap::new();
     let mut old: Option<&str> = None;
     let mut path: Option<RepoPath> = None;
-    // How many lines of each side the hunk still has: within it, `--- x` is a line that goes.
+    // The number of lines that the hunk still has on each side: within a hunk, `--- x` is a removed line.
     let mut left = (0_usize, 0_usize);
     for line in diff.split('\n') {
         if left != (0, 0) || line.starts_with('\\') {
@@ -130,7 +130,7 @@ fn files(diff: &str) -> BTreeMap<RepoPath, Hunks<'_>> {
     found
 }
 
-/// Where a hunk begins in the file as it was, and how many lines of each side it has.
+/// Returns the line at which a hunk begins in the old file, and its number of lines on each side.
 fn hunk(line: &str) -> Option<(usize, (usize, usize))> {
     let mut sides = line.split(' ').map(|side| {
         let (from, length) = side.get(1..)?.split_once(',').unwrap_or((side.get(1..)?, "1"));
@@ -140,13 +140,13 @@ fn hunk(line: &str) -> Option<(usize, (usize, usize))> {
     Some((from, (gone, come)))
 }
 
-/// What a file says after its hunks; `None` where a line is not the one that they were made of.
+/// Applies hunks to a file; `None` if one of their old lines differs from the file's.
 fn patched(before: &[u8], hunks: &Hunks<'_>) -> Option<Vec<u8>> {
     let old: Vec<&[u8]> = before.split_inclusive(|it| *it == b'\n').collect();
     let plain = |line: &[u8]| line.strip_suffix(b"\n").unwrap_or(line).to_vec();
     let (mut after, mut at) = (Vec::with_capacity(before.len()), 0);
     for (from, lines) in hunks {
-        // A hunk without a line of the old file stands behind the one that it names.
+        // A hunk without a line of the old file comes after the line that it names.
         let is_inserted = lines.iter().all(|it| it.starts_with('+') || it.starts_with('\\'));
         let start = if is_inserted { *from } else { from.checked_sub(1)? };
         after.extend(old.get(at..start)?.concat());
@@ -155,7 +155,7 @@ fn patched(before: &[u8], hunks: &Hunks<'_>) -> Option<Vec<u8>> {
             match line.as_bytes().split_first() {
                 Some((b'+', text)) => after.extend([text, b"\n"].concat()),
                 Some((b'\\', _)) => {
-                    // The line before it has no end, on whichever side it is.
+                    // The line before it lacks a line break, on either side.
                     if after.last() == Some(&b'\n') {
                         after.pop();
                     }

@@ -1,4 +1,4 @@
-//! Git work trees of runs: the branch of a delegation, the list, the removal, and what of a run's changes is not committed.
+//! Git work trees of runs: the branch of a delegation, the list, the removal, and the changes of a run that are not committed.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,25 +11,25 @@ use provost_jail::{Copies, Profile};
 use provost_workspace::work_trees::{Listed, NotCommitted, Removed, WorkTrees, named_after};
 
 impl Provost {
-    /// The work trees of this repository's runs. Using them blocks.
+    /// Returns the work trees of this repository's runs. Using them blocks.
     pub fn work_trees(&self) -> &Arc<WorkTrees> {
         &self.0.trees
     }
 
-    /// Whether a delegation is to work in a work tree whose branch is named after it.
+    /// Checks whether a delegation works in a work tree whose branch the daemon names after it.
     pub(super) fn names_no_branch(&self, verb: &Delegate) -> bool {
         let works_so = || self.profiles().get(&verb.worker).is_some_and(|it| it.copies == Copies::WorkTree);
         verb.work_tree.as_deref().map_or_else(works_so, str::is_empty)
     }
 
-    /// Names the branch of a delegation that is to work in a work tree, and says why it cannot, if it cannot. For a request
-    /// that repeats one, the branch may be there. Blocking.
+    /// Names the branch of a delegation that works in a work tree; returns the reason if it cannot. For a repeated
+    /// request, the branch may exist already. Blocking.
     pub(super) fn settle_work_tree(
         &self,
         verb: &mut Delegate,
         (profile, is_repeat): (Option<&Profile>, bool),
     ) -> Option<Box<str>> {
-        // What an editor asks is done in its job's copy.
+        // Work that an editor requests is done in its job's copy.
         let by_itself = profile.is_some_and(|it| it.copies == Copies::WorkTree) && verb.errand.is_none();
         if verb.work_tree.is_none() && by_itself {
             verb.work_tree = Some("".into());
@@ -46,16 +46,16 @@ impl Provost {
         self.0.trees.check(verb.work_tree.as_deref()?).err().map(Into::into)
     }
 
-    /// The work trees of runs, as they are now.
+    /// Returns the present work trees of runs.
     ///
     /// # Errors
-    /// [`Refusal::WorkTreeCannot`], when git cannot be asked.
+    /// [`Refusal::WorkTreeCannot`], when git fails.
     pub async fn listed_work_trees(&self) -> Result<Vec<Listed>, Refusal> {
         let trees = self.0.trees.clone();
         blocking("the work trees cannot be listed", move || trees.list()).await
     }
 
-    /// Removes a work tree, named by its branch or its folder, and its branch where that is wanted.
+    /// Removes a work tree, named by its branch or its folder, and its branch if the caller wants that.
     ///
     /// # Errors
     /// [`Refusal::WorkTreeCannot`] with the next step, or [`Refusal::OutOfScope`] for an agent.
@@ -65,7 +65,7 @@ impl Provost {
         which: &str,
         (force, branch): (bool, bool),
     ) -> Result<Removed, Refusal> {
-        // What is not committed is gone for good, so no model decides about it.
+        // Uncommitted changes are lost for good, so no model decides about it.
         if !who.operates() {
             return Err(Refusal::OutOfScope { needs: Scope::Operate });
         }
@@ -80,7 +80,7 @@ impl Provost {
         Ok(removed)
     }
 
-    /// Which changes of a run an apply would withhold, in the work tree at this path, and why. Blocking.
+    /// Returns the changes of a run that an apply would withhold, in the work tree at this path, with the reasons. Blocking.
     pub fn withheld(&self, root: &Path, changes: &Changeset) -> Vec<NotCommitted> {
         let decided = self.not_to_be_written(root, &changes.gathered);
         let one =

@@ -1,4 +1,4 @@
-//! Leases that agents take by writing: what a write touches is worked out here, and granted by the core in one step.
+//! Leases that agents take by writing: the service determines the places that a write touches, and the core grants them in one step.
 
 use super::Provost;
 use super::code::Base;
@@ -10,12 +10,12 @@ use provost_domain::command::{HoldPlaces, PlaceToHold, PlacesHeld};
 use provost_domain::view::AutoNow;
 use provost_domain::{Auto, Principal, ProcessMark, Refusal, Writer};
 
-/// What a host is about to write.
+/// A write that a host is about to make.
 #[derive(Clone, Debug)]
 pub struct WriteOrder {
     /// The files.
     pub edits: Vec<Edit>,
-    /// The work tree in which it writes; the daemon's own where that is not known.
+    /// The work tree in which it writes; `None` means the daemon's own checkout.
     pub base: Option<Base>,
     /// The process of the host.
     pub process: Option<ProcessMark>,
@@ -24,11 +24,11 @@ pub struct WriteOrder {
 }
 
 impl Provost {
-    /// Takes leases on what a write touches, or renews them. Where another agent has some of it nothing is taken, and the
-    /// answer says who.
+    /// Takes or renews leases on the places that a write touches. If another agent holds one of them, no lease is
+    /// taken, and the answer names the holder.
     ///
     /// # Errors
-    /// A [`Refusal`]; then nothing has changed. The caller has to treat that as a no.
+    /// A [`Refusal`]; then nothing has changed. The caller must treat it as a refusal of the write.
     pub async fn hold(&self, who: &Principal, order: WriteOrder) -> Result<Guarded, Refusal> {
         let base = order.base.as_ref().unwrap_or(self.base());
         let files = order.edits.iter().map(|it| it.path.clone()).collect();

@@ -1,10 +1,10 @@
-//! The ids of traces and spans: made from a task's id, so that they are the same wherever they are needed, and are kept nowhere.
+//! The ids of traces and spans: derived from a task's id, so that they are the same everywhere and need no storage.
 
 use std::fmt::Write as _;
 
 use provost_base::{Digest, TaskId};
 
-/// The trace of one task in one repository.
+/// The trace of a task in a repository.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Traced {
     repository: Digest,
@@ -12,27 +12,27 @@ pub struct Traced {
 }
 
 impl Traced {
-    /// That of a task in the repository of this digest.
+    /// Returns the trace of a task in the repository with this digest.
     pub fn of(repository: Digest, task: &TaskId) -> Self {
         Self { repository, task: task.as_str().into() }
     }
 
-    /// The id of the trace.
+    /// Returns the id of the trace.
     pub fn trace_id(&self) -> [u8; 16] {
         self.derived("trace")
     }
 
-    /// The id of a span of it, by the span's name.
+    /// Returns the id of a span of the trace, by the span's name.
     pub fn span_id(&self, name: &str) -> [u8; 8] {
         self.derived(name)
     }
 
-    /// The header `traceparent` for what happens within a span of it. W3C Trace Context, version 00.
+    /// Returns the header `traceparent` for work within a span of the trace. W3C Trace Context, version 00.
     pub fn parent(&self, name: &str) -> String {
         format!("00-{}-{}-01", hex(&self.trace_id()), hex(&self.span_id(name)))
     }
 
-    /// The first bytes of a digest. One that is all zeros would be no id; that is as likely as a broken digest.
+    /// Returns the first bytes of a digest. All zeros would be no id; that is as unlikely as a broken digest.
     fn derived<const N: usize>(&self, what: &str) -> [u8; N] {
         let text = format!("provost/{what}\0{}\0{}", self.repository, self.task);
         let digest = Digest::of(text.as_bytes());

@@ -1,4 +1,4 @@
-//! The messages of OTLP 1.x, as far as they are used. Numbers of members are those of opentelemetry-proto.
+//! The messages of OTLP 1.x that the daemon uses. The numbers of members are those of opentelemetry-proto.
 
 use prost::{Message, Oneof};
 
@@ -186,11 +186,11 @@ pub(crate) struct HistogramPoint {
     pub(crate) attributes: Vec<KeyValue>,
 }
 
-/// A sum since the start of the daemon.
+/// The sum covers the time since the daemon's start.
 pub(crate) const CUMULATIVE: i32 = 2;
-/// A span of something that happens within.
+/// The span is internal work.
 pub(crate) const INTERNAL: i32 = 1;
-/// A span whose work was done, and one whose was not.
+/// The status of a span whose work was done, and of one whose work was not.
 pub(crate) const DONE: i32 = 1;
 pub(crate) const FAILED: i32 = 2;
 
@@ -202,7 +202,7 @@ pub(crate) fn whole(key: &str, value: i64) -> KeyValue {
     KeyValue { key: key.into(), value: Some(AnyValue { value: Some(Value::Number(value)) }) }
 }
 
-/// The daemon, as every request names it.
+/// Returns the daemon's identity, which every request has.
 pub(crate) fn resource(version: &str, instance: &str) -> Option<Resource> {
     let attributes = vec![
         text("service.name", "provost"),

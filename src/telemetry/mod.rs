@@ -1,8 +1,8 @@
-//! OpenTelemetry: what has happened to tasks as spans, and what is counted, in the messages of OTLP.
+//! OpenTelemetry: the lives of tasks as spans, and the daemon's metrics, in the messages of OTLP.
 //!
-//! Promises: values in, bytes out; nothing is sent, stored or waited for here. Spans are made of committed events, so that what was
-//! rolled back has none, and say nothing that anybody has written: numbers, words of the table of verbs and of states, the names of
-//! workers, and ids of tasks. Leaves sending to the daemon.
+//! Promises: values in, bytes out; this module sends and stores nothing, and does not wait. Spans are made from committed
+//! events, so a change that was rolled back has none, and they contain no text of any agent or person: only numbers, words from
+//! the tables of verbs and states, the names of workers, and ids of tasks. The daemon sends them.
 #![forbid(unsafe_code)]
 
 mod ids;

@@ -1,4 +1,4 @@
-//! What is counted, as OTLP's metrics: the same names and values as for Prometheus.
+//! The daemon's metrics in OTLP: the same names and values as for Prometheus.
 
 use prost::Message as _;
 
@@ -8,7 +8,7 @@ use crate::messages::{
 };
 use provost_api::wire::{MetricFamily, MetricHistogram, MetricSample, Metrics};
 
-/// The body of a request to `/v1/metrics`. Times are nanoseconds since 1970: when counting began, and now.
+/// Returns the body of a request to `/v1/metrics`. Times are nanoseconds since 1970: the start of counting, and now.
 pub fn metrics_request(
     metrics: &Metrics,
     (version, instance): (&str, &str),
@@ -44,7 +44,7 @@ fn metric(family: &MetricFamily, began: u64, now: u64) -> MetricMessage {
     MetricMessage { name: family.name.clone(), description: family.help.clone(), unit, data: Some(data) }
 }
 
-/// Of buckets up to a bound, those between two bounds.
+/// Converts cumulative buckets to counts between two bounds.
 fn spread(sample: &MetricSample, it: &MetricHistogram, began: u64, now: u64) -> HistogramPoint {
     let mut below = 0;
     let mut between = |count: u64| count.saturating_sub(std::mem::replace(&mut below, count));
@@ -65,7 +65,7 @@ fn attributes(sample: &MetricSample) -> Vec<KeyValue> {
     sample.labels.iter().map(|(name, value)| text(name, value)).collect()
 }
 
-/// As UCUM writes it.
+/// Returns the unit in UCUM's notation.
 fn unit(name: &str) -> &'static str {
     let name = name.trim_end_matches("_max").trim_end_matches("_total");
     match name.rsplit('_').next() {

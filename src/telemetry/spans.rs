@@ -1,4 +1,4 @@
-//! The life of a task as spans, made of the events that tell of it.
+//! The life of a task as spans, made from its events.
 //!
 //! ```text
 //!   task     |-------------------------------------------------|
@@ -9,8 +9,8 @@
 //!   run                          |-----------------------------|
 //!   apply                                                             |---|   each writing of its changes
 //! ```
-//! They are told when the task ends, those of applies when these do. A daemon that starts again knows nothing of what was before: of
-//! a task that went on over a start, the spans begin where it is first heard of.
+//! A task's spans are returned when it ends, those of applies when these end. A restarted daemon knows no earlier
+//! events: if a task goes on over a restart, its spans begin with its first event after that.
 
 use std::collections::BTreeMap;
 
@@ -25,10 +25,10 @@ use provost_base::{ApplyId, ApprovalId, Digest, TaskId, Timestamp};
 use provost_domain::command::Status;
 use provost_domain::{ApplyEvent, Event, EventKind, Verdict};
 
-/// Tasks that are followed at a time; of further ones the oldest is forgotten.
+/// The most tasks that are followed at a time; beyond that, the oldest is forgotten.
 const FOLLOWED_MAX: usize = 20_000;
 
-/// Something that is known of a span, in words and numbers of ours.
+/// An attribute of a span, with a name of Provost's.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Attribute {
     /// A word.
@@ -37,22 +37,22 @@ pub enum Attribute {
     Number(&'static str, i64),
 }
 
-/// A span that is over.
+/// A span that has ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Span {
-    /// What it is of.
+    /// The name of its work.
     pub name: &'static str,
-    /// The trace, the span, and the span that it is within, if any.
+    /// The trace, the span, and its parent, if any.
     pub ids: ([u8; 16], [u8; 8], Option<[u8; 8]>),
     /// When it began and ended.
     pub times: (Timestamp, Timestamp),
-    /// Whether its work was done; `None` where that is not said.
+    /// Whether its work was done; `None` if that is not known.
     pub done: Option<bool>,
-    /// What is known of it.
+    /// Its attributes.
     pub attributes: Vec<Attribute>,
 }
 
-/// What was heard of a task.
+/// The known events of a task.
 #[derive(Default)]
 struct Heard {
     first: Timestamp,
@@ -63,7 +63,7 @@ struct Heard {
     worker: Option<String>,
 }
 
-/// The tasks that are under way, as their events tell.
+/// The unfinished tasks, according to their events.
 pub struct Traces {
     repository: Digest,
     tasks: BTreeMap<TaskId, Heard>,
@@ -72,19 +72,19 @@ pub struct Traces {
 }
 
 impl Traces {
-    /// Of the tasks of the repository of this digest.
+    /// Makes the traces of tasks in the repository with this digest.
     pub fn of(repository: Digest) -> Self {
         Self { repository, tasks: BTreeMap::new(), approvals: BTreeMap::new(), applies: BTreeMap::new() }
     }
 
-    /// An apply has begun, of this task's changes if that is known.
+    /// Begins the span of an apply, of this task's changes if the task is known.
     pub fn begin_apply(&mut self, apply: ApplyId, at: Timestamp, task: Option<TaskId>) {
         if self.applies.len() < FOLLOWED_MAX {
             self.applies.insert(apply, (at, task));
         }
     }
 
-    /// Takes an event in; answers with the spans that are over with it.
+    /// Processes an event; returns the spans that end with it.
     pub fn follow(&mut self, event: &Event) -> Vec<Span> {
         let at = event.at;
         match &event.kind {
@@ -188,7 +188,7 @@ impl Traces {
         broken_off: bool,
     ) -> Option<Span> {
         let (began, task) = self.applies.remove(&apply)?;
-        // Without its task, it is a trace of its own.
+        // Without a task, the apply has a trace of its own.
         let name = format!("apply-{apply}");
         let alone = || TaskId::parse(&name).ok();
         let ids = Traced::of(self.repository, &task.clone().or_else(alone)?);
@@ -210,7 +210,7 @@ impl Traces {
     }
 }
 
-/// The body of a request to `/v1/traces`.
+/// Returns the body of a request to `/v1/traces`.
 pub fn traces_request(spans: &[Span], (version, instance): (&str, &str)) -> Vec<u8> {
     let spans = spans.iter().map(message).collect();
     let scope_spans = vec![ScopeSpans { scope: scope(version), spans }];

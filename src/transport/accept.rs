@@ -17,7 +17,7 @@ pub use super::connections::{AllDoors, Busy, Capacity, Guard};
 /// The first pause when the system has no descriptors left; each further one is twice as long.
 const PAUSE_MIN: Duration = Duration::from_millis(10);
 
-/// The longest pause; peers wait no longer once there are descriptors again.
+/// The longest pause: peers wait at most this long once there are descriptors again.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
 /// A socket or pipe that listens for connections.
@@ -25,15 +25,15 @@ pub trait Listening: Send + Sync {
     /// An accepted connection.
     type Stream: Send + 'static;
 
-    /// The next connection, whose peer has proved nothing. May be dropped while it waits.
+    /// Returns the next connection, whose peer has proved nothing. May be dropped while it waits.
     fn accept(&mut self) -> impl Future<Output = io::Result<Self::Stream>> + Send;
 
-    /// Where, for people and logs.
+    /// Returns the address, for people and logs.
     fn address(&self) -> String;
 }
 
-/// Serves connections with `serve` until `stop`, then gives those that are open `grace` to finish, and closes
-/// what is left. The socket is gone as soon as `stop` is.
+/// Serves connections with `serve` until `stop`, then gives open connections `grace` to finish, and closes the
+/// rest. The socket is removed as soon as `stop` is cancelled.
 pub async fn accept_loop<L, S, F>(
     mut bound: L,
     capacity: impl Into<Capacity>,
@@ -71,7 +71,7 @@ pub async fn accept_loop<L, S, F>(
             tracing::warn!(address = bound.address(), "full; one refused");
             continue;
         };
-        // A token of its own: waiting for a shared one takes a lock that all connections would queue for.
+        // This is a token of its own: waiting for a shared one takes a lock for which all connections would queue.
         let stop = stop.child_token();
         let guard = entry.guard(stop);
         let work = serve(stream, guard);
@@ -79,7 +79,7 @@ pub async fn accept_loop<L, S, F>(
             let _entry = entry;
             tokio::select! { biased; () = close.cancelled() => {}, () = work => {} }
         });
-        // One that had to close for it may not have yet.
+        // A connection that was closed to make room may not have ended yet.
         connections.settled().await;
     }
     drop(bound);
@@ -90,7 +90,7 @@ pub async fn accept_loop<L, S, F>(
     }
 }
 
-/// Serves one connection that was made without an address, until its end or `stop`, after which it has `grace`.
+/// Serves a connection that was made without an address, until its end or `stop`; then it has `grace` to finish.
 pub async fn serve_one<S, F>(stream: Stream, stop: CancellationToken, grace: Duration, serve: S)
 where
     S: FnOnce(Stream, Guard) -> F,
@@ -105,11 +105,11 @@ where
         () = stop.cancelled() => {}
         () = work.as_mut() => return,
     }
-    // What was begun is finished, or cut off.
+    // The work is finished, or cut off after that time.
     let _finished = timeout(grace, work).await;
 }
 
-/// Whether trying again at once would fail again. A peer that has given up meanwhile is no reason to wait.
+/// Returns whether another try at once would fail again. A peer that has given up meanwhile is no reason to wait.
 fn wait_after(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
     !matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)

@@ -1,9 +1,9 @@
-//! The connections of one door: counted, in all and by process, and some of them closed to make room for others.
+//! The connections of a door: it counts them, in all and by process, and closes some to make room for others.
 //!
-//! When there are too many, the one that has been idle longest is closed: of peers that keep a proven connection, those
-//! that have proved nothing; of peers that ask and are answered, those that ask nothing. A crowd of silent
-//! connections costs strangers, never working clients. If the daemon knows which process has which connections, only
-//! the process with the most connections loses some; see [`Guard::makes_room`].
+//! When there are too many, the door closes the one that has been idle longest: if peers keep proven connections,
+//! one that has proved nothing; if peers send requests, one without a request. So a crowd of silent connections
+//! displaces strangers, never working clients. If the daemon knows the process of each connection, only the process
+//! with the most connections loses some; see [`Guard::makes_room`].
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::Future;
@@ -19,22 +19,22 @@ use provost_base::limits::{
     CONNECTION_DESCRIPTORS_MAX, DESCRIPTORS_KEPT_MAX, DESCRIPTORS_KEPT_MIN, LOOPBACK_ARRIVING_MAX,
 };
 
-/// How long a door waits for connections that were told to close before it takes a further one.
+/// How long a door waits for closed connections to end before it accepts a further one.
 const SETTLE_MAX: Duration = Duration::from_secs(1);
 
 /// The connections of all doors of a process, which share its descriptors.
 #[derive(Debug)]
 pub struct AllDoors {
     max: usize,
-    /// Those that are open, also where they have been told to close and have not yet.
+    /// The number of open connections, including those that were told to close and have not ended.
     open: AtomicUsize,
     closed: Notify,
     doors: Mutex<Vec<Weak<Connections>>>,
 }
 
 impl AllDoors {
-    /// As many as a process may have that may open so many descriptors: some are kept for its own files, workers and
-    /// looks at who has connected.
+    /// Allows as many connections as a process with this many descriptors can have: some descriptors are kept for
+    /// its own files, its workers, and the identification of peers.
     pub fn of_a_process_with(descriptors: u64) -> Arc<Self> {
         let kept = (descriptors / 4).clamp(DESCRIPTORS_KEPT_MIN, DESCRIPTORS_KEPT_MAX).min(descriptors / 2);
         let max = (descriptors - kept) / CONNECTION_DESCRIPTORS_MAX;
@@ -46,13 +46,13 @@ impl AllDoors {
         })
     }
 
-    /// How many there may be.
+    /// Returns the most connections that there may be.
     pub fn max(&self) -> usize {
         self.max
     }
 
-    /// Whether there is room for one more. If not, the door that has most of them closes one that is idle, or the
-    /// next one; several, where doors have let some in at the same moment.
+    /// Returns whether there is room for one more. If not, the door with the most connections, or else the next
+    /// one, closes an idle one; several, if doors have accepted some at the same moment.
     fn have_room(&self) -> bool {
         let doors: Vec<Arc<Connections>> = {
             let mut doors = self.doors.lock().unwrap_or_else(PoisonError::into_inner);
@@ -71,7 +71,7 @@ impl AllDoors {
         }
     }
 
-    /// Waits for those that were told to close, but not for long: the others are closed with the door.
+    /// Waits until connections that were told to close have ended, but not for long: the others end with the door.
     async fn settled(&self) {
         let until = Instant::now() + SETTLE_MAX;
         loop {
@@ -88,7 +88,7 @@ impl AllDoors {
     }
 }
 
-/// How many connections one door may have, and what it shares with others.
+/// The most connections that a door may have, and the bound that it shares with others.
 #[derive(Clone, Debug)]
 pub struct Capacity {
     max: usize,
@@ -96,20 +96,20 @@ pub struct Capacity {
 }
 
 impl Capacity {
-    /// So many, and no more than all doors together may have.
+    /// Allows at most this many, and no more than all doors together may have.
     pub fn within(all: &Arc<AllDoors>, max: usize) -> Self {
         Self { max, all: Some(all.clone()) }
     }
 }
 
 impl From<usize> for Capacity {
-    /// So many, whatever others have.
+    /// Allows at most this many, whatever other doors have.
     fn from(max: usize) -> Self {
         Self { max, all: None }
     }
 }
 
-/// A door's connections.
+/// The connections of a door.
 #[derive(Debug)]
 pub(super) struct Connections {
     max: usize,
@@ -119,34 +119,34 @@ pub(super) struct Connections {
 
 #[derive(Debug, Default)]
 struct Open {
-    /// Counts connections and turns.
+    /// The next number for connections and turns.
     next: u64,
     all: BTreeMap<u64, Connection>,
-    /// Those that may be closed to make room, by their turn: the one that has been idle longest first.
+    /// The connections that may be closed to make room, by their turn: the one that has been idle longest first.
     idle: BTreeMap<u64, u64>,
 }
 
-/// The holder of a connection, as far as it was looked for.
+/// The process that owns a connection, as far as it is known.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Whose {
     Unknown,
-    /// The holder of this socket.
+    /// The unknown owner of this socket.
     Socket(u32),
-    /// This process; 0 for those that cannot be found, together.
+    /// This process; 0 stands for all that cannot be found.
     Process(i32),
     /// A peer that is not admitted.
     Stranger,
 }
 
-/// What one process has of a door's connections.
+/// The connections of a process at a door.
 #[derive(Debug, Default)]
 struct Share {
     count: usize,
-    /// Those that may be closed without harm, the one that has been idle longest first.
+    /// The connections that may be closed without harm, the one that has been idle longest first.
     idle: VecDeque<u64>,
-    /// How many of these are not closed before they have to be: the newer half may be about to ask.
+    /// The number of these that are spared as long as possible: the newer half may be about to send a request.
     kept: usize,
-    /// Those in use, the oldest first.
+    /// The connections in use, the oldest first.
     in_use: VecDeque<u64>,
 }
 
@@ -154,13 +154,13 @@ struct Share {
 struct Connection {
     close: CancellationToken,
     whose: Whose,
-    /// Its turn among the idle ones, if it is one.
+    /// Its turn among the idle ones, if it is idle.
     turn: Option<u64>,
-    /// How much it is busy with.
+    /// The number of its unfinished requests.
     busy: usize,
 }
 
-/// One connection's place among those of its door; held by the task that serves it.
+/// The entry of a connection among those of its door, for the task that serves it.
 #[derive(Clone, Debug)]
 pub struct Guard {
     id: u64,
@@ -169,13 +169,13 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// The peer has proved who it is: the connection is not closed to make room for others.
+    /// Marks the peer as proven: the connection is not closed to make room for others.
     pub fn proven(&self) {
         self.connections.open().keep(self.id);
     }
 
-    /// The peer has proved who it is and is being answered: the connection is not closed to make room for others as
-    /// long as the result lives, and is idle again afterwards.
+    /// Marks the peer as proven and its request as being answered: the connection is not closed to make room for
+    /// others as long as the result lives, and is idle again afterwards.
     pub fn busy(&self) -> Busy {
         let mut open = self.connections.open();
         open.keep(self.id);
@@ -185,7 +185,7 @@ impl Guard {
         Busy { id: self.id, connections: Arc::clone(&self.connections) }
     }
 
-    /// Remembers the number of the peer's socket, by which its process can be found.
+    /// Remembers the number of the peer's socket, which leads to its process.
     pub fn has_socket(&self, socket: u32) {
         if let Some(connection) = self.connections.open().all.get_mut(&self.id) {
             connection.whose = Whose::Socket(socket);
@@ -199,13 +199,13 @@ impl Guard {
         }
     }
 
-    /// Whether its door has more connections than may stay; see [`Guard::makes_room`].
+    /// Returns whether its door has more connections than may stay; see [`Guard::makes_room`].
     pub fn is_among_too_many(&self) -> bool {
         self.connections.open().all.len() > self.connections.most()
     }
 
-    /// Sockets of the door's connections whose process was not looked for yet; empty when the process
-    /// of this one is known.
+    /// Returns the sockets of the door's connections whose process was not searched yet; empty if the process of
+    /// this one is known.
     pub fn unknown_sockets(&self) -> BTreeSet<u32> {
         let open = self.connections.open();
         let socket = |it: &Connection| match it.whose {
@@ -218,7 +218,7 @@ impl Guard {
         }
     }
 
-    /// Remembers which process has which of the sockets that were looked for. Those that are not found count as one
+    /// Remembers the processes of the sockets that were searched. Sockets without a known process count as one
     /// process's.
     pub fn found(&self, looked_for: &BTreeSet<u32>, processes: &BTreeMap<u32, i32>) {
         for connection in self.connections.open().all.values_mut() {
@@ -230,26 +230,25 @@ impl Guard {
         }
     }
 
-    /// Remembers that the peer is not let in: its connection is closed before those of others.
+    /// Remembers that the peer is not admitted: its connection is closed before those of others.
     pub fn is_strangers(&self) {
         if let Some(connection) = self.connections.open().all.get_mut(&self.id) {
             connection.whose = Whose::Stranger;
         }
     }
 
-    /// Whether this connection may stay, where the door has more than may stay: somewhat fewer than the
-    /// accept loop lets in, which leaves room for connections that arrive or are refused. A peer that is not
-    /// admitted gives way first. Then the process with the most connections loses those that have been idle
-    /// longest, up to `spare` more than needed, so that not every newcomer causes a search. A process that
-    /// uses all of its connections gets no further one; to a newcomer of another process it loses its oldest
-    /// one. Other processes lose none.
+    /// Decides whether this connection may stay if the door has more than may stay: somewhat fewer than the accept
+    /// loop admits, which leaves room for connections that arrive or are refused. A peer that is not admitted gives
+    /// way first. Then the process with the most connections loses those that have been idle longest, up to `spare`
+    /// more than needed, so that not every newcomer causes a search. A process that uses all of its connections
+    /// gets no further one; to a newcomer of another process it loses its oldest one. Other processes lose none.
     pub fn makes_room(&self, spare: usize) -> bool {
         let most = self.connections.most();
         self.connections.open().make_room_for(self.id, most, spare.min(most / 4))
     }
 
-    /// Returns when the door is about to close: finish what was begun, begin nothing new. Cheapest when it is made
-    /// once for a connection and kept.
+    /// Returns when the door is about to close: the server finishes its request, and begins no other. It is
+    /// cheapest to make this once for a connection and to keep it.
     pub fn stopping(&self) -> impl Future<Output = ()> + Send + use<> {
         self.stop.clone().cancelled_owned()
     }
@@ -268,14 +267,14 @@ impl Drop for Busy {
     }
 }
 
-/// Takes the connection off the list however its task ends.
+/// Removes the connection from the list when its task ends in any way.
 pub(super) struct Entry {
     id: u64,
     connections: Arc<Connections>,
 }
 
 impl Entry {
-    /// What its server holds; the door closes when `stop` says so.
+    /// Returns the guard for the connection's server; `stop` says when the door closes.
     pub(super) fn guard(&self, stop: CancellationToken) -> Guard {
         Guard { id: self.id, connections: Arc::clone(&self.connections), stop }
     }
@@ -301,18 +300,18 @@ impl Connections {
         connections
     }
 
-    /// How many may stay.
+    /// Returns the most connections that may stay.
     fn most(&self) -> usize {
         let max = self.all.as_ref().map_or(self.max, |all| self.max.min(all.max));
         max - (2 * LOOPBACK_ARRIVING_MAX).min(max / 4)
     }
 
     fn open(&self) -> MutexGuard<'_, Open> {
-        // The maps are whole between any two of their operations, so a panic elsewhere has not harmed them.
+        // The maps are consistent between any two operations, so a panic elsewhere has not harmed them.
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Registers a connection, closing an idle one if need be. `None` when there is none.
+    /// Registers a connection, and closes an idle one if necessary. `None` if no idle one exists.
     pub(super) fn enter(self: &Arc<Self>) -> Option<(Entry, CancellationToken)> {
         if self.all.as_ref().is_some_and(|all| !all.have_room()) {
             return None;
@@ -332,14 +331,14 @@ impl Connections {
         Some((Entry { id, connections: Arc::clone(self) }, close))
     }
 
-    /// Returns when there are no more of them, at all doors, than there may be.
+    /// Returns when all doors together have no more connections than allowed.
     pub(super) async fn settled(&self) {
         if let Some(all) = &self.all {
             all.settled().await;
         }
     }
 
-    /// Closes the one that has been idle longest, if one is idle.
+    /// Closes the connection that has been idle longest, if one is idle.
     pub(super) fn make_room(&self) {
         self.open().close_longest_idle();
     }
@@ -355,13 +354,13 @@ impl Open {
         self.next
     }
 
-    /// It is not idle from now on.
+    /// Marks a connection as not idle.
     fn keep(&mut self, id: u64) {
         let turn = self.all.get_mut(&id).and_then(|connection| connection.turn.take());
         turn.and_then(|turn| self.idle.remove(&turn));
     }
 
-    /// It is busy with one thing less, and idle after the last.
+    /// Ends one request of a connection, which is idle after its last.
     fn rest(&mut self, id: u64) {
         let turn = self.number();
         let Some(connection) = self.all.get_mut(&id) else { return };
@@ -387,7 +386,7 @@ impl Open {
         id.is_some_and(|id| self.close(id))
     }
 
-    /// The connections of each known process. The connection `but` is counted, and is not to be closed.
+    /// Returns the connections of each known process. The connection `but` is counted, and must not be closed.
     fn shares(&self, but: u64) -> BTreeMap<Whose, Share> {
         let mut shares: BTreeMap<Whose, Share> = BTreeMap::new();
         let known = |id: &u64| {
@@ -411,7 +410,7 @@ impl Open {
         shares
     }
 
-    /// See [`Guard::makes_room`].
+    /// Decides whether a connection may stay, and closes others; see [`Guard::makes_room`].
     fn make_room_for(&mut self, id: u64, most: usize, spare: usize) -> bool {
         // A connection that was closed meanwhile takes no room.
         let Some(own) = self.all.get(&id).map(|it| it.whose) else { return true };

@@ -1,4 +1,4 @@
-//! HTTP on one connection: bounds for heads, for each body, and for all bodies of a door together.
+//! HTTP on a connection: bounds for heads, for each body, and for all bodies of a door together.
 
 use std::error::Error;
 use std::pin::Pin;
@@ -21,16 +21,16 @@ use provost_base::limits::HTTP_HEAD_BYTES_MAX;
 /// The unit in which bodies are counted, in bytes.
 const UNIT: usize = 1 << 10;
 
-/// How long one body may pause.
+/// How long a body may pause.
 const PAUSE_MAX: Duration = Duration::from_secs(10);
 
-/// What serves connections, with the bounds of heads; one may take so long, and so may silence.
+/// Makes the server for connections, with the bounds of heads; `head_time` limits a head, and also silence.
 pub fn server(head_time: Duration) -> http1::Builder {
     let mut server = http1::Builder::new();
     server
         .timer(TokioTimer::new())
         .header_read_timeout(head_time)
-        // The buffer alone would take a larger head, if it comes in few pieces.
+        // The buffer alone would accept a larger head that comes in a few pieces.
         .max_buf_size(HTTP_HEAD_BYTES_MAX)
         .max_header_size(HTTP_HEAD_BYTES_MAX);
     server
@@ -56,7 +56,7 @@ where
         }
         () = guard.stopping() => connection.as_mut().graceful_shutdown(),
     }
-    // What was asked before the stop is still answered; the accept loop bounds how long.
+    // Requests from before the stop are still answered; the accept loop bounds how long.
     let _ended = connection.await;
 }
 
@@ -68,7 +68,7 @@ pub struct BusyBody<B> {
 }
 
 impl<B> BusyBody<B> {
-    /// This body, for as long as it lasts.
+    /// Keeps the connection busy for as long as this body lasts.
     pub fn new(body: B, busy: Busy) -> Self {
         Self { body, _busy: busy }
     }
@@ -97,17 +97,17 @@ impl<B: Body + Unpin> Body for BusyBody<B> {
 /// The bounds for the bodies at a door.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BodyLimits {
-    /// The largest one, in bytes.
+    /// The largest body, in bytes.
     pub most: usize,
-    /// All together, in bytes; further ones wait for their turn.
+    /// All bodies together, in bytes; further ones wait for room.
     pub total: usize,
-    /// One up to this size is not counted, in bytes.
+    /// A body up to this size, in bytes, is not counted.
     pub small: usize,
-    /// Time for one, waiting for its turn included.
+    /// The time for a body, including the wait for room.
     pub time: Duration,
 }
 
-/// Memory for bodies, over all connections of a door.
+/// The memory for bodies, over all connections of a door.
 #[derive(Clone, Debug)]
 pub struct Room {
     limits: BodyLimits,
@@ -119,7 +119,7 @@ pub struct Room {
 pub struct Taken {
     /// The bytes of the body.
     pub bytes: Vec<u8>,
-    /// Given back when it is dropped.
+    /// The share, which is given back when this is dropped.
     pub share: Held,
 }
 
@@ -127,24 +127,24 @@ pub struct Taken {
 #[derive(Debug)]
 pub struct Held(#[expect(dead_code, reason = "it is there to be dropped")] Option<OwnedSemaphorePermit>);
 
-/// Why a body was not taken in. What is left of it is not read, so nothing can follow it on its connection.
+/// The reason why a body was not received. The rest of it is not read, so no request can follow on its connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Untaken {
-    /// It is, or announces that it is, larger than allowed.
+    /// The body is larger than allowed, or announces that.
     TooLarge,
-    /// It paused, or took longer than allowed.
+    /// The body paused for too long, or took longer than allowed.
     TooSlow,
     /// The connection ended, or its framing is wrong.
     BrokeOff,
 }
 
 impl Room {
-    /// Room for bodies within these limits.
+    /// Makes the room for bodies within these limits.
     pub fn new(limits: BodyLimits) -> Self {
         Self { limits, free: Arc::new(Semaphore::new(limits.total / UNIT)) }
     }
 
-    /// Takes a body in.
+    /// Reads a whole body.
     ///
     /// # Errors
     /// [`Untaken`].
@@ -174,18 +174,18 @@ impl Room {
 }
 
 impl Room {
-    /// A share for one body, of nothing yet.
+    /// Makes an empty share for a body.
     pub(super) fn share(&self) -> Share {
         Share { room: self.clone(), held: None, covered: self.limits.small }
     }
 
-    /// The bounds of one body, and of all together.
+    /// Returns the bounds of a body, and of all together.
     pub(super) fn limits(&self) -> BodyLimits {
         self.limits
     }
 }
 
-/// One body's share of the room.
+/// A body's share of the room.
 #[derive(Debug)]
 pub(super) struct Share {
     room: Room,
@@ -194,17 +194,17 @@ pub(super) struct Share {
 }
 
 impl Share {
-    /// What is held until it is dropped.
+    /// Returns the held memory, until it is dropped.
     pub(super) fn held(self) -> Held {
         Held(self.held)
     }
 
-    /// Makes it large enough, as soon as others have given back what they had.
+    /// Makes the share large enough, as soon as other bodies have given back enough.
     pub(super) async fn cover(&mut self, bytes: usize, until: Instant) -> Result<(), Untaken> {
         if bytes <= self.covered {
             return Ok(());
         }
-        // Growing, a vector may have twice what is in it; more than asked for at once is not asked for often.
+        // A growing vector may take twice its content; larger steps mean fewer requests for permits.
         let more = (bytes - self.covered).max(self.covered).min(self.room.limits.most);
         let units = u32::try_from(more.div_ceil(UNIT)).unwrap_or(u32::MAX);
         let turn = timeout_at(until, self.room.free.clone().acquire_many_owned(units)).await;

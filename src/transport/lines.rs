@@ -1,7 +1,7 @@
-//! Lines in and out: one frame per line, each bounded in length and in the time it may take.
+//! Reads and writes lines: one frame per line, each bounded in length and in time.
 //!
-//! There is one buffer per connection. It grows with the line, and shrinks again after it; what it holds for
-//! a peer that has proved nothing comes out of a budget that all such peers of a door share.
+//! There is one buffer per connection. It grows with the line, and shrinks after it; the memory for an unproven
+//! peer comes out of a budget that all such peers of a door share.
 
 use std::future::poll_fn;
 use std::io::{self, ErrorKind, IoSlice};
@@ -22,23 +22,23 @@ const BUFFER_IDLE: usize = 4 << 10;
 /// The outcome of reading a line from the peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Line<'a> {
-    /// One line without its line break and surrounding ASCII blanks; may be empty, and may be anything but a
-    /// line break. The last one before the end need not have had a line break.
+    /// A line without its line break and surrounding ASCII blanks; may be empty, and may hold any bytes but line
+    /// breaks. The last line before the end need not have a line break.
     Frame(&'a [u8]),
-    /// The peer has closed, and everything it had sent was read.
+    /// The peer has closed, and all of its data was read.
     Eof,
     /// A line that is longer than allowed. Nothing can be read after it.
     TooLong,
-    /// A line was begun and not ended in time. Nothing should be read after it.
+    /// A line was begun and not ended in time. No line should be read after it.
     TimedOut,
-    /// The budget for unproven peers is spent. Nothing should be read after it.
+    /// The budget for unproven peers is spent. No line should be read after it.
     OverBudget,
 }
 
-/// Whether what came after a message was written shows that the peer had read it.
+/// Returns whether the event after a written message shows that the peer had read it.
 ///
-/// A peer that goes on or closes has; one whose end was closed with the message unread resets the connection,
-/// which is an error here (`ECONNRESET`, `EPIPE`). When in doubt it has not, and will get it again.
+/// A peer that sends another line or closes had read it; a peer that is closed with the message unread resets the connection,
+/// which is an error here (`ECONNRESET`, `EPIPE`). In doubt the message counts as unread, and is sent again.
 pub fn delivered(after: &io::Result<Line<'_>>) -> bool {
     matches!(after, Ok(Line::Frame(_) | Line::Eof))
 }
@@ -48,18 +48,18 @@ pub fn delivered(after: &io::Result<Line<'_>>) -> bool {
 pub struct ByteBudget(Arc<Semaphore>);
 
 impl ByteBudget {
-    /// A budget of so many bytes.
+    /// Makes a budget of this many bytes.
     pub fn new(bytes: usize) -> Self {
         Self(Arc::new(Semaphore::new(bytes.min(Semaphore::MAX_PERMITS))))
     }
 
-    /// The bytes that no connection holds.
+    /// Returns the bytes that no connection holds.
     pub fn left(&self) -> usize {
         self.0.available_permits()
     }
 }
 
-/// How much of a budget one buffer holds.
+/// The bytes of a budget that a buffer holds.
 #[derive(Debug)]
 struct Share {
     budget: ByteBudget,
@@ -67,7 +67,7 @@ struct Share {
 }
 
 impl Share {
-    /// Holds `bytes` from now on; says no, and holds what it held, when there are not so many.
+    /// Holds `bytes` from now on; returns `false`, and holds what it held before, if the budget has too few.
     fn hold(&mut self, bytes: usize) -> bool {
         let held = self.held.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
         if bytes <= held {
@@ -85,16 +85,16 @@ impl Share {
     }
 }
 
-/// Reads lines from one peer, within bounds of length and time.
+/// Reads lines from a peer, within bounds of length and time.
 #[derive(Debug)]
 pub struct LineReader<R> {
     source: R,
     buffer: Vec<u8>,
-    /// The place in the buffer where the next line begins.
+    /// The position in the buffer where the next line begins.
     start: usize,
-    /// Up to where no line break was found.
+    /// The position up to which there is no line break.
     scanned: usize,
-    /// Until when the line that was begun must end.
+    /// The time by which the begun line must end.
     deadline: Option<Instant>,
     frame_len_max: usize,
     line_time_max: Duration,
@@ -104,8 +104,8 @@ pub struct LineReader<R> {
 }
 
 impl<R: AsyncRead + Unpin> LineReader<R> {
-    /// Lines of at most [`FRAME_LEN_MAX`] bytes, each of which must end within `line_time_max` of its first
-    /// byte. Between lines it waits for ever; the caller knows how long that may be.
+    /// Reads lines of at most [`FRAME_LEN_MAX`] bytes, each of which must end within `line_time_max` of its first
+    /// byte. Between lines it waits for ever; the caller must bound that.
     pub fn new(source: R, line_time_max: Duration) -> Self {
         Self {
             source,
@@ -128,15 +128,15 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         self
     }
 
-    /// The peer is believed: its bytes do not count any more.
+    /// Gives the bytes back to the budget: the peer is proven.
     pub fn release_budget(&mut self) {
         self.share = None;
     }
 
-    /// The next line. May be dropped while it waits; nothing is lost.
+    /// Returns the next line. May be dropped while it waits; no data is lost.
     ///
     /// # Errors
-    /// What the connection says; `ECONNRESET` if the peer closed without reading all we wrote.
+    /// The connection's error; `ECONNRESET` if the peer closed without reading everything that was written.
     pub async fn next(&mut self) -> io::Result<Line<'_>> {
         loop {
             if self.too_long {
@@ -173,17 +173,17 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         }
     }
 
-    /// The connection, to answer on it.
+    /// Returns the connection, for answers.
     pub fn get_mut(&mut self) -> &mut R {
         &mut self.source
     }
 
-    /// The connection, to ask who is at its other end.
+    /// Returns the connection, for identifying the peer.
     pub fn get_ref(&self) -> &R {
         &self.source
     }
 
-    /// The connection alone; what was read ahead is dropped.
+    /// Returns only the connection; data that was read ahead is dropped.
     pub fn into_inner(self) -> R {
         self.source
     }
@@ -198,7 +198,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         self.deadline = None;
     }
 
-    /// Makes sure that something can be read. `false` if the budget does not allow it.
+    /// Makes room for reading. `false` if the budget does not allow it.
     fn make_room(&mut self) -> bool {
         if self.start == self.buffer.len() {
             self.buffer.clear();
@@ -210,11 +210,11 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         self.scanned = self.buffer.len();
         let mut size = self.buffer.capacity();
         if self.buffer.len() == size {
-            // One byte more than a frame, to see that it is too long, and one for its line break.
+            // This allows one byte more than a frame, to see that it is too long, and one for its line break.
             size = (2 * size).clamp(BUFFER_IDLE, self.frame_len_max.max(BUFFER_IDLE) + 2);
         }
-        // The old and the new buffer exist side by side while the one is copied; that is what a share is for
-        // too, but only for an instant on this thread, so the larger one stands for both.
+        // The old and the new buffer exist side by side during the copy; both would count, but only for an instant
+        // on this thread, so the larger one stands for both.
         if self.share.as_mut().is_some_and(|share| !share.hold(size)) {
             return false;
         }
@@ -222,7 +222,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         true
     }
 
-    /// Reads what there is. `None` when the line that was begun took too long.
+    /// Reads the available data. `None` if the begun line took too long.
     async fn fill(&mut self) -> io::Result<Option<usize>> {
         if self.buffer.is_empty() {
             return self.source.read_buf(&mut self.buffer).await.map(Some);
@@ -236,25 +236,25 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
 }
 
 impl LineReader<super::Stream> {
-    /// The peer is believed from now on; see [`super::Stream::proven`].
+    /// Marks the peer as proven; see [`super::Stream::proven`].
     pub fn proven(&mut self) {
         self.release_budget();
         self.source.proven();
     }
 }
 
-/// Writes one line and its line break, in one system call where the kernel takes it whole.
+/// Writes a line and its line break, in one system call if the kernel accepts it whole.
 ///
 /// # Errors
-/// `TimedOut` when the peer did not read within `time_max`; otherwise what the connection says. Part of the
-/// line may have been written, so that nothing else can follow.
+/// `TimedOut` if the peer did not read within `time_max`; otherwise the connection's error. A part of the line may
+/// have been written, so that no other line can follow.
 pub async fn write_line<W: AsyncWrite + Unpin>(
     to: &mut W,
     line: &[u8],
     time_max: Duration,
 ) -> io::Result<()> {
     let mut write = std::pin::pin!(write_whole(to, line));
-    // Nearly every line goes out at once; only one that does not is worth a timer.
+    // Nearly every line is written at once; only another one needs a timer.
     if let Poll::Ready(done) = poll_fn(|cx| Poll::Ready(write.as_mut().poll(cx))).await {
         return done;
     }

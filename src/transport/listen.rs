@@ -1,9 +1,8 @@
-//! Unix sockets: only this user can connect; they are taken over only if no process listens, and removed only if they
-//! are still the daemon's.
+//! Unix sockets: only this user can connect; the daemon takes over a socket only if no process listens at it, and
+//! removes it only if it is still the daemon's.
 //!
-//! A socket is bound inside a folder that only this user can enter, and moved to its place when it has its mode. All
-//! names are resolved relative to an open folder, so that paths may be longer than the 107 bytes of an
-//! address.
+//! A socket is bound inside a folder that only this user can enter, and moved to its place once it has its mode.
+//! All names are resolved relative to an open folder, so that paths may be longer than the 107 bytes of an address.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind};
@@ -18,38 +17,38 @@ use tokio::net::{UnixListener, UnixStream};
 use super::Stream;
 use super::accept::Listening;
 
-/// How often, and how far apart, to try for a turn to place a socket. Placing one takes less than a millisecond.
+/// The number of tries for the turn to place a socket, and the pause between them. Placing takes less than a millisecond.
 const TURN_TRIES: u32 = 200;
 const TURN_PAUSE: std::time::Duration = std::time::Duration::from_millis(5);
 
-/// Whose folder a socket is put in.
+/// The kind of folder for a socket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SocketFolder {
-    /// A folder of our own: made if missing (0700), refused if others can enter it.
+    /// A folder of the daemon's own: created if missing (0700), refused if others can enter it.
     Ours,
-    /// A folder a caller named, perhaps one that all users share. It must be there.
+    /// A folder that a caller has named, and that all users may share. It must exist.
     Given,
 }
 
-/// Why a socket cannot be had. The texts are for the person who starts the daemon.
+/// The reason why a socket cannot be opened. The texts are for the person who starts the daemon.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
-    /// Another process listens there.
+    /// Another process listens at the socket.
     #[error("{}: another daemon listens here; stop it or choose another address", .0.display())]
     InUse(PathBuf),
-    /// There is something that is not a socket. It is left alone.
+    /// The path is no socket. It is left alone.
     #[error("{}: exists and is not a socket; remove it or choose another address", .0.display())]
     NotASocket(PathBuf),
-    /// The folder is open to others.
+    /// Other users can enter the folder.
     #[error("{}: is open to other users; `chmod 700 {}`", .0.display(), .0.display())]
     OpenFolder(PathBuf),
-    /// The folder is not ours.
+    /// The folder belongs to another user.
     #[error("{}: belongs to another user; choose another address", .0.display())]
     ForeignFolder(PathBuf),
-    /// Others can put a socket of their own in its place.
+    /// Other users can put a socket of their own in its place.
     #[error("{}: other users can write to it, and so take the socket's place; `chmod go-w {}`", .0.display(), .0.display())]
     WritableFolder(PathBuf),
-    /// The folder's group is none of this user's, and the folder does not hand it on.
+    /// The folder's group is none of this user's, and the folder does not pass it on.
     #[error(
         "{}: is of a group that you are not in; have root let it hand its group on: `chmod g+s {}`",
         .0.display(), .0.display()
@@ -58,10 +57,10 @@ pub enum BindError {
     /// The address has no file name.
     #[error("{}: is not the name of a file", .0.display())]
     NotAName(PathBuf),
-    /// The system has refused a call.
+    /// A system call has failed.
     #[error("{}: {source}", path.display())]
     Io {
-        /// The address, as it was asked for.
+        /// The address, as the caller wrote it.
         path: PathBuf,
         /// The error of the call.
         source: io::Error,
@@ -78,17 +77,17 @@ pub struct Bound {
     identity: Identity,
 }
 
-/// Tells a file from another that has come to bear its name.
+/// Distinguishes a file from another one that has taken its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Identity {
     device: u64,
     inode: u64,
-    /// Inode numbers are used again; a socket's time of change is that of its making.
+    /// Inode numbers are reused; a socket's time of change is that of its creation.
     modified: (i64, i64),
 }
 
 impl Identity {
-    /// Of the file with these properties.
+    /// Returns the identity of the file with these properties.
     #[expect(clippy::unnecessary_cast, reason = "the widths of these fields differ between systems")]
     pub fn of(stat: &Stat) -> Self {
         Self {
@@ -108,10 +107,10 @@ pub fn bind(path: &Path, place: SocketFolder) -> Result<Bound, BindError> {
     bind_in(open_folder(&folder_path, place)?, path)
 }
 
-/// The same for processes of the folder's group as well: the socket has that group, and mode 0660.
+/// Listens in the same way for processes of the folder's group as well: the socket has that group, and mode 0660.
 ///
 /// # Errors
-/// [`BindError`], as for [`bind`], and where others than this user and root can write to the folder.
+/// [`BindError`], as for [`bind`], and if others than this user and root can write to the folder.
 pub fn bind_for_group(path: &Path, place: SocketFolder) -> Result<Bound, BindError> {
     let (folder_path, _) = split(path)?;
     let folder = open_folder(&folder_path, place)?;
@@ -126,7 +125,7 @@ pub fn bind_for_group(path: &Path, place: SocketFolder) -> Result<Bound, BindErr
     bind_as(folder, path, Some(stat.st_gid))
 }
 
-/// The same in a folder that is open already, and is found under the path no more.
+/// Listens in a folder that is already open, and may no longer be at the path.
 ///
 /// # Errors
 /// [`BindError`], as for [`bind`].
@@ -134,7 +133,7 @@ pub fn bind_in(folder: OwnedFd, path: &Path) -> Result<Bound, BindError> {
     bind_as(folder, path, None)
 }
 
-/// With a group, for that group as well.
+/// Listens for this user, and for the group if there is one.
 fn bind_as(folder: OwnedFd, path: &Path, group: Option<u32>) -> Result<Bound, BindError> {
     let (folder_path, name) = split(path)?;
     let io = |source: io::Error| BindError::Io { path: path.to_owned(), source };
@@ -152,25 +151,25 @@ fn bind_as(folder: OwnedFd, path: &Path, group: Option<u32>) -> Result<Bound, Bi
         place_socket(&private, &folder, path, &name)?;
         Ok((listener, identity))
     });
-    // Whatever is left in it is what could not be placed.
+    // The rest of the private folder is a socket that could not be placed.
     let _socket = fs::unlinkat(&folder, format!("{private_name}/s"), AtFlags::empty());
     let _folder = fs::unlinkat(&folder, &private_name, AtFlags::REMOVEDIR);
     let (listener, identity) = placed?;
     Ok(Bound { listener, path: path.to_owned(), folder, name, identity })
 }
 
-/// Keeps other daemons from changing the folder while a dead socket is moved aside: between taking one that turns
-/// out to be alive and giving it back, a third could take its place.
+/// Keeps other daemons from changing the folder while a dead socket is moved aside: otherwise a third could take
+/// the place of a live socket that was moved by mistake, before it is put back.
 struct Turn<'a>(&'a OwnedFd);
 
 impl<'a> Turn<'a> {
-    /// Waits for it, but not for ever: in a folder that all users share, any of them can hold it.
+    /// Waits for the turn, but not for ever: in a folder that all users share, any of them can hold it.
     fn take(folder: &'a OwnedFd) -> Option<Self> {
         for _ in 0..TURN_TRIES {
             match fs::flock(folder, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return Some(Self(folder)),
                 Err(Errno::AGAIN | Errno::INTR) => std::thread::sleep(TURN_PAUSE),
-                // Some file systems know no locks; then it goes without.
+                // Some file systems have no locks; then the daemon goes on without.
                 Err(_) => return None,
             }
         }
@@ -180,26 +179,26 @@ impl<'a> Turn<'a> {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        // The folder stays open as long as the socket; its lock must not.
+        // The folder stays open as long as the socket, but its lock must not.
         let _unlocked = fs::flock(self.0, FlockOperation::Unlock);
     }
 }
 
 impl Bound {
-    /// The path of the socket.
+    /// Returns the path of the socket.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Tells this socket from another in its place.
+    /// Returns the identity of this socket, which differs from that of another one in its place.
     pub fn identity(&self) -> Identity {
         self.identity
     }
 
-    /// The next connection, whose peer has proved nothing.
+    /// Returns the next connection, whose peer has proved nothing.
     ///
     /// # Errors
-    /// What the system says; lack of descriptors among it, which passes.
+    /// The system's error, for example a passing lack of descriptors.
     pub async fn accept(&self) -> io::Result<Stream> {
         let (stream, _) = self.listener.accept().await?;
         Ok(Stream::unproven(stream))
@@ -223,25 +222,25 @@ impl Drop for Bound {
         let still_ours = fs::statat(&self.folder, &self.name, AtFlags::SYMLINK_NOFOLLOW)
             .is_ok_and(|stat| Identity::of(&stat) == self.identity);
         if still_ours {
-            // A file that stays behind is replaced at the next start.
+            // A file that is left behind is replaced at the next start.
             let _removed = fs::unlinkat(&self.folder, &self.name, AtFlags::empty());
         }
     }
 }
 
-/// Connects to the socket at `path`, however long that is.
+/// Connects to the socket at `path`, however long the path is.
 ///
 /// # Errors
-/// `NotFound` without a socket, `ConnectionRefused` when no process listens, and what else the system says.
+/// `NotFound` without a socket, `ConnectionRefused` when no process listens, and other errors of the system.
 pub async fn connect(path: &Path) -> io::Result<Stream> {
     let address = Address::of(path)?;
     UnixStream::connect(&address.path).await.map(Stream::trusted)
 }
 
-/// A short path to a socket, good for as long as this lives.
+/// A short path to a socket, valid as long as this value lives.
 struct Address {
     path: PathBuf,
-    /// Keeps the short path pointing to the socket.
+    /// Keeps the short path valid.
     _socket: Option<OwnedFd>,
 }
 
@@ -287,11 +286,11 @@ fn open_folder(path: &Path, place: SocketFolder) -> Result<OwnedFd, BindError> {
     Ok(folder)
 }
 
-/// Makes the socket inside the private folder, where its mode can be set before any process can reach it.
+/// Makes the socket inside the private folder, where its mode can be set before any other process can reach it.
 fn make(folder: &OwnedFd, folder_path: &Path, name: &str) -> io::Result<(OwnedFd, UnixListener, Identity)> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let private = fs::openat(folder, name, flags, Mode::empty())?;
-    // A folder that hands its group on hands on that it does; setting the mode could take this away.
+    // A folder that passes its group on gives this property to new folders; setting the mode could remove it.
     if fs::fstat(&private)?.st_mode & 0o777 != 0o700 {
         fs::fchmod(&private, Mode::RWXU)?;
     }
@@ -315,10 +314,10 @@ fn hand_to(private: &OwnedFd, group: u32) -> Result<(), Errno> {
     fs::chmodat(private, "s", Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::WGRP, AtFlags::empty())
 }
 
-/// Moves the socket to its place; a dead one that is there already is moved aside first.
+/// Moves the socket to its place; a dead one that is there is moved aside first.
 fn place_socket(private: &OwnedFd, folder: &OwnedFd, path: &Path, name: &OsStr) -> Result<(), BindError> {
     let io = |e: Errno| BindError::Io { path: path.to_owned(), source: e.into() };
-    // Twice is enough, unless several daemons start here at once; then all but one may as well give up.
+    // Two tries are enough unless several daemons start here at once; then all but one may give up.
     for _ in 0..4 {
         match move_in(private, OsStr::new("s"), folder, name) {
             Ok(()) => return Ok(()),
@@ -338,7 +337,7 @@ fn place_socket(private: &OwnedFd, folder: &OwnedFd, path: &Path, name: &OsStr) 
         {
             return Err(BindError::InUse(path.to_owned()));
         }
-        // Another daemon may have put its own there since; what was taken is looked at before it is removed.
+        // Another daemon may have put its own there meanwhile; the moved socket is checked before it is removed.
         fs::renameat(folder, name, private, "old").map_err(io)?;
         let taken = fs::statat(private, "old", AtFlags::SYMLINK_NOFOLLOW).map_err(io)?;
         if Identity::of(&taken) != dead {
@@ -350,11 +349,11 @@ fn place_socket(private: &OwnedFd, folder: &OwnedFd, path: &Path, name: &OsStr) 
     Err(BindError::InUse(path.to_owned()))
 }
 
-/// Moves a file, and fails if there is one of that name.
+/// Moves a file; fails if the name is taken.
 fn move_in(from: &OwnedFd, old: &OsStr, to: &OwnedFd, new: &OsStr) -> Result<(), Errno> {
     #[cfg(any(target_os = "linux", target_vendor = "apple"))]
     match fs::renameat_with(from, old, to, new, fs::RenameFlags::NOREPLACE) {
-        // Some file systems do not know the flag.
+        // Some file systems do not support the flag.
         Err(Errno::INVAL | Errno::NOSYS) => {}
         done => return done,
     }
@@ -362,19 +361,19 @@ fn move_in(from: &OwnedFd, old: &OsStr, to: &OwnedFd, new: &OsStr) -> Result<(),
     fs::unlinkat(from, old, AtFlags::empty())
 }
 
-/// Whether the socket is what a daemon left behind that has ended.
+/// Returns whether the socket was left by a daemon that has ended.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn nobody_listens_in(folder: &OwnedFd, path: &Path, name: &OsStr) -> io::Result<bool> {
-    // By way of the open folder: another may stand at the path by now.
+    // The path goes through the open folder: another folder may be at the path by now.
     let inside = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd())).join(name);
     let address = match Address::of(if cfg!(target_os = "linux") { &inside } else { path }) {
         Ok(address) => address,
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(true),
         Err(e) => return Err(e),
     };
-    // Without waiting: a daemon whose queue is full does listen.
+    // This does not wait: a daemon whose queue is full does listen.
     let flags = rustix::net::SocketFlags::NONBLOCK | rustix::net::SocketFlags::CLOEXEC;
     let kind = rustix::net::SocketType::STREAM;
     let socket = rustix::net::socket_with(rustix::net::AddressFamily::UNIX, kind, flags, None)?;

@@ -1,7 +1,7 @@
-//! TCP on this machine alone: the same port of both loopback addresses, and of no other.
+//! TCP on this machine only: the same port at both loopback addresses, and at no other.
 //!
-//! The addresses are literals: no name is resolved and no setting changes them, so that a door can never be
-//! reached from another machine. `auth` finds out which process of this machine has connected.
+//! The addresses are literals: no name is resolved and no setting changes them, so that a door can never be reached
+//! from another machine. `auth` finds the process of this machine that has connected.
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -13,10 +13,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::accept::Listening;
 use provost_base::limits::{LOOPBACK_ARRIVING_MAX, LOOPBACK_WAITING_MAX};
 
-/// How often a port that is free at one address is tried at the other. Two in a row that are taken are rare.
+/// How often a port that is free at one address is tried at the other. It is rare that the other is taken twice in a row.
 const FREE_TRIES: u32 = 16;
 
-/// A port that listens at both addresses, where there are two.
+/// A port that listens at both addresses, if there are two.
 #[derive(Debug)]
 pub struct Loopback {
     v4: TcpListener,
@@ -25,23 +25,23 @@ pub struct Loopback {
     arriving: Arc<Semaphore>,
 }
 
-/// A connection, and between which addresses.
+/// A connection with its two addresses.
 #[derive(Debug)]
 pub struct Accepted {
-    /// The connection; what is written goes out at once.
+    /// The connection, which sends written data at once.
     pub stream: TcpStream,
-    /// A peer that has connected.
+    /// The address of the peer that has connected.
     pub peer: SocketAddr,
     /// The address of the door to which the peer has connected.
     pub us: SocketAddr,
-    /// To be dropped when it has been found out whose it is: of further ones so many are waited for.
+    /// A permit that is dropped once the peer is identified: only a few connections may wait for that.
     pub arriving: OwnedSemaphorePermit,
 }
 
-/// Listens at a port; 0 means any that is free. Must be called within the runtime.
+/// Listens at a port; 0 means any free one. Must be called within the runtime.
 ///
 /// # Errors
-/// What the system says; `AddrInUse` when another process listens there at one of the addresses.
+/// The system's error; `AddrInUse` when another process listens there at one of the addresses.
 pub fn bind(port: u16) -> io::Result<Loopback> {
     let mut tries = if port == 0 { FREE_TRIES } else { 1 };
     loop {
@@ -64,11 +64,11 @@ fn bind_both(port: u16) -> io::Result<Loopback> {
     Ok(Loopback { v4, v6, port, arriving: Arc::new(Semaphore::new(LOOPBACK_ARRIVING_MAX)) })
 }
 
-/// Listens at one address. A crowd may come faster than it is let in, and who finds the queue full tries again a whole
-/// second later; what listens by default has a short one.
+/// Listens at one address, with a long queue: a crowd may arrive faster than it is accepted, and a peer that finds
+/// the queue full tries again only a second later. The default queue is short.
 fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-    // A port is had again at once after a restart. Elsewhere this would share it with others.
+    // The port can be used again at once after a restart. On other systems this would share it with others.
     if cfg!(unix) {
         socket.set_reuseaddr(true)?;
     }
@@ -76,7 +76,7 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(LOOPBACK_WAITING_MAX)
 }
 
-/// Whether an error means that this machine has no such address.
+/// Returns whether an error means that this machine has no such address.
 fn is_without_ipv6(error: &io::Error) -> bool {
     // `EAFNOSUPPORT` has no kind of its own.
     let unknown_family = if cfg!(windows) {
@@ -91,7 +91,7 @@ fn is_without_ipv6(error: &io::Error) -> bool {
 }
 
 impl Loopback {
-    /// The port of both addresses.
+    /// Returns the port, which is the same at both addresses.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -112,7 +112,7 @@ impl Listening for Loopback {
         let (stream, peer) = tokio::select! { done = self.v4.accept() => done?, done = v6 => done? };
         stream.set_nodelay(true)?;
         let us = stream.local_addr()?;
-        // The kernel brings no connection from elsewhere here; if it ever did, this refuses it.
+        // The kernel delivers no connection from elsewhere here; if it ever did, this refuses it.
         if [us.ip(), peer.ip()].iter().all(IpAddr::is_loopback) {
             Ok(Accepted { stream, peer, us, arriving })
         } else {

@@ -1,8 +1,8 @@
 //! Input and output of bytes, within bounds.
 //!
-//! Promises: no peer can make the daemon hold more or wait longer than permitted, or stop listening; sockets are
-//! private from their first instant, and only the daemon's own files are removed. `auth` identifies the peer, and the
-//! doors interpret the bytes.
+//! Promises: no peer can make the daemon hold more memory or wait longer than permitted, or stop listening; sockets
+//! are private from their first instant, and only the daemon's own files are removed. `auth` identifies the peer,
+//! and the doors interpret the bytes.
 #![forbid(unsafe_code)]
 
 pub mod accept;

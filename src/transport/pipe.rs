@@ -1,8 +1,8 @@
 //! Named pipes of Windows, in the place of `listen` and `stream`.
 //!
-//! A pipe's descriptor admits the current user alone, so that no process of another user, none across the network and
-//! none with a restricted token can open it. The first instance must be the daemon's: it refuses a name that another
-//! process holds, and never joins it. Nothing lies in a file system, so there is nothing to clean up.
+//! A pipe's descriptor admits only the current user, so that no process of another user, none across the network
+//! and none with a restricted token can open it. The first instance must be the daemon's: the daemon refuses a name
+//! that another process holds, and never joins it. A pipe is not in a file system, so there is nothing to clean up.
 #![forbid(unsafe_code)]
 
 use std::fs::OpenOptions;
@@ -24,60 +24,60 @@ use tokio::time::{sleep, timeout};
 use super::accept::Listening;
 use provost_system::{self as system, Token};
 
-/// How often, and how far apart, to try a pipe that is busy.
+/// The number of tries for a busy pipe, and the pause between them.
 const BUSY_TRIES: u32 = 200;
 const BUSY_PAUSE: Duration = Duration::from_millis(10);
 
 /// `ERROR_NO_DATA`: the peer has closed.
 const NO_DATA: i32 = 232;
 
-/// How long what was written last may wait to be read after we have closed.
+/// How long the last written data may wait for the peer after the daemon has closed.
 const LAST_WORDS_TIME_MAX: Duration = Duration::from_secs(2);
 
-/// A flag of `CreateFileW`, by which the server of the pipe learns only this client's identity.
+/// A flag of `CreateFileW` that shows the server of the pipe only this client's identity.
 const IDENTIFICATION: u32 = 0x0001_0000;
 
-/// Bytes that a peer can have written before we read.
+/// The most bytes that a peer can write before the daemon reads.
 const INBOUND_BYTES: u32 = 64 << 10;
 
-/// Whose address a pipe is given; both are protected alike.
+/// The owner of a pipe's address; both kinds are protected alike.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SocketFolder {
-    /// One of our own.
+    /// An address of the daemon's own.
     Ours,
-    /// One that a caller named.
+    /// An address that a caller has named.
     Given,
 }
 
-/// Why a pipe cannot be had. The texts are for the person who starts the daemon.
+/// The reason why a pipe cannot be opened. The texts are for the person who starts the daemon.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
-    /// Another process listens there, or has taken the name to keep the daemon from it.
+    /// Another process listens at the pipe, or has taken the name to keep the daemon from it.
     #[error("{}: another process has this pipe; stop that daemon or choose another name", .0.display())]
     InUse(PathBuf),
-    /// Not the name of a pipe.
+    /// The text is not the name of a pipe.
     #[error(r"{}: is not the name of a pipe; write \\.\pipe\NAME", .0.display())]
     NotAName(PathBuf),
-    /// The system has refused a call.
+    /// A system call has failed.
     #[error("{}: {source}", path.display())]
     Io {
-        /// The name of the pipe, as it was asked for.
+        /// The name of the pipe, as the caller wrote it.
         path: PathBuf,
         /// The error of the call.
         source: io::Error,
     },
 }
 
-/// A listening pipe, which is gone when it and its connections are.
+/// A listening pipe, which exists until it and its connections are closed.
 #[derive(Debug)]
 pub struct Bound {
-    /// The instance at which the next client arrives.
+    /// The instance that waits for the next client.
     waiting: NamedPipeServer,
     path: PathBuf,
     descriptor: String,
 }
 
-/// The text of a descriptor that admits one user and no other. DevIt 1.1, "pipe security".
+/// Returns a descriptor that admits only one user. DevIt 1.1, "pipe security".
 pub fn descriptor_for(user: &str) -> String {
     format!("D:P(A;;GA;;;{user})")
 }
@@ -102,25 +102,25 @@ pub fn bind(path: &Path, _place: SocketFolder) -> Result<Bound, BindError> {
     Ok(Bound { waiting, path: path.to_owned(), descriptor })
 }
 
-/// What all instances have in common.
+/// Returns the common options of all instances.
 fn instances() -> ServerOptions {
     let mut options = ServerOptions::new();
-    // A peer's answer must leave our hands only when the peer reads it: then the end of a write shows that it was
-    // read, and a peer that closes before makes the write fail. So there is no buffer for what goes out.
+    // There is no buffer for outgoing data: so a write ends only when the peer has read it, and fails if the peer
+    // closes before. Then the end of a write shows that it was read.
     options.reject_remote_clients(true).in_buffer_size(INBOUND_BYTES).out_buffer_size(0);
     options
 }
 
 impl Bound {
-    /// The name of the pipe.
+    /// Returns the name of the pipe.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The next connection, whose peer has proved nothing. May be dropped while it waits.
+    /// Returns the next connection, whose peer has proved nothing. May be dropped while it waits.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub async fn accept(&mut self) -> io::Result<Stream> {
         self.waiting.connect().await?;
         let next = system::pipe_instance(&instances(), &self.path, &self.descriptor)?;
@@ -129,16 +129,16 @@ impl Bound {
 }
 
 impl Drop for Bound {
-    /// Cuts off a client that has just arrived, and lets no other one in.
+    /// Disconnects a client that has just arrived, and admits no other one.
     ///
-    /// The runtime closes an instance only after it has heard how the wait for a client ended. If a client has come, it
-    /// begins to read from that client, and keeps the instance for this although its owner has dropped it: the client
-    /// would wait for as long as this process lives.
+    /// The runtime closes an instance only after it has learnt how the wait for a client ended. If a client has
+    /// come, it begins to read from that client, and keeps the instance although its owner has dropped it: the
+    /// client would wait for as long as this process lives.
     fn drop(&mut self) {
-        // An instance without a client may refuse to be cut off, and would let the next one in. From here on we are its
-        // client; this fails if it has one.
+        // An instance without a client may refuse to be disconnected, and would admit the next one. So this process
+        // becomes its client; this fails if it has one.
         let _client = OpenOptions::new().read(true).security_qos_flags(IDENTIFICATION).open(&self.path);
-        // This fails if it was cut off before.
+        // This fails if it was disconnected before.
         let _cut_off = self.waiting.disconnect();
     }
 }
@@ -158,7 +158,7 @@ impl Listening for Bound {
 /// Connects to the pipe at `path`.
 ///
 /// # Errors
-/// `NotFound` when no process listens, and what else the system says.
+/// `NotFound` when no process listens, and other errors of the system.
 pub async fn connect(path: &Path) -> io::Result<Stream> {
     let mut tries = BUSY_TRIES;
     loop {
@@ -175,7 +175,7 @@ pub async fn connect(path: &Path) -> io::Result<Stream> {
 #[derive(Debug)]
 pub struct Stream {
     pipe: Pipe,
-    /// What was written last may still wait for the peer.
+    /// Whether the last written data may still wait for the peer.
     written: bool,
 }
 
@@ -184,29 +184,29 @@ impl Stream {
         Self { pipe: Pipe(Some(end)), written: false }
     }
 
-    /// The peer is believed from now on. Nothing changes here: there is no reset to be prepared for.
+    /// Marks the peer as proven. This has no effect, since a pipe has no reset.
     pub fn proven(&mut self) {}
 
-    /// Waits until all that was written was read, at most so long; `false` when it was not, or when
-    /// the peer closed first.
+    /// Waits until all written data was read, at most `time_max`; `false` if it was not, or if the peer closed
+    /// first.
     pub async fn is_read_to_the_end(&self, time_max: Duration) -> bool {
         timeout(time_max, self.pipe.rest()).await.unwrap_or(false)
     }
 
-    /// Refuses the peer so that it cannot be overlooked, and closes.
+    /// Refuses the peer in a way that it cannot overlook, and closes.
     ///
-    /// A pipe knows no reset. A line that is not UTF-8 is an error to today's clients, where an end without a line
+    /// A pipe knows no reset. A line that is not UTF-8 is an error to present clients, while an end without a line
     /// would look like "no message" to them. Does not wait; a peer that does not read loses the words.
     pub fn close_with_reset(mut self, last_words: &[u8]) {
         let words = [last_words, b"\xff\n"].concat();
         let mut cx = Context::from_waker(Waker::noop());
-        // The peer may be gone or deaf; it is refused either way.
+        // The peer may be gone or may not read; it is refused either way.
         let _said = Pin::new(&mut self).poll_write(&mut cx, &words);
     }
 }
 
 impl Drop for Stream {
-    /// What was written last gets a moment to be read; a peer that does not read cannot hold the pipe for longer.
+    /// Gives the last written data a moment to be read; a peer that does not read cannot hold the pipe for longer.
     fn drop(&mut self) {
         let pipe = Pipe(self.pipe.0.take());
         if let (true, Ok(runtime)) = (self.written, Handle::try_current()) {
@@ -217,11 +217,11 @@ impl Drop for Stream {
     }
 }
 
-/// Why there is a pipe in every stream that can be asked for it.
+/// The reason why every stream has its pipe.
 const ALWAYS: &str = "only dropping a stream takes its pipe away";
 
-/// The pipe itself, which is closed when this is dropped, whether or not what was written was read. There is one
-/// in every stream until the stream is dropped.
+/// The pipe itself, which is closed on drop, whether or not written data was read. Every stream has one until the
+/// stream is dropped.
 #[derive(Debug)]
 struct Pipe(Option<End>);
 
@@ -234,13 +234,13 @@ impl Pipe {
         self.0.as_mut().expect(ALWAYS)
     }
 
-    /// Waits until all that was written was read; `false` when the peer closed before that.
+    /// Waits until all written data was read; `false` if the peer closed before that.
     async fn rest(&self) -> bool {
-        // A write begins when the one before it has ended, and says how that went.
+        // A write begins when the one before it has ended, and returns its outcome.
         match poll_fn(|cx| self.get_ref().poll_write(cx, &[])).await {
             Ok(_) => true,
-            // This one could not begin, since the peer has closed: the one before had been read. If it had not,
-            // its own error would have come, which is another one.
+            // This write could not begin, since the peer has closed: the one before had been read. Otherwise its
+            // own error would have come, which is another one.
             Err(e) => e.raw_os_error() == Some(NO_DATA),
         }
     }
@@ -249,13 +249,13 @@ impl Pipe {
 impl Drop for Pipe {
     fn drop(&mut self) {
         if let Some(end) = &self.0 {
-            // Without this the runtime would keep the pipe until the peer has read everything.
+            // Without this, the runtime would keep the pipe until the peer has read everything.
             system::cancel_io(end.as_handle());
         }
     }
 }
 
-/// Our end of a pipe.
+/// This process's end of a pipe.
 #[derive(Debug)]
 enum End {
     Server(NamedPipeServer),
@@ -324,7 +324,7 @@ impl AsyncWrite for Stream {
         this.pipe.get_ref().poll_write(cx, buf)
     }
 
-    /// In one piece: of two, the second would wait until the peer has read the first.
+    /// Writes in one piece: of two pieces, the second would wait until the peer has read the first.
     fn poll_write_vectored(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -338,12 +338,12 @@ impl AsyncWrite for Stream {
         true
     }
 
-    /// As with a socket: what was written is on its way.
+    /// Does nothing, as with a socket: written data is on its way.
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
 
-    /// A pipe has no half that could be closed.
+    /// Does nothing: a pipe has no half that could be closed.
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }

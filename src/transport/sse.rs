@@ -1,7 +1,7 @@
 //! Streams of events to readers over HTTP: each with a queue of its own, bounded in events and in bytes.
 //!
-//! A reader that does not keep up is disconnected, and resumes if its protocol permits it; no other reader
-//! waits for it. Readers share the frames: for a thousand readers, an event is in memory once.
+//! A reader that does not keep up is disconnected, and resumes if its protocol permits it; no other reader waits
+//! for it. Readers share the frames: an event is in memory once, even for a thousand readers.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -17,7 +17,7 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use provost_base::limits::{STREAM_BYTES_MAX, STREAM_EVENTS_MAX, STREAM_READERS_MAX, STREAM_TURN_BYTES_MAX};
 
-/// What a reader is sent that has heard nothing for a while.
+/// The frame that a reader gets when no event has come for a while.
 #[derive(Clone, Copy, Debug)]
 pub struct Pulse {
     every: Duration,
@@ -25,18 +25,18 @@ pub struct Pulse {
 }
 
 impl Pulse {
-    /// A comment, which readers ignore: it keeps the connection, and shows the sender that its reader has gone.
+    /// Makes a pulse of comments, which readers ignore: they keep the connection open, and show whether the reader has gone.
     pub const fn comment(every: Duration) -> Self {
         Self { every, frame: b":\n\n" }
     }
 
-    /// The event `beat`, by which a script in a browser, which is not shown comments, knows that the sender is there.
+    /// Makes a pulse of the event `beat`, by which a script in a browser, which sees no comments, knows that the sender is alive.
     pub const fn beat(every: Duration) -> Self {
         Self { every, frame: b"event: beat\ndata: {}\n\n" }
     }
 }
 
-/// The readers of one door.
+/// The readers of a door.
 #[derive(Clone, Debug)]
 pub struct Readers(Arc<Semaphore>);
 
@@ -47,10 +47,10 @@ impl Default for Readers {
 }
 
 impl Readers {
-    /// One reader more: where events for it are put, and the body that brings them to it. With a pulse, it is sent that
-    /// whenever so long has passed since the last event; never before the first one.
+    /// Adds a reader: returns the sender for its events, and the body that carries them. A pulse is sent whenever
+    /// its time has passed since the last event, but never before the first one.
     ///
-    /// `None` when there are as many readers as may be.
+    /// `None` if there are as many readers as allowed.
     pub fn enter(&self, pulse: Option<Pulse>) -> Option<(EventSender, EventStream)> {
         let place = Arc::clone(&self.0).try_acquire_owned().ok()?;
         let (sender, queue) = mpsc::channel(STREAM_EVENTS_MAX);
@@ -60,24 +60,24 @@ impl Readers {
     }
 }
 
-/// Why a reader gets nothing more.
+/// The reason why a reader gets no further event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CutOff {
     /// Its connection has ended.
     Gone,
-    /// Its queue is full. What is in it is still sent, if it is read.
+    /// Its queue is full. Queued events are still sent, if the reader takes them.
     TooSlow,
 }
 
-/// What waits in the queue of one reader.
+/// The counts of the events in a reader's queue.
 #[derive(Debug, Default)]
 struct Waiting {
     bytes: AtomicUsize,
-    /// Told when there are fewer.
+    /// Signalled when there are fewer.
     room: Notify,
 }
 
-/// Puts events into the queue of one reader. When it is dropped, the stream ends after what is in the queue.
+/// Puts events into the queue of a reader. When it is dropped, the stream ends after the queued events.
 #[derive(Debug)]
 pub struct EventSender {
     queue: mpsc::Sender<Bytes>,
@@ -85,14 +85,14 @@ pub struct EventSender {
 }
 
 impl EventSender {
-    /// Sends a frame, which is a whole event as it travels, its empty line included. Does not wait.
+    /// Sends a frame, which is a whole encoded event with its empty line. Does not wait.
     ///
     /// # Errors
-    /// [`CutOff`]: nothing can be sent from now on, and this sender should be dropped.
+    /// [`CutOff`]: no event can be sent from now on, and this sender should be dropped.
     pub fn send(&self, frame: Bytes) -> Result<(), CutOff> {
         let len = frame.len();
         let before = self.waiting.bytes.fetch_add(len, Ordering::Relaxed);
-        // One alone may be of any size that an event can have.
+        // A single event may have any size.
         if before > 0 && before + len > STREAM_BYTES_MAX {
             return Err(CutOff::TooSlow);
         }
@@ -102,7 +102,7 @@ impl EventSender {
         })
     }
 
-    /// Sends a frame as soon as there is room for it: for what is read from the store, at the pace of the reader.
+    /// Sends a frame as soon as there is room for it: for events from the store, at the reader's pace.
     ///
     /// # Errors
     /// [`CutOff::Gone`].
@@ -132,13 +132,13 @@ impl EventSender {
     }
 }
 
-/// The events of one reader, as an answer that goes on brings them to it.
+/// The events of a reader, as the body of an endless answer.
 #[derive(Debug)]
 pub struct EventStream {
     queue: mpsc::Receiver<Bytes>,
     waiting: Arc<Waiting>,
     pulse: Option<Pulse>,
-    /// Runs since the last event.
+    /// The time since the last event.
     timer: Option<Pin<Box<Sleep>>>,
     _place: OwnedSemaphorePermit,
 }
@@ -156,7 +156,7 @@ impl Body for EventStream {
 }
 
 impl EventStream {
-    /// Starts the wait for the time of the pulse again; answers what it sends.
+    /// Restarts the time of the pulse; returns its frame.
     fn rewind(&mut self) -> &'static [u8] {
         let Some(Pulse { every, frame }) = self.pulse else { return b"" };
         match &mut self.timer {
@@ -166,7 +166,7 @@ impl EventStream {
         frame
     }
 
-    /// The next frame, or the pulse where none came for long; `None` after the last.
+    /// Returns the next frame, or the pulse if none came for long; `None` after the last.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         if let Poll::Ready(next) = self.queue.poll_recv(cx) {
             let Some(frame) = next else { return Poll::Ready(None) };

@@ -1,4 +1,4 @@
-//! TCP at one address, which other machines may reach. Only what answers strangers listens here; `loopback` is for doors.
+//! TCP at one address, which other machines may reach. Only servers for strangers listen here; `loopback` is for doors.
 
 use std::io;
 use std::net::SocketAddr;
@@ -17,13 +17,13 @@ pub struct Tcp {
     at: SocketAddr,
 }
 
-/// Listens at an address; port 0 means any that is free. Must be called within the runtime.
+/// Listens at an address; port 0 means any free one. Must be called within the runtime.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn bind(at: SocketAddr) -> io::Result<Tcp> {
     let socket = if at.is_ipv6() { TcpSocket::new_v6()? } else { TcpSocket::new_v4()? };
-    // A port is had again at once after a restart. Elsewhere this would share it with others.
+    // The port can be used again at once after a restart. On other systems this would share it with others.
     if cfg!(unix) {
         socket.set_reuseaddr(true)?;
     }

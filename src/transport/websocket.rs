@@ -1,8 +1,8 @@
 //! WebSocket connections from the server's side, for hand-written clients. RFC 6455.
 //!
-//! Promises: a message of ours is one text frame, whole and without a mask; nothing is sent before it is asked for, no
+//! Promises: an outgoing message is one whole text frame without a mask; the server sends nothing unasked, no
 //! pings, no extensions. A peer's message may come in frames with control frames between; memory is allocated only
-//! for received bytes, regardless of the announced length. A message that has begun has to end in time; an idle
+//! for received bytes, regardless of the announced length. A message that has begun must end in time; an idle
 //! connection may stay. The door interprets the messages.
 
 mod frame;
@@ -24,40 +24,40 @@ use super::http::{Room, Share, Taken};
 use frame::{HEAD_LEN_MAX, Head, Kind, unmask};
 use provost_base::limits::SOCKET_LINGER_MS_MAX;
 
-/// Bytes that are read at once while nothing is known of what comes.
+/// The bytes that are read at once while no head is known.
 const READ_BYTES: usize = 4 << 10;
 
-/// Bytes of a payload for which room is made at once. A multiple of four, as masks are.
+/// The bytes of a payload for which memory is allocated at once. A multiple of four, as masks are.
 const PART_BYTES: usize = 64 << 10;
 
-/// Why a connection is closed. RFC 6455, 7.4.1.
+/// The reason for closing a connection. RFC 6455, 7.4.1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Code(pub u16);
 
 impl Code {
-    /// Nothing is left to be said.
+    /// The conversation is complete.
     pub const NORMAL: Self = Self(1000);
     /// The daemon is stopping.
     pub const GOING_AWAY: Self = Self(1001);
-    /// A frame that must not be.
+    /// The peer has sent an invalid frame.
     pub const WRONG: Self = Self(1002);
-    /// A text that is not UTF-8.
+    /// A text frame is not UTF-8.
     pub const NOT_TEXT: Self = Self(1007);
-    /// It takes longer than allowed, or may not go on.
+    /// The peer takes longer than allowed, or may not continue.
     pub const NOT_ALLOWED: Self = Self(1008);
     /// A message larger than allowed.
     pub const TOO_LARGE: Self = Self(1009);
 }
 
-/// The answer to a client's `Sec-WebSocket-Key`; `None` where that is no key. RFC 6455, 4.2.2.
+/// Returns the answer to a client's `Sec-WebSocket-Key`; `None` if that is not valid. RFC 6455, 4.2.2.
 pub fn accept_key(key: &[u8]) -> Option<String> {
     const NAME: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
     let is_key = STANDARD.decode(key).is_ok_and(|it| it.len() == 16);
     is_key.then(|| STANDARD.encode(Sha1::new().chain_update(key).chain_update(NAME).finalize()))
 }
 
-/// Serves a connection until it ends: `heard` is told of every message, and the messages in `outbox` are
-/// sent. `first` has the bytes that were already read.
+/// Serves a connection until it ends: calls `heard` with every message, and sends the messages in `outbox`. `first`
+/// has the bytes that were already read.
 pub async fn serve<S>(stream: S, first: Bytes, room: &Room, outbox: &Outbox, heard: impl FnMut(Taken))
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -87,7 +87,7 @@ where
     }
 }
 
-/// Reads until there is nothing more to be heard; whether that is because the peer says so.
+/// Reads until no message can follow; returns whether the peer has closed.
 async fn hear<R>(incoming: &mut Incoming<'_, R>, outbox: &Outbox, mut heard: impl FnMut(Taken)) -> bool
 where
     R: AsyncRead + Unpin,
@@ -112,14 +112,14 @@ where
     }
 }
 
-/// A message or control frame of the peer.
+/// A message or control frame from the peer.
 enum Received {
     Message(Taken),
     Ping(Vec<u8>),
     Close(Code),
 }
 
-/// Why nothing more is read.
+/// The reason why no more is read.
 enum Broken {
     /// The connection has ended.
     Gone,
@@ -133,26 +133,26 @@ impl From<Code> for Broken {
     }
 }
 
-/// The half of a connection that is read.
+/// The reading half of a connection.
 struct Incoming<'a, R> {
     stream: R,
-    /// What was read and belongs to no frame yet.
+    /// The bytes that were read and belong to no frame yet.
     buffer: Vec<u8>,
     begun: Option<Begun>,
     room: &'a Room,
 }
 
-/// A message of which something is missing.
+/// A message that is not complete yet.
 struct Begun {
     bytes: Vec<u8>,
     share: Share,
     is_text: bool,
-    /// When it has to be there.
+    /// The time by which it must be complete.
     until: Instant,
 }
 
 impl<R: AsyncRead + Unpin> Incoming<'_, R> {
-    /// The next message or control frame. Pongs are passed over, whatever is in them.
+    /// Returns the next message or control frame. Pongs are ignored, whatever their content.
     async fn next(&mut self) -> Result<Received, Broken> {
         loop {
             let (head, until) = self.head().await?;
@@ -180,8 +180,8 @@ impl<R: AsyncRead + Unpin> Incoming<'_, R> {
         }
     }
 
-    /// The next head, and when its frame has to be there: a message that has begun has its time, everything else has it
-    /// from its first byte on.
+    /// Returns the next head, and the time by which its frame must be complete: a begun message has its own time,
+    /// other frames have it from their first byte on.
     async fn head(&mut self) -> Result<(Head, Instant), Broken> {
         let mut until = self.begun.as_ref().map(|it| it.until);
         loop {
@@ -204,9 +204,9 @@ impl<R: AsyncRead + Unpin> Incoming<'_, R> {
         }
     }
 
-    /// The payload of a control frame.
+    /// Reads the payload of a control frame.
     async fn control(&mut self, head: Head, until: Instant) -> Result<Vec<u8>, Broken> {
-        // Its length was looked at: it is a hundred bytes or so.
+        // Its length was checked: it has at most 125 bytes.
         let mut payload = Vec::new();
         let len = usize::try_from(head.len).map_err(|_| Code::WRONG)?;
         self.fill(&mut payload, len, until).await?;
@@ -214,7 +214,7 @@ impl<R: AsyncRead + Unpin> Incoming<'_, R> {
         Ok(payload)
     }
 
-    /// Takes in the payload of a frame of the message that has begun; the message, where that was its last one.
+    /// Reads the payload of a frame of the begun message; returns the message if that was its last frame.
     async fn part(&mut self, head: Head) -> Result<Option<Taken>, Broken> {
         let Some(mut begun) = self.begun.take() else { return Err(Code::WRONG.into()) };
         let most = self.room.limits().most;
@@ -238,7 +238,7 @@ impl<R: AsyncRead + Unpin> Incoming<'_, R> {
         Ok(Some(Taken { bytes: begun.bytes, share: begun.share.held() }))
     }
 
-    /// Reads so many bytes more.
+    /// Reads this many more bytes.
     async fn fill(&mut self, to: &mut Vec<u8>, len: usize, until: Instant) -> Result<(), Broken> {
         let wanted = to.len() + len;
         to.extend(self.buffer.drain(..len.min(self.buffer.len())));
@@ -252,7 +252,7 @@ impl<R: AsyncRead + Unpin> Incoming<'_, R> {
         Ok(())
     }
 
-    /// Reads on for a moment, so that the peer finds our close frame and not a reset.
+    /// Reads on for a moment, so that the peer gets the close frame and not a reset.
     async fn linger(&mut self) {
         let mut nothing = vec![0; READ_BYTES];
         let over = async { while self.stream.read(&mut nothing).await.is_ok_and(|read| read > 0) {} };
@@ -267,7 +267,7 @@ async fn in_time<T>(until: Instant, work: impl Future<Output = std::io::Result<T
     }
 }
 
-/// What a close frame is answered with: its own code, where it has one. RFC 6455, 5.5.1.
+/// Returns the code for the answer to a close frame: its own code, if it has one. RFC 6455, 5.5.1.
 fn answer_to(payload: &[u8]) -> Result<Code, Code> {
     let Some((code, reason)) = payload.split_first_chunk() else {
         return if payload.is_empty() { Ok(Code::NORMAL) } else { Err(Code::WRONG) };

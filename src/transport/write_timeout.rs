@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// A stream whose peer has so long to take what waits for it.
+/// A stream whose peer must read waiting data within a time limit.
 #[derive(Debug)]
 pub struct WriteTimeout<S> {
     inner: S,
@@ -17,18 +17,18 @@ pub struct WriteTimeout<S> {
 }
 
 impl<S> WriteTimeout<S> {
-    /// Writes to `inner` fail once they have waited for `limit`.
+    /// Makes a stream whose writes fail once they have waited for `limit`.
     pub fn new(inner: S, limit: Duration) -> Self {
         Self { inner, limit, waiting: None }
     }
 
-    /// The same with another patience.
+    /// Returns the same stream with another limit.
     #[must_use]
     pub fn with(self, limit: Duration) -> Self {
         Self { limit, ..self }
     }
 
-    /// The outcome of a write, or the end of the patience for it.
+    /// Returns the outcome of a write, or the error when its time is over.
     fn judged<T>(&mut self, cx: &mut Context<'_>, wrote: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if wrote.is_ready() {
             self.waiting = None;

@@ -1,4 +1,4 @@
-//! How a secret reaches a worker, checked.
+//! The ways in which a secret reaches a worker, with their checks.
 
 use std::fmt;
 
@@ -11,24 +11,24 @@ use provost_domain::Credentials;
 /// A mistake in a delivery.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum BadDelivery {
-    /// Not `https://host/path`.
+    /// The upstream is not `https://host/path`.
     #[error("the upstream must be like \"https://api.example\" or \"https://api.example:8443/v2\"")]
     Upstream,
     /// The host or port of the upstream cannot be read.
     #[error("the upstream's host {0}")]
     Host(#[from] BadAuthority),
-    /// `http://` to somewhere else.
+    /// The upstream is `http://` to another address than loopback.
     #[error(
         "an upstream without TLS can only be a loopback address; every machine on the way could read the secret"
     )]
     NoTls,
-    /// Not the name of a header that carries a key.
+    /// The text is not the name of a header that can carry a key.
     #[error("`{0}` is not a header that a key travels in")]
     Header(String),
-    /// Something other than printable ASCII stands in the prefix.
+    /// The prefix contains other characters than printable ASCII.
     #[error("the header's prefix must be printable ASCII")]
     Prefix,
-    /// Not the name of a variable.
+    /// The text is not the name of a variable.
     #[error("`{0}` is not the name of a variable")]
     Variable(String),
     /// Without both variables, the worker's program could neither find the proxy nor authenticate at it.
@@ -37,26 +37,26 @@ pub enum BadDelivery {
          (`--token-in`)"
     )]
     NoVariable,
-    /// A path that is not below the home.
+    /// The path is not below the home.
     #[error("the file must be a path below the worker's home")]
     Path,
-    /// The authority is no certificate in PEM form.
+    /// The authority is not a certificate in PEM form.
     #[error("the authority must be a certificate in PEM form")]
     Authority,
 }
 
-/// How a worker gets a secret, if one does.
+/// The way in which a worker gets a secret, if one does.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "mode", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Delivery {
     /// The daemon adds it to requests for one host.
     Proxy(ByProxy),
-    /// A copy lies in the worker's home.
+    /// A copy is in the worker's home.
     File {
-        /// Where, relative to the home.
+        /// The path, relative to the home.
         path: RepoPath,
     },
-    /// A variable holds it.
+    /// A variable contains it.
     Env {
         /// The variable's name: letters, digits and `_`, at most 128 of them, not beginning with a digit.
         variable: String,
@@ -71,37 +71,37 @@ pub enum Delivery {
 pub struct ByProxy {
     /// Scheme, host, port and base path of the requests.
     pub upstream: Upstream,
-    /// The header that carries it there.
+    /// The header that carries the secret.
     pub header: String,
-    /// The text before it in the header.
+    /// The text before the secret in the header.
     pub prefix: String,
-    /// Variables that tell the worker where to send requests.
+    /// The variables that tell the worker the base URL of requests.
     pub base_url: Vec<String>,
-    /// Variables that hold the token of the run, in the place of the secret.
+    /// The variables that hold the token of the run, in place of the secret.
     pub token: Vec<String>,
-    /// The authority that the upstream's certificate is from, as PEM, when it is not a public one.
+    /// The authority of the upstream's certificate, as PEM, if it is not a public one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authority: Option<String>,
 }
 
 impl Delivery {
-    /// How far it lets the secret go.
+    /// Returns how far the delivery lets the secret go.
     pub fn credentials(&self) -> Credentials {
         match self {
-            // It does not even leave the daemon by a proxy.
+            // The secret does not leave the daemon, not even by a proxy.
             Delivery::Proxy(_) | Delivery::Daemon => Credentials::Proxy,
             Delivery::File { .. } => Credentials::File,
             Delivery::Env { .. } => Credentials::Env,
         }
     }
 
-    /// The digest that a permission is bound to: a secret that is given otherwise is another one.
+    /// Returns the digest to which a permission is bound: the same secret with another delivery needs another permission.
     pub fn digest(&self) -> Digest {
-        // Our own type always encodes.
+        // Provost's own type can always be encoded.
         Digest::of(serde_json::to_string(self).unwrap_or_default().as_bytes())
     }
 
-    /// Checks everything that its types leave open.
+    /// Checks everything that its types do not ensure.
     ///
     /// # Errors
     /// [`BadDelivery`] says what is wrong.
@@ -115,7 +115,7 @@ impl Delivery {
     }
 }
 
-/// Headers that say where a message goes or where it ends; a key in one of them would be something else.
+/// Headers that direct or frame a message; a key in one of them would have another effect.
 const NO_KEY: [&str; 9] = [
     "connection",
     "content-length",
@@ -158,7 +158,7 @@ fn check_variable(name: &str) -> Result<(), BadDelivery> {
     }
 }
 
-/// Where requests with a key go: scheme, host, port, and what stands before every path.
+/// The destination of requests with a key: scheme, host, port, and the path before every path.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Upstream {
@@ -171,7 +171,7 @@ impl Upstream {
     /// Reads `https://host[:port][/base]`, or `http://` to a loopback address.
     ///
     /// # Errors
-    /// [`BadDelivery`] for everything else.
+    /// [`BadDelivery`] for any other text.
     pub fn parse(text: &str) -> Result<Self, BadDelivery> {
         let (tls, rest) = match (text.strip_prefix("https://"), text.strip_prefix("http://")) {
             (Some(rest), _) => (true, rest),
@@ -193,17 +193,17 @@ impl Upstream {
         }
     }
 
-    /// Whether it is spoken to over TLS.
+    /// Returns whether connections use TLS.
     pub fn tls(&self) -> bool {
         self.tls
     }
 
-    /// The host and port to connect to; the port is 443 or 80 where the URL names none.
+    /// Returns the host and port to connect to; the port is 443 or 80 if the URL names none.
     pub fn authority(&self) -> &Authority {
         &self.authority
     }
 
-    /// The part that precedes every path, without a slash at the end.
+    /// Returns the part before every path, without a slash at the end.
     pub fn base(&self) -> &str {
         &self.base
     }

@@ -1,8 +1,8 @@
 //! Log-ins that another program keeps: the value is read from that program's file whenever a run needs it.
 //!
-//! A subscription's token lives for hours or days, and the program that has it renews it by itself, outside
-//! of every jail. The vault keeps where it lies. It reads the file for each run, checks that no other user
-//! can, and refuses a token whose time is over with the command that renews it.
+//! A subscription's token is valid for hours or days, and the program that owns it renews it by itself, outside of
+//! every jail. The vault only stores the token's place. It reads the file for each run, checks that no other user
+//! can, and refuses an expired token with the command that renews it.
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -16,10 +16,10 @@ use super::renewal::Renewal;
 use provost_base::Secret;
 use provost_base::limits::LOGIN_FILE_BYTES_MAX;
 
-/// A token that ends sooner than this after the beginning of a run is of no use to it.
+/// A token that expires within this time after the beginning of a run is of no use to the run.
 const LEFT_MIN: Duration = Duration::from_secs(60);
 
-/// Where a log-in lies.
+/// The place of a log-in.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LoginFile {
@@ -27,21 +27,21 @@ pub struct LoginFile {
     pub path: PathBuf,
     /// The member with the token, as a JSON pointer.
     pub token: String,
-    /// The member with the time at which it ends, in milliseconds since 1970; without one, the token is asked
-    /// if it is a JWT.
+    /// The member with the token's expiry, in milliseconds since 1970, as a JSON pointer; without one, the expiry
+    /// comes from the token if it is a JWT.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<String>,
-    /// A header that goes along with the token.
+    /// A further header beside the token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub header: Option<LoginHeader>,
     /// The command that logs in again, or renews the log-in.
     pub command: String,
-    /// How it is renewed without that program; without this, it is not.
+    /// The renewal without that program; `None` if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub renewal: Option<Renewal>,
 }
 
-/// A header whose value lies beside the token.
+/// A header whose value is in the same file as the token.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LoginHeader {
@@ -51,15 +51,15 @@ pub struct LoginHeader {
     pub value: String,
 }
 
-/// Why a log-in cannot be used. Texts say what to do; none holds a token.
+/// The reason why a log-in cannot be used. The texts name the next step; none contains a token.
 #[derive(Debug, thiserror::Error)]
 pub enum LoginError {
-    /// The file is missing, or is not to be trusted.
+    /// The file is missing, or cannot be trusted.
     #[error("{path}: {why}; run `{command}` outside of the jail")]
     Unusable {
         /// The file.
         path: String,
-        /// What is wrong with it.
+        /// The fault of the file.
         why: String,
         /// The command that logs in.
         command: String,
@@ -69,9 +69,9 @@ pub enum LoginError {
     Open {
         /// The file.
         path: String,
-        /// Who may do what.
+        /// The permissions at fault.
         why: String,
-        /// The command that closes it.
+        /// The command that removes the others' rights.
         command: String,
     },
     /// It has expired, and another process keeps it from being renewed.
@@ -81,12 +81,12 @@ pub enum LoginError {
     Held {
         /// The file.
         path: String,
-        /// Which process, if it is known.
+        /// The process that holds it, if known.
         why: String,
         /// The command that shows the process.
         command: String,
     },
-    /// Its time is over.
+    /// The log-in has expired.
     #[error("the log-in in {path} has expired; run `{command}` outside of the jail, then delegate again")]
     Expired {
         /// The file.
@@ -97,7 +97,7 @@ pub enum LoginError {
 }
 
 impl LoginError {
-    /// The command that mends it.
+    /// Returns the command that solves the problem.
     pub fn command(&self) -> &str {
         match self {
             Self::Unusable { command, .. }
@@ -108,7 +108,7 @@ impl LoginError {
     }
 }
 
-/// What was read.
+/// The data that was read.
 pub(super) struct Read {
     pub(super) token: Secret,
     pub(super) headers: Vec<(String, String)>,
@@ -143,14 +143,14 @@ impl LoginFile {
         Ok(Read { token: Secret::new(token.as_bytes().to_vec()), headers })
     }
 
-    /// The whole file, if no other user could have read or written it.
+    /// Returns the whole file, if no other user could have read or written it.
     pub(super) fn whole(&self) -> Result<Value, LoginError> {
         let text = zeroize::Zeroizing::new(self.text()?);
-        // What the parser complains about could quote a token.
+        // The parser's error could quote a token.
         serde_json::from_str(&text).map_err(|_| self.unusable("is no JSON".into()))
     }
 
-    /// The file's text, if only its user could have read or written it.
+    /// Returns the file's text, if only its user could have read or written it.
     fn text(&self) -> Result<String, LoginError> {
         let path = &self.path;
         if !path.is_absolute() {
@@ -182,7 +182,7 @@ impl LoginFile {
     }
 }
 
-/// The time at which a JWT ends, in milliseconds since 1970. Its signature is its service's concern.
+/// Returns the time at which a JWT expires, in milliseconds since 1970. Only its service verifies the signature.
 fn expiry_of(token: &str) -> Option<u64> {
     let payload = token.split('.').nth(1)?;
     let bytes = URL_SAFE_NO_PAD.decode(payload.trim_end_matches('=')).ok()?;

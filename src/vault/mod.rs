@@ -1,19 +1,19 @@
 //! The store of secrets that workers may get, and the form in which they get them.
 //!
-//! A folder (0700) of the user's configuration with one file per secret (0600): its value, and how it reaches
-//! a worker. The vault refuses files that another user could read or write, with the command that repairs it.
-//! It never prints a value, and returns it as a [`Secret`] only.
+//! The vault is a folder (0700) of the user's configuration with one file per secret (0600): its value, and how it
+//! reaches a worker. The vault refuses files that another user could read or write, and names the command that
+//! repairs them. It never prints a value, and returns it only as a [`Secret`].
 //!
 //! ```text
 //! proxy   the daemon adds it to requests for one host; the worker has a token of its run and a base URL
-//! file    a copy of it lies in the worker's private home
+//! file    a copy of it is in the worker's private home
 //! env     a variable of the worker holds it
 //! daemon  no worker gets it: the daemon sends notices with it
 //! ```
-//! The value of a log-in stays in the file of the program that renews it, and is read there for each run.
+//! The value of a log-in stays in the file of the program that renews it, and is read from there for each run.
 //!
-//! Left to others: which worker names which secret (`config`), whether it may have it in this form
-//! (`policy`), and the transport (`egress`, `jail`).
+//! Other modules decide which worker uses which secret (`config`) and whether it may have it in this form
+//! (`policy`), and deliver it (`egress`, `jail`).
 #![forbid(unsafe_code)]
 
 mod delivery;
@@ -34,27 +34,27 @@ pub use delivery::{BadDelivery, ByProxy, Delivery, Upstream};
 pub use login::{LoginError, LoginFile, LoginHeader};
 pub use renewal::{OpenRenewal, Renewal};
 
-/// Ends the names of the files.
+/// The ending of the files' names.
 const ENDING: &str = ".toml";
 
-/// Why a secret is not there. Texts say what to do; none holds a secret.
+/// The reason why a secret cannot be used. The texts name the next step; none contains a secret.
 #[derive(Debug, thiserror::Error)]
 pub enum VaultError {
     /// The folder or a file of it cannot be used.
     #[error(transparent)]
     Files(#[from] KeyError),
-    /// It has other characters than names of secrets, or too many.
+    /// The name has other characters than names of secrets may have, or too many.
     #[error(
         "`{0}` cannot be the name of a secret: 1 to {SECRET_NAME_LEN_MAX} letters, digits, `-`, `_` and `.`"
     )]
     Name(String),
-    /// `add` of one that is there.
+    /// A secret of this name exists already.
     #[error("there is a secret `{0}` already; remove it first: provost secret remove {0}")]
     Exists(String),
     /// The vault has no file for this name.
     #[error("there is no secret `{0}`: provost secret add {0}")]
     Unknown(String),
-    /// How it would be given makes no sense.
+    /// The delivery is invalid.
     #[error("the secret `{name}`: {why}")]
     Delivery {
         /// The secret's name.
@@ -62,43 +62,43 @@ pub enum VaultError {
         /// The mistake in the delivery.
         why: BadDelivery,
     },
-    /// The log-in that it stands for cannot be used.
+    /// The log-in behind the secret cannot be used.
     #[error("the secret `{name}`: {why}")]
     Login {
         /// The secret's name.
         name: String,
-        /// What is wrong, and what to do.
+        /// The cause, with the next step.
         why: LoginError,
     },
-    /// The value cannot be kept.
+    /// The value cannot be stored.
     #[error("the value {0}")]
     Value(&'static str),
-    /// More than a person keeps an eye on.
+    /// There are more secrets than a person can oversee.
     #[error("there are {SECRETS_MAX} secrets already; remove one that is not needed")]
     TooMany,
 }
 
-/// A secret, and how it is given. Has no `Debug`.
+/// A secret with its delivery. Has no `Debug`.
 #[derive(Clone)]
 pub struct Credential {
     /// The name by which workers' settings refer to it.
     pub name: Box<str>,
-    /// How a worker gets it.
+    /// The way in which a worker gets it.
     pub delivery: Delivery,
-    /// The value, which is printed nowhere.
+    /// The value, which is never printed.
     pub value: Secret,
-    /// Headers that go along with it in each request, by name.
+    /// Further headers of each request, by name.
     pub headers: Vec<(String, String)>,
 }
 
-/// A secret as lists show it.
+/// A secret in the form for lists.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Listed {
     /// The name by which workers' settings refer to it.
     pub name: Box<str>,
-    /// How a worker gets it.
+    /// The way in which a worker gets it.
     pub delivery: Delivery,
-    /// Where its value is read, if another program keeps it.
+    /// The place of its value, if another program keeps it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub login: Option<LoginFile>,
 }
@@ -107,7 +107,7 @@ pub struct Listed {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SecretFile {
-    /// Empty where a log-in has it.
+    /// The value; empty if a log-in has it.
     #[serde(default)]
     value: String,
     delivery: Delivery,
@@ -115,17 +115,17 @@ struct SecretFile {
     login: Option<LoginFile>,
 }
 
-/// The folder. It need not exist until something is put into it.
+/// The folder of secrets. It need not exist until a secret is added.
 #[derive(Clone, Debug)]
 pub struct Vault(PathBuf);
 
 impl Vault {
-    /// The one at this path.
+    /// Returns the vault in this folder.
     pub fn at(path: PathBuf) -> Self {
         Self(path)
     }
 
-    /// Every secret, by name.
+    /// Returns every secret, by name.
     ///
     /// # Errors
     /// The first file that cannot be used.
@@ -139,18 +139,18 @@ impl Vault {
         names.into_iter().map(|name| listed(&folder, &name)).collect()
     }
 
-    /// One secret as lists show it. Its value is not read where another program keeps it.
+    /// Returns a secret in the form for lists. Its value is not read if another program keeps it.
     ///
     /// # Errors
-    /// It is not there, or its file cannot be used.
+    /// The secret does not exist, or its file cannot be used.
     pub fn look(&self, name: &str) -> Result<Listed, VaultError> {
         listed(&self.folder_of(name)?, name)
     }
 
-    /// Reads one secret and its delivery from its file; a log-in's value from the file of its program.
+    /// Reads a secret and its delivery from its file, and a log-in's value from the file of its program.
     ///
     /// # Errors
-    /// It is not there, its file cannot be used, or the log-in has expired.
+    /// The secret does not exist, its file cannot be used, or the log-in has expired.
     pub fn get(&self, name: &str) -> Result<Credential, VaultError> {
         let SecretFile { value, delivery, login } = read(&self.folder_of(name)?, name)?;
         let value = Secret::new(value.into_bytes());
@@ -170,19 +170,19 @@ impl Vault {
         Ok(Folder::open(&self.0)?)
     }
 
-    /// Keeps a secret under a new name.
+    /// Stores a secret under a new name.
     ///
     /// # Errors
-    /// Name, value or delivery make no sense, or the name is taken.
+    /// The name, value or delivery is invalid, or the name is taken.
     pub fn add(&self, name: &str, delivery: Delivery, value: &Secret) -> Result<(), VaultError> {
         let text = check_value(value, &delivery)?.to_owned();
         self.put(name, SecretFile { value: text, delivery, login: None })
     }
 
-    /// Keeps where the log-in of another program is read.
+    /// Stores the place where the log-in of another program is read.
     ///
     /// # Errors
-    /// Name or delivery make no sense, the name is taken, or the log-in cannot be used now.
+    /// The name or delivery is invalid, the name is taken, or the log-in cannot be used now.
     pub fn add_login(&self, name: &str, delivery: Delivery, login: LoginFile) -> Result<(), VaultError> {
         match login.read(SystemTime::now()) {
             // The first run renews it.
@@ -212,7 +212,7 @@ impl Vault {
     /// Removes a secret's file from the vault.
     ///
     /// # Errors
-    /// It is not there.
+    /// The secret does not exist.
     pub fn remove(&self, name: &str) -> Result<(), VaultError> {
         check_name(name)?;
         let unknown = || VaultError::Unknown(name.into());
@@ -234,7 +234,7 @@ fn listed(folder: &Folder, name: &str) -> Result<Listed, VaultError> {
 fn read(folder: &Folder, name: &str) -> Result<SecretFile, VaultError> {
     let file = file_of(name);
     let bytes = folder.read(&file)?.ok_or_else(|| VaultError::Unknown(name.into()))?;
-    // What the parser complains about could quote the value.
+    // The parser's error could quote the value.
     let malformed = || folder.malformed(&file, "is not the file of a secret".into());
     let kept: SecretFile = toml::from_slice(&bytes).map_err(|_| malformed())?;
     kept.delivery.check().map_err(|why| VaultError::Delivery { name: name.into(), why })?;

@@ -1,9 +1,9 @@
-//! Renewing a log-in in the file of its program, as that program does it: the one request to its service, and
-//! what its answer changes in the file.
+//! Renews a log-in in the file of its program, as that program does: makes the request to its service, and applies
+//! the answer to the file.
 //!
-//! A refresh token may be good once. The file is locked for the time of the request, so that daemons do not
-//! take it from each other, and is read again under the lock; it is replaced in one step, if it still says
-//! what was read. `egress` sends the request.
+//! A refresh token may be valid only once. The file is locked during the request, so that daemons do not use up
+//! each other's token, and is read again under the lock; it is replaced in one step, if it still has the content
+//! that was read. `egress` sends the request.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::Write as _;
@@ -18,41 +18,41 @@ use super::delivery::Upstream;
 use super::login::{LoginError, LoginFile};
 use provost_base::Timestamp;
 
-/// How a log-in is renewed: OAuth 2.0, `refresh_token`, as JSON.
+/// The renewal of a log-in: OAuth 2.0, `refresh_token`, as JSON.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Renewal {
-    /// Where the request goes, with its path.
+    /// The address of the request, with its path.
     pub endpoint: Upstream,
-    /// The program's own name at its service.
+    /// The program's own id at its service.
     pub client_id: String,
-    /// The folder of the file's tokens, as a JSON pointer: it has `access_token`, `refresh_token` and perhaps
+    /// The object with the file's tokens, as a JSON pointer: it has `access_token`, `refresh_token` and perhaps
     /// `id_token`.
     pub tokens: String,
-    /// The member that says when it was renewed, as a JSON pointer.
+    /// The member with the time of the last renewal, as a JSON pointer.
     pub renewed_at: String,
 }
 
-/// How long another process may hold the lock: longer than a renewal takes that its service answers.
+/// How long another process may hold the lock: longer than a renewal takes if the service answers.
 const LOCK_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Pause between two attempts to lock the file. The system has no lock that waits for a bounded time.
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
-/// What the name of a file beside a log-in has before the number of its process.
+/// The part of a temporary file's name before the process id.
 const BESIDE: &str = "provost-";
 
-/// A renewal under way; the file is locked as long as it lives. Has no `Debug`.
+/// A renewal in progress; the file is locked as long as this value lives. Has no `Debug`.
 pub struct OpenRenewal {
     login: LoginFile,
     renewal: Renewal,
-    /// What the file says.
+    /// The content of the file.
     file: Value,
     beside: Beside,
     _lock: File,
 }
 
-/// The file that is going to take the place of the log-in; it goes with this value unless it has.
+/// The file that will replace the log-in's; it is removed with this value unless it has replaced it.
 struct Beside {
     path: PathBuf,
     file: File,
@@ -60,18 +60,18 @@ struct Beside {
 
 impl Drop for Beside {
     fn drop(&mut self) {
-        // After the exchange there is none.
+        // After the replacement, this file no longer exists.
         let _gone = std::fs::remove_file(&self.path);
     }
 }
 
 impl LoginFile {
-    /// Begins to renew it, if its time is over. `None` where it is good, or cannot be renewed. Blocks while
-    /// another process renews it, for some seconds at most. The place for the answer is made here, before a
+    /// Begins to renew the log-in, if it has expired. `None` if it is valid, or cannot be renewed. Blocks while
+    /// another process renews it, for some seconds at most. The file for the answer is created here, before a
     /// refresh token is used up.
     ///
     /// # Errors
-    /// The file cannot be used, another process holds it, or nothing can be written beside it.
+    /// The file cannot be used, another process holds it, or no file can be written beside it.
     pub fn begin_renewal(&self, now: SystemTime) -> Result<Option<OpenRenewal>, LoginError> {
         let Some(renewal) = self.renewal.clone() else { return Ok(None) };
         if !matches!(self.read(now), Err(LoginError::Expired { .. })) {
@@ -89,7 +89,7 @@ impl LoginFile {
         Ok(Some(OpenRenewal { login: self.clone(), renewal, file, beside, _lock: lock }))
     }
 
-    /// Whether it has what renews it.
+    /// Returns whether the file has the token for a renewal.
     pub(super) fn is_renewable(&self) -> bool {
         let token = |renewal: &Renewal| refresh_token(&self.whole().ok()?, renewal).map(drop);
         self.renewal.as_ref().and_then(token).is_some()
@@ -117,8 +117,8 @@ impl LoginFile {
         }
     }
 
-    /// A new file for us alone. Those of processes that ended before they could remove theirs go first: only
-    /// who has the lock makes one.
+    /// Creates a new file that only this user can read. Those of processes that ended before they could remove
+    /// theirs are deleted first: only the holder of the lock creates one.
     fn beside(&self) -> std::io::Result<Beside> {
         let folder = self.path.parent().unwrap_or(&self.path);
         let start = format!("{}.{BESIDE}", self.path.file_stem().unwrap_or_default().to_string_lossy());
@@ -137,7 +137,7 @@ impl LoginFile {
     }
 }
 
-/// The process that holds a lock on a file, as Linux lists them.
+/// Returns the process that holds a lock on a file, from Linux's list.
 #[cfg(target_os = "linux")]
 fn holder(file: &File) -> Option<String> {
     use std::os::unix::fs::MetadataExt as _;
@@ -159,12 +159,12 @@ fn refresh_token<'a>(file: &'a Value, renewal: &Renewal) -> Option<&'a str> {
 }
 
 impl OpenRenewal {
-    /// Where the request goes.
+    /// Returns the address of the request.
     pub fn endpoint(&self) -> &Upstream {
         &self.renewal.endpoint
     }
 
-    /// The body of the request, JSON; it holds the refresh token.
+    /// Returns the body of the request, JSON; it holds the refresh token.
     ///
     /// # Errors
     /// The file has no refresh token.
@@ -177,22 +177,22 @@ impl OpenRenewal {
         Ok(Zeroizing::new(body.to_string()))
     }
 
-    /// What to say when the service does not renew it, without its words: they could quote a token.
+    /// Returns the error if the service does not renew it, without the service's words: they could quote a token.
     pub fn refused(&self, status: u16) -> LoginError {
         self.login.unusable(format!("has expired, and its service has not renewed it (status {status})"))
     }
 
-    /// What to say when the service cannot be asked.
+    /// Returns the error if the service cannot be reached.
     pub fn unreachable(&self, why: &str) -> LoginError {
         self.login
             .unusable(format!("has expired, and {} cannot be asked to renew it: {why}", self.endpoint()))
     }
 
-    /// Takes the answer over into the file. One that has changed meanwhile stays as it is: its program has
-    /// logged in again, or out.
+    /// Writes the answer into the file. A file that has changed meanwhile stays as it is: its program has logged in
+    /// again, or out.
     ///
     /// # Errors
-    /// The answer has no token, the file is gone, or it cannot be written; then it is as it was.
+    /// The answer has no token, the file is gone, or it cannot be written; then it is unchanged.
     pub fn finish(mut self, answer: &[u8], now: Timestamp) -> Result<(), LoginError> {
         let strange =
             || self.login.unusable("has expired, and its service answers something else than tokens".into());

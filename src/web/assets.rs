@@ -1,10 +1,10 @@
-//! What the page loads: its style and its modules, each under a name that has a digest of its content, so that a
-//! browser may keep it.
+//! The files that the page loads: its style and its modules. Each name has a digest of the content, so that a
+//! browser may cache the file.
 //!
-//! A module names another by its plain name; that is replaced by the name with the digest, and the digest of the one has the
-//! content of the other in it. So the table is in the order of use: what is used stands first.
+//! A module names another by its plain name; the page replaces that by the name with the digest, so the digest of a
+//! module covers the modules that it uses. Therefore the table is in the order of use: a used file comes first.
 //!
-//! What makes an app of the page stands at fixed paths: its manifest, and its service worker, which gets the names of all files.
+//! The files that make the page an app have fixed paths: the manifest, and the service worker, which gets the names of all files.
 
 use std::sync::LazyLock;
 
@@ -65,7 +65,7 @@ const FILES: &[(&str, &str, &[u8])] = &[
     ("main.js", SCRIPT, include_bytes!("page/main.js")),
 ];
 
-/// The service worker. It is for the whole page, so that its path is not that of a file.
+/// The service worker. It serves the whole page, so it is not in the folder of the files.
 const WORKER: (&str, &str, &str) = ("service-worker.js", SCRIPT, include_str!("page/service-worker.js"));
 
 /// A file as it is served.
@@ -94,7 +94,7 @@ static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
     made
 });
 
-/// The service worker with the names of the files; another version of any of them makes another one of it.
+/// The service worker with the names of all files; a new version of any file makes a new version of it.
 static WORKER_TEXT: LazyLock<Bytes> = LazyLock::new(|| {
     let files: Vec<String> = ASSETS.iter().map(|it| format!("'/assets/{}'", it.name)).collect();
     let files = files.join(", ");
@@ -103,7 +103,7 @@ static WORKER_TEXT: LazyLock<Bytes> = LazyLock::new(|| {
     text.replace("SHELL_NAME", &format!("shell-{}", digest(&shell))).into()
 });
 
-/// What the page is as an app.
+/// The manifest that describes the page as an app.
 static MANIFEST_TEXT: LazyLock<Bytes> = LazyLock::new(|| {
     let icon = |name: &str, size: u32, purpose: &str| {
         let src = path(&format!("{name}-{size}.png"));
@@ -134,10 +134,10 @@ fn digest(content: &[u8]) -> String {
     Sha256::digest(content).iter().take(8).map(|it| format!("{it:02x}")).collect()
 }
 
-/// Where the manifest is.
+/// The path of the manifest.
 pub(super) const MANIFEST_PATH: &str = "/manifest.webmanifest";
 
-/// What makes an app of the page, at this path. A browser asks for it again each time.
+/// Returns the manifest or the service worker, at its path. A browser asks for it again each time.
 pub(super) fn app(at: &str) -> Option<Answer> {
     let mut answer = match at {
         MANIFEST_PATH => whole(StatusCode::OK, MANIFEST, MANIFEST_TEXT.clone()),
@@ -148,13 +148,13 @@ pub(super) fn app(at: &str) -> Option<Answer> {
     Some(answer)
 }
 
-/// The path of a file of the table.
+/// Returns the path of a file of the table.
 pub(super) fn path(plain: &str) -> String {
     let found = ASSETS.iter().find(|it| it.plain == plain);
     format!("/assets/{}", found.map_or(plain, |it| it.name.as_str()))
 }
 
-/// The file of this name, which a browser may keep for as long as it likes.
+/// Returns the file of this name, which a browser may cache for ever.
 pub(super) fn answer(name: &str) -> Option<Answer> {
     let asset = ASSETS.iter().find(|it| it.name == name)?;
     let mut answer = whole(StatusCode::OK, asset.kind, asset.content.clone());
@@ -163,7 +163,7 @@ pub(super) fn answer(name: &str) -> Option<Answer> {
     Some(answer)
 }
 
-/// Tells this page from that of another version.
+/// Returns a text that identifies this version of the page.
 pub(super) fn version() -> String {
     ASSETS.last().map(|it| it.name.clone()).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! What stands beside an approval and is not signed: what was decided before, and places to colour in its difference.
+//! The unsigned parts beside an approval: earlier decisions, and the places to colour in its difference.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use provost_client::views::became;
 use provost_client::{Client, ClientError};
 use provost_view::{self as view, Block, DiffFile, LineMarks};
 
-/// The marks of a difference, made beside the threads that answer.
+/// Returns the marks of a difference; they are made on a thread apart from those that answer.
 pub(super) async fn marks(files: Vec<DiffFile>, paths: Vec<String>) -> Vec<Vec<LineMarks>> {
     if files.is_empty() {
         return Vec::new();
@@ -18,11 +18,11 @@ pub(super) async fn marks(files: Vec<DiffFile>, paths: Vec<String>) -> Vec<Vec<L
         let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
         view::marks(&files, &paths)
     });
-    // Without them the difference is plain.
+    // Without marks the difference is shown plain.
     made.await.unwrap_or_default()
 }
 
-/// Puts marks into a difference that no passkey signs.
+/// Adds marks to a difference that no passkey signs.
 pub(super) async fn marked(mut block: Block, paths: Vec<String>) -> Block {
     if let Block::Diff { files, .. } = &mut block {
         let found = marks(files.clone(), paths).await;
@@ -31,7 +31,7 @@ pub(super) async fn marked(mut block: Block, paths: Vec<String>) -> Block {
     block
 }
 
-/// What became of earlier questions of the same rule, about the same worker.
+/// Returns the outcomes of earlier questions of the same rule about the same worker.
 pub(super) async fn earlier(
     client: &Client,
     now: &wire::Approval,
@@ -59,7 +59,7 @@ pub(super) async fn earlier(
     Ok(view::earlier(now, &earlier))
 }
 
-/// One of them, unless it is another rule's or worker's, or the one that waits.
+/// Returns one of them, unless it is about another rule or worker, or is the one that waits now.
 async fn one(
     client: &Client,
     hit: &wire::Hit,
@@ -67,7 +67,7 @@ async fn one(
     known: &wire::Passkeys,
 ) -> Result<Option<view::Earlier>, WebError> {
     let Some(before) = hit.seq.and_then(|it| it.checked_sub(1)) else { return Ok(None) };
-    // The question with what came soon after it, where its answer mostly is.
+    // The events soon after a question mostly contain its answer.
     let asked = wire::EventsQuery { after: Some(before), limit: Some(WEB_ANSWER_WITHIN), wait_ms: None };
     let page = client.events(&asked).await?;
     let Some(about) = page.events.first().and_then(|it| it.get("kind")?.get("approval_asked")) else {
@@ -82,7 +82,7 @@ async fn one(
             let asked = wire::TaskQuery { id: id.to_owned(), ..wire::TaskQuery::default() };
             match client.task(&asked).await {
                 Ok(task) => Some(task),
-                // It was pruned.
+                // The task was pruned.
                 Err(ClientError::Refused { status: 404, .. }) => None,
                 Err(err) => return Err(err.into()),
             }

@@ -1,4 +1,4 @@
-//! The documents: the frame of each view, which has nothing of the repository in it.
+//! The documents: the frame of each view, without data of the repository.
 
 use maud::{DOCTYPE, Markup, html};
 
@@ -9,7 +9,7 @@ struct Listed {
     path: &'static str,
     name: &'static str,
     title: &'static str,
-    /// The key that leads there, after `g`.
+    /// The key that opens the view, after `g`.
     key: &'static str,
     /// Whether its rows can be filtered.
     filters: bool,
@@ -25,7 +25,7 @@ const fn listed(
     Listed { path, name, title, key, filters }
 }
 
-/// In the order of the navigation.
+/// The views in the order of the navigation.
 const VIEWS: [Listed; 12] = [
     listed("/", "needs-you", "Needs you", "n", false),
     listed("/tasks", "tasks", "Tasks", "t", true),
@@ -41,19 +41,19 @@ const VIEWS: [Listed; 12] = [
     listed("/passkeys", "passkeys", "Passkeys", "p", false),
 ];
 
-/// Views over all repositories, where the page is over all of them, in the order of the navigation.
+/// The views over all repositories, on the page over all of them, in the order of the navigation.
 const OVER_ALL: [Listed; 3] = [
     listed("/", "needs-you", "All repositories", "o", false),
     listed("/repositories", "repositories", "Repositories", "r", false),
     listed("/search", "search", "Search all", "f", true),
 ];
 
-/// Where a document is: on the page of one repository, or on that over all.
+/// The page that a document belongs to: that of one repository, or the one over all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Place<'a> {
     /// The page of one repository.
     One,
-    /// The page over all repositories; below this path it is about one of them.
+    /// The page over all repositories; below this path it shows one of them.
     OverAll(&'a str),
 }
 
@@ -65,7 +65,7 @@ impl Place<'_> {
         }
     }
 
-    /// The views that it lists, and the path before each.
+    /// Returns the views that the navigation lists, each with its path.
     fn views(&self) -> Vec<(&'static Listed, String)> {
         let over = if *self == Self::One { &[][..] } else { &OVER_ALL[..] };
         let own = if *self == Self::OverAll("") { &[][..] } else { &VIEWS[..] };
@@ -75,14 +75,14 @@ impl Place<'_> {
     }
 }
 
-/// Views about one thing, by the beginning of their paths: the name and the title.
+/// The views of a single thing, by the beginning of their paths: the path, the name and the title.
 const ABOUT_ONE: [(&str, &str, &str); 3] =
     [("/a/", "approval", "Approval"), ("/t/", "task", "Task"), ("/e/", "event", "Event")];
 
-/// Views that a row leads to, and that no navigation lists.
+/// The views that a row leads to, and that the navigation does not list.
 const BEHIND_A_ROW: [(&str, &str, &str); 1] = [("/both", "both", "Both changes")];
 
-/// What a path shows: the name of a view and its title, the view of the navigation that is at this path, and whether it filters.
+/// Returns the view at a path: its name, its title, and whether its rows can be filtered.
 fn shown(path: &str) -> Option<(&'static str, &'static str, bool)> {
     if let Some(view) = VIEWS.iter().find(|it| it.path == path) {
         return Some((view.name, view.title, view.filters));
@@ -96,22 +96,22 @@ fn shown(path: &str) -> Option<(&'static str, &'static str, bool)> {
     Some((name, title, false))
 }
 
-/// Whether there is a document at a path of the page of one repository.
+/// Returns whether the page of one repository has a document at a path.
 pub(super) fn is_one(path: &str) -> bool {
     shown(path).is_some()
 }
 
-/// The document at a path of the page of one repository. It is the same for all things of a kind: the script reads in the address
-/// which one is meant.
+/// Returns the document at a path of the page of one repository. It is the same for all things of a kind: the
+/// script takes the id of the thing from the address.
 pub(super) fn at(path: &str) -> Option<String> {
     let view = shown(path)?;
     Some(document(path, view, Place::One).into_string())
 }
 
-/// Where the document is that a browser keeps.
+/// The path of the document that a browser caches for times without a connection.
 pub(super) const OFFLINE_PATH: &str = "/offline";
 
-/// What a browser shows where the daemon does not answer. It has kept this, and nothing else.
+/// Returns the document that a browser shows if the daemon does not answer. It is the only document that the browser caches.
 pub(super) fn offline() -> String {
     let made = html! {
         (DOCTYPE)
@@ -140,13 +140,13 @@ pub(super) fn offline() -> String {
     made.into_string()
 }
 
-/// The document at a path of the page over all repositories.
+/// Returns the document at a path of the page over all repositories.
 pub(super) fn over_all(path: &str) -> Option<String> {
     let view = OVER_ALL.iter().find(|it| it.path == path)?;
     Some(document(path, (view.name, view.title, view.filters), Place::OverAll("")).into_string())
 }
 
-/// The document of one repository on the page over all: `path` is what follows `base`.
+/// Returns whether a request declares JSON, once. Other pages cannot send that without a preflight, which is refused.
 pub(super) fn of_one(base: &str, path: &str) -> Option<String> {
     let view = shown(path)?;
     Some(document(path, view, Place::OverAll(base)).into_string())
@@ -216,10 +216,10 @@ fn document(path: &str, (name, title, filters): (&str, &str, bool), place: Place
     }
 }
 
-/// How many views the bar at the bottom of a phone's screen leads to.
+/// The number of views in the bar at the bottom of a phone's screen.
 const ON_THE_BAR: usize = 3;
 
-/// What a phone has at the bottom of its screen: the views that are used most, and the way to all.
+/// Returns the bar at the bottom of a phone's screen: the most used views, and a button for all views.
 fn bar(views: &[(&'static Listed, String)], here: &str) -> Markup {
     html! {
         nav #bar aria-label="Used most" {
@@ -233,7 +233,7 @@ fn bar(views: &[(&'static Listed, String)], here: &str) -> Markup {
     }
 }
 
-/// What a browser is shown where there is nothing.
+/// Returns the document for a path that does not exist.
 pub(super) fn nothing_there() -> String {
     let made = html! {
         (DOCTYPE)

@@ -1,4 +1,4 @@
-//! The view of events, and the file of them that a browser saves: which ones are in the address.
+//! The view of events, and the file of events that a browser saves; the address selects them.
 
 use hyper::StatusCode;
 
@@ -10,10 +10,10 @@ use provost_client::events::EventChoice;
 use provost_domain::event_kinds;
 use provost_view::{Block, Filter, Shown, moment};
 
-/// The events of an address, and how many cannot be searched yet.
+/// Returns the events that an address selects, and the number of events that cannot be searched yet.
 ///
 /// # Errors
-/// A part of the address that is none, and what the own API says.
+/// An invalid part of the address, and the errors of the own API.
 pub(super) async fn shown(
     client: &Client,
     query: &Query,
@@ -29,7 +29,7 @@ pub(super) async fn shown(
     Ok((shown, not_yet))
 }
 
-/// The same events as lines of JSON.
+/// Returns the same events as lines of JSON.
 ///
 /// # Errors
 /// The same.
@@ -52,7 +52,7 @@ async fn choice(client: &Client, query: &Query, head: u64) -> Result<EventChoice
         let time =
             moment(at).ok_or_else(|| wrong("`at` is no time, as 2026-11-27T14:02:00Z is one".into()))?;
         let first = client.event_at(Timestamp(time), head).await?;
-        // The first event at that time stands on top, with what came before it below.
+        // The first event at that time is on top, with the earlier ones below.
         before = Some(before.map_or(first.saturating_add(1), |it| it.min(first.saturating_add(1))));
     }
     Ok(EventChoice {

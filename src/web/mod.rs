@@ -1,11 +1,11 @@
-//! The page for people: what needs them and what agents do, in a browser, over loopback HTTP.
+//! The page for people: it shows in a browser, over loopback HTTP, what agents do and what they need from the user.
 //!
-//! Promises: it has no right of its own, and changes nothing but by a word that a passkey has signed, which it hands on to the
-//! own API (`words.rs`); a document has nothing of the repository in it, since pages from elsewhere may lead to it, and its
-//! script asks for the rest; all words of agents are shown as text; nothing is loaded from another host. Over a proxy, whatever is
-//! of the repository is shown to a browser in which a passkey has signed in, or which was invited (`session.rs`), and to no other.
-//! Leaves to the shell who may ask at all (`protocols::loopback`), to `view` what is shown, and to the own API what is known and
-//! what counts.
+//! Promises: the page has no right of its own, and changes state only by a request that a passkey has signed, which
+//! it passes on to the own API (`words.rs`); a document holds no data of the repository, since other sites may link
+//! to it, and its script fetches the data; all texts of agents are shown as text; the page loads nothing from
+//! another host. Over a proxy, data of the repository is shown only to a browser in which a passkey has signed in,
+//! or which was invited (`session.rs`). The shell decides who may connect (`protocols::loopback`), `view` decides
+//! what is shown, and the own API knows and decides the rest.
 #![forbid(unsafe_code)]
 
 mod assets;
@@ -43,36 +43,36 @@ use query::Query;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-/// As whom the page reads, where no token says it.
+/// The name as which the page reads if no token names another.
 const READER: &str = role::PAGE;
 
-/// Makes a client that asks the daemon as this principal, with this token if it has shown one, for this process.
+/// Makes a client that speaks to the daemon as this principal, for this process, with this token if the browser has shown one.
 pub type Clients = Arc<dyn Fn(Principal, Option<Digest>, Option<i32>) -> Client + Send + Sync>;
 
-/// Makes a browser take what it gets for nothing but JSON.
+/// The content type that lets a browser treat an answer only as JSON.
 const JSON: &str = "application/json";
 
-/// Where browsers have the page, and what reading needs there.
+/// The place where browsers find the page, with the conditions for reading there.
 #[derive(Clone, Debug)]
 pub enum Place {
-    /// At this machine, by these names at this port.
+    /// On this machine, by these names at this port.
     Here {
-        /// The names; the first is the one that it goes by.
+        /// The names; the page calls itself by the first.
         names: Vec<String>,
         /// The door's port.
         port: u16,
-        /// Whether a passkey has to sign in before anything is read.
+        /// Whether a passkey must sign in before anything is read.
         signs_in: bool,
     },
-    /// Elsewhere, at these origins of a proxy: reading needs a session.
+    /// At these origins of a proxy: reading needs a session.
     Elsewhere {
-        /// Scheme, host and port of each.
+        /// The scheme, host and port of each.
         origins: Vec<String>,
     },
 }
 
 impl Place {
-    /// The origins of its pages.
+    /// Returns the origins of the page.
     fn origins(&self) -> Vec<String> {
         match self {
             Self::Here { names, port, .. } => names.iter().map(|name| origin(name, *port)).collect(),
@@ -80,7 +80,7 @@ impl Place {
         }
     }
 
-    /// Whether reading needs a session.
+    /// Returns whether reading needs a session.
     fn signs_in(&self) -> bool {
         match self {
             Self::Here { signs_in, .. } => *signs_in,
@@ -89,16 +89,16 @@ impl Place {
     }
 }
 
-/// What the page is made of, besides its place.
+/// The parts of the page apart from its place.
 #[derive(Clone)]
 pub struct PageParts {
-    /// Asks the daemon.
+    /// Makes the clients that ask the daemon.
     pub clients: Clients,
-    /// Signs browsers in.
+    /// The own API, which signs browsers in.
     pub api: InProcessApi,
-    /// Tells of events.
+    /// The engine, whose events the streams follow.
     pub engine: Engine,
-    /// Ends the streams.
+    /// The token that ends the streams.
     pub stop: CancellationToken,
 }
 
@@ -109,12 +109,12 @@ pub struct Web {
     engine: Engine,
     place: Place,
     streams: EventStreams,
-    /// Places for streams of browsers that are signed in.
+    /// The permits for streams of signed-in browsers.
     signed_in: Arc<Semaphore>,
     stop: CancellationToken,
 }
 
-/// Why there is no answer: a status, and what the page says.
+/// The reason why there is no answer: a status, and the text for the page.
 struct WebError {
     status: StatusCode,
     body: wire::ErrorBody,
@@ -155,7 +155,7 @@ impl From<ClientError> for WebError {
 }
 
 impl Web {
-    /// A door at this place, made of these parts.
+    /// Builds a door at this place from these parts.
     pub fn new(place: Place, parts: PageParts) -> Self {
         let PageParts { clients, api, engine, stop } = parts;
         let signed_in = Arc::new(Semaphore::new(WEB_STREAMS_MAX));
@@ -202,7 +202,7 @@ impl Web {
         Ok(whole(StatusCode::OK, JSON, said))
     }
 
-    /// The origin of the page that was asked for, as the daemon writes it.
+    /// Returns the origin of the requested page, in the daemon's spelling.
     fn origin_of(&self, head: &Parts) -> Result<String, WebError> {
         let host = head.headers.get(HOST).and_then(|it| it.to_str().ok()).unwrap_or_default();
         let is_it = |it: &String| {
@@ -227,40 +227,40 @@ impl Web {
     }
 }
 
-/// Whether what is at a path is asked for by scripts.
+/// Returns whether a path is requested by scripts.
 fn is_for_scripts(path: &str) -> bool {
     matches!(path, session::PATH | stream::PATH) || session::is_about(path) || path.starts_with("/rows/")
 }
 
-/// Whether the window of a browser asks, which shows a document: an answer in JSON would be of no use to its reader.
+/// Returns whether a browser window asks, which shows a document: JSON would be of no use to its reader.
 fn wants_document(headers: &HeaderMap) -> bool {
     let text = |name: &str| headers.get(name).and_then(|it| it.to_str().ok());
-    // The page's worker asks for windows as well, and only what they accept tells that then.
+    // The page's service worker also fetches for windows, and then only the accepted types tell.
     text("sec-fetch-dest") == Some("document") || text("accept").is_some_and(|it| it.contains("text/html"))
 }
 
-/// What is said to a request that is not let in.
+/// Returns the answer to a request that the page does not admit.
 fn forbidden() -> Answer {
     whole(StatusCode::FORBIDDEN, JSON, r#"{"error":"Forbidden"}"#)
 }
 
-/// What browsers may do at a page of these names, at this machine.
+/// Returns the rules for browsers at a page of these names on this machine.
 fn manners(names: Vec<String>) -> Manners {
     let led_on = ["127.0.0.1", "[::1]"].map(String::from).into();
     Manners { names, led_on, needs_origin: true, at: PagesAt::Here }
 }
 
-/// The answer to a request; `sent` says whether the request had a body.
+/// Returns the answer to a request; `sent` says whether the request had a body.
 fn finished(said: Result<Answer, WebError>, sent: bool) -> Answer {
     match said {
         Ok(answer) => answer,
-        // The body may not have been read to its end, so that no other request can follow it.
+        // The body may be unread in part, so no other request can follow on this connection.
         Err(err) if sent => closing(err.into_answer()),
         Err(err) => err.into_answer(),
     }
 }
 
-/// The process that asks, where it was looked for and found. It counts for the limits, and gives itself no name.
+/// Returns the process that asks, if it was looked for and found. It counts for limits, and proves no name.
 fn process_of(caller: &Caller) -> Option<i32> {
     caller.began_at().and_then(|it| i32::try_from(it.pid).ok())
 }

@@ -1,4 +1,4 @@
-//! The query of an address: members by name, each once.
+//! The query of an address: members by name, each at most once.
 
 use percent_encoding::percent_decode_str;
 
@@ -13,7 +13,7 @@ impl Query {
     /// Reads a query.
     ///
     /// # Errors
-    /// A member that is no text, or that is there twice.
+    /// A member that is not valid text, or that occurs twice.
     pub(super) fn of(text: &str) -> Result<Self, WebError> {
         let wrong = |why: &str| WebError::new(StatusCode::BAD_REQUEST, "bad_query", why);
         let mut members: Vec<(String, String)> = Vec::new();
@@ -34,15 +34,15 @@ impl Query {
         Ok(Self(members))
     }
 
-    /// A member that is there and not empty.
+    /// Returns a member, unless it is missing or empty.
     pub(super) fn text(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(it, _)| it == name).map(|(_, value)| value.as_str()).filter(|it| !it.is_empty())
     }
 
-    /// A member that is a number.
+    /// Returns a member as a number.
     ///
     /// # Errors
-    /// A member that is there, and no number.
+    /// A member that is present, but no number.
     pub(super) fn number(&self, name: &str) -> Result<Option<u64>, WebError> {
         let read = |it: &str| {
             let wrong =
@@ -52,10 +52,10 @@ impl Query {
         self.text(name).map(read).transpose()
     }
 
-    /// A member that has to be there.
+    /// Returns a required member.
     ///
     /// # Errors
-    /// Where it is not.
+    /// The member is missing.
     pub(super) fn needed(&self, name: &str) -> Result<&str, WebError> {
         let missing = || WebError::new(StatusCode::BAD_REQUEST, "bad_query", format!("`{name}` is missing"));
         self.text(name).ok_or_else(missing)

@@ -14,44 +14,44 @@ use provost_base::{Timestamp, visible};
 use provost_client::{Client, ClientError};
 use provost_view::{self as view, Filter, Lead, Shown};
 
-/// A view, with what its reader needs to know of the daemon.
+/// A view, with the data about the daemon that its reader needs.
 #[derive(Serialize)]
 struct Answered {
     #[serde(flatten)]
     shown: Shown,
-    /// What a passkey signs, where the view is about that: the script draws it and nothing else.
+    /// The text that a passkey signs, if the view shows such a thing: then the script draws that text alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     seen: Option<Seen>,
-    /// What is marked in the lines of its difference, file by file: places and no text.
+    /// The marks in the lines of its difference, file by file: places without text.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     marks: Vec<Vec<view::LineMarks>>,
     /// The daemon's time.
     now: String,
-    /// The last event that is in it.
+    /// The number of the last event that the view includes.
     seq: u64,
     /// The repository, by the last part of its path, and the whole path.
     repository: (String, String),
-    /// The path of the one thing that the address means, where it has only the beginning of its name.
+    /// The full path of the shown thing, if the address has only the beginning of its id.
     #[serde(skip_serializing_if = "Option::is_none")]
     moved: Option<String>,
 }
 
-/// The shortest beginning of a task's name that leads to it, in characters.
+/// The shortest beginning of a task's id that leads to the task, in characters.
 const TASK_PREFIX_MIN: usize = 4;
 
-/// An approval as it is signed.
+/// An approval in the form in which it is signed.
 #[derive(Serialize)]
 struct Seen {
     /// The text whose digest a passkey signs: a title, a state, an end and blocks.
     text: String,
-    /// The core's digest of what waits.
+    /// The core's digest of the waiting command.
     shown: String,
 }
 
-/// The blocks of the view of this name; with a lead, as the page over all repositories shows it.
+/// Returns the blocks of the view of this name; with a lead, in the form for the page over all repositories.
 ///
 /// # Errors
-/// What the own API says, and a view that is not there.
+/// The errors of the own API, and a view that does not exist.
 pub(super) async fn answer(
     client: &Client,
     name: &str,
@@ -60,14 +60,14 @@ pub(super) async fn answer(
     sees: Sees,
     lead: Option<&Lead>,
 ) -> Result<String, WebError> {
-    // What is not said to be a state is nothing for who was invited. A filter would tell what it finds in words that are not shown.
+    // An invited reader gets only views that are marked as states, and no filter: it would reveal the hidden words that it finds.
     if sees == Sees::States && (!view::has_states(name) || query.text("q").is_some()) {
         return Err(not_for_the_invited());
     }
     if let Some(said) = plain(client, name, query).await? {
         return Ok(said);
     }
-    // Before the rows: an event that comes between is shown twice, and never missed.
+    // This comes before the rows: an event in between is shown twice, but never missed.
     let about = client.about().await?;
     let filter = Filter::parse(query.text("q").unwrap_or_default());
     let (mut seen, mut marks, mut not_yet, mut moved) = (None, Vec::new(), 0, None);
@@ -109,7 +109,7 @@ pub(super) async fn answer(
         Sees::States => view::states(name, shown),
     };
     let (called, shown) = match lead {
-        // Among all repositories another one may have the same name.
+        // Among all repositories, another one may have the same name.
         Some(lead) => (about.root.as_str(), lead.of(shown)),
         None => (last, shown),
     };
@@ -119,7 +119,7 @@ pub(super) async fn answer(
     text(&Answered { shown, seen, marks, now: now.rfc3339(), seq, repository, moved })
 }
 
-/// What is no view of blocks, of this name.
+/// Returns an answer that is no view of blocks.
 async fn plain(client: &Client, name: &str, query: &Query) -> Result<Option<String>, WebError> {
     Ok(Some(match name {
         "output" => output(client, query).await?,
@@ -135,10 +135,10 @@ async fn plain(client: &Client, name: &str, query: &Query) -> Result<Option<Stri
     }))
 }
 
-/// A view that is of no one repository.
+/// Returns a view that belongs to no single repository.
 ///
 /// # Errors
-/// One that cannot be written.
+/// A view that cannot be serialized.
 pub(super) fn over_all(shown: Shown, now: Timestamp) -> Result<String, WebError> {
     let repository = ("All repositories".to_owned(), String::new());
     text(&Answered {
@@ -162,7 +162,7 @@ fn text(answered: &impl Serialize) -> Result<String, WebError> {
     })
 }
 
-/// An approval with what is signed of it while it waits; what became of it once it does not.
+/// An approval: the signed text while it waits, its outcome afterwards.
 struct OneApproval {
     shown: Shown,
     seen: Option<Seen>,
@@ -200,7 +200,7 @@ async fn approval(client: &Client, query: &Query, head: u64) -> Result<OneApprov
     Ok(OneApproval { shown, seen: None, marks: Vec::new() })
 }
 
-/// The task of a name; of the beginning of one name alone, the path with the whole of it; of several, their list.
+/// Returns the task of an id; for the beginning of only one id, also the path with the full id; for the beginning of several, their list.
 async fn task(client: &Client, id: &str) -> Result<(Shown, Option<String>), WebError> {
     let missing = match client.view_of_task(id).await {
         Ok(shown) => return Ok((shown, None)),
@@ -235,7 +235,7 @@ async fn tasks(
     filter: &Filter,
     about: &wire::About,
 ) -> Result<Shown, WebError> {
-    // Links of an earlier version name the task alone.
+    // Links of an earlier version have only the task's id.
     let after = query.text("after").map(str::to_owned);
     let after = after.or_else(|| query.text("before").map(|id| format!("ended:{id}")));
     let first = after.is_none();
@@ -253,7 +253,7 @@ async fn changes(client: &Client, query: &Query) -> Result<Shown, WebError> {
     Ok(Shown::new("Changes", vec![beside::marked(view::changes(&found), paths).await]))
 }
 
-/// What is found, and how many events cannot be searched yet.
+/// Returns the search results, and the number of events that cannot be searched yet.
 async fn search(client: &Client, query: &Query) -> Result<(Shown, u64), WebError> {
     let words = query.text("q").unwrap_or_default().to_owned();
     if words.trim().is_empty() {
@@ -262,13 +262,13 @@ async fn search(client: &Client, query: &Query) -> Result<(Shown, u64), WebError
     let asked = wire::SearchQuery { words, before: query.number("before")?, ..wire::SearchQuery::default() };
     match client.search(&asked).await {
         Ok(found) => Ok((view::search(&asked.words, &found), found.not_yet)),
-        // While one types, most of what is there is no search yet.
+        // While a person types, most texts are no valid search yet.
         Err(ClientError::Refused { status: 400, fault }) => Ok((view::no_search(&fault.message), 0)),
         Err(err) => Err(err.into()),
     }
 }
 
-/// What two agents have changed of a file.
+/// Returns the changes of two agents to a file.
 async fn both(client: &Client, query: &Query) -> Result<Shown, WebError> {
     let of = |name: &str| query.needed(name).map(str::to_owned);
     let asked = wire::BothChangesQuery { file: of("file")?, one: of("one")?, other: of("other")? };
@@ -296,7 +296,7 @@ async fn one_event(client: &Client, named: &str) -> Result<Shown, WebError> {
 async fn health(client: &Client, about: &wire::About) -> Result<Shown, WebError> {
     let mut shown = view::health(about);
     let health = client.health().await?;
-    // What is among what to look at is not said twice.
+    // A notice that repeats a finding is left out.
     let is_told = |text: &str| health.findings.iter().any(|it| visible(&it.says) == text);
     shown.blocks.retain(|it| !matches!(it, view::Block::Notice(line) if is_told(&line.text)));
     shown.blocks.splice(0..0, view::numbers(&health));
@@ -304,7 +304,7 @@ async fn health(client: &Client, about: &wire::About) -> Result<Shown, WebError>
     Ok(shown)
 }
 
-/// Passkeys, and the browsers that know them or are told.
+/// Returns the passkeys, and the browsers that know them or get notices.
 async fn passkeys(client: &Client) -> Result<Shown, WebError> {
     let (known, push) = tokio::try_join!(client.passkeys(), client.browsers())?;
     let mut shown = view::passkeys(&known);
@@ -313,7 +313,7 @@ async fn passkeys(client: &Client) -> Result<Shown, WebError> {
     Ok(shown)
 }
 
-/// What runs of the last two weeks have used.
+/// Returns the usage of the runs of the last two weeks.
 async fn costs(client: &Client) -> Result<Vec<view::Block>, WebError> {
     let asked = |by: &str| wire::CostQuery {
         by: Some(by.into()),
@@ -325,10 +325,10 @@ async fn costs(client: &Client) -> Result<Vec<view::Block>, WebError> {
     Ok(view::costs(&by_agent, &by_day))
 }
 
-/// Kinds of events that are decisions.
+/// The kinds of events that are decisions.
 const DECISIONS: [&str; 3] = ["approval_answered", "approval_expired", "denied"];
 
-/// Rules and decisions, and how many events cannot be searched yet.
+/// Returns the rules and decisions, and the number of events that cannot be searched yet.
 async fn audit(client: &Client, query: &Query, about: &wire::About) -> Result<(Shown, u64), WebError> {
     let (asked, mut wrong) = match view::request(query.text("q").unwrap_or_default()) {
         Ok(asked) => (asked, None),
@@ -351,7 +351,7 @@ async fn audit(client: &Client, query: &Query, about: &wire::About) -> Result<(S
         };
         let found = client.search(&asked).await?;
         not_yet = found.not_yet.max(not_yet);
-        // The word may stand in another event as well.
+        // The word may occur in events of another kind, too.
         decided.extend(found.hits.into_iter().filter(|it| it.what == kind));
     }
     decided.sort_by_key(|it| std::cmp::Reverse(it.seq));
@@ -362,7 +362,7 @@ async fn audit(client: &Client, query: &Query, about: &wire::About) -> Result<(S
     Ok((shown, not_yet))
 }
 
-/// What an apply or an undo would write, as the text whose digest is signed.
+/// Returns the writes that an apply or an undo would make, as the text whose digest is signed.
 async fn would_write(client: &Client, query: &Query) -> Result<String, WebError> {
     let asked = wire::ViewApply {
         task: query.text("task").map(str::to_owned),
@@ -373,7 +373,7 @@ async fn would_write(client: &Client, query: &Query) -> Result<String, WebError>
     text(&client.view_apply(&asked).await?)
 }
 
-/// What the rules would say to work that the person hands out by signature.
+/// Returns the decision of the rules about work that the person delegates by signature.
 async fn would_delegate(client: &Client, query: &Query) -> Result<String, WebError> {
     let asked = wire::RulesQuery {
         worker: Some(query.needed("worker")?.to_owned()),
@@ -385,7 +385,7 @@ async fn would_delegate(client: &Client, query: &Query) -> Result<String, WebErr
     text(&serde_json::json!({ "digest": digest, "outcome": outcome }))
 }
 
-/// What a task's worker has written since a position, an agent's messages in words; nothing hides in it but what colours it.
+/// Returns a worker's output since a position, with messages as text; of control sequences, only colours stay.
 async fn output(client: &Client, query: &Query) -> Result<String, WebError> {
     let asked = wire::OutputQuery {
         id: query.needed("id")?.to_owned(),

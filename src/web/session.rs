@@ -1,7 +1,7 @@
-//! Who reads: a browser of this machine, one in which a passkey has signed in, or one that was invited and sees states alone.
+//! The readers of a page: a browser of this machine, one in which a passkey has signed in, or an invited one that sees states only.
 //!
-//! The secret of a session is in a cookie that no script reads, that goes to this very host alone and not along with requests of other
-//! pages. It is made when the passkey has signed, so that nothing that was in a browser before becomes a session.
+//! The secret of a session is in a cookie that no script reads, and that goes only to this host and not along with requests of
+//! other pages. The secret is made after the passkey has signed, so no value that the browser had before becomes a session.
 
 use std::future::Future;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use provost_auth::web_sessions::WebReader;
 use provost_protocols::loopback::{Answer, Body, whole};
 use provost_protocols::own::{InProcessApi, OpenedSession, Reading};
 
-/// Where a browser asks who it is.
+/// The path at which a browser asks who it is.
 pub(super) const PATH: &str = "/session";
 
 const BEGIN: &str = "/begin-session";
@@ -27,31 +27,31 @@ const OPEN: &str = "/open-session";
 const REDEEM: &str = "/open-invitation";
 const SIGN_OUT: &str = "/sign-out";
 
-/// Whether what is sent to a path is about signing in and out.
+/// Returns whether a path is for signing in and out.
 pub(super) fn is_about(path: &str) -> bool {
     [BEGIN, OPEN, REDEEM, SIGN_OUT].contains(&path)
 }
 
-/// Who reads.
+/// The reader of a page.
 pub(super) enum Reader {
     /// A process of this user, at this machine.
     Local,
     /// A person whose passkey has signed in.
     Person(Box<Reading>),
-    /// Who was invited.
+    /// A person who was invited.
     Invited(Box<Reading>),
 }
 
-/// What a reader is shown.
+/// The data that a reader may see.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Sees {
     /// Everything that the page shows.
     All,
-    /// States, and no words.
+    /// States only, without texts.
     States,
 }
 
-/// Said to a browser that has to sign in first.
+/// Returns the error for a browser that must sign in first.
 fn signed_out() -> WebError {
     let why = "this browser is not signed in, or not any more";
     let mut err = WebError::new(StatusCode::UNAUTHORIZED, "signed_out", why);
@@ -59,7 +59,7 @@ fn signed_out() -> WebError {
     err
 }
 
-/// Said to a browser that was invited, of what is not for it.
+/// Returns the error for an invited browser that asks for more than states.
 pub(super) fn not_for_the_invited() -> WebError {
     let why = "who was invited to read sees states alone: no differences, no logs, no words, and nothing by a search";
     WebError::new(StatusCode::FORBIDDEN, "invited", why)
@@ -73,10 +73,10 @@ impl Reader {
         }
     }
 
-    /// Whether what a passkey signs comes from a browser that is signed in.
+    /// Returns whether a signed request comes from a browser that is signed in.
     ///
     /// # Errors
-    /// That it was only invited.
+    /// The browser was only invited.
     pub(super) fn may_sign(&self) -> Result<bool, WebError> {
         match self {
             Self::Local => Ok(false),
@@ -92,15 +92,15 @@ impl Reader {
         }
     }
 
-    /// Whether it is one of those for whom streams are counted.
+    /// Returns whether the streams of this reader count for the limit.
     pub(super) fn is_signed_in(&self) -> bool {
         self.reading().is_some()
     }
 
-    /// What comes of work, if the session has not ended before.
+    /// Returns the result of work, unless the session ends first.
     ///
     /// # Errors
-    /// That it has.
+    /// The session has ended.
     pub(super) async fn while_good<T>(&self, work: impl Future<Output = T>) -> Result<T, WebError> {
         let Some(reading) = self.reading() else { return Ok(work.await) };
         let mut ended = reading.ended.clone();
@@ -111,7 +111,7 @@ impl Reader {
         }
     }
 
-    /// Returns once the session is over.
+    /// Returns once the session has ended.
     pub(super) async fn over(&self, api: &InProcessApi) {
         let Some(reading) = self.reading() else { return std::future::pending().await };
         let mut ended = reading.ended.clone();
@@ -129,39 +129,39 @@ impl Reader {
     }
 }
 
-/// What a browser that begins sends: nothing.
+/// The body of a browser that begins a sign-in: empty.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Begin {}
 
-/// What a browser that was invited sends.
+/// The body with which an invited browser signs in.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Redeem {
     invitation: String,
 }
 
-/// Who a browser is, as it is told.
+/// The answer that tells a browser who it is.
 #[derive(Serialize)]
 struct Who {
     /// Whether reading needs a session here.
     signs_in: bool,
-    /// `passkey` or `invited`, where it is signed in.
+    /// Returns whether a request declares JSON, once. Other pages cannot send that without a preflight, which is refused.
     reader: Option<&'static str>,
-    /// When that ends, if it is not used.
+    /// The time at which the session ends if it is not used.
     ends_at: Option<String>,
     /// Whether a passkey is enrolled for pages of this host.
     has_passkey: bool,
-    /// Whether a known passkey has to sign for a new one.
+    /// Whether a known passkey must sign for a new one.
     vouch: bool,
-    /// Why none can be enrolled at the moment.
+    /// The reason why no passkey can be enrolled now.
     why_not: Option<&'static str>,
-    /// The daemon, which signatures are for.
+    /// The id of the daemon that signatures are made for.
     daemon: String,
 }
 
 impl Web {
-    /// The name of the cookie. Cookies go to all ports of a host, so that at this machine each door has a name of its own.
+    /// Returns the name of the cookie. A browser sends cookies to all ports of a host, so each door of this machine has its own name.
     fn cookie_name(&self) -> String {
         match &self.place {
             Place::Here { port, .. } => format!("__Host-provost-{port}"),
@@ -178,10 +178,10 @@ impl Web {
         })
     }
 
-    /// Who sends a request to a page of this origin.
+    /// Returns the reader that sends a request to a page of this origin.
     ///
     /// # Errors
-    /// That it has to sign in first.
+    /// The reader must sign in first.
     pub(super) async fn reader(&self, head: &Parts, at: &str) -> Result<Reader, WebError> {
         if !self.place.signs_in() {
             return Ok(Reader::Local);
@@ -189,7 +189,7 @@ impl Web {
         self.reading(head, at).await.ok_or_else(signed_out)
     }
 
-    /// Tells a browser who it is, and nothing of the repository.
+    /// Tells a browser who it is, without data of the repository.
     pub(super) async fn who_reads(
         &self,
         head: &Parts,
@@ -223,7 +223,7 @@ impl Web {
         Ok(whole(StatusCode::OK, JSON, text(&who)?))
     }
 
-    /// Answers what a browser sends to sign in or out.
+    /// Handles the requests by which a browser signs in or out.
     pub(super) async fn about_session(
         &self,
         head: &Parts,
@@ -250,7 +250,7 @@ impl Web {
             }
             REDEEM => {
                 let Redeem { invitation } = read(&sent.bytes)?;
-                // A link from elsewhere takes nothing from a person who is signed in.
+                // A link from another site must not end the session of a signed-in person.
                 if let Some(Reader::Person(_)) = self.reading(head, at).await {
                     let why = "a passkey is signed in here, which sees more than the invitation shows";
                     let mut err = WebError::new(StatusCode::CONFLICT, "signed_in", why);
@@ -273,7 +273,7 @@ impl Web {
         }
     }
 
-    /// A browser has one session: the one before ends.
+    /// Ends the browser's earlier session: a browser has only one.
     async fn leave_old(&self, head: &Parts, at: &str) {
         let old = self.reading(head, at).await;
         let Some(reading) = old.as_ref().and_then(Reader::reading) else { return };
@@ -298,7 +298,7 @@ impl Web {
     }
 }
 
-/// The value of the one cookie of this name. Where there are two, one was put there by something else.
+/// Returns the value of the cookie of this name. If there are two, another party has set one of them, and neither counts.
 fn only_cookie(headers: &HeaderMap, name: &str) -> Option<String> {
     let lines = headers.get_all(COOKIE).iter().filter_map(|it| it.to_str().ok());
     let pairs = lines.flat_map(|it| it.split(';')).filter_map(|it| it.trim().split_once('='));

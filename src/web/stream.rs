@@ -1,9 +1,9 @@
-//! The one stream of events of a page: which kind of thing has changed, and no content.
+//! The stream of events of a page: the kind of each change, and no content.
 //!
-//! It begins with `hello`, which has the end of the journal and tells this daemon and this page from others. Each event
-//! then is `id: SEQ`, `event: change` and the kind, the task and the approval that it is about. A reader that comes back
-//! goes on behind its `Last-Event-ID`; where that is too far back, or ahead of the journal, it gets `gap` instead, and
-//! asks for everything again.
+//! It begins with `hello`, which has the end of the journal and identifies this daemon and this page. Each event
+//! then is `id: SEQ`, `event: change` and its kind, task and approval. A returning reader continues after its
+//! `Last-Event-ID`; if that is too far back, or ahead of the journal, it gets `gap` instead, and fetches everything
+//! again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,20 +25,20 @@ use provost_protocols::event_streams::{EventStreams, EventText, TOO_MANY};
 use provost_protocols::loopback::{Answer, empty, stream};
 use provost_transport::sse::{CutOff, EventSender, Pulse};
 
-/// Where it is.
+/// The path of the stream.
 pub(super) const PATH: &str = "/event-stream";
 
-/// The streams of this door.
+/// Makes the streams of this door.
 pub(super) fn streams() -> EventStreams {
     EventStreams::new(|event| Some(changed(event)))
 }
 
-/// That something has changed, and of which kind, without its content.
+/// Encodes an event as a change with its kind, without its content.
 fn changed(event: &Event) -> EventText {
     EventText::of(event, "change", &without_content(event))
 }
 
-/// The kind of an event, and the task and the approval that it is about.
+/// Returns the kind of an event, and its task and approval.
 pub(super) fn without_content(event: &Event) -> Value {
     let approval = match &event.kind {
         EventKind::ApprovalAsked { approval, .. }
@@ -52,7 +52,7 @@ pub(super) fn without_content(event: &Event) -> Value {
     json!({ "kind": event.kind.name(), "task": task, "approval": approval })
 }
 
-/// The first frames of a stream, and from where it goes on.
+/// Returns the first frames of a stream, and the number of the event after which it continues.
 fn greeting(last: Option<u64>, head: u64, daemon: &str) -> (String, u64) {
     let hello = json!({ "head": head, "daemon": daemon, "page": assets::version() });
     let from = last.filter(|last| *last <= head && head - last <= WEB_RESUME_MAX);
@@ -78,7 +78,7 @@ impl Web {
             return Ok(empty(StatusCode::OK));
         }
         let resumed = match head.headers.get(LAST_EVENT_HEADER) {
-            // What is no number was never sent from here.
+            // This door has sent only numbers.
             Some(said) => Some(said.to_str().ok().and_then(|it| it.trim().parse().ok()).unwrap_or(u64::MAX)),
             None => query.number("after")?,
         };
@@ -92,7 +92,7 @@ impl Web {
         let (sender, body) = self.streams.readers.enter(Some(pulse)).ok_or_else(busy)?;
         let daemon = format!("{} {} {}", about.root, about.pid, about.started_at);
         let (first, from) = greeting(resumed, about.journal_seq, &daemon);
-        // A new queue takes it.
+        // A new queue has room for it.
         let _sent = sender.send(first.into());
         let follower = self.streams.events.follow(&self.engine, Some(EventSeq(from)));
         let (stop, api) = (self.stop.clone(), self.api.clone());
@@ -108,14 +108,14 @@ impl Web {
                 },
             };
             tracing::debug!(door = "web", why = ended, "a stream of events ends");
-            // One that is gone does not hear of it.
+            // A reader that is gone does not get it.
             let _sent = sender.send(format!("event: end\ndata: {}\n\n", json!({ "why": ended })).into());
         });
         Ok(stream(body))
     }
 }
 
-/// Sends each event, at the pace of the reader; ends with what the reader is to be told, if it is still there.
+/// Sends each event at the reader's pace; returns the reason of the end, if the reader is still there.
 async fn each(
     mut follower: Follower<Encoded<EventText>>,
     client: &Client,
@@ -123,7 +123,7 @@ async fn each(
 ) -> Option<&'static str> {
     loop {
         let Ok(next) = follower.next().await else { return Some("the journal cannot be read") };
-        // An event that has ended the proof was committed before this.
+        // An event that has ended the proof was committed before this one.
         if client.is_shut_out() {
             return Some("the name as which this page reads is another agent's now");
         }

@@ -1,5 +1,5 @@
-//! What the page sends: words for passkeys to sign, what they have signed, and rules that are asked what they would have decided. All of
-//! it is handed on to the own API as it is; the signature is the proof, and the page's door adds no right.
+//! The requests of the page: challenges for passkeys, signed requests, and trials of other rules on past decisions.
+//! The page passes them on to the own API unchanged; the signature is the proof, and the page's door adds no right.
 
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::http::request::Parts;
@@ -16,7 +16,7 @@ use provost_protocols::loopback::{Answer, Body, whole};
 use provost_transport::http::{Taken, Untaken};
 use provost_view::Lead;
 
-/// The paths at which something is taken: those of the own API.
+/// The paths that accept a request: those of the own API.
 const PATHS: [&str; 8] = [
     "/word-challenge",
     "/signed-word",
@@ -28,21 +28,21 @@ const PATHS: [&str; 8] = [
     REPLAYS,
 ];
 
-/// At which other rules are asked about what is on record: they come as a body, and nothing changes.
+/// The path at which other rules are tried on recorded decisions: they come in the body, and nothing changes.
 const REPLAYS: &str = "/replay-rules";
 
-/// Those of push services. The page over all repositories has none of them: a browser has one subscription for a page, which is of one
-/// daemon.
+/// The paths for push services. The page over all repositories has none of them: a browser has one subscription per
+/// page, which belongs to one daemon.
 const PUSH_PATHS: [&str; 3] = ["/begin-push", "/offer-push", "/snooze-push"];
 
-/// Those by which a passkey is enrolled.
+/// The paths that enrol a passkey.
 const ENROLS: [&str; 4] = ["/begin-passkey", "/finish-passkey", "/confirm-passkey", "/hold-passkey"];
 
 impl Web {
-    /// Hands on what the page has sent, and answers with what the own API says.
+    /// Passes on a request of the page, and returns the answer of the own API.
     ///
     /// # Errors
-    /// Another method or path, another kind of body, one that cannot be read, and what the own API says.
+    /// Another method or path, another kind of body, an unreadable body, and the errors of the own API.
     pub(super) async fn hand_on(
         &self,
         head: &Parts,
@@ -54,13 +54,13 @@ impl Web {
         if head.method != Method::POST || !(PATHS.contains(&path) || PUSH_PATHS.contains(&path)) {
             return Err(nothing_taken());
         }
-        // A new passkey comes with a code, before its browser can sign in; everything else is for those who have.
+        // A new passkey comes with a code, before its browser can sign in; all other requests need a sign-in where the page needs one.
         let is_signed_in = match ENROLS.contains(&path) {
             true => false,
             false => self.reader(head, at).await?.may_sign()?,
         };
         let sent = taken(head, body).await?;
-        // The person's browser is no agent. Those who are signed in count together for the limits, and apart from those who are not.
+        // A person's browser is no agent. Signed-in readers share one limit, apart from the others.
         let process = if is_signed_in { None } else { super::process_of(caller).or(proxy) };
         let client = self.client(&caller.clone().from_line(Arc::default()), process)?;
         Ok(whole(StatusCode::OK, JSON, said(&client, path, &sent.bytes, None).await?))
@@ -74,10 +74,10 @@ fn nothing_taken() -> WebError {
     err
 }
 
-/// What was sent to the page over all repositories for one of the paths below that of a repository.
+/// Reads a request to the page over all repositories, for a path below that of a repository.
 ///
 /// # Errors
-/// Another method or path, another kind of body, and one that cannot be had.
+/// Another method or path, another kind of body, and a body that cannot be received.
 pub(super) async fn taken_over_all(head: &Parts, path: &str, body: Body) -> Result<Taken, WebError> {
     if head.method != Method::POST || !PATHS.contains(&path) {
         return Err(nothing_taken());
@@ -85,10 +85,10 @@ pub(super) async fn taken_over_all(head: &Parts, path: &str, body: Body) -> Resu
     taken(head, body).await
 }
 
-/// The body of a request that says that it is JSON.
+/// Reads the body of a request that declares JSON.
 ///
 /// # Errors
-/// Another kind of body, and one that cannot be had.
+/// Another kind of body, and a body that cannot be received.
 pub(super) async fn taken(head: &Parts, body: Body) -> Result<Taken, WebError> {
     if !is_json(&head.headers) {
         let message = "what is sent here says that it is application/json, which no form of another page can";
@@ -97,10 +97,10 @@ pub(super) async fn taken(head: &Parts, body: Body) -> Result<Taken, WebError> {
     body.take().await.map_err(|why| untaken(&why))
 }
 
-/// What the own API says to what was sent; with a lead, as the page over all repositories shows it.
+/// Returns the own API's answer to a request; with a lead, in the form for the page over all repositories.
 ///
 /// # Errors
-/// What it says instead of an answer, and a body that is none of the path's.
+/// The errors of the own API, and a body that does not fit the path.
 pub(super) async fn said(
     client: &Client,
     path: &str,
@@ -146,7 +146,7 @@ pub(super) fn text(answer: &impl Serialize) -> Result<String, WebError> {
     })
 }
 
-/// Whether a body says once that it is JSON. Other pages cannot send such a one without asking first, which is refused.
+/// Returns whether a request declares JSON, once. Other pages cannot send that without a preflight, which is refused.
 fn is_json(headers: &HeaderMap) -> bool {
     let mut kinds = headers.get_all(CONTENT_TYPE).iter();
     let kind = kinds.next().map(HeaderValue::as_bytes).unwrap_or_default();

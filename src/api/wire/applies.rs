@@ -1,8 +1,8 @@
-//! Artifacts and applies as they travel.
+//! The types for artifacts and applies.
 
 use serde::{Deserialize, Serialize};
 
-/// A file as a worker would have it.
+/// A file with the content that a worker gives it.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Artifact {
@@ -15,9 +15,9 @@ pub struct Artifact {
     pub path: String,
     /// The whole new text of the file; empty for a file that is to be deleted.
     pub content: String,
-    /// Digest of what was there when it was made.
+    /// Digest of the file's content when the artifact was made.
     pub base_hash: Option<String>,
-    /// Rights of a new file, of which only the owner's to run it counts.
+    /// Mode of a new file; only the owner's right to execute it counts.
     pub mode: Option<u32>,
 }
 
@@ -25,7 +25,7 @@ pub struct Artifact {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Artifacts {
-    /// Each a file of its own.
+    /// The artifacts, each for another file.
     pub artifacts: Vec<Artifact>,
 }
 
@@ -39,19 +39,19 @@ pub struct Previewed {
     /// The difference, in git's form.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
-    /// Why it would not be written.
+    /// The reason why it would not be written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Whether it runs later, or tells agents what to do, where it would be written.
+    /// Whether the file, in its place, would be run later or instruct agents.
     #[serde(default)]
     pub runs_later: bool,
-    /// Lines that come.
+    /// The number of added lines.
     #[serde(default)]
     pub added: u64,
-    /// Lines that go.
+    /// The number of removed lines.
     #[serde(default)]
     pub removed: u64,
-    /// How much the difference shows: `whole`, which `git apply` accepts; `binary`, that bytes differ; `counted`, how many lines do.
+    /// The kind of the difference: `whole`, which `git apply` accepts; `binary`: the bytes differ; `counted`: only the number of lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extent: Option<String>,
 }
@@ -62,13 +62,13 @@ pub struct Previewed {
 pub struct Applied {
     /// `applied`; `awaiting` an approval, after which the same request, made again, is carried out; or `denied`.
     pub state: String,
-    /// Files that were written.
+    /// The number of files that were written.
     pub applied: u32,
-    /// Files that needed nothing.
+    /// The number of files that needed no change.
     pub skipped: u32,
-    /// The others, each with a reason.
+    /// The errors of the other files, each with the reason.
     pub errors: Vec<String>,
-    /// The number by which it can be undone; absent where nothing was to be written.
+    /// The number by which the apply can be undone; absent if there was nothing to write.
     pub apply: Option<u64>,
     /// The approval that it waits for.
     pub approval: Option<u64>,
@@ -82,11 +82,11 @@ pub struct Applied {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OfTask {
-    /// The task whose changes are meant, in full; for a job its first task, which has the job's id.
+    /// The id of the task, in full; for a job its first task, which has the job's id.
     pub task: String,
-    /// Files and folders from the repository's root; without any, all changes are meant.
+    /// Files and folders from the repository's root; without any, all changes.
     pub paths: Vec<String>,
-    /// Only if what would be written is still what was shown: its `view_digest`.
+    /// The `view_digest` of the shown preview: nothing is written if the content to write differs from it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seen: Option<String>,
 }
@@ -95,7 +95,7 @@ pub struct OfTask {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Discard {
-    /// The task whose changes are to be forgotten for good.
+    /// The task whose changes the daemon forgets for good.
     pub task: String,
 }
 
@@ -105,7 +105,7 @@ pub struct Discard {
 pub struct Discarded {
     /// The task whose changes were discarded.
     pub task: String,
-    /// How many changed files were kept.
+    /// The number of changed files that were kept.
     pub files: u32,
     /// Whether they had been discarded before.
     pub already: bool,
@@ -115,27 +115,27 @@ pub struct Discarded {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Undo {
-    /// The number of the apply whose files are to be brought back.
+    /// The number of the apply to undo.
     pub apply: u64,
     /// Whether to bring back files that have changed since that apply, too.
     pub force: bool,
-    /// Only if what would be written is still what was shown: its `view_digest`.
+    /// The `view_digest` of the shown preview: nothing is written if the content to write differs from it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seen: Option<String>,
 }
 
-/// `POST /view-apply`: what taking in a task's changes would write, or what an undo would bring back, as a person is shown it. It is
-/// what the user of the daemon would write; it is the same for each asker.
+/// `POST /view-apply`: the writes that taking in a task's changes, or an undo, would make, as a person sees them.
+/// They are those that the daemon's user would make, and the same for each asker.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ViewApply {
     /// The task whose changes are meant.
     pub task: Option<String>,
-    /// Of a task's changes, those files and folders; without any, all.
+    /// The files and folders among the task's changes; without any, all.
     pub paths: Vec<String>,
-    /// Instead of a task: the apply that would be undone.
+    /// Instead of a task: the apply to undo.
     pub apply: Option<u64>,
-    /// Of an undo: whether to bring back files that have changed since that apply, too.
+    /// For an undo: whether to restore files that have changed since that apply, too.
     pub force: bool,
 }
 
@@ -143,7 +143,7 @@ pub struct ViewApply {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ApplyView {
-    /// Everything that a page shows of it, as one canonical JSON text: its title, and the blocks to draw.
+    /// The whole content that a page shows for it, as one canonical JSON text: its title, and the blocks to draw.
     pub view: String,
     /// SHA-256 of that text, hexadecimal: `seen` of the apply or undo. A page computes it itself.
     pub view_digest: String,
@@ -162,7 +162,7 @@ pub struct ApplyView {
 pub struct AppliedFile {
     /// The path of the file, relative to the workspace.
     pub path: String,
-    /// What became of it: `created`, `changed` or `deleted`.
+    /// The change: `created`, `changed` or `deleted`.
     pub how: String,
 }
 
@@ -184,8 +184,8 @@ pub struct Apply {
     pub task: Option<String>,
     /// Files that it has written.
     pub files: Vec<AppliedFile>,
-    /// How many it could not write.
+    /// The number of files that it could not write.
     pub errors: u32,
-    /// `under way`, `done`, or `broken off` by the end of the daemon.
+    /// `under way`, `done`, or `broken off` if the daemon ended meanwhile.
     pub state: String,
 }

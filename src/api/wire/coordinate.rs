@@ -1,5 +1,5 @@
-//! Locks, intents and contracts as they travel. Paths and symbols are named from the root of the repository, and mean
-//! the same in all its work trees; `worktree` is the absolute path of the one where the caller's files are.
+//! The types for locks, intents and contracts. Paths and symbols are named from the root of the repository, and
+//! mean the same in all its work trees; `worktree` is the absolute path of the one where the caller's files are.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,19 +10,19 @@ use serde::{Deserialize, Serialize};
 pub struct TakeLock {
     /// `file:symbol`; without a symbol, the whole file; or a resource, `@kind` or `@kind:value`.
     pub symbol: String,
-    /// For how long, in milliseconds; half an hour when absent.
+    /// How long the lock lasts, in milliseconds; half an hour when absent.
     pub ttl_ms: Option<u64>,
-    /// Whether a lock of the caller's own that lasts longer keeps its end.
+    /// Whether a lock that the caller already has keeps its end if that is later.
     pub at_least: bool,
-    /// How long to wait for it while another agent has it, in milliseconds; not at all when absent.
+    /// How long to wait while another agent has it, in milliseconds; the daemon does not wait when absent.
     pub wait_ms: Option<u64>,
     /// The purpose, for people; shown to agents that the lock stops.
     pub reason: Option<String>,
-    /// The process with which it ends.
+    /// The process with which the lock ends.
     pub pid: Option<u32>,
-    /// Whether a lock that the caller has for another process is in the way, too.
+    /// Whether a lock of the caller for another process blocks it, too.
     pub apart: bool,
-    /// Whether every lock that the caller has is in the way, so that nothing is renewed.
+    /// Whether every lock of the caller blocks it, so that none is renewed.
     pub fresh: bool,
     /// The absolute path of the caller's work tree; the daemon's own when absent.
     pub worktree: Option<String>,
@@ -35,45 +35,45 @@ pub struct Locked {
     pub lock: Lock,
     /// Warnings for the holder.
     pub warnings: Vec<Told>,
-    /// Warnings that are not listed.
+    /// The number of warnings that are not listed.
     pub more: usize,
 }
 
 /// A lock that an agent has.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Lock {
-    /// On what, in the file's one spelling; a resource begins with `@`.
+    /// The symbol, in the file's one spelling; a resource begins with `@`.
     pub symbol: String,
-    /// The same as the holder wrote it.
+    /// The symbol as the holder wrote it.
     pub asked: String,
     /// The agent that has the lock.
     pub holder: String,
-    /// The name that people call the holder; absent where it has none.
+    /// The holder's name for people; absent if it has none.
     pub name: Option<String>,
-    /// The grant; rises with every one.
+    /// The number of the grant, which rises with every grant.
     pub fence: u64,
-    /// Since the grant, or the last refresh.
+    /// When the lock was granted or last refreshed.
     pub since: String,
     /// When the lock ends by itself.
     pub until: String,
     /// Its purpose, in the holder's words; absent when the holder has named none.
     pub reason: Option<String>,
-    /// The process with which it ends.
+    /// The process with which the lock ends.
     pub pid: Option<u32>,
-    /// The task with which it ends.
+    /// The task with which the lock ends.
     pub task: Option<String>,
-    /// The absolute path of the work tree in which the holder writes; absent for a lock that was asked for.
+    /// The absolute path of the work tree in which the holder writes; absent for a lock that an agent asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written_in: Option<String>,
-    /// Whether it ends with the commit of its file: the holder was refused a write there before.
+    /// Whether it ends with the commit of its file, because the holder was refused a write there before.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub until_commit: bool,
-    /// How many it is of a counted kind of resource; absent for what there is one of.
+    /// The number of units of a counted resource; absent for other locks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub units: Option<u32>,
 }
 
-/// Something in the way, or something to know. Never a refusal.
+/// A warning about an obstacle or a fact. Never a refusal.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Told {
@@ -83,25 +83,25 @@ pub struct Told {
     pub kind: String,
     /// The warning as a sentence; it names the other agent if there is one.
     pub message: String,
-    /// The agent whose lock, claim or intent it is.
+    /// The agent that has the lock, claim or intent.
     pub holder: Option<String>,
     /// The symbol that is locked.
     pub symbol: Option<String>,
-    /// The number of the lock's grant; absent where it is about no lock.
+    /// The number of the lock's grant; absent if the warning concerns no lock.
     pub fence: Option<u64>,
-    /// When the lock or claim of the other agent ends; absent where that is not known.
+    /// When the lock or claim of the other agent ends; absent if that is not known.
     pub until: Option<String>,
-    /// The id of the other agent's intent; absent where it is about no intent.
+    /// The id of the other agent's intent; absent if the warning concerns no intent.
     pub intent: Option<String>,
 }
 
-/// `POST /unlock`, answered with the lock that it was.
+/// `POST /unlock`; the answer is the released lock.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Unlock {
     /// `file:symbol`.
     pub symbol: String,
-    /// Only if the lock is still this grant.
+    /// The grant that the lock must still have to be released.
     pub fence: Option<u64>,
     /// Whether to release another agent's lock, which only the user may do.
     pub force: bool,
@@ -119,16 +119,16 @@ pub struct Whose {
     pub agent: Option<String>,
     /// Only those in this file.
     pub file: Option<String>,
-    /// Intents only: those that stand so; those that live when absent.
+    /// Intents only: those with this status; live ones when absent.
     pub status: Option<String>,
 }
 
 /// `GET /locks`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Locks {
-    /// In the order of their first grants.
+    /// The locks, in the order of their first grants.
     pub locks: Vec<Lock>,
-    /// The agents that wait for one, longest first.
+    /// The agents that wait for a lock, longest wait first.
     pub waiting: Vec<Waiter>,
 }
 
@@ -143,10 +143,10 @@ pub struct Waiter {
     pub since: String,
     /// When it stops waiting, with or without the lock.
     pub until: String,
-    /// The task of the agent that waits; absent where the agent waits itself.
+    /// The task for which the agent waits; absent if the agent waits for itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
-    /// The number of its place, which `POST /end-wait` takes.
+    /// The number of its place in the queue, which `POST /end-wait` takes.
     #[serde(default)]
     pub ticket: u64,
 }
@@ -157,16 +157,16 @@ pub struct Waiter {
 pub struct Leave {
     /// Whether its intents are abandoned, too.
     pub intents: bool,
-    /// Release only the locks that end with this process: another one of the same name goes on.
+    /// The process whose locks are released; locks for other processes of the agent stay.
     pub pid: Option<u32>,
 }
 
 /// Answer to [`Leave`].
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Left {
-    /// Locks that were released.
+    /// The number of released locks.
     pub locks: usize,
-    /// Intents that were abandoned.
+    /// The number of abandoned intents.
     pub intents: usize,
 }
 
@@ -178,13 +178,13 @@ pub struct Declare {
     pub description: String,
     /// The paths of the files that the change is about, from the root of the repository.
     pub files: Vec<String>,
-    /// In which symbols of them; none for whole files.
+    /// The symbols of these files that the change is about; empty for whole files.
     pub symbols: Vec<String>,
-    /// When it lapses by itself, in milliseconds.
+    /// The time after which the intent lapses, in milliseconds.
     pub ttl_ms: Option<u64>,
     /// The absolute path of the caller's work tree; the daemon's own when absent.
     pub worktree: Option<String>,
-    /// The grants of locks that were taken for this change.
+    /// The grants of the locks that the caller took for this change.
     pub grants: Vec<u64>,
 }
 
@@ -195,17 +195,17 @@ pub struct Declared {
     pub intent: Intent,
     /// The locks, claims and intents of other agents that the change collides with.
     pub conflicts: Vec<Told>,
-    /// Conflicts that are not listed.
+    /// The number of conflicts that are not listed.
     pub more: usize,
 }
 
-/// `POST /check-conflicts`: what a change would collide with. Nothing is announced.
+/// `POST /check-conflicts`: asks for the conflicts that a change would have, without announcing it.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CheckConflicts {
     /// The paths of the files that the change would be about, from the root of the repository.
     pub files: Vec<String>,
-    /// In which symbols of them; none for whole files.
+    /// The symbols of these files that the change would be about; empty for whole files.
     pub symbols: Vec<String>,
     /// The absolute path of the caller's work tree; the daemon's own when absent.
     pub worktree: Option<String>,
@@ -216,18 +216,18 @@ pub struct CheckConflicts {
 pub struct Conflicts {
     /// The locks, claims and intents that the change would collide with.
     pub conflicts: Vec<Told>,
-    /// Conflicts that are not listed.
+    /// The number of conflicts that are not listed.
     pub more: usize,
 }
 
 /// An intent. `GET /intents`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Intent {
-    /// The id by which `POST /update-intent` names it.
+    /// The id that identifies it in `POST /update-intent`.
     pub id: String,
     /// The agent that has announced it.
     pub agent: String,
-    /// The name that people call that agent; absent where it has none.
+    /// That agent's name for people; absent if it has none.
     pub name: Option<String>,
     /// The change, in that agent's words.
     pub description: String,
@@ -239,11 +239,11 @@ pub struct Intent {
     pub status: String,
     /// When it was declared.
     pub declared_at: String,
-    /// When it was last moved.
+    /// When its status last changed.
     pub updated_at: String,
-    /// When it lapses by itself.
+    /// When it lapses.
     pub expires_at: String,
-    /// The grants of locks that were taken for it.
+    /// The grants of the locks that the agent took for it.
     #[serde(default)]
     pub grants: Vec<u64>,
 }
@@ -253,7 +253,7 @@ pub struct Intent {
 pub struct IntentFile {
     /// The path of the file, from the root of the repository.
     pub path: String,
-    /// Where the symbols are in it, as first byte and the byte after the last one.
+    /// The places of the symbols in it: the first byte, and the byte after the last one.
     pub spans: Vec<(u32, u32)>,
 }
 
@@ -280,18 +280,18 @@ pub struct ReleaseAgent {
 /// Answer to [`ReleaseAgent`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AgentReleased {
-    /// Locks that were released.
+    /// The number of released locks.
     pub locks: usize,
-    /// Places in queues that were given up.
+    /// The number of places in queues that were given up.
     pub waits: usize,
-    /// Claimed files that were freed.
+    /// The number of freed claims.
     pub claims: usize,
-    /// Intents that were abandoned.
+    /// The number of abandoned intents.
     pub intents: usize,
 }
 
 impl AgentReleased {
-    /// What it was, as the end of a sentence.
+    /// Returns the counts as the end of a sentence.
     pub fn in_words(&self) -> String {
         let many = |count: usize, what: &str| {
             (count > 0).then(|| format!("{count} {what}{}", if count == 1 { "" } else { "s" }))
@@ -337,7 +337,7 @@ pub struct WithdrawContract {
 /// `POST /appoint-lead`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AppointLead {
-    /// The name of the agent that is to lead the crew.
+    /// The name of the agent that will lead the crew.
     pub agent: String,
 }
 
@@ -346,11 +346,11 @@ pub struct AppointLead {
 pub struct User {
     /// The host, as 32 hexadecimal digits.
     pub host: String,
-    /// The name for people.
+    /// The user's name for people.
     pub name: String,
     /// `viewer`, `agent`, `approver` or `admin`.
     pub role: String,
-    /// Whether it is the user of the host that was asked.
+    /// Whether it is the user of the host that answers.
     pub here: bool,
 }
 
@@ -359,9 +359,9 @@ pub struct User {
 pub struct SetUser {
     /// The host, as 32 hexadecimal digits.
     pub host: String,
-    /// The name for people.
+    /// The user's name for people.
     pub name: String,
-    /// `viewer`, `agent`, `approver` or `admin`; without one, the user is taken off the list.
+    /// `viewer`, `agent`, `approver` or `admin`; if absent, the user is removed from the list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
 }
@@ -369,25 +369,25 @@ pub struct SetUser {
 /// `POST /import-events`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ImportEvents {
-    /// The database, by its absolute path.
+    /// The absolute path of the database.
     pub file: String,
 }
 
 /// Answer to [`ImportEvents`].
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Imported {
-    /// Events that are on the timeline from now on.
+    /// The number of events that are new on the timeline.
     pub taken: u64,
-    /// Those that were there already.
+    /// The number of events that were there already.
     pub known: u64,
-    /// Those that are not what an event may be.
+    /// The number of events without a valid form.
     pub unfit: u64,
 }
 
 /// A contract. `GET /contracts`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Contract {
-    /// The id by which `POST /answer-contract` names it.
+    /// The id that identifies it in `POST /answer-contract`.
     pub id: String,
     /// The symbol whose signature it fixes.
     pub symbol: String,
@@ -395,7 +395,7 @@ pub struct Contract {
     pub also: Vec<String>,
     /// The signature that was agreed on.
     pub signature: String,
-    /// The branch on which it binds; absent where it binds on all.
+    /// The branch on which it binds; absent if it binds on all.
     pub branch: Option<String>,
     /// The agent that has offered it.
     pub proposer: String,
@@ -415,11 +415,11 @@ pub struct Contract {
 pub struct ContractsQuery {
     /// Only those on this symbol.
     pub symbol: Option<String>,
-    /// Only those that stand so.
+    /// Only contracts with this status.
     pub status: Option<String>,
 }
 
-/// `POST /concerned`: which of these files have a contract in force, or a lock of another agent.
+/// `POST /concerned`: asks which of these files have a contract in force, or a lock of another agent.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Paths {
@@ -433,7 +433,7 @@ pub struct Paths {
 pub struct Concerned {
     /// Files with contracts in force.
     pub contracts: Vec<String>,
-    /// Files with locks or claims of others.
+    /// Files with locks or claims of other agents.
     pub locks: Vec<String>,
 }
 
@@ -443,9 +443,9 @@ pub struct Concerned {
 pub struct CheckContracts {
     /// Files as a commit would contain them.
     pub files: Vec<StagedFile>,
-    /// Files that it would contain as they are on disk.
+    /// Files whose content in the commit would be that on disk.
     pub on_disk: Vec<String>,
-    /// Files that it would not contain any more.
+    /// Files that the commit would remove.
     pub deleted: Vec<String>,
     /// The absolute path of the work tree where the commit would be made; the daemon's own when absent.
     pub worktree: Option<String>,
@@ -457,9 +457,9 @@ pub struct CheckContracts {
 pub struct StagedFile {
     /// The path of the file, from the root of the repository.
     pub path: String,
-    /// What, in Base64.
+    /// The content, in Base64.
     pub content: String,
-    /// Where it was before, if it was renamed.
+    /// The path before a rename, if the file was renamed.
     pub from: Option<String>,
 }
 
@@ -469,7 +469,7 @@ pub struct StagedFile {
 pub struct Checked {
     /// Contracts that a commit would break.
     pub violations: Vec<Violation>,
-    /// Contracts that were compared.
+    /// The number of contracts that were compared.
     pub compared: usize,
 }
 
@@ -486,13 +486,13 @@ pub struct Violation {
     pub fault: String,
     /// The signature that was agreed on.
     pub expected: String,
-    /// The one it would be, or what has become of it.
+    /// The signature that the commit would have, or what happens to the symbol.
     pub actual: String,
-    /// Between whom it was agreed.
+    /// The agents that have agreed on it.
     pub between: Vec<String>,
 }
 
-/// `POST /guard`: whether the caller may write there.
+/// `POST /guard`: asks whether the caller may write to these files.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Guard {
@@ -503,7 +503,7 @@ pub struct Guard {
     pub worktree: Option<String>,
 }
 
-/// `POST /hold-edits`: the caller is about to write there. It gets short leases on what it touches, or hears who has it.
+/// `POST /hold-edits`: announces that the caller is about to write. It gets short leases on the places, or the names of their holders.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HoldEdits {
@@ -523,14 +523,14 @@ pub struct HoldEdits {
 pub struct Edit {
     /// The path of the file, from the root of the repository.
     pub path: String,
-    /// What it contains before, in Base64; with `after` or not at all.
+    /// The content before the write, in Base64; with `after` or not at all.
     pub before: Option<String>,
     /// The content after the write, in Base64; with `before` or not at all.
     pub after: Option<String>,
-    /// Of the file, this symbol alone.
+    /// The only symbol that the edit is about; absent for the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub symbol: Option<String>,
-    /// Whether the host will refuse the edit itself, so that nothing is written and nothing taken.
+    /// Whether the host itself will refuse the edit, so that nothing is written and no lease is taken.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub fails: bool,
 }
@@ -539,11 +539,11 @@ pub struct Edit {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Guarded {
-    /// The name of the agent as which the caller was judged.
+    /// The name of the agent for which the daemon checked.
     pub agent: String,
-    /// Locks and claims of others in its way.
+    /// Locks and claims of other agents that block the writes.
     pub blocked: Vec<Blocked>,
-    /// Announced changes of others that are about the same.
+    /// Intents of other agents for the same places.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub near: Vec<NearIntent>,
     /// Other agents' leases on the same places that do not keep writers out of this work tree.
@@ -551,7 +551,7 @@ pub struct Guarded {
     pub written: Vec<Lock>,
 }
 
-/// What another agent has announced to change.
+/// An intent of another agent.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct NearIntent {
     /// The agent that has announced the change.
@@ -565,15 +565,15 @@ pub struct NearIntent {
 /// A lock or a claim of another agent on a place that the caller is about to write.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Blocked {
-    /// The lock in the way; absent where a claim is.
+    /// The lock in the way; absent if it is a claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lock: Option<Lock>,
-    /// The claim in the way; absent where a lock is.
+    /// The claim in the way; absent if it is a lock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<Claim>,
-    /// Whether it is known that what is theirs changes; of a lock, otherwise only its file does.
+    /// Whether the edit is known to change the held place; for a lock, otherwise only its file is known to change.
     pub touched: bool,
-    /// What the holder says that it does, in its words; absent where it has said nothing.
+    /// The holder's own description of its work; absent if it has given none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub doing: Option<String>,
 }
@@ -587,6 +587,6 @@ pub struct Claim {
     pub holder: String,
     /// When the holder claimed the file.
     pub since: Option<String>,
-    /// The grant; rises with every one.
+    /// The number of the grant, which rises with every grant.
     pub fence: u64,
 }

@@ -1,4 +1,4 @@
-//! Sums of what runs have used, as they travel.
+//! The types for sums of usage.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,44 +8,44 @@ use super::{BudgetRow, Counted, Used};
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CostQuery {
-    /// What is summed: `agent`, `day`, `model` or `task`; by agent when absent.
+    /// The grouping: `agent`, `day`, `model` or `task`; by agent when absent.
     pub by: Option<String>,
-    /// Only of the last so many milliseconds; sums of days count whole days of UTC.
+    /// Only the last so many milliseconds; sums of days count whole UTC days.
     pub within_ms: Option<u64>,
     /// How many rows to return at most; bounded.
     pub limit: Option<usize>,
 }
 
-/// `GET /cost`: sums of what workers say that they have used, and of what the daemon has counted itself. The claims of workers are shown and
-/// never relied on.
+/// `GET /cost`: sums of the usage that workers report, and of the usage that the daemon itself has counted. The
+/// daemon shows the workers' reports, and never relies on them.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Costs {
-    /// What is summed.
+    /// The grouping.
     pub by: String,
-    /// The rows: of days and tasks the newest first, of others the dearest first.
+    /// The rows: newest first for days and tasks, most expensive first for the others.
     pub rows: Vec<CostRow>,
-    /// The sum of everything in that time, rows that are left out included.
+    /// The sum over that time, including rows that do not fit.
     pub total: CostRow,
     /// Whether there are more rows than fit.
     pub truncated: bool,
-    /// Budgets that are used in part or whole: those of running tasks, of today, and of the repository.
+    /// Budgets that are used at least in part: those of running tasks, of today, and of the repository.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub budgets: Vec<BudgetRow>,
 }
 
-/// A sum, or one task.
+/// A sum, or the usage of a single task.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct CostRow {
     /// The agent, the day (of UTC), the model or the task; empty for the total, and for runs that named no model.
     pub key: String,
-    /// The worker, where it is one.
+    /// The worker, for a row of a single task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worker: Option<String>,
-    /// How many runs have said what they used.
+    /// The number of runs that have reported their usage.
     pub runs: u64,
-    /// What they say that they have used.
+    /// The usage that they report.
     pub used: Used,
-    /// What the daemon has counted itself.
+    /// The usage that the daemon has counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted: Option<Counted>,
 }

@@ -1,37 +1,37 @@
-//! What the daemon has counted of models' tokens itself, and budgets, as they travel.
+//! The types for the usage of models' tokens that the daemon itself has counted, and for budgets.
 
 use serde::{Deserialize, Serialize};
 
 use super::Used;
 
-/// A difference below this share, in percent, is not told: agents round, and leave out what does not interest them.
+/// Differences below this share, in percent, are not reported: agents round, and omit parts of their usage.
 const SAME_PERCENT: u64 = 5;
 
-/// Tokens that the daemon has counted in the answers of models' services, where it adds the secret. Workers have no say in them.
+/// Tokens that the daemon has counted in the answers of model services, when it adds the secret. Workers cannot influence the counts.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Counted {
-    /// Calls of models.
+    /// The number of model calls.
     pub calls: u64,
-    /// Tokens that the models have read, without those from the cache.
+    /// Input tokens, without those read from the cache.
     pub tokens_input: u64,
-    /// Tokens that the models have written.
+    /// Output tokens.
     pub tokens_output: u64,
-    /// Those of them that were thinking.
+    /// The reasoning tokens among them.
     pub tokens_reasoning: u64,
-    /// Tokens read from the cache of the models' services.
+    /// Tokens read from the cache of the model services.
     pub tokens_cache_read: u64,
     /// Tokens written to that cache.
     pub tokens_cache_write: u64,
-    /// Tokens that a service has not told, guessed from sizes; in none of the other numbers.
+    /// Tokens that a service has not reported, guessed from sizes; they are in none of the other numbers.
     #[serde(skip_serializing_if = "is_zero")]
     pub tokens_guessed: u64,
-    /// Money, in US dollars, by the prices of the configuration; absent where no model has one.
+    /// The price in US dollars by the configuration; absent if no model has a price.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
     /// The models, as their services name them.
     pub models: Vec<String>,
-    /// Those of them without a price: their tokens are not in the money.
+    /// The models among them without a price: their tokens are not in the price.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unpriced: Vec<String>,
 }
@@ -41,7 +41,7 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl Counted {
-    /// All tokens, those of the cache and the guessed ones included.
+    /// Returns all tokens, including cached and guessed ones.
     pub fn tokens(&self) -> u64 {
         let all = [
             self.tokens_input,
@@ -53,7 +53,7 @@ impl Counted {
         all.into_iter().fold(0, u64::saturating_add)
     }
 
-    /// The same in a line.
+    /// Returns the counts as a line of text.
     pub fn in_words(&self) -> String {
         let parts = [
             (self.tokens_input, "tokens in"),
@@ -81,7 +81,7 @@ impl Counted {
         )
     }
 
-    /// How what the agent reports differs, where it differs by more than a small share.
+    /// Returns how the agent's report differs, if by more than a small share.
     pub fn difference(&self, reported: &Used) -> Option<String> {
         let said = [
             reported.tokens_input,
@@ -100,23 +100,23 @@ impl Counted {
     }
 }
 
-/// Names in a line; one without a name is called so.
+/// Joins names into a line, with a substitute for a model without a name.
 fn names(names: &[String]) -> String {
     let name = |it: &String| if it.is_empty() { "a model that is not named".to_owned() } else { it.clone() };
     names.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
-/// How much of a budget is used.
+/// The used part of a budget.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct BudgetRow {
-    /// What it is for: `task ID`, `agent NAME`, `day`, `repository`.
+    /// The subject of the budget: `task ID`, `agent NAME`, `day`, `repository`.
     pub key: String,
-    /// What is used, in words with the unit.
+    /// The used amount, as text with the unit.
     pub used: String,
-    /// What may be used, in the same way.
+    /// The budget, in the same form.
     pub of: String,
-    /// The share that is used, in percent.
+    /// The used share, in percent.
     pub percent: u64,
-    /// `open`; `asked`, where a person has not answered yet; `goes_on`, after a yes; `stopped`, after a no or when it is used up; `unpriced`.
+    /// `open`; `asked` until a person answers; `goes_on` after a yes; `stopped` after a no, or when it is used up; `unpriced`.
     pub state: String,
 }

@@ -1,15 +1,15 @@
-//! The crew as it travels: its members, the files that they hold, and the work that waits for the caller.
+//! The types for a crew: its members, the files that they hold, and the work that waits for the caller.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// `POST /join-crew`, answered with the [`Member`].
+/// `POST /join-crew`; the answer is the [`Member`].
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct JoinCrew {
     /// The program that the caller is.
     pub tool: String,
-    /// `lead`, `specialist`, `worker`; the latter when absent.
+    /// `lead`, `specialist` or `worker`; `worker` when absent.
     pub role: Option<String>,
     /// The caller's abilities, in its own words.
     pub capabilities: Vec<String>,
@@ -19,14 +19,14 @@ pub struct JoinCrew {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LeaveCrew {
-    /// Whether the caller stays after all if it holds a file: nothing is released then.
+    /// Whether the caller stays if it holds a file: then no file is released.
     pub only_if_idle: bool,
 }
 
 /// Answer to [`LeaveCrew`].
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LeftCrew {
-    /// Whether it was there, and has gone.
+    /// Whether the caller was a member, and has left.
     pub left: bool,
 }
 
@@ -45,7 +45,7 @@ pub struct ClaimFile {
 pub struct Claimed {
     /// The file, in its one spelling.
     pub file: String,
-    /// What others have there through other doors, a sentence for each.
+    /// The holds of other agents there through other doors, a sentence for each.
     pub warnings: Vec<String>,
 }
 
@@ -57,14 +57,14 @@ pub struct ReleaseClaim {
     pub path: String,
     /// Whether to free another agent's file, which only the user may do.
     pub force: bool,
-    /// With `force`: only if it still is this grant.
+    /// With `force`: the grant that the claim must still have.
     pub fence: Option<u64>,
 }
 
 /// Answer to [`ReleaseClaim`].
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Released {
-    /// Whether it was the caller's.
+    /// Whether the caller held the claim.
     pub released: bool,
 }
 
@@ -73,32 +73,32 @@ pub struct Released {
 pub struct Rows<T> {
     /// The first rows, in the list's order.
     pub rows: Vec<T>,
-    /// How many there are beyond those.
+    /// The number of further rows.
     pub more: usize,
 }
 
-/// `GET /at-work`: what the caller needs to know of others.
+/// `GET /at-work`: the state of the crew and of other agents, for the caller.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AtWork {
     /// The caller, if it is in the crew.
     pub me: Option<Member>,
-    /// Members that are there, in the order in which they came.
+    /// Members that are present, in the order in which they joined.
     pub members: Rows<Member>,
-    /// Workers that are at a delegated task, by name.
+    /// Workers with a running delegated task, by name.
     pub workers: Rows<WorkerAtTask>,
-    /// Files that are claimed, locked or in conflict, by path; the caller's own, too.
+    /// Files that are claimed, locked or in conflict, by path, including the caller's own.
     pub claims: Rows<FileHeld>,
-    /// What others have locked or announced through other doors, by path.
+    /// Locks and intents of other agents through other doors, by path.
     pub stakes: Rows<Reservation>,
     /// Tasks for the caller that are not done, oldest first.
     pub tasks: Rows<TaskForMe>,
     /// Hand-offs that the caller may answer, oldest first.
     pub handoffs: Rows<HandoffForMe>,
-    /// How long a member may give no sign of life, in milliseconds.
+    /// How long a member may go without a sign of life, in milliseconds.
     pub patience_ms: u64,
 }
 
-/// One of the crew.
+/// A member of the crew.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Member {
     /// The name of the agent.
@@ -120,18 +120,18 @@ pub struct WorkerAtTask {
     pub task: String,
 }
 
-/// A file of the crew's.
+/// A file that a member holds.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FileHeld {
     /// The path of the file, from the root of the repository.
     pub file: String,
     /// `claimed`, `locked`, `conflicted`.
     pub how: String,
-    /// The agent that has the file; where it is in conflict, the one that had it.
+    /// The agent that holds the file; if it is in conflict, the former holder.
     pub agent: String,
 }
 
-/// What an agent of another door has at a place.
+/// The hold of an agent of another door on a place.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Reservation {
     /// The file, or a folder and all below it.
@@ -155,7 +155,7 @@ pub struct TaskForMe {
     pub by: String,
     /// `queued`, `assigned`, `in_progress`, `review`, `blocked`.
     pub status: String,
-    /// Files that it is about, as they were written.
+    /// Files of the task, as the requester wrote them.
     pub files: Vec<String>,
 }
 
@@ -176,24 +176,24 @@ pub struct HandoffForMe {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ClaimsQuery {
-    /// Only the caller's own.
+    /// Only the caller's own claims.
     pub mine: bool,
     /// Only this file, by its path; every file when absent.
     pub file: Option<String>,
 }
 
-/// A file of the crew's, with what is known of it. `GET /claims`, by path.
+/// A file that a member holds, with its data. `GET /claims`, by path.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct HeldFile {
     /// The path of the file, from the root of the repository.
     pub file: String,
     /// `claimed`, `locked` by the lead, `conflicted`.
     pub how: String,
-    /// The agent that has the file; where it is in conflict, the one that had it.
+    /// The agent that holds the file; if it is in conflict, the former holder.
     pub holder: String,
     /// When its holder claimed it.
     pub since: Option<String>,
-    /// The grant; rises with every one.
+    /// The number of the grant, which rises with every grant.
     pub fence: u64,
     /// The id of the task that the holder has named for it, if any.
     pub task: Option<String>,
@@ -203,20 +203,20 @@ pub struct HeldFile {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HandoffsQuery {
-    /// Those that were answered, too.
+    /// Whether to include answered hand-offs.
     pub answered: bool,
 }
 
-/// Work that is handed over. `GET /handoffs`: those that the caller has made or may answer, oldest first.
+/// Work that is handed over. `GET /handoffs`: the hand-offs that the caller has made or may answer, oldest first.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct HandedOver {
-    /// The id by which `POST /answer-handoff` names it.
+    /// The id that identifies it in `POST /answer-handoff`.
     pub id: String,
-    /// Its place in lists; rises.
+    /// Its place in lists, which rises with every hand-off.
     pub place: u64,
     /// The agent that hands the work over.
     pub from: String,
-    /// The agent that is to go on with it; absent where any agent may.
+    /// The agent that will continue the work; absent if any agent may.
     pub to: Option<String>,
     /// The task that the work is part of, as the agent names it.
     pub task: String,
@@ -226,21 +226,21 @@ pub struct HandedOver {
     pub summary: String,
     /// Files that were changed.
     pub files_modified: Vec<String>,
-    /// Files that were made.
+    /// Files that were created.
     pub files_created: Vec<String>,
-    /// What the next agent should know; may be empty.
+    /// Information for the next agent; may be empty.
     pub context: String,
-    /// Problems that stand in the way, in the words of the agent that hands over.
+    /// Problems in the way, in the words of the agent that hands over.
     pub blockers: Vec<String>,
     /// When it was handed over.
     pub at: String,
 }
 
-/// `POST /offer-handoff`, answered with the [`HandedOver`].
+/// `POST /offer-handoff`; the answer is the [`HandedOver`].
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OfferHandoff {
-    /// The agent that is to go on with it; absent where any agent may.
+    /// The agent that will continue the work; absent if any agent may.
     pub to: Option<String>,
     /// The task that the work is part of, as the agent names it; must not be empty.
     pub task: String,
@@ -248,33 +248,33 @@ pub struct OfferHandoff {
     pub summary: String,
     /// Files that were changed.
     pub files_modified: Vec<String>,
-    /// Files that were made.
+    /// Files that were created.
     pub files_created: Vec<String>,
-    /// What the next agent should know; may be empty.
+    /// Information for the next agent; may be empty.
     pub context: String,
-    /// Problems that stand in the way; may be empty.
+    /// Problems in the way; may be empty.
     pub blockers: Vec<String>,
 }
 
-/// `POST /answer-handoff`, answered with the [`HandedOver`].
+/// `POST /answer-handoff`; the answer is the [`HandedOver`].
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AnswerHandoff {
     /// The id of the hand-off.
     pub id: String,
-    /// Whether the caller goes on with it.
+    /// Whether the caller continues the work.
     pub accept: bool,
     /// The reason, mostly for a rejection; recorded in the journal with the answer.
     pub reason: Option<String>,
 }
 
-/// What two agents have in the same place: `GET /meetings`.
+/// Two agents whose reservations meet in one place: `GET /meetings`.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Meeting {
-    /// Where they meet: a file or a folder; for a caller, the symbol that it calls.
+    /// The place where they meet: a file or a folder; for a call, the called symbol.
     pub file: String,
-    /// `symbol` where both name the same symbol; `caller` where what the one has calls what the other has; else `file`.
+    /// `symbol` if both name the same symbol; `caller` if a symbol of the first calls one of the second; else `file`.
     pub severity: String,
     /// The two sides, by name of the agent.
     pub sides: Vec<MeetingSide>,
@@ -286,31 +286,31 @@ pub struct Meeting {
 pub struct BothChangesQuery {
     /// The path of the file, from the root of the repository.
     pub file: String,
-    /// One agent.
+    /// The first agent.
     pub one: String,
-    /// The other one.
+    /// The second agent.
     pub other: String,
 }
 
-/// What one agent has changed of a file in its own work tree.
+/// The changes of an agent to a file in its own work tree.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ChangedSide {
     /// The agent.
     pub agent: String,
-    /// The branch of its work tree; absent where none is known.
+    /// The branch of its work tree; absent if none is known.
     pub branch: Option<String>,
-    /// The difference, in git's form, since its branch left the one of the workspace; absent where it is not known.
+    /// The difference, in git's form, since its branch left the one of the workspace; absent if it is not known.
     pub diff: Option<String>,
-    /// Lines that come.
+    /// The number of added lines.
     pub added: u64,
-    /// Lines that go.
+    /// The number of removed lines.
     pub removed: u64,
-    /// Why the difference is not known.
+    /// The reason why the difference is not known.
     pub why_not: Option<String>,
 }
 
-/// What one of them has there.
+/// The reservation of one of the two agents.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MeetingSide {
@@ -320,12 +320,12 @@ pub struct MeetingSide {
     pub kind: String,
     /// The place or the purpose, in the agent's own words.
     pub asked: String,
-    /// The symbols that it is for; empty for whole files.
+    /// The symbols that it covers; empty for whole files.
     pub symbols: Vec<String>,
-    /// The lines that it is for, the last ones included; empty where the agent names none.
+    /// The lines that it covers, with the last one included; empty if the agent names none.
     pub lines: Vec<(u32, u32)>,
-    /// Since when the agent has it.
+    /// When the reservation began.
     pub since: String,
-    /// When it ends; absent where it has no end of its own.
+    /// When it ends; absent if it has no end of its own.
     pub until: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Work that is handed to a worker, as it travels.
+//! The types for delegating work to a worker.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -7,46 +7,46 @@ use serde_json::Value;
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Delegate {
-    /// Chosen by the caller; made here when absent.
+    /// The task's id, chosen by the caller; the daemon makes one when absent.
     pub task: Option<String>,
     /// The task in the asker's words; must not be empty.
     pub goal: String,
-    /// The worker that is to do it.
+    /// The worker that will do it.
     pub worker: String,
-    /// Relative to the workspace.
+    /// The working directory, relative to the workspace.
     pub working_dir: Option<String>,
     /// How long the worker may run, in seconds; half an hour when absent. Zero is refused.
     pub timeout_s: Option<u64>,
-    /// The model that the worker is to use; the worker's own default when absent.
+    /// The model that the worker will use; the worker's own default when absent.
     pub model: Option<String>,
     /// `default` or `compact`.
     pub format: Option<String>,
-    /// The tool policy is asked about; `devit_delegate` when absent.
+    /// The tool about which policy is asked; `devit_delegate` when absent.
     pub tool: Option<String>,
     /// An agent that gets mail about the progress and the end of the task.
     pub return_to: Option<String>,
-    /// Free data for the worker.
+    /// Data for the worker, of any form.
     pub context: Option<Value>,
-    /// Files that are to be watched while it goes on.
+    /// Patterns of the files to watch during the run.
     pub watch_patterns: Vec<String>,
-    /// The branch in whose work tree it works, and on which its changes are committed; empty for one that is named after the
-    /// worker and the task. Absent for work in the workspace or in a copy, as the worker's entry says.
+    /// The branch in whose work tree the task works and commits; if empty, the daemon names one after the worker
+    /// and the task. Absent for work in the workspace or in a copy, as the worker's entry says.
     pub worktree: Option<String>,
-    /// The finished task with whose session the same worker goes on; only for agents that speak ACP and can.
+    /// The finished task whose session the same worker continues; only for agents that speak ACP and support that.
     pub continues: Option<String>,
-    /// The tasks that have to succeed before it begins; when one does not, it ends without having begun.
+    /// The tasks that must succeed before it begins; if one does not, it ends without having begun.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<String>,
-    /// `low`, `normal` or `high`; `normal` when absent. Only the operator, and agents that the configuration names, give `high`.
+    /// `low`, `normal` or `high`; `normal` when absent. Only the operator, and agents that the configuration names, may set `high`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<String>,
-    /// The pool whose worker does it; then `worker` may be empty, and the worker that has the least to do is taken.
+    /// The pool whose worker does it; then `worker` may be empty, and the daemon takes the worker with the least to do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pool: Option<String>,
-    /// The label that its host has to have.
+    /// The label that its host must have.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on: Option<String>,
-    /// Whether it waits for a host where none can do it now; otherwise it is refused then.
+    /// Whether it waits for a host if none can do it now; otherwise it is refused.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub wait_for_host: bool,
     /// Whether the success of one of the tasks of `after` is enough.
@@ -57,11 +57,11 @@ pub struct Delegate {
 /// Answer to [`Delegate`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Delegated {
-    /// The id of the task, also where the caller chose none.
+    /// The id of the task, also if the caller chose none.
     pub task: String,
-    /// `queued`, `waiting` for other tasks, `awaiting`, `denied`, or where a repeated request's task stands.
+    /// `queued`, `waiting` for other tasks, `awaiting`, `denied`, or for a repeated request the state of its task.
     pub state: String,
-    /// The approval it waits for.
+    /// The approval that it waits for.
     pub approval: Option<u64>,
     /// The rule that denied it.
     pub rule: Option<String>,

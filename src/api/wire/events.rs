@@ -1,21 +1,21 @@
-//! Events and their stream, as they travel.
+//! The types for events and their stream.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Query of `GET /events`: answered when there are events after `after`, or after `wait_ms`.
+/// Query of `GET /events`: the daemon answers when there are events after `after`, or after `wait_ms`.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EventsQuery {
-    /// The last sequence number the caller has seen; absent means the newest.
+    /// The last sequence number that the caller has seen; absent means the newest.
     pub after: Option<u64>,
-    /// How many events to return at most; the daemon's page size when absent, and never more than that.
+    /// The most events to return; the daemon's page size when absent, and never more than that.
     pub limit: Option<u16>,
     /// How long to wait, in milliseconds; bounded.
     pub wait_ms: Option<u64>,
 }
 
-/// Path of the stream of events, the one answer that goes on: server-sent events with `id`, `event` and `data`.
+/// Path of the stream of events, the only answer without an end: server-sent events with `id`, `event` and `data`.
 pub const EVENT_STREAM: &str = "/event-stream";
 
 /// Header with the number of the last event that a reader of the stream has.
@@ -25,7 +25,7 @@ pub const LAST_EVENT_HEADER: &str = "last-event-id";
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EventStreamQuery {
-    /// The last number that the caller has; absent means the newest. The header `last-event-id` goes before it.
+    /// The last number that the caller has; absent means the newest. The header `last-event-id` takes precedence.
     pub after: Option<u64>,
     /// Only events of these kinds, with commas between them.
     pub kinds: Option<String>,
@@ -34,7 +34,7 @@ pub struct EventStreamQuery {
 /// `GET /events`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Events {
-    /// In order, as stored.
+    /// The events in order, as stored.
     pub events: Vec<Value>,
     /// The number after which the next request continues.
     pub next: u64,

@@ -1,4 +1,4 @@
-//! Questions about the code of the repository, as they travel.
+//! The types for queries about the code of the repository.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,18 +13,18 @@ pub struct GraphQuery {
 /// The other ends of a symbol's calls, one step away.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Calls {
-    /// What was meant, by its full path.
+    /// The symbols that the query meant, by their full paths.
     pub of: Vec<String>,
-    /// Its callers, or what it calls; `?:name` was not found in the repository.
+    /// Its callers or callees; `?:name` was not found in the repository.
     pub symbols: Vec<String>,
-    /// Those among them that are guesses: found by their names alone, or one of several that it may be.
+    /// The guesses among them: matched by name alone, or one of several candidates.
     #[serde(default)]
     pub guessed: Vec<String>,
-    /// Whether all files are known.
+    /// Whether all files have been read.
     pub complete: bool,
-    /// Why not, a sentence for each cause; empty when `complete`.
+    /// The reasons why not, a sentence for each; empty when `complete`.
     pub missing: Vec<String>,
-    /// The `.scip` index that was used besides.
+    /// The `.scip` index that was used, too.
     pub scip: Option<String>,
 }
 
@@ -32,25 +32,25 @@ pub struct Calls {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Graph {
-    /// Source files that are known.
+    /// The number of source files that have been read.
     pub files: usize,
-    /// Symbols that are defined in these files.
+    /// The number of symbols that these files define.
     pub symbols: usize,
-    /// Pairs of caller and callee.
+    /// The number of pairs of caller and callee.
     pub edges: usize,
-    /// Files that could not be read whole.
+    /// The number of files that could not be read whole.
     pub broken: usize,
-    /// About how many bytes of memory all of it takes.
+    /// The approximate memory that the graph takes, in bytes.
     pub bytes: usize,
-    /// Whether all files are known.
+    /// Whether all files have been read.
     pub complete: bool,
-    /// Why not, a sentence for each cause; empty when `complete`.
+    /// The reasons why not, a sentence for each; empty when `complete`.
     pub missing: Vec<String>,
-    /// Whether the system tells of changed files.
+    /// Whether the system reports changed files.
     pub watching: bool,
-    /// What the first reading took, in milliseconds.
+    /// The duration of the first reading, in milliseconds.
     pub took_ms: Option<u64>,
-    /// A `.scip` index that is used.
+    /// The `.scip` index that is used.
     pub scip: Option<Scip>,
 }
 
@@ -60,10 +60,10 @@ pub struct Graph {
 pub struct Scip {
     /// The name of the program that made the index, as the index says it.
     pub tool: String,
-    /// Files for which it is used.
+    /// The number of files for which it is used.
     pub files: usize,
-    /// Files that have changed since.
+    /// The number of files that have changed since it was made.
     pub outdated: usize,
-    /// Calls that it tells of.
+    /// The number of calls that it contains.
     pub edges: usize,
 }

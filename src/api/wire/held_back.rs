@@ -1,13 +1,13 @@
-//! Workers that are held back, and sessions that end.
+//! The types for switching workers and for ending sessions.
 
 use serde::{Deserialize, Serialize};
 
-/// `POST /switch-worker`: have a worker of the configuration begin nothing, or begin again.
+/// `POST /switch-worker`: pauses a worker of the configuration, or lets it begin tasks again.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SwitchWorker {
     /// The name of a worker of the configuration.
     pub worker: String,
-    /// Whether it is to take work on.
+    /// Whether it takes work on.
     pub on: bool,
 }
 
@@ -16,15 +16,15 @@ pub struct SwitchWorker {
 pub struct WorkerSwitched {
     /// The name of the worker, as the request has it.
     pub worker: String,
-    /// How it stood before: `on`, `paused` or `off`.
+    /// Its state before: `on`, `paused` or `off`.
     pub from: String,
-    /// How it stands now.
+    /// Its state now.
     pub to: String,
 }
 
 /// Answer to `POST /end-session`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SessionEnded {
-    /// Locks, claims and announced changes that were given back.
+    /// The number of released locks, claims and intents.
     pub given_back: usize,
 }

@@ -1,4 +1,4 @@
-//! One inbox for each agent as it travels: what other agents have written to it, and what the daemon has to tell it.
+//! The types for an agent's inbox: messages of other agents, and messages of the daemon.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,9 +7,9 @@ use serde_json::Value;
 /// `GET /who-am-i`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Me {
-    /// Under which name the caller is known.
+    /// The name under which the daemon knows the caller.
     pub agent: String,
-    /// Whether it may operate: the user, at a process below which no agent has spoken.
+    /// Whether the caller may operate: it is the user, and no agent has spoken among the caller's processes.
     #[serde(default)]
     pub operates: bool,
 }
@@ -20,11 +20,11 @@ pub struct Me {
 pub struct SendMessage {
     /// `message`, `question`, `answer`, `blocked`.
     pub kind: String,
-    /// The recipient; absent of a question, which the supervisor gets.
+    /// The recipient; absent for a question, which the supervisor gets.
     pub to: Option<String>,
     /// The text of the message; neither empty nor longer than a bound.
     pub text: String,
-    /// Of an answer: to which question.
+    /// For an answer: the number of the question.
     pub re: Option<String>,
 }
 
@@ -35,21 +35,21 @@ pub struct Sent {
     pub number: u64,
     /// The agent that gets the message.
     pub to: String,
-    /// Whether no agent has used that inbox yet; the message waits there.
+    /// Whether no agent has used that inbox yet, so that the message waits there.
     pub waits: bool,
 }
 
-/// `POST /read-inbox`. Nothing is taken out of it: what was read once can be read again.
+/// `POST /read-inbox`. Reading removes nothing: every message can be read again.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ReadInbox {
     /// The number of the last message of other agents that the caller has seen.
     pub posts_after: u64,
-    /// The number of the last word of the daemon that it has seen.
+    /// The number of the last message of the daemon that it has seen.
     pub mail_after: u64,
-    /// So many entries at most.
+    /// The most entries to return.
     pub limit: Option<usize>,
-    /// How long to wait where there is nothing new, in milliseconds; bounded.
+    /// How long to wait if there is no new entry, in milliseconds; bounded.
     pub wait_ms: Option<u64>,
 }
 
@@ -62,16 +62,16 @@ pub struct Inbox {
     pub more: bool,
 }
 
-/// Something in an inbox.
+/// An entry of an inbox.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct InboxEntry {
     /// Its number, if another agent has written it.
     pub post: Option<u64>,
-    /// Its number, if it is a word of the daemon.
+    /// Its number, if it is a message of the daemon.
     pub mail: Option<u64>,
     /// When it was written.
     pub at: String,
-    /// Who has written it; `provost` is the daemon itself.
+    /// Its writer; `provost` is the daemon itself.
     pub from: String,
     /// Of agents: `feedback`, `question`, `answer`, `blocked`, `artifact`, `verified`, `intent`, `advanced`, `learning`,
     /// `status`, `verify_now`; of the daemon: `task`, `work`, `approval`, `meeting`,
@@ -79,7 +79,7 @@ pub struct InboxEntry {
     pub kind: String,
     /// The beginning of the text; the whole text unless `cut`.
     pub text: String,
-    /// Whether it says more than is shown.
+    /// Whether the text is longer than shown.
     pub cut: bool,
     /// The task that it is about.
     pub task: Option<String>,
@@ -89,21 +89,21 @@ pub struct InboxEntry {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TakeWork {
-    /// How long to wait where there is none, in milliseconds; bounded.
+    /// How long to wait if there is no task, in milliseconds; bounded.
     pub wait_ms: Option<u64>,
 }
 
-/// Answer to [`TakeWork`]; neither where there is nothing.
+/// Answer to [`TakeWork`]; both members are absent if there is no task.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Work {
-    /// A task to be done.
+    /// A task to do.
     pub order: Option<WorkOrder>,
-    /// A task of the caller's that is not wanted any more.
+    /// A task of the caller's that has been called off.
     pub called_off: Option<CalledOff>,
 }
 
-/// A task to be done.
+/// A task to do.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct WorkOrder {
     /// The id of the task.
@@ -112,36 +112,36 @@ pub struct WorkOrder {
     pub goal: String,
     /// How long the worker may take, in seconds.
     pub timeout_s: u64,
-    /// Files that are watched meanwhile.
+    /// Patterns of the files that the daemon watches meanwhile.
     pub watch_patterns: Vec<String>,
-    /// Where, relative to the workspace.
+    /// The working directory, relative to the workspace.
     pub working_dir: Option<String>,
-    /// The same as an absolute path.
+    /// The same directory as an absolute path.
     pub absolute_working_dir: String,
-    /// Data of the asker's for the worker, of any form.
+    /// Data of the asker for the worker, of any form.
     pub context: Option<Value>,
     /// The task as its asker wrote it.
     pub raw: Value,
 }
 
-/// A task that is not wanted any more.
+/// A task that has been called off.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CalledOff {
     /// The id of the task.
     pub task: String,
     /// `cancelled`, `timeout`.
     pub status: String,
-    /// Why the task has ended, in words.
+    /// The reason why the task has ended.
     pub reason: String,
 }
 
-/// Query of `GET /picture`: a picture of the screen that the caller has had taken.
+/// Query of `GET /picture`: a picture of the screen that the caller has asked for.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PictureQuery {
     /// The id of the task that took the picture.
     pub task: String,
-    /// How wide the small one is at most, in pixels; bounded.
+    /// The greatest width of the small picture, in pixels; bounded.
     pub width: u32,
 }
 
@@ -154,16 +154,16 @@ pub struct Picture {
     pub format: String,
     /// The size of the file, in bytes.
     pub bytes: u64,
-    /// The picture at a smaller size; absent where `why` says the reason.
+    /// The picture at a smaller size; absent if `why` has the reason.
     pub thumb: Option<Thumb>,
-    /// Why there is none.
+    /// The reason why there is no small picture.
     pub why: Option<String>,
 }
 
 /// A small picture in PNG.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Thumb {
-    /// All of it, in Base64.
+    /// The whole file, in Base64.
     pub png: String,
     /// The width in pixels.
     pub width: u32,

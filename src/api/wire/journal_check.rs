@@ -1,4 +1,4 @@
-//! A check of the whole journal, as it goes on.
+//! The types for a check of the whole journal, and its progress.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct JournalCheckQuery {
-    /// The check that the caller has seen; without it, a check begins, or the one that goes on is told of.
+    /// The number of the check that the caller has seen; without it, the daemon begins a check, or reports the running one.
     pub check: Option<u64>,
     /// How long to wait for the end of that check, in milliseconds.
     pub wait_ms: Option<u64>,
@@ -18,33 +18,33 @@ pub struct JournalCheckQuery {
 pub struct JournalCheck {
     /// Its number.
     pub check: u64,
-    /// Up to which event it has come.
+    /// The last event that was checked so far.
     pub checked: u64,
-    /// The last event that there was when it began.
+    /// The last event of the journal when the check began.
     pub last: u64,
-    /// What it has found; absent while it goes on.
+    /// The result; absent while the check goes on.
     pub found: Option<JournalFound>,
 }
 
-/// What a check has found.
+/// The result of a check.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct JournalFound {
-    /// Whether nothing is wrong.
+    /// Whether the journal is intact.
     pub ok: bool,
-    /// What was found, as a sentence.
+    /// The result, as a sentence.
     pub says: String,
-    /// The first event that is wrong.
+    /// The first defective event.
     pub first_bad: Option<u64>,
-    /// How many events were checked.
+    /// The number of events that were checked.
     pub events: u64,
-    /// The end of the chain, an anchor to keep elsewhere; absent where the chain does not hold.
+    /// The end of the chain, an anchor to keep elsewhere; absent if the chain is broken.
     pub anchor: Option<String>,
-    /// Signatures of passkeys that were checked again.
+    /// The number of passkey signatures that were verified again.
     pub signed: u64,
-    /// Signatures whose passkey's event was pruned, so that they cannot be checked.
+    /// The number of signatures whose passkey's event was pruned, so that they cannot be verified.
     pub without_key: u64,
-    /// Passkeys that came beside known ones without the signature of one.
+    /// The number of passkeys that were added beside known ones without the signature of a known one.
     pub unvouched: u64,
     /// When the check ended.
     pub at: String,

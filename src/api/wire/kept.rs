@@ -5,40 +5,40 @@ use serde_json::Value;
 
 use super::Task;
 
-/// What a task's run has changed in its private copy, and what has become of that.
+/// The changes that a task's run has made in its private copy, and their state.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Changes {
-    /// `kept`, `partly_taken_in`, `taken_in`; `merged`, where the branch with the run's commit was merged by the daemon;
-    /// `discarded`; `removed` by the daemon, since they were too old.
+    /// `kept`, `partly_taken_in`, `taken_in`; `merged`, if the daemon merged the branch with the run's commit;
+    /// `discarded`; `removed` by the daemon because of their age.
     pub state: String,
-    /// How many changed files were kept.
+    /// The number of changed files that were kept.
     pub files: u32,
-    /// Lines that are new in them.
+    /// The number of added lines in them.
     pub added: u64,
-    /// Lines that are gone from them.
+    /// The number of removed lines in them.
     pub removed: u64,
-    /// How many of the files are written into the workspace.
+    /// The number of files that were written into the workspace.
     pub taken: u32,
-    /// The branch into which they were merged.
+    /// The branch into which the changes were merged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merged_into: Option<String>,
-    /// The commands that show, write and discard them; none once they are gone.
+    /// The commands that show, write and discard the changes; empty once they are gone.
     pub next: Vec<String>,
 }
 
 impl Changes {
-    /// Whether they can be shown and written.
+    /// Returns whether the changes can be shown and written.
     pub fn are_there(&self) -> bool {
         !self.next.is_empty()
     }
 
-    /// Whether a person has yet to take them in, or to discard them.
+    /// Returns whether a person has yet to take the changes in, or to discard them.
     pub fn wait(&self) -> bool {
         self.are_there() && !matches!(self.state.as_str(), "taken_in" | "merged")
     }
 
-    /// Where they stand, in a few words.
+    /// Returns the state of the changes, in a few words.
     pub fn in_words(&self) -> String {
         let files = |count: u32| if count == 1 { "1 file".to_owned() } else { format!("{count} files") };
         match self.state.as_str() {
@@ -65,27 +65,27 @@ pub struct ChangedLines {
     pub path: String,
     /// `file`, `test`, `delete`, `binary`.
     pub kind: String,
-    /// Lines that are new in it.
+    /// The number of added lines.
     pub added: u64,
-    /// Lines that are gone from it.
+    /// The number of removed lines.
     pub removed: u64,
 }
 
-/// What was kept of a task's changes.
+/// The changes of a task that were kept.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ChangesKept {
     /// The named files; if there are any, at least one of them can be applied.
     pub files: Vec<ChangedLines>,
-    /// Files that are not named.
+    /// The number of files that are not named.
     pub more: u64,
-    /// Whether they can be applied.
+    /// Whether the changes can be applied.
     pub can_apply: bool,
     /// Files that were not kept, each with the reason.
     pub left_out: Vec<String>,
 }
 
 impl ChangesKept {
-    /// The files in a few words, each name as it is shown.
+    /// Returns the names of the files, joined; `shown` makes each name safe to show.
     pub fn names(&self, shown: impl Fn(&str) -> String) -> String {
         const NAMED_MAX: usize = 8;
         let named: Vec<String> = self.files.iter().take(NAMED_MAX).map(|it| shown(&it.path)).collect();
@@ -96,10 +96,10 @@ impl ChangesKept {
 }
 
 impl Task {
-    /// The changes that the daemon has kept. The newest note that speaks of them says which; in a task that
-    /// was taken back, other notes follow it.
+    /// Returns the changes that the daemon has kept, according to the newest note with commands for them; in a task
+    /// that was cancelled, other notes follow it.
     pub fn changes_kept(&self) -> ChangesKept {
-        // With the id quoted where a shell needs that; an earlier version has not quoted it.
+        // The id is quoted if a shell needs that; an earlier version did not quote it.
         let is_apply =
             |it: &Value| it.as_str().is_some_and(|it| it.starts_with("provost ") && it.contains("apply "));
         let said = self.notes.iter().rev().filter_map(|note| note.details.as_ref());
@@ -121,7 +121,7 @@ impl Task {
         }
     }
 
-    /// Whether it failed for another reason than a "no": a denial is no failure.
+    /// Returns whether it failed for another reason than a denial.
     pub fn has_failed(&self) -> bool {
         self.state == "failed" && !self.failed_by(&["policy_denied", "approval_denied"])
     }
@@ -130,7 +130,7 @@ impl Task {
         self.failure.as_ref().is_some_and(|it| kinds.iter().any(|kind| it.get(kind).is_some()))
     }
 
-    /// Whether its run may still go on although it is over, as of one that was taken back.
+    /// Returns whether its run may still go on although the task is over, as after a cancellation.
     pub fn may_still_run(&self) -> bool {
         let ended = |it: &Value| it["run_ended"].is_string() || it["exit_reason"].is_string();
         self.worker_kind == "cli"

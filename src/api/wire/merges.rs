@@ -1,4 +1,4 @@
-//! Merges of branches as they travel.
+//! The types for merges of branches.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct MergeBranches {
     /// The branches, by their names.
     pub branches: Vec<String>,
-    /// The branch into which they are merged; without it, the one that is checked out in the workspace.
+    /// The branch into which they are merged; the one that is checked out in the workspace when absent.
     pub into: Option<String>,
 }
 
@@ -18,13 +18,13 @@ pub struct MergeBranches {
 pub struct QueueMerges {
     /// The branches, by their names, in the order in which they are merged.
     pub branches: Vec<String>,
-    /// The branch into which they are merged; without it, the one that is checked out in the workspace.
+    /// The branch into which they are merged; the one that is checked out in the workspace when absent.
     pub into: Option<String>,
-    /// The commits that the caller has seen, in the order of the branches; without them, what the branches
-    /// name now.
+    /// The commits that the caller has seen, in the order of the branches; when empty, the present commits of the
+    /// branches.
     pub commits: Vec<String>,
-    /// What passes: `settings` that run later, `held` places, `symbols` in conflict, `unchecked`. Only a
-    /// person says so.
+    /// The obstacles to ignore: `settings` that run later, `held` places, `symbols` in conflict, `unchecked`. Only
+    /// a person may set them.
     pub passes: Vec<String>,
 }
 
@@ -38,7 +38,7 @@ pub struct MergeConflict {
     /// The symbol in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub symbol: Option<String>,
-    /// What it is, as a sentence.
+    /// The conflict, as a sentence.
     pub text: String,
 }
 
@@ -53,24 +53,24 @@ pub struct MergeBranch {
     /// The agent that made the branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
-    /// How that is known.
+    /// The source of that knowledge.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner_by: Option<String>,
-    /// Whether the daemon's own record says so, too.
+    /// Whether the daemon's own record confirms the owner.
     pub owner_proven: bool,
-    /// How many files it changes.
+    /// The number of files that it changes.
     pub files: usize,
     /// `merged` already, `ahead` of the trunk, or to be `merged_in`.
     pub way: String,
     /// Its conflicts with the trunk.
     pub conflicts: Vec<MergeConflict>,
-    /// What agents hold of what it touches.
+    /// The reservations of agents that it touches.
     pub held: Vec<String>,
-    /// What agents have announced about what it touches.
+    /// The intents of agents that it touches.
     pub announced: Vec<String>,
-    /// Files that run later, or tell agents what to do.
+    /// Files that run later, or instruct agents.
     pub settings: Vec<String>,
-    /// Why it has this place in the order.
+    /// The reason for its place in the order.
     pub reason: String,
 }
 
@@ -79,7 +79,7 @@ pub struct MergeBranch {
 pub struct MergePair {
     /// The branch that is merged first.
     pub one: String,
-    /// The other one.
+    /// The branch that is merged second.
     pub other: String,
     /// Their conflicts.
     pub conflicts: Vec<MergeConflict>,
@@ -97,9 +97,9 @@ pub struct MergePreview {
     pub branches: Vec<MergeBranch>,
     /// The pairs that collide.
     pub pairs: Vec<MergePair>,
-    /// What is run on the merged tree.
+    /// The checks of the merged tree.
     pub checks: Vec<String>,
-    /// Whether calls were looked for in the whole tree, and not in changed files alone.
+    /// Whether calls were searched in the whole tree, and not only in changed files.
     pub whole: bool,
 }
 
@@ -115,30 +115,30 @@ pub struct Merge {
     pub into: String,
     /// The commit that is merged.
     pub commit: String,
-    /// The agent or person that has put it there.
+    /// The agent or person that has queued it.
     pub by: String,
-    /// When that was.
+    /// When it was queued.
     pub at: String,
-    /// What passes.
+    /// The obstacles that it ignores.
     pub passes: Vec<String>,
     /// `waiting`, `working`, `moving`, `merged` or `set_aside`.
     pub state: String,
-    /// Of one that is worked on the step; of one that is set aside the cause in a word.
+    /// While it is worked on, the step; if it is set aside, the cause as a word.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub what: Option<String>,
-    /// Of one that is set aside the reason; of one that is merged what is to be known besides.
+    /// If it is set aside, the reason; if it is merged, a note for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// The agent that was told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub told: Option<String>,
-    /// The commit at which the trunk was afterwards.
+    /// The commit of the trunk afterwards.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trunk: Option<String>,
 }
 
 impl Merge {
-    /// Whether nothing more is done with it.
+    /// Returns whether the entry is merged or set aside.
     pub fn is_over(&self) -> bool {
         matches!(self.state.as_str(), "merged" | "set_aside")
     }
@@ -158,7 +158,7 @@ pub struct MergesQueued {
     /// The rule that has denied it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// Why a rule has denied it.
+    /// The reason of the denying rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -169,14 +169,14 @@ pub struct MergesQueued {
 pub struct RemoveMerges {
     /// The branches, by their names.
     pub branches: Vec<String>,
-    /// The branch into which they were to be merged; without it, each has to wait for one alone.
+    /// The branch into which they would be merged; when absent, each must wait for only one branch.
     pub into: Option<String>,
 }
 
 /// Answer to `POST /remove-merges`.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct MergesRemoved {
-    /// How many entries there were.
+    /// The number of removed entries.
     pub count: u32,
 }
 
@@ -184,14 +184,14 @@ pub struct MergesRemoved {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunMerges {
-    /// Only these entries, in this order; all that wait where there is none.
+    /// Only these entries, in this order; all waiting ones if empty.
     pub only: Vec<u64>,
 }
 
 /// Answer to `POST /run-merges`.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct MergesBegun {
-    /// The entries that are taken up.
+    /// The entries that the run merges.
     pub numbers: Vec<u64>,
 }
 
@@ -199,17 +199,17 @@ pub struct MergesBegun {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MergesQuery {
-    /// The version that the caller has seen: the answer waits for another one.
+    /// The version that the caller has seen: the daemon answers when it changes.
     pub seen: Option<String>,
-    /// How long it may wait, in milliseconds.
+    /// How long the daemon may wait, in milliseconds.
     pub wait_ms: Option<u64>,
 }
 
 /// Answer to `GET /merges`.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Merges {
-    /// The queue, oldest entry first, with what has lately left it.
+    /// The queue, oldest entry first, with the entries that have lately left it.
     pub entries: Vec<Merge>,
-    /// The version of it.
+    /// The version of the queue.
     pub version: String,
 }

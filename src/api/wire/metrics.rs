@@ -1,4 +1,4 @@
-//! What is counted of the daemon, as it travels.
+//! The types for metrics of the daemon.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Metrics {
-    /// Whether commands, batches, tasks and calls are counted; without `[metrics] enabled = true` the others are told alone.
+    /// Whether commands, batches, tasks and calls are counted; without `[metrics] enabled = true`, only the other metrics are returned.
     pub counting: bool,
-    /// One for each name.
+    /// The metrics, by name.
     pub families: Vec<MetricFamily>,
 }
 
@@ -22,32 +22,32 @@ pub struct MetricFamily {
     pub name: String,
     /// `counter`, `gauge` or `histogram`.
     pub kind: String,
-    /// What it says, in a sentence.
+    /// The meaning, as a sentence.
     pub help: String,
     /// The samples, by their labels.
     pub samples: Vec<MetricSample>,
 }
 
-/// One value of a name, or its histogram.
+/// A value of a name, or its histogram.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MetricSample {
-    /// Labels, each with one of few values.
+    /// The labels, each with one of a few values.
     pub labels: BTreeMap<String, String>,
     /// The value of a counter or a gauge.
     pub value: f64,
-    /// The histogram, of one.
+    /// The histogram, if the name is of that kind.
     pub histogram: Option<MetricHistogram>,
 }
 
-/// How values are spread.
+/// The distribution of values.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MetricHistogram {
-    /// For each bound, in the unit of the name, how many values do not lie above it.
+    /// For each bound, in the unit of the name, the number of values up to it.
     pub buckets: Vec<(f64, u64)>,
-    /// All values together.
+    /// The sum of all values.
     pub sum: f64,
-    /// How many there are.
+    /// The number of values.
     pub count: u64,
 }

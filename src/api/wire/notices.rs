@@ -1,4 +1,4 @@
-//! Addresses elsewhere that get notices, as they travel.
+//! The types for the addresses that get notices.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,32 +10,32 @@ pub struct NoticeTarget {
     /// `webhook`, `ntfy`, `slack`, `discord` or `mattermost`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Scheme, host and port; the name of the secret that has them, or nothing where the entry is invalid.
+    /// Scheme, host and port; the name of the secret that holds them; empty if the entry is invalid.
     pub host: String,
-    /// What it is told.
+    /// The kinds of notices that it gets.
     pub kinds: Vec<String>,
     /// `facts` or `full`.
     pub detail: String,
-    /// Whether it is to get notices.
+    /// Whether it gets notices.
     pub enabled: bool,
-    /// Why it cannot get notices.
+    /// The reason why it cannot get notices.
     pub broken: Option<String>,
-    /// How many notices it is owed.
+    /// The number of owed notices.
     pub owed: usize,
     /// When the oldest of these was made.
     pub owed_since: Option<String>,
-    /// How the last attempt went, since the daemon's start.
+    /// The last attempt since the daemon's start.
     pub last: Option<NoticeAttempt>,
 }
 
-/// One attempt at an address.
+/// An attempt to deliver to an address.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct NoticeAttempt {
     /// When it was made.
     pub at: String,
     /// Whether a notice was delivered.
     pub delivered: bool,
-    /// What the address has answered, or why it has not, in words.
+    /// The address's answer, or the reason why there is none.
     pub says: String,
 }
 
@@ -46,11 +46,11 @@ pub struct TestNotice {
     pub name: String,
 }
 
-/// Answer to [`TestNotice`], where the sample was delivered.
+/// Answer to [`TestNotice`], if the sample was delivered.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct NoticeTested {
     /// The name of the address in the configuration.
     pub name: String,
-    /// What it has answered, in words.
+    /// The address's answer, as text.
     pub says: String,
 }

@@ -1,5 +1,5 @@
-//! Passkeys as they travel: what is to be signed, what was signed, and the list. Bytes are base64url without padding, as
-//! browsers' `toJSON` writes them.
+//! The types for passkeys: challenges, signatures, and the list. Bytes are base64url without padding, as browsers'
+//! `toJSON` writes them.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -14,13 +14,13 @@ pub struct ApprovalQuery {
 /// Answer to [`ApprovalQuery`].
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ApprovalView {
-    /// Everything that a page shows of it, as one canonical JSON text: its title, risk and end, and the blocks to draw.
+    /// The whole content that a page shows for it, as one canonical JSON text: its title, risk and end, and the blocks to draw.
     pub view: String,
     /// SHA-256 of that text, hexadecimal. A page computes it itself.
     pub view_digest: String,
-    /// The core's digest of what waits.
+    /// The core's digest of the waiting command.
     pub shown: String,
-    /// Of an apply, the symbols that it touches, as the files are now, and who else holds them. It is not signed.
+    /// For an apply, the symbols that it touches in the present files, with the other agents that hold them. This is not signed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub touches: Vec<Touch>,
 }
@@ -29,15 +29,15 @@ pub struct ApprovalView {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Touch {
-    /// `file:Path`, or the file, where no symbol of it can be named.
+    /// `file:Path`; only the file if no symbol of it can be named.
     pub at: String,
     /// An agent other than the asker that holds it, or is about to change it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub holder: Option<String>,
-    /// `lock`, `claim`, `lease` or `intent`; absent where there is no holder.
+    /// `lock`, `claim`, `lease` or `intent`; absent if there is no holder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub how: Option<String>,
-    /// What the holder says that it does, in its words.
+    /// The holder's own description of its work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub doing: Option<String>,
 }
@@ -46,38 +46,38 @@ pub struct Touch {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WordChallenge {
-    /// The approval that is answered.
+    /// The approval to answer.
     pub approval: Option<u64>,
-    /// Yes or no to it.
+    /// Whether the person grants it.
     pub grant: Option<bool>,
     /// The note for its asker.
     pub note: Option<String>,
-    /// The digest of the view that the page shows; another one is refused.
+    /// The digest of the view that the page shows; the daemon refuses another one.
     pub view: Option<String>,
-    /// The passkey that is to count no more, by its id.
+    /// The id of the passkey to revoke.
     pub revoke: Option<String>,
     /// The verb, by the path of the own API: `cancel-task`, `say-to-task`, `unlock`, `revoke-tokens`, `switch-worker`, `end-web-session`,
     /// `subscribe-push`, `remove-push`, `apply-task`, `undo`, `discard-task`, `delegate`, `end-wait`, `message-agents`,
     /// `answer-question`.
     pub verb: Option<String>,
-    /// Its arguments: the body of that path. `unlock` with `force` has a `reason` beside them, and so has `end-wait`; `delegate` has
-    /// the rules' answer as it was shown as `rules`; `apply-task` and `undo` have `seen`. `subscribe-push`, `message-agents` and
-    /// `answer-question` have no path of their own: nothing but a signature has a browser told, or speaks for the person there.
+    /// Its arguments: the body of that path. `unlock` with `force` and `end-wait` add a `reason`; `delegate` adds, as `rules`, the rules'
+    /// answer that the person was shown; `apply-task` and `undo` have `seen`. `subscribe-push`, `message-agents` and `answer-question`
+    /// have no path of their own: only a signature lets a browser get notices, or speaks for the person there.
     pub arguments: Option<Value>,
 }
 
-/// What a passkey is to sign.
+/// The text that a passkey signs.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Challenge {
-    /// By which the signature is handed in, once.
+    /// The nonce with which the signature is sent, once.
     pub nonce: String,
-    /// The text that says what is signed. A page makes it itself of what it shows, and compares.
+    /// The text that says what is signed. A page makes it itself from its content, and compares.
     pub transcript: String,
     /// SHA-256 of the text: `challenge` for the browser.
     pub challenge: String,
-    /// For how long it is good, in milliseconds.
+    /// How long it is valid, in milliseconds.
     pub good_ms: u64,
-    /// The passkeys that may sign; of the page's own name, all are offered to the browser.
+    /// The passkeys that may sign; those of the page's own domain are offered to the browser.
     pub allow: Vec<AllowedPasskey>,
 }
 
@@ -90,11 +90,11 @@ pub struct AllowedPasskey {
     pub name: String,
     /// The domain that it was made for.
     pub rp_id: String,
-    /// How a browser reaches it.
+    /// The transports by which a browser reaches it.
     pub transports: Vec<String>,
 }
 
-/// What a browser brings from `navigator.credentials.get()`.
+/// The result of `navigator.credentials.get()` in a browser.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Assertion {
     /// The credential's id.
@@ -112,7 +112,7 @@ pub struct Assertion {
 pub struct SignedWord {
     /// The nonce of the challenge. It is used up by this request, whether the signature is good or not.
     pub nonce: String,
-    /// What the browser brings.
+    /// The browser's result.
     pub assertion: Assertion,
 }
 
@@ -123,37 +123,37 @@ pub struct WordDone {
     pub approval: Option<u64>,
     /// Its task.
     pub task: Option<String>,
-    /// Why a granted command was not carried out after all.
+    /// The reason why a granted command was not carried out after all.
     pub failed: Option<String>,
     /// The passkey that was revoked, if one was.
     pub revoked: Option<String>,
-    /// The verb that was carried out, if it was one.
+    /// The verb that was carried out, if any.
     pub verb: Option<String>,
-    /// What came of the verb, in a sentence, where there is more to say than that it is done.
+    /// The outcome of the verb, as a sentence, if it says more than that the verb is done.
     pub said: Option<String>,
 }
 
 /// Answer to `GET /passkeys`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Passkeys {
-    /// All of them, revoked ones last.
+    /// All passkeys, revoked ones last.
     pub passkeys: Vec<Passkey>,
-    /// Whether a person has enrolled one, as `passkey-if-enrolled` sees it.
+    /// Whether a person has enrolled a passkey, in the sense of `passkey-if-enrolled`.
     pub enrolled: bool,
-    /// Whether the list is root's.
+    /// Whether the list belongs to root.
     pub of_root: bool,
-    /// Until when none counts after a reset.
+    /// Until when no passkey counts after a reset.
     pub waits_until: Option<String>,
-    /// By how much the clock went on further than the daemon has run since then, in seconds, where that is much: the wait is counted in time
-    /// that the daemon runs.
+    /// How much further the clock went on since then than the daemon has run, in seconds, if that is much: the wait
+    /// counts only time in which the daemon runs.
     pub leapt_s: Option<u64>,
-    /// Why the list cannot be used, so that none counts.
+    /// The reason why the list cannot be used, so that no passkey counts.
     pub problem: Option<String>,
-    /// The id of this daemon, which signatures are for.
+    /// The id of this daemon, for which signatures are made.
     pub daemon: String,
     /// The pages that may ask for a passkey.
     pub origins: Vec<String>,
-    /// The new one for which a known one is to sign at this page or another.
+    /// The new passkey that waits for the signature of a known one, at this page or another.
     #[serde(default)]
     pub waiting: Option<WaitingPasskey>,
 }
@@ -169,13 +169,13 @@ pub struct WaitingPasskey {
     pub rp_id: String,
     /// Its public key, as a JSON Web Key.
     pub key: Value,
-    /// The digest of all these, which is signed. Both pages compute it themselves, and show its beginning.
+    /// The digest of these members, which is signed. Both pages compute it themselves, and show its beginning.
     pub enrol: String,
-    /// What a known passkey is to sign. It is not used up by a signature that does not count.
+    /// The challenge for a known passkey. An invalid signature does not use it up.
     pub challenge: Challenge,
 }
 
-/// `POST /hold-passkey`: instead of [`ConfirmPasskey`], where the known passkeys are of another page.
+/// `POST /hold-passkey`: instead of [`ConfirmPasskey`], if the known passkeys belong to another page.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct HoldPasskey {
     /// The nonce of the challenge.
@@ -187,9 +187,9 @@ pub struct HoldPasskey {
 /// Answer to [`HoldPasskey`].
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PasskeyHeld {
-    /// The digest that is to be signed.
+    /// The digest to sign.
     pub enrol: String,
-    /// For how long it waits, in seconds.
+    /// How long it waits, in seconds.
     pub good_s: u64,
     /// The pages at which a known passkey can sign for it.
     pub pages: Vec<String>,
@@ -198,9 +198,9 @@ pub struct PasskeyHeld {
 /// `POST /vouch-passkey`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct VouchPasskey {
-    /// The nonce of the challenge of the passkey that waits.
+    /// The nonce of the waiting passkey's challenge.
     pub nonce: String,
-    /// The signature of a known one.
+    /// The signature of a known passkey.
     pub assertion: Assertion,
 }
 
@@ -221,11 +221,11 @@ pub struct Passkey {
     pub key: Value,
     /// Whether its manager can sync it to other devices.
     pub synced: bool,
-    /// The model of the authenticator, as it says; nothing proves it.
+    /// The model of the authenticator, by its own unproven statement.
     pub aaguid: String,
-    /// How it came to be known: `code`, `vouched`, `root`.
+    /// The way in which it was enrolled: `code`, `vouched`, `root`.
     pub source: String,
-    /// When it was put on record here.
+    /// When it was recorded here.
     pub added_at: Option<String>,
     /// When it was last used here.
     pub used_at: Option<String>,
@@ -239,7 +239,7 @@ pub struct Passkey {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PasskeyCode {
-    /// Make one although an agent may be at work, which could take the code.
+    /// Whether to make one although an agent may be at work, which could take the code.
     pub even_so: bool,
 }
 
@@ -249,9 +249,9 @@ pub struct PasskeyCode {
 pub struct PasskeyCodeMade {
     /// The code, shown this once.
     pub code: String,
-    /// For how long it is good, in seconds.
+    /// How long it is valid, in seconds.
     pub good_s: u64,
-    /// Whether a known passkey has to sign for the new one.
+    /// Whether a known passkey must sign for the new one.
     pub vouch: bool,
     /// The pages at which a passkey can be made.
     pub origins: Vec<String>,
@@ -269,10 +269,10 @@ pub struct BeginPasskey {
     pub origin: String,
 }
 
-/// Answer to [`BeginPasskey`]: what `navigator.credentials.create()` takes.
+/// Answer to [`BeginPasskey`]: the options for `navigator.credentials.create()`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct NewPasskey {
-    /// By which the new passkey is handed in, once.
+    /// The nonce with which the new passkey is sent, once.
     pub nonce: String,
     /// `challenge`.
     pub challenge: String,
@@ -288,7 +288,7 @@ pub struct NewPasskey {
     pub exclude: Vec<AllowedPasskey>,
 }
 
-/// `POST /finish-passkey`. The answer is the challenge that the new passkey signs, and a known one with it if there is one.
+/// `POST /finish-passkey`. The answer is the challenge that the new passkey signs, and also a known one if there is one.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FinishPasskey {
     /// The nonce of [`NewPasskey`].
@@ -324,6 +324,6 @@ pub struct RevokePasskey {
 /// Answer to `POST /reset-passkeys`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PasskeysReset {
-    /// From when passkeys count again.
+    /// When passkeys begin to count again.
     pub waits_until: String,
 }

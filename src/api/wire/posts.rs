@@ -1,4 +1,4 @@
-//! Messages between agents as they travel. The messages themselves have the form of the broker's protocol.
+//! The types for messages between agents. The messages themselves have the form of the broker's protocol.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 /// `POST /publish-post`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PublishPost {
-    /// The message, as it would be sent to the broker door.
+    /// The message, in the form in which the broker door accepts it.
     pub message: Value,
 }
 
@@ -23,13 +23,13 @@ pub struct PostPublished {
 pub struct PostsQuery {
     /// The agent whose inbox is read; all messages when absent.
     pub inbox: Option<String>,
-    /// After which number; without it, and without an inbox, the newest.
+    /// The number after which to read; without it, and without an inbox, the newest messages are returned.
     pub since: Option<u64>,
-    /// How long to wait where there is nothing, in milliseconds.
+    /// How long to wait if there is no message, in milliseconds.
     pub wait_ms: Option<u64>,
-    /// Of all messages those before this number, newest first; with `limit` alone, the newest.
+    /// Among all messages those before this number, newest first; with `limit` alone, the newest.
     pub before: Option<u64>,
-    /// So many at most.
+    /// The most messages to return.
     pub limit: Option<usize>,
 }
 
@@ -42,14 +42,14 @@ pub struct Posts {
     pub last_seq: u64,
 }
 
-/// A message at its place.
+/// A message with its number in the log.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Post {
     /// The number of the message in the log.
     pub seq: u64,
     /// When it was published.
     pub at: String,
-    /// The same in a sentence.
+    /// The message, as a sentence.
     pub text: String,
     /// The message, as the broker door shows it.
     pub message: Value,
@@ -57,38 +57,38 @@ pub struct Post {
     /// `verify_now`.
     #[serde(default)]
     pub kind: String,
-    /// The agent that the message says that it is from.
+    /// The sender that the message names.
     #[serde(default)]
     pub from: String,
-    /// The agent that it is for, in the broker's spelling; absent where it is for all or for none.
+    /// The receiver, in the broker's spelling; absent if it is for all or for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// All that it says, without its sender.
+    /// The whole content, without the sender.
     #[serde(default)]
     pub said: String,
-    /// By what its sender has proven that name: `own_key`, `token`, `jailed`, `terminal` and the like. Absent where it only says
-    /// so.
+    /// The proof by which its sender has proven that name: `own_key`, `token`, `jailed`, `terminal` and so on.
+    /// Absent if the name is unproven.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<String>,
 }
 
-/// The row of an agent: `GET /roster`.
+/// An agent's row in the roster: `GET /roster`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RosterRow {
     /// The name of the agent, in the broker's spelling.
     pub agent: String,
     /// The status word that the agent published last.
     pub status: String,
-    /// The present activity, in a word or two; absent where the agent has named none.
+    /// The present activity, in a word or two; absent if the agent has named none.
     pub phase: Option<String>,
-    /// The program that the agent says it is; empty when it has said none.
+    /// The program that the agent says it is; empty if it has said none.
     pub cli: String,
     /// When the agent last published something.
     pub last_seen: String,
 }
 
 impl RosterRow {
-    /// Whether the agent's own prompt waits for a person. The phase is git-paw's word; hooks of hosts report it, too.
+    /// Returns whether the agent's own prompt waits for a person. The phase is git-paw's word; hooks of hosts report it, too.
     pub fn is_at_its_prompt(&self) -> bool {
         self.phase.as_deref() == Some("stuck-on-prompt")
     }
@@ -107,10 +107,10 @@ pub struct Question {
     pub at: String,
 }
 
-/// Two agents that are in each other's way: `GET /overlaps`.
+/// Two agents that work in one place: `GET /overlaps`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Overlap {
-    /// Where: a file, a folder or a pattern.
+    /// The place: a file, a folder or a pattern.
     pub file: String,
     /// The names of the two agents.
     pub agents: [String; 2],
@@ -119,6 +119,6 @@ pub struct Overlap {
 /// Answer to `POST /purge-posts`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LogBegun {
-    /// The last number that is not in the log any more.
+    /// The last number that has left the log.
     pub after: u64,
 }

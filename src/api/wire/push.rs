@@ -1,5 +1,5 @@
-//! Browsers that are told by their push services, as they travel. Bytes are base64url without padding, as browsers' `toJSON` writes
-//! them.
+//! The types for browsers that get notices through their push services. Bytes are base64url without padding, as
+//! browsers' `toJSON` writes them.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,15 +8,15 @@ use super::NoticeAttempt;
 /// Answer to `GET /push`.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Push {
-    /// All of them, the oldest first.
+    /// All subscribed browsers, the oldest first.
     pub browsers: Vec<PushBrowser>,
-    /// How many there may be.
+    /// The most browsers that there may be.
     pub most: usize,
-    /// Why none can be told, if none can.
+    /// The reason why none can get notices.
     pub problem: Option<String>,
 }
 
-/// A browser that is told. Its address is its own secret, and is shown to no one.
+/// A browser that gets notices. Its address is its own secret, and is never shown.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PushBrowser {
     /// Its id.
@@ -27,13 +27,13 @@ pub struct PushBrowser {
     pub host: String,
     /// The page at which it was subscribed.
     pub origin: String,
-    /// When it was.
+    /// When it was subscribed.
     pub added_at: String,
-    /// How many notices it is owed.
+    /// The number of owed notices.
     pub owed: usize,
     /// When the oldest of these was made.
     pub owed_since: Option<String>,
-    /// How the last attempt went, since the daemon's start.
+    /// The last attempt since the daemon's start.
     pub last: Option<NoticeAttempt>,
 }
 
@@ -44,17 +44,17 @@ pub struct PushKey {
     pub key: String,
 }
 
-/// `POST /offer-push`: what a browser has said of its subscription.
+/// `POST /offer-push`: a browser's data about its subscription.
 // No `Debug`: it holds secrets.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OfferPush {
-    /// Where its push service takes messages for it.
+    /// The address at which its push service accepts messages for it.
     pub endpoint: String,
     /// Its public key.
     pub p256dh: String,
-    /// The secret that it shares.
+    /// The authentication secret that it shares.
     pub auth: String,
-    /// The daemon's key that it was subscribed with.
+    /// The daemon's key with which it subscribed.
     pub key: String,
     /// The page at which it was subscribed.
     pub origin: String,
@@ -63,26 +63,26 @@ pub struct OfferPush {
 /// Answer to [`OfferPush`].
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PushOffered {
-    /// SHA-256 of the offer as canonical JSON, hexadecimal: what a passkey signs. A page computes it itself, and compares.
+    /// SHA-256 of the offer as canonical JSON, hexadecimal: a passkey signs it. A page computes it itself, and compares.
     pub offer: String,
-    /// For how long it can be signed, in milliseconds.
+    /// How long it can be signed, in milliseconds.
     pub good_ms: u64,
 }
 
-/// What a passkey signs as the verb `subscribe-push`, and nothing else takes: the browser of this offer is told.
+/// The arguments of the verb `subscribe-push`, which only a passkey's signature carries out: the browser of this offer gets notices.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SubscribePush {
     /// The browser's name for people.
     pub name: String,
-    /// The offer, by its digest.
+    /// The digest of the offer.
     pub offer: String,
 }
 
 /// `POST /remove-push`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RemovePush {
-    /// The id of the browser, or its name where only one has it.
+    /// The id of the browser, or its name if only one browser has it.
     pub id: String,
 }
 
@@ -95,11 +95,11 @@ pub struct PushGone {
     pub name: String,
 }
 
-/// `POST /snooze-push`: a browser that is told wants to hear of a question later once more.
+/// `POST /snooze-push`: a browser wants the notice of an approval once more, later.
 // No `Debug`: it holds a secret.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SnoozePush {
-    /// Where its push service takes messages for it, which nothing but this browser and the daemon knows.
+    /// The address at which its push service accepts messages for it; only this browser and the daemon know it.
     pub endpoint: String,
     /// The number of the approval.
     pub approval: u64,
@@ -108,24 +108,24 @@ pub struct SnoozePush {
 /// Answer to [`SnoozePush`].
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PushSnoozed {
-    /// When it is told, if the approval waits until then.
+    /// When the notice comes, if the approval still waits then.
     pub until: String,
 }
 
 /// `POST /test-push`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TestPush {
-    /// The id of the browser, or its name where only one has it.
+    /// The id of the browser, or its name if only one browser has it.
     pub id: String,
 }
 
-/// Answer to [`TestPush`], where its push service has taken the sample.
+/// Answer to [`TestPush`], if its push service has accepted the sample.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PushTested {
     /// The id of the browser.
     pub id: String,
     /// Its name.
     pub name: String,
-    /// What its push service has answered, in words.
+    /// The push service's answer, as text.
     pub says: String,
 }

@@ -1,12 +1,12 @@
-//! What a task waits for, in words.
+//! The tasks for which a task waits, as text.
 
 use super::Task;
 
-/// Tasks that are named in a sentence.
+/// The most tasks that a sentence names.
 const NAMED_MAX: usize = 3;
 
 impl Task {
-    /// The tasks that it waits for, in a few words; `None` where there are none. Ids are not made visible here.
+    /// Returns the tasks that it waits for, in a few words; `None` if there are none. Control characters in ids are not replaced here.
     pub fn waits_in_words(&self) -> Option<String> {
         let all = &self.waits_for_tasks;
         if all.is_empty() {

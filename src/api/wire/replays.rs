@@ -1,4 +1,4 @@
-//! What other rules would have decided of requests that are on record.
+//! The decisions that other rules would have made about recorded requests.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,11 +8,11 @@ use super::RuleOutcome;
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReplayRules {
-    /// Ready-made rules that are asked: `default`, `strict` or `open`.
+    /// The ready-made rules to try: `default`, `strict` or `open`.
     pub builtin: Option<String>,
-    /// The text of a file of rules that are asked.
+    /// The text of a file of rules to try.
     pub text: Option<String>,
-    /// How many decisions are looked at, from the newest back.
+    /// The most decisions to check, from the newest back.
     pub last: Option<usize>,
 }
 
@@ -20,27 +20,27 @@ pub struct ReplayRules {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RulesReplayed {
-    /// Digest of the rules that were asked.
+    /// Digest of the rules that were tried.
     pub digest: String,
-    /// Of how many decisions they were asked.
+    /// The number of decisions on which they were tried.
     pub asked: u64,
-    /// The oldest event that was looked at.
+    /// The oldest event that was read.
     pub from: u64,
-    /// The newest event that was looked at.
+    /// The newest event that was read.
     pub to: u64,
-    /// Whether the time was over before enough decisions were found.
+    /// Whether the time ended before enough decisions were found.
     pub late: bool,
-    /// Decisions about tools of hosts, whose arguments are not on record.
+    /// The number of decisions about tools of hosts, whose arguments are not on record.
     pub without_arguments: u64,
-    /// Decisions about a command line that is kept no more.
+    /// The number of decisions about a command line that is no longer kept.
     pub without_command: u64,
-    /// The requests that they would have decided otherwise, newest first.
+    /// The requests that they would have decided differently, newest first.
     pub changed: Vec<DecidedOtherwise>,
-    /// Further ones.
+    /// The number of further ones.
     pub more: u64,
 }
 
-/// A request that other rules would have decided otherwise.
+/// A request that other rules would have decided differently.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DecidedOtherwise {
@@ -52,14 +52,14 @@ pub struct DecidedOtherwise {
     pub action: String,
     /// The agent that asked.
     pub asked_by: String,
-    /// The worker, where it was a delegation.
+    /// The worker, if it was a delegation.
     pub worker: Option<String>,
-    /// The task that came of it.
+    /// The task that it made.
     pub task: Option<String>,
-    /// What was decided: `allow`, `approve` or `deny`.
+    /// The decision: `allow`, `approve` or `deny`.
     pub was: String,
     /// The rule that decided.
     pub was_rule: String,
-    /// What would have been decided.
+    /// The decision that the other rules would have made.
     pub would: RuleOutcome,
 }

@@ -1,12 +1,12 @@
-//! The rules in force, as they travel.
+//! The types for the rules in force.
 
 use serde::{Deserialize, Serialize};
 
-/// Query of `GET /rules`. With a worker it is a request that is only thought of, and the answer says what the rules say to it.
+/// Query of `GET /rules`. A query with a worker describes a hypothetical request, and the answer has the rules' decision about it.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RulesQuery {
-    /// The worker of the request; without one, the rules are listed alone.
+    /// The worker of the request; without one, the answer only lists the rules.
     pub worker: Option<String>,
     /// The directory, from the root of the repository; the root when absent.
     pub dir: Option<String>,
@@ -20,11 +20,11 @@ pub struct RulesQuery {
     pub action: Option<String>,
     /// The tool of DevIt, or of a host.
     pub tool: Option<String>,
-    /// The line that the tool would run.
+    /// The command line that the tool would run.
     pub command: Option<String>,
     /// The file that the tool would touch.
     pub path: Option<String>,
-    /// Whether the request is one of the person of this daemon that a passkey has signed: `client`, `door` and `proof` are theirs.
+    /// Whether it is a request of this daemon's person, signed by a passkey: `client`, `door` and `proof` follow from that.
     pub by_passkey: bool,
 }
 
@@ -34,11 +34,11 @@ pub struct RulesQuery {
 pub struct Rules {
     /// Digest of the rules in force.
     pub digest: String,
-    /// The files that they come from; the later ones can only tighten.
+    /// The files of the rules; the later ones can only tighten.
     pub sources: Vec<String>,
     /// The rules, in the order of their files.
     pub rules: Vec<RuleTold>,
-    /// What they say to the request, where there is one.
+    /// The decision about the request, if the query has one.
     pub outcome: Option<RuleOutcome>,
 }
 
@@ -52,30 +52,30 @@ pub struct RuleTold {
     pub decision: String,
     /// Its reason, for callers and approvers.
     pub reason: String,
-    /// The file that it is in.
+    /// The file of the rule.
     pub file: String,
-    /// The line at which it begins there, from 1.
+    /// The line at which the rule begins there, from 1.
     pub line: usize,
-    /// Whose answer counts, where it asks.
+    /// The approvers whose answer counts, if the rule demands an approval.
     pub by: Vec<String>,
-    /// Whether it matches the request, where there is one.
+    /// Whether it matches the request, if the query has one.
     pub matched: Option<bool>,
     /// The first condition that does not hold for the request.
     pub unmet: Option<String>,
 }
 
-/// What the rules say to a request.
+/// The decision of the rules about a request.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RuleOutcome {
     /// `allow`, `approve` or `deny`.
     pub decision: String,
-    /// The rule that decides; `no-rule` where none matches.
+    /// The rule that decides; `no-rule` if none matches.
     pub rule: String,
     /// Its reason.
     pub reason: String,
-    /// Whose answer counts, where an answer is waited for.
+    /// The approvers whose answer counts, if an approval is demanded.
     pub by: Vec<String>,
-    /// How long that is waited for, in seconds.
+    /// How long the daemon waits for that answer, in seconds.
     pub wait_s: Option<u64>,
 }

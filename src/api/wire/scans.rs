@@ -1,22 +1,22 @@
-//! What a run has left in the workspace: what runs later, and the changes of watched files.
+//! The files that a run has left in the workspace and that run later, and the changes of watched files.
 
 use serde::{Deserialize, Serialize};
 
-/// What a run has left that runs later.
+/// The files that a run has left and that run later.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ScanReport {
-    /// The gravest first; bounded.
+    /// The findings, the gravest first; bounded.
     pub findings: Vec<Finding>,
-    /// Findings that are not listed.
+    /// The number of findings that are not listed.
     pub more: u32,
-    /// Why the comparison is incomplete.
+    /// The reason why the comparison is incomplete.
     pub unknown: Option<String>,
 }
 
 /// A file that a run has left and that runs later.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Finding {
-    /// Relative to the workspace.
+    /// The path, relative to the workspace.
     pub path: String,
     /// `git`, `setting`, `protected`, `setuid`, `socket`, `link`, `instructions`, `ci`, `build`, `lock`, `executable`.
     pub kind: String,
@@ -29,9 +29,9 @@ pub struct Finding {
 pub struct FilesChanged {
     /// The changed files, up to a bound.
     pub files: Vec<ChangedFile>,
-    /// Changed files that are not listed.
+    /// The number of changed files that are not listed.
     pub more: u32,
-    /// Why some changes may be missing.
+    /// The reason why some changes may be missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub incomplete: Option<String>,
 }
@@ -39,7 +39,7 @@ pub struct FilesChanged {
 /// A watched file that changed while the task ran.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ChangedFile {
-    /// Relative to the task's working directory.
+    /// The path, relative to the task's working directory.
     pub path: String,
     /// `new`, `changed`, `renamed`, `removed`.
     pub change: String,

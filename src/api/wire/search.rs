@@ -1,4 +1,4 @@
-//! Search by words, as it travels.
+//! The types for a search by words.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SearchQuery {
-    /// Words that all have to be there, with the signs in them; words in quotation marks stand together, and `log*` is the
-    /// beginning of a word.
+    /// The words, all of which must occur, with their punctuation; words in quotation marks must be adjacent, and
+    /// `log*` is the beginning of a word.
     pub words: String,
     /// `tasks`, `messages` or `events`; all when absent.
     pub only: Option<String>,
-    /// Where the page before ended: its `next`. Tasks are on the first page alone.
+    /// The `next` of the previous page. Only the first page has tasks.
     pub before: Option<u64>,
-    /// How many tasks, and how many messages and events, at most.
+    /// The most tasks, and the most messages and events, to return.
     pub limit: Option<usize>,
 }
 
@@ -23,15 +23,15 @@ pub struct SearchQuery {
 pub struct Found {
     /// Tasks, then messages and events, each newest first.
     pub hits: Vec<Hit>,
-    /// Whether there are more tasks than those.
+    /// Whether there are more tasks.
     pub more_tasks: bool,
-    /// Where the next page of messages and events begins; absent at the end.
+    /// The start of the next page of messages and events; absent at the end.
     pub next: Option<u64>,
-    /// Events at the end of the journal that cannot be searched yet: the index is made in the background.
+    /// The number of events at the end of the journal that cannot be searched yet: the index is made in the background.
     pub not_yet: u64,
 }
 
-/// Something that was found.
+/// A search result.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Hit {
@@ -41,14 +41,14 @@ pub struct Hit {
     pub seq: Option<u64>,
     /// The number of the message.
     pub message: Option<u64>,
-    /// The id of the task that it is, or is about.
+    /// The id of the task that it is, or that it concerns.
     pub task: Option<String>,
-    /// When it happened; of a task, its last change.
+    /// When it happened; for a task, its last change.
     pub at: String,
     /// The kind of event, or the state of the task.
     pub what: String,
     /// The agent that caused it, or has asked for the task.
     pub actor: String,
-    /// Some words around the first that was found. An agent may have written them.
+    /// Some words around the first match. An agent may have written them.
     pub excerpt: String,
 }

@@ -1,18 +1,18 @@
-//! Arguments of verbs that a passkey signs and that have no path of their own, or more than their path takes.
+//! The arguments of signed verbs that have no path of their own, or that have more arguments than their path.
 
 use serde::{Deserialize, Serialize};
 
-/// `message-agents`: the person writes the same to each of these agents.
+/// `message-agents`: the person writes the same message to each of these agents.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MessageAgents {
     /// The agents, each once; at most [`MESSAGED_AT_ONCE_MAX`].
     pub to: Vec<String>,
-    /// What they are told.
+    /// The text of the message.
     pub text: String,
 }
 
-/// As many agents one signed message goes to: those of a wait or of a meeting, and a crew. All of their names are shown and signed.
+/// The most agents that one signed message goes to: those of a wait or of a meeting, and a crew. All of their names are shown and signed.
 pub const MESSAGED_AT_ONCE_MAX: usize = 64;
 
 /// `answer-question`: the person answers an agent's question.
@@ -25,11 +25,11 @@ pub struct AnswerQuestion {
     pub text: String,
 }
 
-/// `POST /end-wait`, and a verb: an agent waits for a lock or a resource no longer, and is refused it.
+/// `POST /end-wait`, and a verb: ends an agent's wait for a lock or a resource, which is then refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EndWait {
-    /// The number of its place, as `GET /waits` and `GET /locks` say it.
+    /// The number of its place in the queue, from `GET /waits` or `GET /locks`.
     pub ticket: u64,
 }
 
@@ -39,14 +39,14 @@ pub struct EndWait {
 pub struct CancelTasks {
     /// The tasks, each once; at most [`CANCELLED_AT_ONCE_MAX`].
     pub tasks: Vec<String>,
-    /// Why, for their records.
+    /// The reason, for their records.
     pub reason: String,
 }
 
-/// As many tasks one signature ends: what fits on a screen, so that it was looked at.
+/// The most tasks that one signature ends: as many as fit on a screen, so that the person has seen them.
 pub const CANCELLED_AT_ONCE_MAX: usize = 50;
 
-/// Beside the arguments of `delegate`, as `rules`: what the person was shown of the rules' answer.
+/// The argument `rules` of `delegate`: the decision of the rules that the person was shown.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RulesSaid {

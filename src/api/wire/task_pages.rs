@@ -1,26 +1,26 @@
-//! Pages of tasks, as they travel.
+//! The types for pages of tasks.
 
 use serde::{Deserialize, Serialize};
 
 use super::Task;
 
-/// Query of `GET /task-page`. A member that is absent excludes none.
+/// Query of `GET /task-page`. An absent member excludes no task.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TaskPageQuery {
     /// `awaiting`, `running`, `assigned`, `queued`, `retrying`, `waiting`, `completed`, `failed` or `cancelled`.
     pub state: Option<String>,
-    /// Only tasks of workers whose names have this in them.
+    /// Only tasks of workers whose names contain this text.
     pub worker: Option<String>,
-    /// Only tasks that agents have asked for whose names have this in them.
+    /// Only tasks of askers whose names contain this text.
     pub by: Option<String>,
-    /// Words that are all in the id, the goal or one of the names.
+    /// Words that must each occur in the id, the goal or one of the names.
     pub text: Option<String>,
     /// Only tasks that have changed within this time, in milliseconds.
     pub within_ms: Option<u64>,
-    /// Where the page before ended: its `next`.
+    /// The `next` of the previous page.
     pub after: Option<String>,
-    /// How many tasks at most.
+    /// The most tasks to return.
     pub limit: Option<usize>,
 }
 
@@ -28,35 +28,35 @@ pub struct TaskPageQuery {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TaskPage {
-    /// Unfinished tasks by what they need, those within a state oldest first; then finished ones, newest first.
+    /// The unfinished tasks in the order of their states, oldest first within a state; then the finished ones, newest first.
     pub tasks: Vec<Task>,
-    /// How many unfinished tasks pass the filter.
+    /// The number of unfinished tasks that match the filter.
     pub live: usize,
-    /// Where the next page begins; absent at the end. A page is short, or empty, where few of many tasks pass.
+    /// The start of the next page; absent at the end. A page may be short or empty if few of many tasks match.
     pub next: Option<String>,
-    /// How many tasks there are, also those that the filter leaves out.
+    /// The number of tasks, including those that the filter leaves out.
     pub counts: TaskCounts,
 }
 
-/// How many tasks there are in each state.
+/// The number of tasks in each state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TaskCounts {
-    /// Those that wait for approval.
+    /// Tasks that wait for approval.
     pub awaiting: u64,
-    /// Those that a worker is at.
+    /// Tasks that a worker works on.
     pub running: u64,
-    /// Those that a polling worker has and has not said anything about.
+    /// Tasks that a polling worker has, and has not reported on.
     pub assigned: u64,
-    /// Those that are allowed and not yet with a worker.
+    /// Tasks that are allowed and not yet with a worker.
     pub queued: u64,
-    /// Those whose next attempt waits for its time.
+    /// Tasks whose next attempt waits for its time.
     pub retrying: u64,
-    /// Those that wait for other tasks.
+    /// Tasks that wait for other tasks.
     pub waiting: u64,
-    /// Completed and cancelled since the beginning.
+    /// The completed and cancelled tasks since the store was created.
     pub completed: u64,
-    /// Failed since the beginning.
+    /// The failed tasks since the store was created.
     pub failed: u64,
 }
 
@@ -65,7 +65,7 @@ pub struct TaskCounts {
 pub struct AwaitedNeed {
     /// The resource.
     pub resource: String,
-    /// The agent that has it, or waits for it from before; absent where it is about to be free.
+    /// The agent that has it, or is before the task in the queue; absent if it is about to be free.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder: Option<String>,
     /// When the wait began.

@@ -1,4 +1,4 @@
-//! Tokens as they travel. Only the answer to `POST /mint-token` contains a token itself, once.
+//! The types for tokens. Only the answer to `POST /mint-token` contains a token itself, once.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 pub struct MintToken {
     /// The agent that the token is for; a name of the daemon's or of a person's is refused.
     pub agent: String,
-    /// What for: `read`, `join`, `coordinate`, `delegate`, `work`; the first three when absent.
+    /// Its rights: `read`, `join`, `coordinate`, `delegate`, `work`; the first three when absent.
     pub scopes: Option<Vec<String>>,
-    /// For how long, in seconds; a day when absent, a week at most.
+    /// How long it is valid, in seconds; a day when absent, a week at most.
     pub ttl_s: Option<u64>,
 }
 
@@ -24,29 +24,29 @@ pub struct Minted {
     pub token: Token,
 }
 
-/// A token, without itself. An element of the answer to `GET /tokens`.
+/// A token without its secret. An element of the answer to `GET /tokens`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Token {
-    /// The id by which `POST /revoke-tokens` names it.
+    /// The id that identifies it in `POST /revoke-tokens`.
     pub id: String,
     /// The agent that the token is for.
     pub agent: String,
-    /// The rights that it gives, with the words of `MintToken::scopes`.
+    /// The rights that it gives, in the words of `MintToken::scopes`.
     pub scopes: Vec<String>,
     /// When it was made.
     pub minted_at: String,
-    /// The agent or the person that had it made.
+    /// The agent or the person that requested it.
     pub minted_by: String,
-    /// When it stops being good.
+    /// When it expires.
     pub expires_at: String,
 }
 
-/// `POST /revoke-tokens`: one by its id, or all of an agent.
+/// `POST /revoke-tokens`: revokes one by its id, or all of an agent.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RevokeTokens {
-    /// The id of the one token to end; not together with `agent`.
+    /// The id of the token to revoke; not together with `agent`.
     pub id: Option<String>,
-    /// The agent whose tokens all end; not together with `id`.
+    /// The agent whose tokens are all revoked; not together with `id`.
     pub agent: Option<String>,
 }

@@ -1,15 +1,15 @@
-//! What runs have used, as it travels.
+//! The types for the usage of runs.
 
 use serde::{Deserialize, Serialize};
 
-/// The resources that a worker says it has used. The daemon shows these claims and never relies on them.
+/// The resources that a worker reports to have used. The daemon shows these reports and never relies on them.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Used {
-    /// Tokens that the model has read.
+    /// Input tokens of the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_input: Option<u64>,
-    /// Tokens that the model has written.
+    /// Output tokens of the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_output: Option<u64>,
     /// Tokens that the model has spent on reasoning.
@@ -21,17 +21,16 @@ pub struct Used {
     /// Tokens written to that cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_cache_write: Option<u64>,
-    /// Money, in US dollars.
+    /// The cost in US dollars.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// The model that it names.
+    /// The model that the worker names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
 }
 
 impl Used {
-    /// The same in a line, as far as the worker has reported it. The model's name is as the
-    /// worker has written it.
+    /// Returns the reported usage as a line of text; the model's name is unchanged from the worker's report.
     pub fn in_words(&self) -> Option<String> {
         let parts = [
             (self.tokens_input, "tokens in"),

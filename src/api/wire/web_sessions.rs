@@ -1,4 +1,4 @@
-//! Browsers that are signed in to the page, as they travel.
+//! The types for browsers that are signed in to the page.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -8,9 +8,9 @@ use super::Challenge;
 /// A browser that is signed in, or an invitation that waits for one.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct WebSession {
-    /// By which it is ended: the beginning of the digest of its secret.
+    /// The id for ending it: the beginning of the digest of its secret.
     pub id: String,
-    /// `passkey`: a person's; `invited`: one that sees states alone; `invitation`: a link that was not opened.
+    /// `passkey`: a person's; `invited`: sees states only; `invitation`: a link that was not opened.
     pub reader: String,
     /// The name of the passkey that has signed in.
     pub passkey: Option<String>,
@@ -18,7 +18,7 @@ pub struct WebSession {
     pub origin: String,
     /// When it began.
     pub began_at: String,
-    /// When it was used last.
+    /// When it was last used.
     pub used_at: String,
     /// When it ends, if it is not used again.
     pub ends_at: String,
@@ -30,9 +30,9 @@ pub struct WebSession {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct EndWebSession {
-    /// The one of this id.
+    /// The id of the session to end.
     pub id: Option<String>,
-    /// All of them, and every invitation.
+    /// Whether to end all sessions and invitations.
     pub all: bool,
 }
 
@@ -40,9 +40,9 @@ pub struct EndWebSession {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct InviteReader {
-    /// For how long the link, and the browser that opens it, are good; a day by default, seven at the most.
+    /// How long the link, and the session of the browser that opens it, are valid; a day by default, seven days at most.
     pub ttl_s: Option<u64>,
-    /// At which public page; by default at the first one.
+    /// The public page for the link; the first one by default.
     pub origin: Option<String>,
 }
 
@@ -50,19 +50,19 @@ pub struct InviteReader {
 // No `Debug`: it holds a secret.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Invitation {
-    /// The link, shown this once. It is good for one browser. Its secret is behind `#`, which browsers send to no server.
+    /// The link, shown this once. It is valid for one browser. Its secret follows `#`, which browsers send to no server.
     pub link: String,
     /// The invitation.
     pub session: WebSession,
 }
 
-/// What a browser that signs in is to have signed.
+/// The challenge for a browser that signs in.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SignIn {
     /// The challenge, over the verb `open-web-session`, with the passkeys of the page's host; their names are left out.
     pub challenge: Challenge,
     /// The arguments whose digest is signed: `origin`, `session` (the digest of the secret that the browser gets) and `until`.
     pub arguments: Value,
-    /// The id of the daemon, which the signature is for.
+    /// The id of the daemon, for which the signature is made.
     pub daemon: String,
 }

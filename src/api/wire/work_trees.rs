@@ -1,4 +1,4 @@
-//! Git work trees in which runs work, and what a task's run has committed in one.
+//! The types for the git work trees of runs, and for the commits of a task's run.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,17 +12,17 @@ pub struct WorkTree {
     pub branch: String,
     /// Its folder.
     pub path: String,
-    /// The worker whose run was the last one in it.
+    /// The worker of the last run in it.
     pub agent: String,
     /// The task of that run.
     pub task: String,
-    /// Commits of the branch that what is checked out in the workspace does not have; absent where the branch is gone.
+    /// The number of commits of the branch that the workspace's checked-out branch lacks; absent if the branch is gone.
     pub ahead: Option<u64>,
-    /// Files that are not committed.
+    /// The number of uncommitted files.
     pub uncommitted: u64,
     /// Whether a run works in it.
     pub running: bool,
-    /// Why it cannot be used any more; absent for one that can.
+    /// The reason why it can no longer be used; absent if it can.
     pub stale: Option<String>,
 }
 
@@ -30,11 +30,11 @@ pub struct WorkTree {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RemoveWorkTree {
-    /// The branch that is checked out in it, or its folder as an absolute path.
+    /// Its branch, or its folder as an absolute path.
     pub which: String,
-    /// Whether what is not committed, or not merged, may be lost.
+    /// Whether uncommitted or unmerged changes may be lost.
     pub force: bool,
-    /// Whether the branch is deleted as well.
+    /// Whether to delete the branch, too.
     pub branch: bool,
 }
 
@@ -43,37 +43,37 @@ pub struct RemoveWorkTree {
 pub struct RemovedWorkTree {
     /// The branch that was checked out in it.
     pub branch: String,
-    /// Where it was.
+    /// Its former folder.
     pub path: String,
     /// Whether the branch was deleted.
     pub branch_deleted: bool,
 }
 
-/// What has become of a run's changes in its work tree.
+/// The outcome of a run's changes in its work tree.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct InWorkTree {
     /// The branch.
     pub branch: String,
     /// The folder of the work tree.
     pub path: String,
-    /// The commit; `None` where nothing was committed.
+    /// The commit; `None` if nothing was committed.
     pub commit: Option<String>,
-    /// Changed files that are not in it, each with the reason.
+    /// Changed files that are not in the commit, each with the reason.
     pub not_committed: Vec<(String, String)>,
-    /// Files that git ignores by a rule that the run has made; some of them where there are many.
+    /// Files that git ignores by a rule that the run has added; only some of them if there are many.
     pub ignored: Vec<String>,
-    /// How many more there are.
+    /// The number of further ones.
     pub ignored_more: u64,
-    /// Why nothing was committed that should have been.
+    /// The reason why a commit failed.
     pub failed: Option<String>,
-    /// Whether work tree and branch were removed, since the run has changed nothing and both were made for it alone.
+    /// Whether the daemon removed the work tree and the branch, since the run changed nothing and both were made for it.
     pub removed: bool,
     /// The command that merges the branch.
     pub next: Option<String>,
 }
 
 impl Task {
-    /// What its run has committed; `None` for a run that was in no work tree, or is not over.
+    /// Returns what the run has committed; `None` for a run outside of a work tree, or one that is not over.
     pub fn in_work_tree(&self) -> Option<InWorkTree> {
         let mut said = self.notes.iter().rev().filter_map(|note| note.details.as_ref());
         let tree = said.find_map(|it| it.get("work_tree").filter(|it| it["branch"].is_string()))?;

@@ -1,8 +1,8 @@
-//! Hooks of hosts over HTTP: `POST /hook/HOST/EVENT`, with what the host says as the body.
+//! Hooks of hosts over HTTP: `POST /hook/HOST/EVENT`, with the host's data as the body.
 //!
-//! Promises: the caller is the process that has connected, as the kernel says; it speaks as at the daemon's own socket, where
-//! the same hook as a command would be; so many calls are worked out at once and no more, also those that were given up. Leaves
-//! to the daemon what a hook means, and whether its token is good.
+//! Promises: the caller is the process that has connected, according to the kernel; it speaks as it would at the
+//! daemon's own socket, through the same hook as a command; the number of calls in progress has a bound, which also
+//! counts calls that the host has given up. The daemon decides what a hook means, and whether its token is valid.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -18,19 +18,19 @@ use provost_client::Client;
 use provost_domain::Door;
 use provost_protocols::loopback::{AdmittedRequest, Answer, closing, whole};
 
-/// Where hooks are, before the host and the event.
+/// The path of hooks, before the host and the event.
 pub const HOOK_PATH: &str = "/hook/";
 
 /// Header with the token of a hook's settings.
 pub const HOOK_TOKEN_HEADER: &str = "x-provost-hook";
 
-/// Headers in which a host says as whom it speaks, the one that counts first.
+/// The headers in which a host names the agent as which it speaks, in order of precedence.
 const SPEAKERS: [&str; 3] = ["x-provost-agent", "x-wit-session", "x-claude-session-id"];
 
-/// Calls that are worked out at once. Each has a thread or two, and a host makes a few at a time.
+/// The most calls at once. Each has a thread or two, and a host makes a few at a time.
 const CALLS_AT_ONCE: usize = 64;
 
-/// What a hook says that is called over HTTP.
+/// The data of a hook that is called over HTTP.
 pub struct HookCall {
     /// The host and the event, as in `claude/pre-tool-use`.
     pub path: String,
@@ -40,29 +40,29 @@ pub struct HookCall {
     pub named: Option<String>,
     /// The token that it shows.
     pub token: String,
-    /// The process that asks.
+    /// The process that calls.
     pub process: u32,
-    /// What the host says.
+    /// The data that the host sends.
     pub body: Vec<u8>,
-    /// Makes clients of the daemon for the caller, by the name as which it speaks; else says why it may not.
+    /// Makes clients of the daemon for the caller, by the name as which it speaks; the error says why it may not.
     pub clients: Arc<dyn Fn(AgentId) -> Result<Client, String> + Send + Sync>,
-    /// What counts as a call that is being worked out, until the last of these goes.
+    /// The permit for a call in progress, until its last clone is dropped.
     pub place: Arc<dyn Any + Send + Sync>,
 }
 
-/// Why a hook is not answered.
+/// The reason why a hook is not answered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HookFault {
-    /// Its token is none of this repository's.
+    /// Its token is not valid in this repository.
     Unproven,
-    /// There is no such hook.
+    /// The hook does not exist.
     Unknown,
 }
 
-/// Answers hooks: JSON, or nothing. Blocking.
+/// Answers hooks with JSON or an empty text. Blocking.
 pub type Hooks = Arc<dyn Fn(HookCall) -> Result<String, HookFault> + Send + Sync>;
 
-/// Hooks, and the room for them.
+/// The hooks, and the permits for their calls.
 pub(super) struct HookPlaces {
     hooks: Hooks,
     places: Arc<Semaphore>,
@@ -124,12 +124,12 @@ impl HookPlaces {
     }
 }
 
-/// A header that has something in it.
+/// Returns the value of a header, unless it is empty.
 fn text(headers: &HeaderMap, name: &str) -> Option<String> {
     headers.get(name)?.to_str().ok().map(str::trim).filter(|it| !it.is_empty()).map(str::to_owned)
 }
 
-/// The agent that the address names.
+/// Returns the agent that the address names.
 fn speak_as(head: &Parts) -> Result<Option<String>, HttpError> {
     let query = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(&head.uri);
     let axum::extract::Query(members) =

@@ -1,9 +1,9 @@
-//! MCP over streamable HTTP on loopback: `/mcp`, for hosts that are given an address and not a program.
+//! MCP over streamable HTTP on loopback: `/mcp`, for hosts that are configured with an address and not a program.
 //!
-//! Promises: each request is answered as its sender. That is the agent of its token; or the one that it names
-//! by `?agent=` or `x-provost-agent`; or, where it names none, the one of its host's session or process. A
-//! session of the older era belongs to the agent that has begun it, and sessions are bounded. Leaves to the
-//! shell who may ask at all, and to the daemon all else.
+//! Promises: the daemon answers each request as its sender: as the agent of its token; or the agent that it names
+//! with `?agent=` or `x-provost-agent`; or, if it names none, the agent of its host's session or process. A session
+//! of the older era belongs to the agent that began it, and sessions are bounded. The shell decides who may
+//! connect, and the daemon decides the rest.
 #![forbid(unsafe_code)]
 
 mod hooks;
@@ -37,10 +37,10 @@ use provost_protocols::loopback::{AdmittedRequest, Answer, LoopbackDoor, closing
 use provost_transport::http::Untaken;
 use sessions::Sessions;
 
-/// Makes a client that speaks to the daemon as this principal, with this token if it has shown one.
+/// Makes a client that speaks to the daemon as this principal, with this token if the request has shown one.
 pub type Clients = Arc<dyn Fn(Principal, Option<Digest>) -> Client + Send + Sync>;
 
-/// What the session of a host is called, by its process, where its hooks have put that on record.
+/// Returns the agent of a host's session by the host's process, if its hooks have recorded one.
 pub type Called = Arc<dyn Fn(u32) -> Option<AgentId> + Send + Sync>;
 
 /// The door that serves hosts over HTTP.
@@ -52,7 +52,7 @@ pub struct McpHttp<S = Mcp> {
     service: StreamableHttpService<S, sessions::Manager>,
 }
 
-/// Why a request is not handed on.
+/// The reason why a request is not passed on.
 struct HttpError {
     status: StatusCode,
     message: String,
@@ -63,7 +63,7 @@ impl HttpError {
         Self { status, message: message.into() }
     }
 
-    /// In the protocol's words, as an answer to a request that was not read.
+    /// Encodes the error as the protocol's answer to a request that was not read.
     fn into_answer(self) -> Answer {
         let error = json!({ "code": -32_600, "message": self.message });
         let text = json!({ "jsonrpc": "2.0", "id": null, "error": error }).to_string();
@@ -72,13 +72,13 @@ impl HttpError {
 }
 
 impl McpHttp {
-    /// A door whose callers ask the daemon through these clients, until `stop`.
+    /// Makes a door whose callers reach the daemon through these clients, until `stop`.
     pub fn new(clients: Clients, called: Called, settings: Settings, stop: CancellationToken) -> Self {
         let server = Mcp::for_requests_with_clients(settings);
         Self { called, ..Self::serving(clients, move || server.for_another(), stop) }
     }
 
-    /// The same, which answers hooks of hosts as well.
+    /// Returns the same door, which also answers hooks of hosts.
     #[must_use]
     pub fn with_hooks(self, hooks: Hooks) -> Self {
         Self { hooks: Some(hooks::HookPlaces::new(hooks)), ..self }
@@ -86,7 +86,7 @@ impl McpHttp {
 }
 
 impl<S: ServerHandler> McpHttp<S> {
-    /// The same with any server, one of which is made for each host.
+    /// Makes the same door with any server, one of which is made for each host.
     pub fn serving(
         clients: Clients,
         make: impl Fn() -> S + Send + Sync + 'static,
@@ -97,7 +97,7 @@ impl<S: ServerHandler> McpHttp<S> {
             .with_sse_keep_alive(Some(Duration::from_secs(MCP_COMMENT_EVERY_S)))
             .with_cancellation_token(stop)
             .with_max_request_body_bytes(MCP_BODY_BYTES_MAX)
-            // The shell has looked, and more closely.
+            // The shell has checked them, and more strictly.
             .disable_allowed_hosts();
         config.json_response = true;
         let service = StreamableHttpService::new(move || Ok(make()), sessions.manager(), config);
@@ -124,11 +124,11 @@ impl<S: ServerHandler> McpHttp<S> {
         let agent = who.agent().clone();
         let taken = match body.take().await {
             Ok(taken) => taken,
-            // What is left of the body is not read, so nothing can follow it.
+            // The rest of the body is not read, so no request can follow it.
             Err(untaken) => return Ok(closing(untaken_fault(untaken).into_answer())),
         };
-        // The request names no agent. The host's hooks and shells go by its session, so
-        // this request does, too.
+        // The request names no agent. The host's hooks and shells use the name of its session, so this request
+        // does, too.
         let called = process.and_then(|pid| session::of_message(&taken.bytes).or_else(|| (self.called)(pid)));
         let who = called.map_or(Ok(who), |called| named(&caller, called.as_str()))?;
         let client = (self.clients)(who, shown(&caller));
@@ -147,7 +147,7 @@ impl<S: ServerHandler> McpHttp<S> {
         let ends = head.method == Method::DELETE;
         let text = match kept(&taken.bytes) {
             Some((text, method)) => {
-                // What says the method outside of the message says the same.
+                // The header with the method must match the message.
                 if let Some(said) = head.headers.get_mut("mcp-method") {
                     *said = HeaderValue::from_static(method);
                 }
@@ -157,7 +157,7 @@ impl<S: ServerHandler> McpHttp<S> {
         };
         let request = Request::from_parts(head, Full::new(Bytes::from(text)));
         let mut answer = self.service.handle(request).await;
-        // Hosts take it for ended when it is said so, and not only that it will be.
+        // Hosts take a session for ended only if the status says so now, and not that it will end.
         if ends && answer.status().is_success() {
             *answer.status_mut() = StatusCode::OK;
         }
@@ -168,12 +168,12 @@ impl<S: ServerHandler> McpHttp<S> {
     }
 }
 
-/// The token that a request has shown.
+/// Returns the token that a request has shown.
 fn shown(caller: &Caller) -> Option<Digest> {
     caller.token().map(|token| token.digest)
 }
 
-/// As whom a request speaks; and its process, where it has named no agent.
+/// Returns the principal as which a request speaks, and its process if it names no agent.
 async fn who(caller: &Caller, head: &Parts) -> Result<(Principal, Option<u32>), HttpError> {
     let given = name_given(head)?.or_else(|| caller.agent().map(ToString::to_string));
     if let Some(agent) = given {
@@ -189,7 +189,7 @@ async fn who(caller: &Caller, head: &Parts) -> Result<(Principal, Option<u32>), 
     Ok((named(caller, &super::of_process(process))?, Some(process)))
 }
 
-/// The agent that a request names, in its address or in a header.
+/// Returns the agent that a request names, in its address or in a header.
 fn name_given(head: &Parts) -> Result<Option<String>, HttpError> {
     let wrong = |why: &str| HttpError::new(StatusCode::BAD_REQUEST, why);
     let query = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(&head.uri);

@@ -1,7 +1,7 @@
-//! The pages that a host opens for a person who is asked: requests that wait, one or all of them.
+//! The pages that a host opens for its person: one waiting request, or all of them.
 //!
-//! The pages only show requests, and take no answer: any process that can reach this door can press a button
-//! on a page, and so can a model. A person answers at a terminal, or wherever else the rule says.
+//! The pages only show requests, and accept no answer: any process that can reach this door, and so a model, could
+//! press a button on a page. A person answers at a terminal, or in another way that the rule accepts.
 
 use hyper::header::HeaderValue;
 use hyper::http::request::Parts;
@@ -15,7 +15,7 @@ use provost_client::approvals::{facts, words};
 use provost_protocols::loopback::html::{CONTENT_POLICY, escaped};
 use provost_protocols::loopback::{Answer, whole};
 
-/// As whom the pages read, where no token says it.
+/// The name as which the pages read if no token names another.
 pub(super) const READER: &str = "approval-page";
 
 const STYLE: &str = "body { font: 1rem/1.5 sans-serif; margin: 2rem; max-width: 60rem; } \

@@ -1,7 +1,6 @@
-//! Sessions of hosts of the older era, which begin with `initialize`: whose they are, and how many there may be.
+//! Sessions of hosts of the older era, which begin with `initialize`: their owners, and their number.
 //!
-//! A session is only a place where the host's notices wait: every request in it has to prove
-//! again who it is from.
+//! A session is only a queue for the host's notices: every request in it must prove its sender again.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,7 +22,7 @@ use provost_base::limits::{MCP_SESSION_S_MAX, MCP_SESSIONS_MAX};
 use provost_client::Client;
 use provost_domain::ProcessMark;
 
-/// Where the library keeps them, over transports that say in answer to `initialize` what it does not know.
+/// The library's store of sessions, with transports that answer `initialize` with members that the library does not know.
 #[derive(Default)]
 pub(super) struct Manager(LocalSessionManager);
 
@@ -91,13 +90,13 @@ pub(super) struct Sessions {
 struct Session {
     agent: AgentId,
     heard: Instant,
-    /// The process that was heard last, where that is known.
+    /// The process of the last request, if known.
     process: Option<ProcessMark>,
-    /// The way to the daemon of what was said last.
+    /// The client of the last request.
     client: Client,
 }
 
-/// How often it is looked whether a session is still there.
+/// The interval between checks whether a session still exists.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 impl Sessions {
@@ -114,7 +113,7 @@ impl Sessions {
         Arc::clone(&self.manager)
     }
 
-    /// Lets a request into the session that it names; one of another agent is not there for it.
+    /// Admits a request to the session that it names; for another agent the session does not exist.
     pub(super) fn enter(
         &self,
         headers: &HeaderMap,
@@ -132,15 +131,15 @@ impl Sessions {
         Ok(named.map(Arc::from))
     }
 
-    /// Notes the client with which the latest request of a session speaks.
+    /// Remembers the client of the latest request in a session.
     pub(super) fn speaks(&self, session: &str, client: &Client) {
         if let Some(session) = self.known().get_mut(session) {
             session.client = client.clone();
         }
     }
 
-    /// Notes the session that an answer has begun, and ends the one that was silent for longest where there are too many.
-    /// Through `client` what was taken in it is given back when it is over.
+    /// Remembers the session that an answer has begun, and ends the longest silent one if there are too many. When
+    /// the session ends, `client` releases what was taken in it.
     pub(super) async fn begun<B>(
         &self,
         answer: &Response<B>,
@@ -178,8 +177,8 @@ impl Sessions {
     }
 }
 
-/// Waits for a session to end, be it by its host's word, by its silence, with the token that was shown in it last, or with
-/// the last process that spoke in it, and has given back what was taken in it. A session whose process has ended is there for a further one, with nothing taken.
+/// Waits for a session to end, by its host's request, its silence, the end of its last token, or the end of its last process,
+/// and then releases what was taken in it. A session whose process has ended stays for a further one, without any holds.
 async fn look_on(
     manager: Arc<Manager>,
     known: Arc<Mutex<HashMap<Box<str>, Session>>>,

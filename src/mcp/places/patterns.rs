@@ -1,4 +1,4 @@
-//! Absolute patterns for files that a task is to watch. A task's patterns begin in the folder where it works.
+//! Absolute patterns of the files that a task watches. A task's patterns are relative to the folder in which it works.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::tool::ToolError;
 use crate::words::one_line;
 use provost_base::normalised_path;
 
-/// The member that has them.
+/// The member that has the patterns.
 const MEMBER: &str = "watch_patterns";
 
 /// The characters that make a name a pattern.
@@ -20,12 +20,12 @@ fn is_absolute(value: &Value) -> bool {
     value.as_str().is_some_and(|it| Path::new(it).is_absolute())
 }
 
-/// Whether there is one among what a tool is called with.
+/// Returns whether one of the arguments' patterns is absolute.
 pub(super) fn has_absolute(arguments: &JsonObject) -> bool {
     arguments.get(MEMBER).and_then(Value::as_array).is_some_and(|all| all.iter().any(is_absolute))
 }
 
-/// Writes them as they are from the working directory, which is known from the root by now.
+/// Rewrites the patterns as relative to the working directory, which is relative to the root by now.
 pub(super) async fn from_the_working_dir(
     trees: &mut Trees,
     arguments: &mut JsonObject,
@@ -42,7 +42,7 @@ pub(super) async fn from_the_working_dir(
 
 async fn one(trees: &mut Trees, folder: &str, text: &str) -> Result<String, ToolError> {
     let pattern = if cfg!(windows) { text.replace('\\', "/") } else { text.to_owned() };
-    // The part without special characters is a path of the system's; the rest is behind it as it is.
+    // The part without special characters is a path of the system; the rest follows unchanged.
     let special = pattern.find(SPECIAL).unwrap_or(pattern.len());
     let (fixed, rest) = match pattern[..special].rfind('/') {
         Some(end) if special < pattern.len() => pattern.split_at(end + 1),
@@ -63,6 +63,6 @@ async fn one(trees: &mut Trees, folder: &str, text: &str) -> Result<String, Tool
     let is_folder = rest.is_empty() && (below.is_empty() || pattern.ends_with('/'));
     let parts = [below, rest, if is_folder { "**" } else { "" }];
     let whole = parts.into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join("/");
-    // Without a slash a pattern is for names in any folder, and this one is for those of one folder.
+    // A pattern without a slash matches names in any folder, but this one is for the names of one folder.
     Ok(if whole.contains('/') || whole == "**" { whole } else { format!("{{{whole},./{whole}}}") })
 }

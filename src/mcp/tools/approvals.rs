@@ -28,22 +28,22 @@ pub(super) fn tools() -> Vec<Entry> {
     ]
 }
 
-/// The page of waiting requests that is asked for.
+/// The page of waiting requests.
 #[derive(Deserialize, JsonSchema)]
 struct Which {
     /// From the last answer.
     cursor: Option<String>,
-    /// Rows at most, up to 100.
+    /// Most rows, up to 100.
     limit: Option<usize>,
 }
 
-/// Longest goal and reason that are shown, in characters.
+/// The longest goal and reason that are shown, in characters.
 const SHOWN_CHARS: usize = 2_000;
 
 /// A request that waits.
 #[derive(Serialize, JsonSchema)]
 struct Approval {
-    /// The number by which approval_decide names it.
+    /// The number that identifies it in approval_decide.
     approval_id: u64,
     /// The agent whose request it is.
     asked_by: String,
@@ -53,9 +53,9 @@ struct Approval {
     /// The worker that would do the work; absent for requests that are no delegation.
     #[serde(skip_serializing_if = "Option::is_none")]
     worker: Option<String>,
-    /// The name of the tool about which policy was asked.
+    /// The tool about which policy was asked.
     tool: String,
-    /// Why an approver has to decide.
+    /// The reason why an approver must decide.
     reason: String,
     /// `low`, `medium`, `high`.
     risk: String,
@@ -73,7 +73,7 @@ struct Approval {
 struct Approvals {
     /// The requests of this page, oldest first.
     approvals: Vec<Approval>,
-    /// For the next page; there is none without.
+    /// The cursor of the next page; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     cursor: Option<String>,
 }
@@ -125,7 +125,7 @@ struct Decide {
     grant: bool,
     /// Why.
     reason: Option<String>,
-    /// The digest that approvals_list has shown: a yes is to exactly that.
+    /// The digest from approvals_list: the yes is bound to it.
     digest: String,
 }
 
@@ -134,10 +134,10 @@ struct Decide {
 struct Decided {
     /// The number of the request that was answered.
     approval_id: u64,
-    /// The task that it was about.
+    /// The task of the request.
     #[serde(skip_serializing_if = "Option::is_none")]
     task_id: Option<String>,
-    /// Why what was granted was not carried out after all.
+    /// The reason why a granted request was not carried out after all.
     #[serde(skip_serializing_if = "Option::is_none")]
     failed: Option<String>,
 }

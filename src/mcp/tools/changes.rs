@@ -1,4 +1,4 @@
-//! The changes that a task's run has made in its private copy: shown, written into the work tree, discarded.
+//! The changes that a task's run has made in its private copy: showing, writing into the work tree, discarding.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -36,10 +36,10 @@ pub(super) fn tools() -> Vec<Entry> {
     ]
 }
 
-/// The changes that are meant.
+/// The selected changes.
 #[derive(Deserialize, JsonSchema)]
 struct Which {
-    /// Which task.
+    /// Its task.
     task_id: String,
     /// Only these files and folders.
     #[serde(default)]
@@ -52,43 +52,43 @@ impl From<Which> for wire::OfTask {
     }
 }
 
-/// Longest path and reason that are shown in a line, in characters.
+/// The longest path and reason that are shown in a line, in characters.
 const LINE_CHARS: usize = 400;
 
-/// Rows and texts of one answer, in bytes: the text says them once more.
+/// The most bytes of rows and texts in one answer: the text repeats them.
 const ROWS_BYTES_MAX: usize = MCP_PAGE_BYTES_MAX / 2;
 
 /// A changed file.
 #[derive(Serialize, JsonSchema)]
 struct File {
-    /// From the root of the repository.
+    /// The path from the root of the repository.
     file: String,
     /// `create`, `modify`, or `skip`: it is not written.
     action: String,
-    /// Lines that come.
+    /// The number of added lines.
     added: u64,
-    /// Lines that go.
+    /// The number of removed lines.
     removed: u64,
-    /// Why it is not written.
+    /// The reason why it is not written.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-    /// Whether it runs later, or tells agents what to do.
+    /// Whether it runs later, or instructs agents.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     runs_later: bool,
 }
 
-/// What an apply would write.
+/// The writes that an apply would make.
 #[derive(Serialize, JsonSchema)]
 struct Changes {
     /// The task whose changes they are.
     task_id: String,
     /// The files.
     files: Vec<File>,
-    /// Files that are not listed.
+    /// The number of files that are not listed.
     more_files: usize,
     /// The differences, in git's form.
     diff: String,
-    /// Files whose difference is not shown: name one of them in `files`.
+    /// The number of files whose difference is not shown: name one of them in `files`.
     not_shown: usize,
 }
 
@@ -144,19 +144,19 @@ struct Applied {
     task_id: String,
     /// `applied`; `awaiting` an approval; or `denied`.
     state: String,
-    /// Files that were written.
+    /// The number of files that were written.
     applied: u32,
-    /// Files that needed nothing.
+    /// The number of files that needed no change.
     skipped: u32,
     /// Files that could not be written, each with the reason.
     errors: Vec<String>,
     /// The approval that it waits for.
     #[serde(skip_serializing_if = "Option::is_none")]
     approval_id: Option<u64>,
-    /// The number by which a person undoes it.
+    /// The number by which a person can undo it.
     #[serde(skip_serializing_if = "Option::is_none")]
     apply_id: Option<u64>,
-    /// Why a rule has denied it.
+    /// The reason of the denying rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
 }
@@ -198,10 +198,10 @@ async fn apply(call: Call, asked: Which) -> Result<Said<Applied>, ToolError> {
     Ok(Said { text, answer })
 }
 
-/// The task whose changes are not wanted.
+/// The task whose changes are discarded.
 #[derive(Deserialize, JsonSchema)]
 struct Unwanted {
-    /// Which task.
+    /// Its id.
     task_id: String,
 }
 
@@ -210,7 +210,7 @@ struct Unwanted {
 struct Discarded {
     /// The task whose changes they were.
     task_id: String,
-    /// How many changed files were kept.
+    /// The number of changed files that were kept.
     files: u32,
     /// Whether they had been discarded before.
     already: bool,

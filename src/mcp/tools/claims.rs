@@ -1,4 +1,4 @@
-//! Claims on whole files, as the crew has them.
+//! Claims of the crew on whole files.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -10,7 +10,7 @@ use crate::words::{first_of, listed, more, one_line};
 use provost_api::wire;
 use provost_client::ClientError;
 
-/// Warnings that are shown.
+/// The most warnings that are shown.
 const WARNINGS: usize = 20;
 
 pub(super) fn tools() -> Vec<Entry> {
@@ -39,7 +39,7 @@ pub(super) fn tools() -> Vec<Entry> {
     ]
 }
 
-/// The claims that are asked for; all when no member chooses.
+/// A filter of claims; without members, all claims.
 #[derive(Deserialize, JsonSchema)]
 struct Which {
     /// Only your own.
@@ -49,7 +49,7 @@ struct Which {
     file: Option<String>,
     /// From the last answer.
     cursor: Option<String>,
-    /// Rows at most, up to 100.
+    /// Most rows, up to 100.
     limit: Option<usize>,
 }
 
@@ -66,12 +66,12 @@ async fn list(call: Call, asked: Which) -> Result<Said<Page<wire::HeldFile>>, To
     Ok(Said { text, answer: found })
 }
 
-/// Which file, and what for.
+/// The file, and the purpose of the claim.
 #[derive(Deserialize, JsonSchema)]
 struct Acquire {
     /// The file, such as `src/app.py`.
     path: String,
-    /// What for: the task's id or name.
+    /// The task's id or name.
     task: Option<String>,
 }
 
@@ -91,14 +91,14 @@ async fn acquire(call: Call, asked: Acquire) -> Result<Said<wire::Claimed>, Tool
     Ok(Said { text, answer: claimed })
 }
 
-/// The program that the host says it is.
+/// Returns the program that the host says it is.
 fn tool(call: &Call) -> String {
     let said = call.context().peer.peer_info().map(|it| it.client_info.name.clone());
     let said = said.map(|it| one_line(&it, 60)).filter(|it| !it.is_empty());
     said.unwrap_or_else(|| "mcp".into())
 }
 
-/// The file whose claim is given back.
+/// The file whose claim is released.
 #[derive(Deserialize, JsonSchema)]
 struct Release {
     /// The file, such as `src/app.py`.

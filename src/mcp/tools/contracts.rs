@@ -12,10 +12,10 @@ use crate::words::{first_of, listed, more, named, one_line, short};
 use provost_api::wire;
 use provost_base::limits::MCP_PAGE_ROWS_MAX;
 
-/// Longest signature that is shown, in characters.
+/// The longest signature that is shown, in characters.
 const SHOWN_CHARS: usize = 1_000;
 
-/// Files to which a contract has moved that are shown.
+/// The most files of a moved contract that are shown.
 const PLACES: usize = 20;
 
 pub(super) fn tools() -> Vec<Entry> {
@@ -51,7 +51,7 @@ pub(super) fn tools() -> Vec<Entry> {
     ]
 }
 
-/// The symbol whose signature is to be agreed on.
+/// The symbol whose signature is to be fixed.
 #[derive(Deserialize, JsonSchema)]
 struct Propose {
     /// Such as `src/app.py:parse` or `src/session.ts:Session.renew`.
@@ -63,7 +63,7 @@ struct Propose {
 /// A contract in any state, as the caller sees it.
 #[derive(Serialize, JsonSchema)]
 struct Contract {
-    /// The id by which contract_respond names it.
+    /// The id that identifies it in contract_respond.
     contract_id: String,
     /// The symbol whose signature it fixes.
     symbol: String,
@@ -123,20 +123,20 @@ async fn propose(call: Call, asked: Propose) -> Result<Said<Contract>, ToolError
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Word {
-    /// It is in force from now on.
+    /// The contract is in force.
     Accept,
-    /// It is not wanted.
+    /// It is rejected.
     Reject,
     /// The proposer takes the offer back.
     Withdraw,
 }
 
-/// Which, and what.
+/// The answer to a contract.
 #[derive(Deserialize, JsonSchema)]
 struct Respond {
     /// Its id.
     contract_id: String,
-    /// What is done with it.
+    /// The answer.
     answer: Word,
 }
 
@@ -153,16 +153,16 @@ async fn respond(call: Call, asked: Respond) -> Result<Said<Contract>, ToolError
     Ok(Said { text: in_words(&now), answer: now })
 }
 
-/// The contracts that are asked for; all when no member chooses.
+/// A filter of contracts; without members, all contracts.
 #[derive(Deserialize, JsonSchema)]
 struct Which {
     /// Only those on this symbol.
     symbol: Option<String>,
-    /// Only those that stand so: `proposed`, `accepted`, `rejected`, `superseded`, `withdrawn`.
+    /// Only with this status: `proposed`, `accepted`, `rejected`, `superseded`, `withdrawn`.
     status: Option<String>,
     /// From the last answer.
     cursor: Option<String>,
-    /// Rows at most, up to 100.
+    /// Most rows, up to 100.
     limit: Option<usize>,
 }
 
@@ -176,15 +176,15 @@ async fn list(call: Call, asked: Which) -> Result<Said<Page<Contract>>, ToolErro
     Ok(Said { text, answer: found })
 }
 
-/// A file as a commit would have it.
+/// A file with its content in a commit.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Given {
-    /// Where, from the root of the repository.
+    /// Path from the root of the repository.
     path: String,
-    /// All that it says.
+    /// Whole content.
     content: String,
-    /// Where it was before, if it was renamed.
+    /// Its path before a rename.
     renamed_from: Option<String>,
 }
 
@@ -194,10 +194,10 @@ struct Check {
     /// Files as they are on disk, from the root of the repository.
     #[serde(default)]
     files: Vec<String>,
-    /// Files as they would be.
+    /// Files with contents.
     #[serde(default)]
     given: Vec<Given>,
-    /// Files that would not be there any more.
+    /// Files that would be removed.
     #[serde(default)]
     deleted: Vec<String>,
     /// Absolute path of your git work tree, if you work in a linked one.
@@ -217,9 +217,9 @@ struct Violation {
     fault: String,
     /// The signature that was agreed on.
     expected: String,
-    /// The one it would be, or what has become of it.
+    /// The signature that it would have, or what happens to the symbol.
     actual: String,
-    /// Between whom it was agreed.
+    /// The agents that have agreed on it.
     between: Vec<String>,
 }
 
@@ -228,7 +228,7 @@ struct Violation {
 struct Checked {
     /// Contracts that a commit would break.
     violations: Vec<Violation>,
-    /// Contracts that were compared.
+    /// The number of contracts that were compared.
     compared: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Work that is handed to a worker. A host that follows tasks by itself gets a handle, any other one the task's id.
+//! Delegates work to a worker. A host that follows tasks by itself gets a handle, any other host the task's id.
 
 use rmcp::model::{CallToolResponse, CallToolResult};
 use schemars::JsonSchema;
@@ -25,12 +25,12 @@ pub(super) fn tools() -> Vec<Entry> {
     ]
 }
 
-/// The work, and the worker that is to do it.
+/// The work, and the worker that will do it.
 #[derive(Deserialize, JsonSchema)]
 struct Delegate {
-    /// What is to be done; for the worker `shell`, a command.
+    /// The work to do; for the worker `shell`, a command.
     goal: String,
-    /// Who does it, of workers_list; or give `pool`.
+    /// A worker from workers_list; or give `pool`.
     #[serde(default)]
     worker: String,
     /// Folder to work in; the root when absent.
@@ -73,21 +73,21 @@ struct Delegate {
 struct Delegated {
     /// The id of the task, which task_wait takes.
     task_id: String,
-    /// `queued`, `waiting` for other tasks, `awaiting` a person's word, or where the task of a repeated call stands.
+    /// `queued`, `waiting` for other tasks, `awaiting` an approval, or for a repeated call the state of its task.
     state: String,
     /// The approval that it waits for.
     #[serde(skip_serializing_if = "Option::is_none")]
     approval_id: Option<u64>,
-    /// Where a person can look at that.
+    /// The page that shows the approval to a person.
     #[serde(skip_serializing_if = "Option::is_none")]
     page: Option<String>,
-    /// The last word about it, once it is over.
+    /// The last report about it, once it is over.
     #[serde(skip_serializing_if = "Option::is_none")]
     summary: Option<String>,
     /// Exit code of its worker's process.
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<i64>,
-    /// The next call, in words.
+    /// The next call, as text.
     next: String,
 }
 
@@ -98,7 +98,7 @@ async fn delegate(call: Call, asked: Delegate) -> Result<CallToolResponse, ToolE
     if !asked.wait_for_host && (!asked.worker.is_empty() || asked.pool.is_none()) {
         workers::has(&call, &asked.worker).await?;
     }
-    // What becomes of it is in the caller's inbox, too.
+    // The caller's inbox gets its progress and end, too.
     let me = call.client().who_am_i().await?.agent;
     let request = wire::Delegate {
         return_to: Some(me),
@@ -167,7 +167,7 @@ async fn ask(
     Ok(stands(call, &find(call, task.id.clone()).await?).await.into())
 }
 
-/// The state of a task that needs or needed an approval, as the tool's answer.
+/// Returns the state of a task that needs or needed an approval, as the tool's answer.
 async fn stands(call: &Call, task: &wire::Task) -> CallToolResult {
     if handles::is_over(task) {
         return outcome(task);
@@ -187,7 +187,7 @@ async fn stands(call: &Call, task: &wire::Task) -> CallToolResult {
     done(&Said { text, answer })
 }
 
-/// What a model can tell its person.
+/// Returns the text that a model can pass on to its person.
 fn pending(task: &wire::Task, approval: u64, page: Option<&str>) -> String {
     let shows = page.map(|page| format!(", {page} shows it")).unwrap_or_default();
     format!(
@@ -197,7 +197,7 @@ fn pending(task: &wire::Task, approval: u64, page: Option<&str>) -> String {
     )
 }
 
-/// The text for a host that has to follow the task by calling tools.
+/// Returns the text for a host that must follow the task by calling tools.
 fn started(begun: wire::Delegated) -> CallToolResult {
     let (id, now) = (&begun.task, &begun.state);
     let text = format!("Task {id} is {now}.\nNext: task_wait with task_id {id}");
@@ -208,7 +208,7 @@ fn started(begun: wire::Delegated) -> CallToolResult {
     done(&Said { text, answer })
 }
 
-/// What is said of a task that is over to a host that has followed it by itself.
+/// Returns the result of a task that is over, for a host that has followed it by itself.
 pub(crate) fn outcome(task: &wire::Task) -> CallToolResult {
     let answer = Delegated {
         task_id: task.id.clone(),

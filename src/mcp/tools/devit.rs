@@ -1,5 +1,5 @@
-//! DevIt's names for our tools, with DevIt's arguments and answers (DevIt 1.15). They send the daemon the
-//! same requests, and it decides as for the other names.
+//! DevIt's names for Provost's tools, with DevIt's arguments and answers (DevIt 1.15). They send the daemon the
+//! same requests as the other names, and it decides in the same way.
 
 use std::time::Duration;
 
@@ -18,16 +18,16 @@ use crate::words::{one_line, short};
 use provost_api::wire;
 use provost_base::limits::{DEVIT_TEXT_MAX, MCP_PAGE_BYTES_MAX, MCP_PAGE_ROWS_MAX};
 
-/// How long a result is waited for: twenty looks, 400 ms apart, as DevIt's server does it.
+/// How long to wait for a result: twenty looks, 400 ms apart, as DevIt's server does.
 const RESULT_WAIT: Duration = Duration::from_millis(20 * 400);
 
-/// How long work is waited for.
+/// How long to wait for work, in milliseconds.
 const WORK_WAIT_MS: u64 = 3_000;
 
-/// A delegation without a timeout has half an hour.
+/// The timeout of a delegation without one: half an hour.
 const TIMEOUT_S: u64 = 1_800;
 
-/// Longest goal in a list, in characters.
+/// The longest goal in a list, in characters.
 const GOAL_CHARS: usize = 200;
 
 pub(super) fn tools() -> Vec<Entry> {
@@ -78,7 +78,7 @@ fn agent() -> String {
     "claude_code".into()
 }
 
-/// How answers are written.
+/// The form of answers.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Format {
@@ -89,26 +89,26 @@ enum Format {
     Compact,
 }
 
-/// The work, and the worker that is to do it.
+/// The work, and the worker that will do it.
 #[derive(Deserialize, JsonSchema)]
 struct Delegate {
-    /// What is to be done.
+    /// The work to do.
     goal: String,
-    /// Who is to do it.
+    /// The worker.
     #[serde(default = "agent")]
     delegated_to: String,
     /// In seconds.
     timeout: Option<u64>,
-    /// The model that is to do it.
+    /// The model to use.
     model: Option<String>,
-    /// Files that are to be watched.
+    /// Files to watch.
     #[serde(default)]
     watch_patterns: Vec<String>,
     /// Free data for the worker.
     context: Option<Map<String, Value>>,
-    /// Where, inside the workspace.
+    /// Folder in the workspace.
     working_dir: Option<String>,
-    /// How the worker is to answer.
+    /// The form of its answer.
     format: Option<Format>,
 }
 
@@ -150,7 +150,7 @@ async fn delegate(call: Call, asked: Delegate) -> Result<CallToolResult, AliasEr
     Ok(text(format!("Task delegated\n\n{head}\n**Timeout**: {timeout_s}s\n**Status**: {state}\n\n{next}")))
 }
 
-/// About which task, and what.
+/// The report on a task.
 #[derive(Deserialize, JsonSchema)]
 struct Notify {
     /// Which task.
@@ -180,7 +180,7 @@ async fn notify(call: Call, asked: Notify) -> Result<CallToolResult, AliasError>
     Ok(text(format!("Notification sent\n\n**Task ID**: {}\n**Status**: {}", now.task, request.status)))
 }
 
-/// How a status is written.
+/// The form of a status.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Layout {
@@ -193,7 +193,7 @@ enum Layout {
     Table,
 }
 
-/// The tasks that a status is about.
+/// A filter of tasks.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Filter {
@@ -202,19 +202,19 @@ enum Filter {
     All,
     /// Tasks that are not finished.
     Active,
-    /// The completed and cancelled.
+    /// Completed or cancelled.
     Completed,
     /// Tasks that have failed.
     Failed,
 }
 
-/// Which tasks, and how.
+/// The filter of tasks, and the form of the answer.
 #[derive(Deserialize, JsonSchema)]
 struct Which {
-    /// How it is written.
+    /// The form.
     #[serde(default)]
     format: Layout,
-    /// Which.
+    /// The filter.
     #[serde(default)]
     filter: Filter,
 }
@@ -269,7 +269,7 @@ async fn status(call: Call, asked: Which) -> Result<CallToolResult, AliasError> 
     }))
 }
 
-/// DevIt's words for where a task stands.
+/// Returns DevIt's word for a state.
 fn devit_word(state: &str) -> &str {
     match state {
         "awaiting" | "waiting" | "retrying" | "queued" => "pending",
@@ -292,7 +292,7 @@ fn in_short(it: &wire::Task) -> Value {
     })
 }
 
-/// The task that is asked about.
+/// The task whose state is asked for.
 #[derive(Deserialize, JsonSchema)]
 struct Of {
     /// Its id.
@@ -333,11 +333,11 @@ async fn result(call: Call, asked: Of) -> Result<CallToolResult, AliasError> {
     });
     let said = last.map(|note| one_line(&note.summary, GOAL_CHARS)).unwrap_or_default();
     let pretty = serde_json::to_string_pretty(&whole).unwrap_or_default();
-    // No line of it can end the fence: JSON has no line breaks in its texts.
+    // None of its lines can end the fence: JSON has no line breaks in its texts.
     Ok(text(format!("Task {} is {status}: {said}\n\n```json\n{pretty}\n```", task.id)))
 }
 
-/// The word of a task that is over is where it stands; until then, what was said of it.
+/// Returns the word of a note: the task's state once it is over, else the reported status.
 fn note_word<'a>(task: &'a wire::Task, note: &'a wire::Note) -> &'a str {
     match devit_word(&task.state) {
         "pending" | "in_progress" => &note.status,
@@ -345,7 +345,7 @@ fn note_word<'a>(task: &'a wire::Task, note: &'a wire::Note) -> &'a str {
     }
 }
 
-/// A value as it is, or the beginning of its text.
+/// Returns a value, or the beginning of its text if it is too long.
 fn bounded(value: &Value) -> Value {
     let text = value.to_string();
     if text.len() <= DEVIT_TEXT_MAX {
@@ -355,7 +355,7 @@ fn bounded(value: &Value) -> Value {
     json!({ "truncated": true, "original_size": text.len(), "beginning": &text[..end] })
 }
 
-/// Whether the call waits where there is no task.
+/// Whether the call waits if there is no task.
 #[derive(Deserialize, JsonSchema)]
 struct Poll {
     /// Whether to wait up to three seconds for a task.

@@ -11,10 +11,10 @@ use crate::tool::{About, Entry, Kind, Said, ToolError};
 use crate::words::{fenced, first_of, listed, more, named, one_line, short};
 use provost_api::wire;
 
-/// Longest text that is shown, in characters.
+/// The longest text that is shown, in characters.
 const SHOWN_CHARS: usize = 4_000;
 
-/// Entries of a list that are shown.
+/// The most entries of a list that are shown.
 const PLACES: usize = 50;
 
 pub(super) fn tools() -> Vec<Entry> {
@@ -53,11 +53,11 @@ pub(super) fn tools() -> Vec<Entry> {
 /// The work that is handed over.
 #[derive(Deserialize, JsonSchema)]
 struct Offer {
-    /// The agent that is to go on with it; any agent when absent.
+    /// The agent that continues it; any agent when absent.
     to: Option<String>,
-    /// What it is part of: the task's id or name.
+    /// The id or name of its task.
     task: String,
-    /// What was done.
+    /// The work done.
     summary: String,
     /// Files that were changed.
     #[serde(default)]
@@ -65,10 +65,10 @@ struct Offer {
     /// Files that were made.
     #[serde(default)]
     files_created: Vec<String>,
-    /// What to know.
+    /// The context.
     #[serde(default)]
     context: String,
-    /// What is in the way.
+    /// Obstacles.
     #[serde(default)]
     blockers: Vec<String>,
 }
@@ -76,11 +76,11 @@ struct Offer {
 /// Work that is handed over.
 #[derive(Serialize, JsonSchema)]
 struct HandedOver {
-    /// The id by which the other tools name it.
+    /// The id that identifies it in the other tools.
     handoff_id: String,
     /// The agent that hands the work over.
     from: String,
-    /// The agent that is to go on with it; absent where any agent may.
+    /// The agent that will continue the work; absent if any agent may.
     #[serde(skip_serializing_if = "Option::is_none")]
     to: Option<String>,
     /// The task that the work is part of, by its id or its name.
@@ -91,11 +91,11 @@ struct HandedOver {
     summary: String,
     /// Files that were changed.
     files_modified: Vec<String>,
-    /// Files that were made.
+    /// Files that were created.
     files_created: Vec<String>,
-    /// What the next agent should know; shortened.
+    /// Information for the next agent; shortened.
     context: String,
-    /// Problems that stand in the way; shortened.
+    /// Problems in the way; shortened.
     blockers: Vec<String>,
     /// When it was handed over.
     at: String,
@@ -117,7 +117,7 @@ fn shown(it: wire::HandedOver) -> HandedOver {
     }
 }
 
-/// All members of the answer, for a model that gets only its text.
+/// Returns all members of the answer as text, for a model that gets only the text.
 fn in_words(it: &HandedOver) -> String {
     let to = it.to.as_deref().unwrap_or("anybody");
     let files = named("changed", &it.files_modified) + &named("made", &it.files_created);
@@ -150,15 +150,15 @@ async fn offer(call: Call, asked: Offer) -> Result<Said<HandedOver>, ToolError> 
     Ok(Said { text: format!("Hand-off {} waits for {to}.", made.handoff_id), answer: made })
 }
 
-/// Which hand-offs.
+/// A filter of hand-offs.
 #[derive(Deserialize, JsonSchema)]
 struct Which {
-    /// Those that were answered, too.
+    /// Answered ones, too.
     #[serde(default)]
     answered: bool,
     /// From the last answer.
     cursor: Option<String>,
-    /// Rows at most, up to 100.
+    /// Most rows, up to 100.
     limit: Option<usize>,
 }
 
@@ -174,7 +174,7 @@ async fn list(call: Call, asked: Which) -> Result<Said<Page<HandedOver>>, ToolEr
     Ok(Said { text, answer: found })
 }
 
-/// Which hand-off.
+/// The hand-off to accept.
 #[derive(Deserialize, JsonSchema)]
 struct Accept {
     /// Its id.
@@ -185,12 +185,12 @@ async fn accept(call: Call, asked: Accept) -> Result<Said<HandedOver>, ToolError
     answer(&call, wire::AnswerHandoff { id: asked.handoff_id, accept: true, reason: None }).await
 }
 
-/// Which hand-off, and why not.
+/// The hand-off to reject.
 #[derive(Deserialize, JsonSchema)]
 struct Reject {
     /// Its id.
     handoff_id: String,
-    /// Why not.
+    /// Reason.
     reason: Option<String>,
 }
 
@@ -200,6 +200,6 @@ async fn reject(call: Call, asked: Reject) -> Result<Said<HandedOver>, ToolError
 
 async fn answer(call: &Call, request: wire::AnswerHandoff) -> Result<Said<HandedOver>, ToolError> {
     let now = shown(call.client().answer_handoff(&request).await?);
-    // Who takes work over reads here what there is to know of it.
+    // An agent that takes work over gets all information about it here.
     Ok(Said { text: in_words(&now), answer: now })
 }

@@ -1,4 +1,4 @@
-//! Announced changes, and what they collide with.
+//! Intents, and their collisions.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use crate::tool::{About, Entry, Kind, Said, ToolError};
 use crate::words::{fenced, listed, more, named, one_line, short};
 use provost_api::wire;
 
-/// Longest description that is shown, in characters.
+/// The longest description that is shown, in characters.
 const SHOWN_CHARS: usize = 500;
 
 pub(super) fn tools() -> Vec<Entry> {
@@ -45,17 +45,17 @@ pub(super) fn tools() -> Vec<Entry> {
     ]
 }
 
-/// The change that is announced.
+/// The change to announce.
 #[derive(Deserialize, JsonSchema)]
 struct Declare {
-    /// What is to be done, in a sentence that others will read.
+    /// The change, in a sentence that others will read.
     description: String,
     /// Such as `src/app.py`.
     files: Vec<String>,
     /// Symbols of these files, such as `parse`; whole files when absent.
     #[serde(default)]
     symbols: Vec<String>,
-    /// Seconds until it lapses by itself.
+    /// Seconds until it lapses.
     ttl_s: Option<u64>,
     /// Absolute path of your git work tree, if you work in a linked one.
     worktree: Option<String>,
@@ -64,11 +64,11 @@ struct Declare {
 /// An announced change, with its texts and lists shortened.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Intent {
-    /// The id by which intent_update names it.
+    /// The id that identifies it in intent_update.
     pub(super) intent_id: String,
     /// The agent that has announced it.
     agent: String,
-    /// What is to be done: its owner's words, data.
+    /// The change: its owner's words, data.
     description: String,
     /// Paths of the files that it will change.
     files: Vec<String>,
@@ -78,11 +78,11 @@ pub(super) struct Intent {
     status: String,
     /// When it was declared.
     declared_at: String,
-    /// When it lapses by itself.
+    /// When it lapses.
     expires_at: String,
 }
 
-/// Files or symbols of an intent that are shown.
+/// The most files or symbols of an intent that are shown.
 const PLACES: usize = 50;
 
 pub(super) fn intent(it: wire::Intent) -> Intent {
@@ -99,7 +99,7 @@ pub(super) fn intent(it: wire::Intent) -> Intent {
     }
 }
 
-/// The new intent, and what it collides with.
+/// The new intent, and its collisions.
 #[derive(Serialize, JsonSchema)]
 struct Declared {
     /// The caller's new intent.
@@ -110,26 +110,26 @@ struct Declared {
     more: usize,
 }
 
-/// Something in the way, or something to know.
+/// A warning about an obstacle or a fact.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Told {
-    /// The kind of thing, with the words of `api::wire::Told`.
+    /// The kind of warning, in the words of `api::wire::Told`.
     kind: String,
     /// The warning as a sentence; it names the other agent if there is one.
     pub(super) message: String,
-    /// The agent whose lock, claim or intent it is.
+    /// The agent that has the lock, claim or intent.
     #[serde(skip_serializing_if = "Option::is_none")]
     holder: Option<String>,
     /// The symbol that is locked.
     #[serde(skip_serializing_if = "Option::is_none")]
     symbol: Option<String>,
-    /// The number of the lock's grant, for things about a lock.
+    /// The number of the lock's grant, for warnings about a lock.
     #[serde(skip_serializing_if = "Option::is_none")]
     fence: Option<u64>,
-    /// When the lock ends, for things about a lock.
+    /// When the lock ends, for warnings about a lock.
     #[serde(skip_serializing_if = "Option::is_none")]
     until: Option<String>,
-    /// The id of the other agent's intent, for things about an intent.
+    /// The id of the other agent's intent, for warnings about an intent.
     #[serde(skip_serializing_if = "Option::is_none")]
     intent_id: Option<String>,
 }
@@ -148,7 +148,7 @@ impl From<wire::Told> for Told {
     }
 }
 
-/// As many as fit, and how many do not.
+/// Returns as many as fit, and the number of the others.
 pub(super) fn told(conflicts: Vec<wire::Told>, more: usize) -> (Vec<Told>, usize) {
     let all = conflicts.len();
     let short = conflicts.into_iter().map(Told::from);
@@ -157,7 +157,7 @@ pub(super) fn told(conflicts: Vec<wire::Told>, more: usize) -> (Vec<Told>, usize
     (shown, more + left)
 }
 
-/// The kind of what is no conflict: that some may be missing.
+/// The kind of a warning that is no conflict: some conflicts may be missing.
 const INCOMPLETE: &str = "incomplete";
 
 pub(super) fn in_words(conflicts: &[Told], more: usize) -> String {
@@ -198,7 +198,7 @@ async fn declare(call: Call, asked: Declare) -> Result<Said<Declared>, ToolError
     Ok(Said { text, answer: Declared { intent, conflicts, more } })
 }
 
-/// How an intent goes on.
+/// The new status of an intent.
 #[derive(Deserialize, JsonSchema)]
 struct Update {
     /// Its id.
@@ -213,7 +213,7 @@ async fn update(call: Call, asked: Update) -> Result<Said<Intent>, ToolError> {
     Ok(Said { text: format!("Intent {} is {}.", now.intent_id, now.status), answer: now })
 }
 
-/// The intents that are asked for; those that live when no member chooses.
+/// A filter of intents; without members, all live ones.
 #[derive(Deserialize, JsonSchema)]
 struct Which {
     /// Only your own.
@@ -223,11 +223,11 @@ struct Which {
     agent: Option<String>,
     /// Only those for this file.
     file: Option<String>,
-    /// Only those that stand so; those that live when absent.
+    /// Only those with this status; live ones when absent.
     status: Option<String>,
     /// From the last answer.
     cursor: Option<String>,
-    /// Rows at most, up to 100.
+    /// Most rows, up to 100.
     limit: Option<usize>,
 }
 
@@ -248,7 +248,7 @@ async fn list(call: Call, asked: Which) -> Result<Said<Page<Intent>>, ToolError>
     Ok(Said { text, answer: found })
 }
 
-/// The change that is compared with locks and intents.
+/// The change to compare with locks and intents.
 #[derive(Deserialize, JsonSchema)]
 struct Check {
     /// Such as `src/app.py`.
@@ -260,12 +260,12 @@ struct Check {
     worktree: Option<String>,
 }
 
-/// The things that the change would collide with.
+/// The collisions that the change would have.
 #[derive(Serialize, JsonSchema)]
 struct Conflicts {
     /// The locks and intents that the change would collide with.
     conflicts: Vec<Told>,
-    /// Conflicts that are not listed.
+    /// The number of conflicts that are not listed.
     more: usize,
 }
 

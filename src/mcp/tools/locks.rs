@@ -37,36 +37,36 @@ pub(super) fn tools() -> Vec<Entry> {
     ]
 }
 
-/// On what, and for how long.
+/// The symbol to lock, and the time.
 #[derive(Deserialize, JsonSchema)]
 struct Acquire {
     /// Such as `src/app.py:parse`; a path alone is the whole file; `@port:5432` a resource.
     symbol: String,
-    /// Seconds until it ends by itself; 1800 when absent.
+    /// Seconds until it ends; 1800 when absent.
     ttl_s: Option<u64>,
     /// Seconds to wait while another agent has it, up to 45.
     wait_s: Option<u64>,
-    /// What for, in a few words for the others.
+    /// The purpose, in a few words for others.
     reason: Option<String>,
 }
 
-/// A lock of any agent's, as tools show it.
+/// A lock of any agent, as tools show it.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Held {
     /// The locked symbol, as `file:Path`.
     pub(super) symbol: String,
     /// The agent that has the lock.
     pub(super) holder: String,
-    /// The grant; rises with every one.
+    /// The number of the grant, which rises with every grant.
     fence: u64,
-    /// Since the grant, or the last refresh.
+    /// When the lock was granted or last refreshed.
     since: String,
     /// When the lock ends by itself.
     pub(super) until: String,
     /// The purpose, in the holder's words; shortened.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-    /// The task with which it ends.
+    /// The task with which the lock ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     task_id: Option<String>,
 }
@@ -92,7 +92,7 @@ struct Locked {
     lock: Held,
     /// Warnings for the caller.
     warnings: Vec<Told>,
-    /// Warnings that are not listed.
+    /// The number of warnings that are not listed.
     more: usize,
 }
 
@@ -115,12 +115,12 @@ async fn acquire(call: Call, asked: Acquire) -> Result<Said<Locked>, ToolError> 
     Ok(Said { text, answer: Locked { lock, warnings, more } })
 }
 
-/// The lock that is given back.
+/// The lock to release.
 #[derive(Deserialize, JsonSchema)]
 struct Release {
-    /// As it was taken.
+    /// As it was locked.
     symbol: String,
-    /// Only if it still is this grant.
+    /// Only with this fence.
     fence: Option<u64>,
 }
 
@@ -135,7 +135,7 @@ async fn release(call: Call, asked: Release) -> Result<Said<Held>, ToolError> {
     Ok(Said { text: format!("{} is free.", lock.symbol), answer: lock.into() })
 }
 
-/// The locks that are asked for; all when no member chooses.
+/// A filter of locks; without members, all locks.
 #[derive(Deserialize, JsonSchema)]
 struct Which {
     /// Only your own.
@@ -145,7 +145,7 @@ struct Which {
     file: Option<String>,
     /// From the last answer.
     cursor: Option<String>,
-    /// Rows at most, up to 100.
+    /// Most rows, up to 100.
     limit: Option<usize>,
 }
 
@@ -154,14 +154,14 @@ struct Which {
 struct Locks {
     /// The locks, by their symbols.
     locks: Vec<Held>,
-    /// The first of those who wait for one, longest first.
+    /// The first agents that wait for a lock, longest wait first.
     waiting: Vec<wire::Waiter>,
-    /// For the next page; there is none without.
+    /// The cursor of the next page; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     cursor: Option<String>,
 }
 
-/// Waiters that are shown, and how much of a reason.
+/// The most waiters that are shown, and the longest reason.
 const WAITERS: usize = 20;
 const REASON_CHARS: usize = 300;
 
@@ -171,7 +171,7 @@ async fn list(call: Call, asked: Which) -> Result<Said<Locks>, ToolError> {
     let head = format!("{} locks, {} waiting.", found.locks.len(), found.waiting.len());
     let all = found.locks.into_iter().map(Held::from).collect();
     let page = page::page(&call, (asked.cursor, asked.limit), all, |it| {
-        // Several agents may have some of a counted kind.
+        // Several agents may hold units of a counted resource.
         format!("{} {:020}", it.symbol, it.fence)
     })
     .await?;

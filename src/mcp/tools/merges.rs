@@ -1,4 +1,4 @@
-//! Merges of branches: looked at beforehand, and put into the queue.
+//! Merges of branches: the preview, and the queue.
 
 use provost_base::limits::MERGE_LISTED_MAX;
 use schemars::JsonSchema;
@@ -28,10 +28,10 @@ pub(super) fn tools() -> Vec<Entry> {
     ]
 }
 
-/// Longest sentence in a line, in characters.
+/// The longest sentence in a line, in characters.
 const LINE_CHARS: usize = 600;
 
-/// The branches that are meant.
+/// The branches to merge.
 #[derive(Deserialize, JsonSchema)]
 struct Which {
     /// Names of branches.
@@ -40,27 +40,27 @@ struct Which {
     into: Option<String>,
 }
 
-/// A conflict, or something that is to be known.
+/// A conflict, or a fact to know.
 #[derive(Serialize, JsonSchema)]
 struct Finding {
     /// `text`, `symbol`, `call`, `contract`, `held`, `announced` or `runs_later`.
     kind: String,
     /// The branch, or two of them.
     branches: Vec<String>,
-    /// What it is.
+    /// The finding, as a sentence.
     text: String,
 }
 
-/// What a merge would come to.
+/// The preview of a merge.
 #[derive(Serialize, JsonSchema)]
 struct Preview {
     /// The branch into which the others are merged.
     into: String,
     /// The branches in the order in which they would be merged.
     order: Vec<String>,
-    /// What stands in the way, or is to be known.
+    /// The obstacles and other facts.
     findings: Vec<Finding>,
-    /// Findings that are not listed.
+    /// The number of findings that are not listed.
     more: usize,
 }
 
@@ -98,17 +98,17 @@ fn finding(kind: &str, branches: &[&String], text: &str) -> Finding {
     Finding { kind: kind.into(), branches, text: one_line(text, LINE_CHARS) }
 }
 
-/// What became of the request.
+/// The outcome of the request.
 #[derive(Serialize, JsonSchema)]
 struct Added {
     /// `queued`; `awaiting` an approval; or `denied`.
     state: String,
-    /// The branches that wait.
+    /// The branches that were queued.
     branches: Vec<String>,
     /// The approval that it waits for.
     #[serde(skip_serializing_if = "Option::is_none")]
     approval_id: Option<u64>,
-    /// Why a rule has denied it.
+    /// The reason of the denying rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! The tools, by what they are about, and which of them a host is offered.
+//! The tools by subject, and the selection for a host.
 #![forbid(unsafe_code)]
 
 mod approvals;
@@ -40,13 +40,13 @@ const SETS: [(&str, &[Make]); 11] = [
     (DEVIT, &[devit::tools]),
 ];
 
-/// Only where pictures are enabled.
+/// The set that is offered only where pictures are enabled.
 const PICTURES: &str = "pictures";
 
-/// Other names for what is there: only where they are asked for.
+/// Other names for the same tools: offered only on request.
 const DEVIT: &str = "devit";
 
-/// What agents need to work side by side, of all sets. Together they are small enough to be in every request to a model.
+/// The tools from all sets that agents need to work side by side. They are small enough to be in every request to a model.
 const DEFAULT: [&str; 18] = [
     "delegate",
     "task_wait",
@@ -68,7 +68,7 @@ const DEFAULT: [&str; 18] = [
     "screenshot",
 ];
 
-/// Those that a host is offered, and the set of each.
+/// Returns the tools that a host is offered, in their sets' order.
 pub(super) fn all(settings: &Settings) -> Vec<Entry> {
     let wants = |set: &str| settings.tools.iter().any(|it| it == set);
     let mut offered = Vec::new();
@@ -84,7 +84,7 @@ pub(super) fn all(settings: &Settings) -> Vec<Entry> {
     offered
 }
 
-/// The set of a tool that a host is not offered.
+/// Returns the set of a tool that a host is not offered.
 pub(super) fn set_of(name: &str, settings: &Settings) -> Option<&'static str> {
     every(settings).find(|(_, entry)| entry.tool.name == name).map(|(set, _)| set)
 }

@@ -14,13 +14,13 @@ use provost_api::wire;
 use provost_base::limits::{MCP_WAIT_S_MAX, THUMB_BYTES_MAX, THUMB_WIDTH_MAX};
 use provost_client::{Client, ClientError};
 
-/// How wide a small picture is at most, in pixels, when the caller names no width.
+/// The greatest width of a small picture, in pixels, if the caller names none.
 const THUMB_WIDTH: u32 = 480;
 
-/// How long a call waits for a picture, in seconds, when the caller names no time.
+/// How long a call waits for a picture, in seconds, if the caller names no time.
 const WAIT_S: u64 = 20;
 
-/// How much of a picture DevIt's tool embeds at most, in KiB, when the caller names no size.
+/// The largest picture that DevIt's tool embeds, in KiB, if the caller names no size.
 const INLINE_KB: u64 = 512;
 
 pub(super) fn tools() -> Vec<Entry> {
@@ -47,12 +47,12 @@ pub(super) fn devit_tools() -> Vec<Entry> {
     ]
 }
 
-/// Which picture, and how small.
+/// The picture, and the size of the small one.
 #[derive(Deserialize, JsonSchema)]
 struct Ask {
-    /// One that was asked for before; without it, a new one.
+    /// An earlier request's task; a new picture when absent.
     task_id: Option<String>,
-    /// How wide the small one is at most, in pixels.
+    /// Greatest width of the small one, in pixels.
     thumb_width: Option<u32>,
     /// How long to wait for it, in seconds, up to 45; 20 when absent.
     max_wait_s: Option<u64>,
@@ -77,15 +77,15 @@ struct Taken {
     /// The size of the picture's file, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<u64>,
-    /// Why no small one is shown.
+    /// The reason why no small picture is shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_shown: Option<String>,
-    /// The next call, in words; absent when the picture is there.
+    /// The next call, as text; absent when the picture is there.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
 }
 
-/// A picture's task as it is when the wait is over.
+/// Returns a picture's task as it is at the end of the wait.
 async fn settled(client: &Client, id: &str, wait_s: u64) -> Result<wire::Task, ClientError> {
     let until = Instant::now() + std::time::Duration::from_secs(wait_s);
     let mut seen = None;
@@ -101,7 +101,7 @@ async fn settled(client: &Client, id: &str, wait_s: u64) -> Result<wire::Task, C
     }
 }
 
-/// Asks for a picture, or finds the one that was asked for.
+/// Asks for a picture, or finds the requested one.
 async fn asked_for(client: &Client, task: Option<String>, wait_s: u64) -> Result<wire::Task, Denied> {
     let id = match task {
         Some(id) => id,
@@ -117,7 +117,7 @@ async fn asked_for(client: &Client, task: Option<String>, wait_s: u64) -> Result
     Ok(settled(client, &id, wait_s).await?)
 }
 
-/// Why there is no picture.
+/// The reason why there is no picture.
 enum Denied {
     Rule(String),
     Client(ClientError),
@@ -188,7 +188,7 @@ async fn take(call: Call, asked: Ask) -> Result<CallToolResponse, ToolError> {
     Ok(result.into())
 }
 
-/// The block that links to the whole picture.
+/// Returns the block that links to the whole picture.
 fn link(path: &str, format: &str, bytes: u64) -> ContentBlock {
     let name = path.rsplit('/').next().unwrap_or(path).to_owned();
     let kind = if matches!(format, "jpg" | "jpeg") { "jpeg" } else { format };
@@ -205,15 +205,15 @@ fn link(path: &str, format: &str, bytes: u64) -> ContentBlock {
     ContentBlock::resource_link(resource.with_size(bytes))
 }
 
-/// As DevIt's tool is asked.
+/// The arguments of DevIt's tool.
 #[derive(Deserialize, JsonSchema)]
 struct Devit {
     /// Whether a small one is embedded.
     #[serde(default = "yes")]
     inline: bool,
-    /// If it is not larger than this, in KiB.
+    /// Its greatest size, in KiB.
     max_inline_kb: Option<u64>,
-    /// How wide it is at most, in pixels.
+    /// Its greatest width, in pixels.
     thumb_width: Option<u32>,
     /// Kept for DevIt's clients: the small one is PNG, which loses nothing.
     thumb_quality: Option<u8>,
@@ -264,7 +264,7 @@ async fn devit(call: Call, asked: Devit) -> Result<CallToolResult, AliasError> {
     Ok(result)
 }
 
-/// The size of what is written in Base64.
+/// Returns the size of the decoded bytes.
 fn bytes_of(base64: &str) -> usize {
     STANDARD.decode(base64).map_or(0, |it| it.len())
 }

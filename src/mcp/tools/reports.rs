@@ -20,7 +20,7 @@ pub(super) fn tools() -> Vec<Entry> {
     ]
 }
 
-/// What is said about a task, as DevIt's tools have it, too.
+/// The status in a report; DevIt's tools use it, too.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Status {
@@ -29,20 +29,20 @@ pub(super) enum Status {
     /// The work goes on.
     #[serde(alias = "progress")]
     InProgress,
-    /// It cannot go on at the moment.
+    /// The work cannot go on now.
     Blocked,
     /// The work is done.
     Completed,
-    /// It is over and not done.
+    /// The work has ended without success.
     Failed,
-    /// It was given up.
+    /// The work was given up.
     Cancelled,
     /// The asker has seen the result.
     Ack,
 }
 
 impl Status {
-    /// The word for it on the own API.
+    /// Returns the word for it on the own API.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Status::Pending => "pending",
@@ -56,14 +56,14 @@ impl Status {
     }
 }
 
-/// About which task, and what.
+/// The report on a task.
 #[derive(Deserialize, JsonSchema)]
 struct Notify {
     /// Which task.
     task_id: String,
     /// How it is going.
     status: Status,
-    /// In a sentence or two.
+    /// A sentence or two.
     #[serde(default)]
     summary: String,
     /// Structured results.

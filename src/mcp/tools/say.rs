@@ -1,4 +1,4 @@
-//! Words for the agent that works on a task.
+//! Sends words to the agent that works on a task.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ pub(super) fn tools() -> Vec<Entry> {
     ]
 }
 
-/// The words, and the task whose agent is meant.
+/// The words, and the task whose agent gets them.
 #[derive(Deserialize, JsonSchema)]
 struct Say {
     /// Which task.
@@ -31,14 +31,14 @@ struct Say {
     now: bool,
 }
 
-/// The words are kept, and will be delivered or reported.
+/// The saying, which is kept and will be delivered or reported.
 #[derive(Serialize, JsonSchema)]
 struct Kept {
     /// The id of the task.
     task_id: String,
     /// The number of the saying.
     saying: u32,
-    /// How many wait for the agent, this one included.
+    /// The number of sayings that wait for the agent, including this one.
     waiting: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Delegated work: waited for, looked at, ended.
+//! Delegated work: waiting, looking, cancelling.
 
 use std::time::{Duration, Instant};
 
@@ -61,46 +61,46 @@ struct Wait {
     max_wait_s: Option<u64>,
 }
 
-/// A task, as short as will do.
+/// A task in a short form.
 #[derive(Serialize, JsonSchema)]
 struct Task {
-    /// The id by which the tools name the task.
+    /// The id that identifies the task in the tools.
     task_id: String,
     /// `awaiting`, `waiting` for other tasks, `retrying` after a failed attempt, `queued`, `assigned`, `running`, `completed`, `failed`, `cancelled`.
     state: String,
-    /// Whether nothing more will happen.
+    /// Whether the task has ended.
     is_over: bool,
-    /// The worker that does it.
+    /// The worker that carries it out.
     worker: String,
-    /// The beginning of what is to be done.
+    /// The beginning of its goal.
     goal: String,
     /// The approval that it waits for.
     #[serde(skip_serializing_if = "Option::is_none")]
     approval_id: Option<u64>,
-    /// The tasks that it waits for.
+    /// The tasks for which it waits.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     waits_for: Vec<String>,
-    /// The last word about it.
+    /// The last report about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     summary: Option<String>,
     /// Exit code of its worker's process.
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<i64>,
-    /// What its worker says that it has used, where one finished task is asked for: tokens, money in US dollars, the model.
+    /// The usage that its worker reports, for a single finished task: tokens, money in US dollars, the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<Value>,
-    /// What has come of it, where one task is asked for: `details` and `evidence` as its worker reported them,
-    /// `files_changed`, `failure`, `said` to its agent. A larger one is left out; `provost://tasks/ID` has it.
+    /// The result, for a single task: `details` and `evidence` as its worker reported them, `files_changed`,
+    /// `failure`, `said` to its agent. A result that is too large is left out; `provost://tasks/ID` has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<Value>,
-    /// For the next task_wait.
+    /// The cursor for the next task_wait.
     cursor: String,
 }
 
-/// Longest line about what was used.
+/// The longest line about usage, in characters.
 const USED_CHARS: usize = 300;
 
-/// Longest goal and summary that are shown.
+/// The longest goal and summary that are shown, in characters.
 const SHOWN_CHARS: usize = 500;
 
 pub(crate) fn short(text: &str) -> String {
@@ -126,7 +126,7 @@ fn row(it: wire::Task) -> Task {
     }
 }
 
-/// The same, with what is only said of one that is asked for by its id.
+/// Returns the row of a task with the members for a query by id.
 fn one(it: &wire::Task) -> Task {
     let usage = it.usage.clone().map(|mut used| {
         used.model = used.model.map(|it| words::one_line(&it, MODEL_CHARS));
@@ -136,10 +136,10 @@ fn one(it: &wire::Task) -> Task {
     Task { usage, ..row(it.clone()) }
 }
 
-/// Longest name of a model that is shown.
+/// The longest name of a model that is shown, in characters.
 const MODEL_CHARS: usize = 100;
 
-/// What has come of a task, as far as there is room for it.
+/// Returns the result of a task, if it is not too large.
 fn result(it: &wire::Task) -> Option<Value> {
     let said = it.notes.iter().rev().find(|note| note.details.is_some() || note.evidence.is_some());
     let members = [
@@ -155,7 +155,7 @@ fn result(it: &wire::Task) -> Option<Value> {
     (fits && result.as_object().is_some_and(|it| !it.is_empty())).then_some(result)
 }
 
-/// Where a task stands, in a sentence.
+/// Returns the state of a task, as a sentence.
 pub(crate) fn in_words(it: &wire::Task) -> String {
     let said = it.notes.last().map(|note| format!(": {}", short(&note.summary))).unwrap_or_default();
     match (it.approval, it.waits_in_words()) {
@@ -197,9 +197,9 @@ async fn wait(call: Call, asked: Wait) -> Result<Said<Task>, ToolError> {
     }
 }
 
-/// Whether a cursor is one that a task can have given: a moment that is not after its last change.
+/// Checks that a cursor can come from this task: its moment is not after the task's last change.
 fn given(cursor: &str, task: &wire::Task) -> Result<(), ToolError> {
-    // Moments are written in one form, which sorts as they follow each other.
+    // All moments are written in one form, which sorts by time.
     let like =
         |it: &str| it.bytes().map(|byte| if byte.is_ascii_digit() { b'0' } else { byte }).collect::<Vec<_>>();
     if like(cursor) == like(&task.updated_at) && *cursor <= *task.updated_at {
@@ -208,7 +208,7 @@ fn given(cursor: &str, task: &wire::Task) -> Result<(), ToolError> {
     Err(ToolError::new("this cursor is none that task_wait has given for this task; begin without one"))
 }
 
-/// What of a run's changes is committed.
+/// Returns the text about the commit of a run's changes.
 fn committed(tree: &wire::InWorkTree) -> String {
     let branch = visible_name(&tree.branch, USED_CHARS);
     match (&tree.commit, &tree.failed, &tree.next) {
@@ -222,7 +222,7 @@ fn committed(tree: &wire::InWorkTree) -> String {
     }
 }
 
-/// All members of the answer, for a model that gets only its text.
+/// Returns all members of the answer as text, for a model that gets only the text.
 fn standing(it: &wire::Task, row: &Task) -> String {
     let mut text = in_words(it);
     if let Some(code) = row.exit_code {
@@ -254,7 +254,7 @@ fn standing(it: &wire::Task, row: &Task) -> String {
     text
 }
 
-/// What a worker says next, where the host wants to hear it.
+/// Returns the worker's next line, if the host wants to get it.
 async fn next_line(heard: &mut Option<Heard>) -> String {
     match heard {
         Some(heard) => heard.next().await,
@@ -262,27 +262,27 @@ async fn next_line(heard: &mut Option<Heard>) -> String {
     }
 }
 
-/// The tasks that are asked for.
+/// A filter of tasks.
 #[derive(Deserialize, JsonSchema)]
 struct Status {
-    /// This one alone.
+    /// Only this task.
     task_id: Option<String>,
     /// `all`, `active`, `completed`, `failed`.
     filter: Option<String>,
     /// From the last answer.
     cursor: Option<String>,
-    /// Rows at most, up to 100.
+    /// Most rows, up to 100.
     limit: Option<usize>,
 }
 
 /// A page of tasks.
 #[derive(Serialize, JsonSchema)]
 struct Tasks {
-    /// Unfinished ones first, oldest first; then finished ones, newest first.
+    /// The unfinished tasks, oldest first; then the finished ones, newest first.
     tasks: Vec<Task>,
     /// Whether there are more.
     more: bool,
-    /// For the next page; there is none without.
+    /// The cursor of the next page; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     cursor: Option<String>,
 }
@@ -341,7 +341,7 @@ async fn status(call: Call, asked: Status) -> Result<Said<Tasks>, ToolError> {
     Ok(Said { text, answer: Tasks { tasks, more, cursor } })
 }
 
-/// Begins the place of a finished task: those come last, and dates begin with a digit.
+/// Begins the place of a finished task: these come last, since dates begin with a digit.
 const FINISHED: &str = "finished ";
 
 /// The task whose output is read, and the position.
@@ -359,11 +359,11 @@ struct OutputOf {
 /// A piece of a worker's output.
 #[derive(Serialize, JsonSchema)]
 struct Output {
-    /// Both streams, in the order in which they came.
+    /// Both streams, in the order of their output.
     text: String,
     /// The position of the next piece.
     cursor: u64,
-    /// Whether nothing more will come.
+    /// Whether the output is complete.
     is_over: bool,
 }
 
@@ -387,7 +387,7 @@ async fn output(call: Call, asked: OutputOf) -> Result<Said<Output>, ToolError> 
         return Err(ToolError::new(why));
     }
     if page.chunks.is_empty() {
-        // Of a task that there never was, nothing is kept, either.
+        // A task that never existed has no output, either.
         let whose = wire::TaskQuery { id: query.id.clone(), ..wire::TaskQuery::default() };
         call.client().task(&whose).await?;
     }
@@ -395,7 +395,7 @@ async fn output(call: Call, asked: OutputOf) -> Result<Said<Output>, ToolError> 
         let whole: String = page.chunks.iter().map(|chunk| chunk.text.as_str()).collect();
         let text = plain_text(&whole);
         let shown = fenced(&text);
-        // Many short lines are longer behind their bars.
+        // Many short lines grow by the bars before them.
         if shown.len() <= MCP_TEXT_BYTES_MAX || limit < MCP_OUTPUT_BYTES_MAX / 8 {
             break (text, shown);
         }
@@ -418,10 +418,10 @@ async fn output(call: Call, asked: OutputOf) -> Result<Said<Output>, ToolError> 
     Ok(Said { text: format!("{how}{shown}"), answer: Output { text, cursor: page.next, is_over } })
 }
 
-/// Which task to end.
+/// The task to cancel.
 #[derive(Deserialize, JsonSchema)]
 struct Cancel {
-    /// Which.
+    /// Its id.
     task_id: String,
     /// Why.
     reason: Option<String>,
@@ -430,9 +430,9 @@ struct Cancel {
 /// The task's state after the call.
 #[derive(Serialize, JsonSchema)]
 struct Cancelled {
-    /// The id of the task that was to end.
+    /// The id of the cancelled task.
     task_id: String,
-    /// The task's state after the call; it may have ended by itself before.
+    /// The task's state after the call; the task may have ended by itself before.
     state: String,
 }
 

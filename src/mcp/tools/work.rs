@@ -1,7 +1,7 @@
-//! A change from its beginning to its end: announced, locked, and given back, in one call each.
+//! A change from its beginning to its end: announced, locked, and released, with one call each.
 //!
-//! Nothing is remembered here. What belongs to a piece of work is its intent's, which has the grants of the locks that were
-//! taken for it: its end gives these back, and no lock from before.
+//! This module remembers nothing. An intent stands for a piece of work and has the grants of the locks that were
+//! taken for it: its end releases these, and no earlier lock.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -39,14 +39,14 @@ pub(super) fn tools() -> Vec<Entry> {
     ]
 }
 
-/// The change that begins.
+/// The change to begin.
 #[derive(Deserialize, JsonSchema)]
 struct Begin {
     /// What you are about to do, in a sentence for the others.
     description: String,
     /// Such as `src/app.py:parse` or `src/session.ts:Session.renew`; a path alone is the whole file.
     places: Vec<String>,
-    /// Seconds until it ends by itself; 1800 when absent.
+    /// Seconds until it ends; 1800 when absent.
     ttl_s: Option<u64>,
     /// Seconds to wait while other agents have a place, up to 45.
     wait_s: Option<u64>,
@@ -54,46 +54,46 @@ struct Begin {
     worktree: Option<String>,
 }
 
-/// The beginning of a change: its intent, its locks, and what it collides with.
+/// The beginning of a change: its intent, its locks, and its collisions.
 #[derive(Serialize, JsonSchema)]
 struct Begun {
     /// The id of the intent, which work_end takes.
     intent_id: String,
     /// The locks that the caller has now.
     locks: Vec<Held>,
-    /// What it collides with, or what you should know.
+    /// The collisions, and other facts to know.
     conflicts: Vec<Told>,
-    /// Conflicts that are not listed.
+    /// The number of conflicts that are not listed.
     more: usize,
 }
 
-/// How long an intent and its locks last when the caller names no time, in seconds.
+/// How long an intent and its locks last if the caller names no time, in seconds.
 const TTL_S: u64 = 1_800;
 
-/// The file of a place, and the symbol in it.
+/// Splits a place into its file and symbol.
 fn parts(place: &str) -> (&str, &str) {
     place.split_once(':').unwrap_or((place, ""))
 }
 
-/// Places of code: a resource is taken with the others, and no file that is announced.
+/// Returns the places of code. A resource is locked with the others, but it is no file to announce.
 fn of_code(places: &BTreeSet<String>) -> impl Iterator<Item = &String> {
     places.iter().filter(|it| !Resource::is_meant(it))
 }
 
-/// The files of places, each once.
+/// Returns the files of places, each once.
 fn files_of(places: &BTreeSet<String>) -> Vec<String> {
     let files: BTreeSet<&str> = of_code(places).map(|it| parts(it).0).collect();
     files.into_iter().map(str::to_owned).collect()
 }
 
-/// The symbols by which a change is announced. Where one of its places is a whole file, whole files are: an intent's symbols
-/// are those of all of its files.
+/// Returns the symbols by which a change is announced. If one of its places is a whole file, there are none: an
+/// intent's symbols apply to all of its files.
 fn symbols_of(places: &BTreeSet<String>) -> Vec<String> {
     let symbols: BTreeSet<&str> = of_code(places).map(|it| parts(it).1).collect();
     if symbols.contains("") { Vec::new() } else { symbols.into_iter().map(str::to_owned).collect() }
 }
 
-/// The places that are asked for, each once.
+/// Returns the requested places, each once.
 fn places_of(asked: &[String]) -> Result<BTreeSet<String>, ToolError> {
     // Every agent takes places in the same order, so that no two agents wait for each other.
     let places: BTreeSet<String> = asked.iter().map(|it| it.trim().to_owned()).collect();
@@ -173,8 +173,8 @@ async fn begin(call: Call, asked: Begin) -> Result<Said<Begun>, ToolError> {
     Ok(Said { text, answer: Begun { intent_id: intent.intent_id, locks, conflicts, more } })
 }
 
-/// The grants of the beginning work: those that are new, and those that another work of the caller was given before. The last
-/// of several works gives them back.
+/// Returns the grants of the beginning work: the new ones, and those that another work of the caller was given
+/// before. The last of several works releases them.
 async fn of_works(begun: &Beginning) -> Result<Vec<u64>, ClientError> {
     let (new, known): (Vec<u64>, Vec<u64>) = begun.taken.iter().partition(|it| !begun.had.contains(it));
     if known.is_empty() {
@@ -184,32 +184,32 @@ async fn of_works(begun: &Beginning) -> Result<Vec<u64>, ClientError> {
     Ok(new.into_iter().chain(known.into_iter().filter(|it| shared.contains(it))).collect())
 }
 
-/// The grants of all works of the caller that go on.
+/// Returns the grants of all unfinished works of the caller.
 async fn grants_of_works(client: &Client) -> Result<BTreeSet<u64>, ClientError> {
     let works = client.intents(&wire::Whose { mine: true, ..wire::Whose::default() }).await?;
     Ok(works.into_iter().flat_map(|it| it.grants).collect())
 }
 
-/// Announces a change. A call that its host gives up meanwhile leaves no announcement behind.
+/// Announces a change. If the host cancels the call meanwhile, no announcement remains.
 async fn announced(client: Client, declare: wire::Declare) -> Result<wire::Declared, ClientError> {
     let (to, from) = oneshot::channel();
     tokio::spawn(async move {
         if let Err(Ok(unheard)) = to.send(client.declare(&declare).await) {
             let request = wire::UpdateIntent { id: unheard.intent.id, to: "abandoned".into(), force: false };
-            // One that cannot be ended ends with its time.
+            // An intent that cannot be ended now lapses after its time.
             let _ended = client.update_intent(&request).await;
         }
     });
     from.await.unwrap_or(Err(ClientError::Broken("the announcement was given up".into())))
 }
 
-/// Work that is beginning. Until it has, whatever ends the call gives back what it has taken, also its host, who may give it
-/// up at any moment.
+/// Work that is beginning. Until it has begun, whatever ends the call releases what the call has taken; the host
+/// may cancel the call at any moment.
 struct Beginning {
     client: Client,
-    /// Grants that the agent had before this call.
+    /// The grants that the agent had before this call.
     had: BTreeSet<u64>,
-    /// Grants of this call, and from before.
+    /// The grants of this call, including earlier ones.
     taken: BTreeSet<u64>,
     places: BTreeSet<String>,
     worktree: Option<String>,
@@ -233,7 +233,7 @@ impl Drop for Beginning {
 }
 
 impl Beginning {
-    /// Gives back what the call has taken, and says what was in its way.
+    /// Releases what the call has taken, and returns the error with the obstacle.
     async fn undone(mut self, place: &str, error: ClientError) -> ToolError {
         give_back(&self).await;
         self.is_open = false;
@@ -245,12 +245,12 @@ impl Beginning {
     }
 }
 
-/// Gives back the locks on these places that were granted since. The daemon is asked which those are: a grant may have come
-/// when the call did not listen any more.
+/// Releases the locks on these places that were granted since. The daemon lists them: a grant may have come after
+/// the call was cancelled.
 async fn give_back(of: &Beginning) {
     let mine = of.client.locks(&wire::Whose { mine: true, ..wire::Whose::default() }).await;
     let mine = mine.map(|it| it.locks).unwrap_or_default();
-    // A whole file has its colon in a lock's symbol, and none in most places.
+    // The symbol of a lock on a whole file ends with a colon; most places do not.
     let bare = |it: &str| it.trim_end_matches(':').to_owned();
     let places: BTreeSet<String> = of.places.iter().map(|it| bare(it)).collect();
     let new = |lock: &wire::Lock| {
@@ -264,23 +264,23 @@ async fn give_back(of: &Beginning) {
             worktree: of.worktree.clone(),
             ..wire::Unlock::default()
         };
-        // One that has ended meanwhile is free as well.
+        // A lock that has ended meanwhile is free as well.
         let _freed = of.client.unlock(&request).await;
     }
 }
 
-/// How a piece of work has ended.
+/// The outcome of a piece of work.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Outcome {
-    /// The change is written.
+    /// The change is made.
     #[default]
     Done,
-    /// It was given up.
+    /// The work was given up.
     Abandoned,
 }
 
-/// The piece of work that ends, and how.
+/// The piece of work that ends, and its outcome.
 #[derive(Deserialize, JsonSchema)]
 struct End {
     /// From work_begin.
@@ -290,19 +290,19 @@ struct End {
     outcome: Outcome,
 }
 
-/// The end of a change, and the locks that are free again.
+/// The end of a change, with the released locks.
 #[derive(Serialize, JsonSchema)]
 struct Ended {
     /// The id of the intent that has ended.
     intent_id: String,
-    /// Locks that were given back.
+    /// The locks that were released.
     released: Vec<String>,
 }
 
 async fn end(call: Call, asked: End) -> Result<Said<Ended>, ToolError> {
     let to = if asked.outcome == Outcome::Done { "resolved" } else { "abandoned" };
     let request = wire::UpdateIntent { id: asked.intent_id, to: to.into(), force: false };
-    // Who may end it is decided here, before anything is given back.
+    // The daemon decides here who may end it, before any lock is released.
     let ended = call.client().update_intent(&request).await?;
     let mine = call.client().locks(&wire::Whose { mine: true, ..wire::Whose::default() }).await?;
     let shared = grants_of_works(call.client()).await?;

@@ -1,4 +1,4 @@
-//! Lists the workers that can be given tasks.
+//! Lists the workers that accept tasks.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,26 +27,26 @@ pub(super) fn tools() -> Vec<Entry> {
 #[derive(Deserialize, JsonSchema)]
 struct Asked {}
 
-/// A worker that can be given tasks.
+/// A worker that accepts tasks.
 #[derive(Serialize, JsonSchema)]
 struct Worker {
-    /// The name by which delegate names it.
+    /// The name that identifies it in delegate.
     worker: String,
-    /// `cli`, `mcp`, `polling` (collects its tasks); `agent` for one that is not configured and is there.
+    /// `cli`, `mcp`, `polling` (collects its tasks); `agent` for an agent that is present and not configured.
     kind: String,
-    /// Why it takes no work now.
+    /// The reason why it accepts no work now.
     #[serde(skip_serializing_if = "Option::is_none")]
     unusable: Option<String>,
 }
 
-/// The workers that there are.
+/// The existing workers.
 #[derive(Serialize, JsonSchema)]
 struct Workers {
     /// Workers of the configuration first, then agents that collect work.
     workers: Vec<Worker>,
 }
 
-/// Those of the configuration, and agents that have registered to collect work.
+/// Returns the workers of the configuration, and the agents that have registered to collect work.
 async fn all(call: &Call) -> Result<(Vec<Worker>, Vec<wire::Agent>), ToolError> {
     let (about, agents) = tokio::try_join!(call.client().about(), call.client().agents())?;
     let configured = about.workers.into_iter().map(|it| Worker {

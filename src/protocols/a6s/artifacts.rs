@@ -1,6 +1,6 @@
-//! Artifacts compared with the user's files, and written into them. A6s 6.8.
+//! Compares artifacts with the user's files, and writes them. A6s 6.8.
 //!
-//! What is written is decided in the service, alike for all doors; here it is only said in this protocol's words.
+//! The service decides what is written, alike for all doors; this module only translates into the protocol's words.
 
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -17,20 +17,20 @@ use provost_service::{Action, Applied as Done, ApplyError, Previewed as Compared
 pub(super) const UNIT: usize = 1 << 10;
 
 impl A6s {
-    /// `artifacts.preview`. Changes nothing.
+    /// Answers `artifacts.preview`. Changes nothing.
     pub(super) async fn preview(&self, session: &Session, asked: OfArtifacts) -> Result<Said, A6sError> {
         let _room = self.room_for(&asked)?;
         let found = self.provost().preview(&session.who, artifacts(asked)?).await.map_err(fault)?;
         let said = || Said::new(&Previews { files: found.into_iter().map(previewed).collect() });
-        // All differences together may take a while to be written down.
+        // Writing all differences together may take a while.
         let said = tokio::task::spawn_blocking(said).await;
         said.map_err(|_| A6sError::new("Provost is stopping; nothing was changed"))?
     }
 
-    /// `artifacts.apply`. Goes on to its end when its editor has gone. One that needs approval waits for it as
-    /// long as editors wait for an answer: Emacs' throws away what it could not apply.
+    /// Answers `artifacts.apply`. The apply goes on to its end even if the editor has gone. If it needs approval,
+    /// it waits for as long as editors wait for an answer: Emacs throws away artifacts that it could not apply.
     pub(super) async fn apply(&self, session: &Session, asked: OfArtifacts) -> Result<Said, A6sError> {
-        // They are there twice.
+        // The contents are in memory twice.
         let _room = (self.room_for(&asked)?, self.room_for(&asked)?);
         let (provost, artifacts) = (self.provost(), artifacts(asked)?);
         let first = provost.apply(&session.who, artifacts.clone()).await.map_err(fault)?;
@@ -57,7 +57,7 @@ impl A6s {
         }
     }
 
-    /// Contents are held while files are compared and written, and many may ask at once.
+    /// Takes permits for contents: they are held while files are compared and written, and many requests may do so at once.
     fn room_for(&self, asked: &OfArtifacts) -> Result<OwnedSemaphorePermit, A6sError> {
         let bytes: usize = asked.artifacts.0.iter().map(|it| it.content.len() + UNIT).sum();
         self.artifact_room(bytes.div_ceil(UNIT)).ok_or_else(|| {
@@ -80,7 +80,7 @@ fn artifacts(asked: OfArtifacts) -> Result<Vec<Artifact>, A6sError> {
             path: it.path.into(),
             content: it.content.into(),
             language: it.language.into(),
-            // What is known of it is known by its id.
+            // The daemon finds the rest by the artifact's id.
             mode: None,
             base_mode: None,
         })
@@ -94,7 +94,7 @@ fn previewed(it: Compared) -> Previewed {
         Action::Modify => "modify",
         Action::Skip => "skip",
     };
-    // Editors show the difference of a file, and nothing else that is said of it.
+    // Editors show the difference of a file, and no other data about it.
     let diff = it.diff.map(|it| it.text);
     let diff = match &it.reason {
         Some(why) => Some(format!("{} is not written: {why}\n{}", it.path, diff.unwrap_or_default())),
@@ -103,8 +103,8 @@ fn previewed(it: Compared) -> Previewed {
     Previewed { path: it.path, action, diff, reason: it.reason }
 }
 
-/// Why an apply has written nothing. Editors count the errors of an answer and show none of them; of a call that has
-/// failed they show the error.
+/// Returns the error for an apply that has written nothing. Editors only count the errors in an answer, and show
+/// the error of a failed call.
 fn nothing_written(errors: &[String]) -> String {
     let mut text = "Nothing was written".to_owned();
     let mut left = A6S_REASONS_BYTES_MAX;
@@ -120,7 +120,7 @@ fn nothing_written(errors: &[String]) -> String {
     text
 }
 
-/// No fault of the service has changed anything.
+/// Turns an error of the service into one of the protocol; nothing has changed then.
 fn fault(fault: ApplyError) -> A6sError {
     match fault {
         ApplyError::Refused(refusal) => refusal.into(),

@@ -1,13 +1,13 @@
-//! Decides which connections are told of an event, and in which order after an answer. A6s 4.
+//! Decides which connections get an event, and its order after an answer. A6s 4.
 //!
-//! Those that watch an execution are told of it: those that started it or asked about it. If none of them is left, every
-//! connection is. A connection is told nothing before its first request.
+//! The connections that watch an execution get its events: those that started it or asked about it. If none of them
+//! is left, every connection does. A connection gets no event before its first request.
 //!
-//! A connection that starts an execution watches it before it begins. What happens is held back for it until the answer
-//! to the start is on its way.
+//! A connection that starts an execution watches it before it begins. The events are held back for it until the
+//! answer to the start is on its way.
 //!
-//! An event is written before the connections that are told are picked. The list of connections is locked while they
-//! are, and for nothing else: the name of each is looked up, and its queue filled, without that lock.
+//! An event is encoded before its connections are selected. The list of connections is locked only for that
+//! selection: their names are checked, and their queues filled, without that lock.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,21 +19,21 @@ use super::events::A6sEvent;
 use super::pace::SUBJECTS_MAX;
 use provost_transport::websocket::{Code, Outbox, Topic};
 
-/// A connection, as far as events are concerned.
+/// The id of a connection that gets events.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Listener(u64);
 
-/// Says whether a connection may still go by its name.
+/// Returns whether a connection may still use its name.
 pub type Holds = Box<dyn Fn() -> bool + Send + Sync>;
 
-/// The connections that may be told, and what each of them watches. Clones share both.
+/// The connections that may get events, and the subjects that each watches. Clones share both.
 #[derive(Clone, Default)]
 pub struct Audience(Arc<Mutex<Book>>);
 
 struct Book {
     joined: u64,
     ears: BTreeMap<Listener, Arc<Ear>>,
-    /// Who watches executions and background tasks, by their ids.
+    /// The connections that watch executions and background tasks, by the ids of these.
     watchers: LruCache<String, BTreeSet<Listener>>,
 }
 
@@ -43,15 +43,15 @@ impl Default for Book {
     }
 }
 
-/// The outbox of a connection, which counts for as long as the connection may go by its name.
+/// The outbox of a connection, which is valid for as long as the connection may use its name.
 struct Ear {
     outbox: Outbox,
     holds: Option<Holds>,
-    /// What the connection is told once its question was answered, by what it is about.
+    /// The events that the connection gets once its request was answered, by subject.
     held: Mutex<BTreeMap<String, Vec<QueuedMessage>>>,
 }
 
-/// An event as it travels: written once for all connections that are told.
+/// An encoded event: encoded once for all connections.
 #[derive(Debug)]
 pub struct Written {
     about: String,
@@ -60,7 +60,7 @@ pub struct Written {
     is_last: bool,
 }
 
-/// A text, and what it gives way to.
+/// A text, and the topic whose newer text replaces it.
 #[derive(Clone, Debug)]
 struct QueuedMessage {
     text: Bytes,
@@ -72,14 +72,14 @@ pub struct Hold {
     audience: Audience,
     listener: Listener,
     subject: String,
-    /// `None` where the connection has ended, or was told.
+    /// `None` if the connection has ended, or has got the events.
     ear: Option<Arc<Ear>>,
-    /// Whether it was watched before.
+    /// Whether the connection watched the subject before.
     watched: bool,
 }
 
 impl Written {
-    /// An event, and the topic of progress messages that it replaces, if it is one itself.
+    /// Encodes an event, with the topic of progress messages that it replaces, if it is one itself.
     pub(super) fn of(event: &A6sEvent, passing: Option<Topic>) -> Self {
         Self {
             about: event.about().to_owned(),
@@ -91,8 +91,8 @@ impl Written {
 }
 
 impl Audience {
-    /// Adds a connection, which is told of events from now on, for as long as its name is its own. When it is told
-    /// something afterwards, it is closed instead.
+    /// Adds a connection, which gets events from now on, for as long as its name is its own. If it would get one
+    /// afterwards, it is closed.
     pub fn join(&self, outbox: Outbox, holds: Option<Holds>) -> Listener {
         let mut book = self.book();
         book.joined += 1;
@@ -101,7 +101,7 @@ impl Audience {
         listener
     }
 
-    /// Removes a connection that has ended, with all that it watches.
+    /// Removes a connection that has ended, and all its watches.
     pub fn leave(&self, listener: Listener) {
         let mut book = self.book();
         book.ears.remove(&listener);
@@ -110,7 +110,7 @@ impl Audience {
         }
     }
 
-    /// Has a connection told about an execution from now on.
+    /// Lets a connection get the events of an execution from now on.
     pub fn watch(&self, listener: Listener, subject: &str) {
         self.book().watch(listener, subject);
     }
@@ -122,13 +122,13 @@ impl Audience {
         }
     }
 
-    /// Whether any connection watches it.
+    /// Returns whether any connection watches this subject.
     pub fn is_watched(&self, subject: &str) -> bool {
         self.book().watchers.peek(subject).is_some_and(|it| !it.is_empty())
     }
 
-    /// The same for an execution that is about to begin: told once the result is released, which is when the answer is
-    /// on its way. Where it is dropped instead, nothing has begun.
+    /// Watches an execution that is about to begin: its events are sent once the returned hold is released, when
+    /// the answer is on its way. If the hold is dropped, no execution has begun.
     #[must_use]
     pub fn hold(&self, listener: Listener, subject: &str) -> Hold {
         let mut book = self.book();
@@ -140,7 +140,7 @@ impl Audience {
         Hold { audience: self.clone(), listener, subject: subject.to_owned(), ear, watched }
     }
 
-    /// Tells those whom it concerns. There is one caller, so that each connection is told in order.
+    /// Sends an event to its connections. There is only one caller, so that each connection gets events in order.
     pub fn tell(&self, written: &Written) {
         let told = self.book().told(written);
         for ear in told {
@@ -149,19 +149,19 @@ impl Audience {
     }
 
     fn book(&self) -> MutexGuard<'_, Book> {
-        // Whole between any two of its operations.
+        // The book is consistent between any two of its operations.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Book {
-    /// Whether this connection watches it from now on, and did not before.
+    /// Adds a watch; returns whether it is new.
     fn watch(&mut self, listener: Listener, subject: &str) -> bool {
         self.ears.contains_key(&listener)
             && self.watchers.get_or_insert_mut_ref(subject, BTreeSet::new).insert(listener)
     }
 
-    /// The connections that are told. Nothing follows a last event, so none has to watch any longer.
+    /// Returns the connections that get an event. No event follows a last one, so the watches end with it.
     fn told(&mut self, written: &Written) -> Vec<Arc<Ear>> {
         let watchers = match written.is_last {
             true => self.watchers.pop(&written.about),
@@ -185,17 +185,17 @@ impl Ear {
         }
     }
 
-    /// The answer is on its way: what was held back follows it.
+    /// Sends the events that were held back: the answer is on its way.
     fn release(&self, subject: &str) {
         let may_hear = self.may_hear();
-        // Locked until all of it is in the outbox, so that what is told from now on comes after it.
+        // The lock is held until all of them are in the outbox, so that later events follow them.
         let mut held = self.held();
         for message in held.remove(subject).into_iter().flatten().filter(|_| may_hear) {
             message.put(&self.outbox);
         }
     }
 
-    /// Closes a connection whose name is not its own any more.
+    /// Returns whether a connection may get events; closes one whose name is no longer its own.
     fn may_hear(&self) -> bool {
         let may_hear = self.holds.as_ref().is_none_or(|holds| holds());
         if !may_hear {
@@ -205,13 +205,13 @@ impl Ear {
     }
 
     fn held(&self) -> MutexGuard<'_, BTreeMap<String, Vec<QueuedMessage>>> {
-        // Whole between any two of its operations.
+        // The map is consistent between any two of its operations.
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Hold {
-    /// The answer is on its way: what was held back follows it.
+    /// Sends the events that were held back: the answer is on its way.
     pub fn release(mut self) {
         if let Some(ear) = self.ear.take() {
             ear.release(&self.subject);
@@ -231,14 +231,14 @@ impl Drop for Hold {
 
 impl QueuedMessage {
     fn put(self, outbox: &Outbox) {
-        // Who does not keep up, or is gone, has heard enough.
+        // A connection that does not keep up is closed by its outbox, and one that is gone needs no event.
         let _sent = match self.passing {
             Some(topic) => outbox.send_passing(topic, self.text),
             None => outbox.send(self.text),
         };
     }
 
-    /// Puts it behind what is held back already; progress takes the place of progress.
+    /// Adds the message to those that are held back; progress replaces progress.
     fn hold_back(self, held: &mut Vec<QueuedMessage>) {
         match held.last_mut() {
             Some(last) if last.passing.is_some() && last.passing == self.passing => *last = self,

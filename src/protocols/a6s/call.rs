@@ -1,14 +1,14 @@
-//! What can be asked for: every method, with what it takes. A6s 3.0.
+//! The requests of the protocol: every method, with its parameters. A6s 3.0.
 
 use serde::de::DeserializeOwned;
 
 use super::envelope::A6sError;
 use super::wire;
 
-/// The methods: their names, and what each takes.
+/// Defines the methods: their names, and the types of their parameters.
 macro_rules! methods {
     ($($name:literal => $Call:ident($Params:ident),)+) => {
-        /// A method, and what it is called with.
+        /// A method with its parameters.
         #[derive(Clone, Debug)]
         pub enum Call {
             $(
@@ -18,10 +18,10 @@ macro_rules! methods {
         }
 
         impl Call {
-            /// Reads what a method is called with.
+            /// Reads a method's parameters.
             ///
             /// # Errors
-            /// A sentence about which member is wrong, or that there is no such method.
+            /// A sentence that names the wrong member, or says that the method does not exist.
             pub fn read(method: &str, params: Option<&str>) -> Result<Self, A6sError> {
                 match method {
                     $($name => read(method, params).map(Self::$Call),)+
@@ -29,7 +29,7 @@ macro_rules! methods {
                 }
             }
 
-            /// The method's name as the protocol writes it.
+            /// Returns the method's name in the protocol.
             pub fn method(&self) -> &'static str {
                 match self {
                     $(Self::$Call(_) => $name,)+
@@ -67,7 +67,7 @@ methods! {
     "feedback.submit" => FeedbackSubmit(Feedback),
 }
 
-/// Reads the parameters of a method. Nothing, `null` and `[]` are the same as `{}`: each is some editor's way.
+/// Reads the parameters of a method. Absent, `null` and `[]` are the same as `{}`: each is sent by some editor.
 fn read<T: DeserializeOwned>(method: &str, params: Option<&str>) -> Result<T, A6sError> {
     let params = match params.map(str::trim) {
         None | Some("null") => "{}",
@@ -78,14 +78,14 @@ fn read<T: DeserializeOwned>(method: &str, params: Option<&str>) -> Result<T, A6
     let mut reader = serde_json::Deserializer::from_str(params);
     serde_path_to_error::deserialize(&mut reader).map_err(|err| {
         let (path, why) = (err.path().to_string(), err.inner().to_string());
-        // The position in the text means nothing to a caller that has not seen the text.
+        // The position in the text is useless to a caller that has not seen the text.
         let why = why.split(" at line ").next().unwrap_or_default();
         let at = if path == "." { String::new() } else { format!("`{path}`: ") };
         A6sError::new(format!("{method}: {at}{why}"))
     })
 }
 
-/// Whether it is `[]`.
+/// Returns whether a text is `[]`.
 pub(super) fn is_empty_list(text: &str) -> bool {
     text.trim().strip_prefix('[').and_then(|it| it.strip_suffix(']')).is_some_and(|it| it.trim().is_empty())
 }

@@ -1,8 +1,8 @@
 //! Questions about code. A6s 6.4 to 6.7.
 //!
-//! Editors give up after half a minute, but agents may need several. So the door answers in time with an
-//! error about the delay, and the work goes on. When the same question comes again, its answer is the
-//! result of the first one.
+//! Editors give up after half a minute, but agents may need several. So the door answers in time with an error
+//! about the delay, and the work goes on. If the editor asks the same question again, the answer is the result of
+//! the first one.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use provost_agents::{CodeAsk, CodeQuestion, CodeResult};
 use provost_domain::{Job, JobState};
 
 impl A6s {
-    /// `code.explain`, `code.refactor`, `code.generateTests`, `code.review`.
+    /// Answers `code.explain`, `code.refactor`, `code.generateTests` and `code.review`.
     pub(super) async fn code(&self, session: &Session, question: CodeQuestion, asked: &OfCode) -> Outcome {
         let until = Instant::now() + self.soft_deadline();
         let ask = CodeAsk {
@@ -41,14 +41,14 @@ impl A6s {
         let attending = self.waiters().attend(&job.id);
         let over = tokio::select! {
             over = self.service().job_over(&job.id, until) => over?,
-            // The job goes on. Only the answer has no receiver any more.
+            // The job goes on, but its answer has no receiver any more.
             () = session.gone() => return Err(A6sError::new("The connection has ended")),
         };
         if let Some(job) = over {
             attending.answered();
             return Ok((self.answer_of(&job).await?, None));
         }
-        // From now on the connection is told of the end. A question that has ended by now is answered.
+        // From now on the connection gets the event of the end. A question that has ended by now is answered.
         let hold = session.listener().map(|listener| self.audience().hold(listener, &about));
         if attending.gives_up() {
             return Ok((self.takes_longer(&job).await?, hold));
@@ -57,7 +57,7 @@ impl A6s {
         Ok((self.answer_of(&job).await?, None))
     }
 
-    /// What has become of a question that is over.
+    /// Returns the answer to a question that is over.
     async fn answer_of(&self, job: &Job) -> Result<Said, A6sError> {
         let log = Some(format!("job_{}", job.id));
         if job.state != JobState::Completed {
@@ -72,14 +72,14 @@ impl A6s {
         Ok(said)
     }
 
-    /// That it goes on.
+    /// Returns the answer that the work goes on.
     async fn takes_longer(&self, job: &Job) -> Result<Said, A6sError> {
         let so_far = self.service().so_far(job).await?;
         let waits = match so_far.waits_for {
             Some(approval) => format!(": it waits for approval {approval}, see `provost approval list`"),
             None => String::new(),
         };
-        // To the nearest, since a deadline is kept to the moment and not to the second.
+        // The time is rounded, since a deadline is not exact to the second.
         let seconds = (so_far.ms + 500) / 1_000;
         let says = format!(
             "Still running as {} ({seconds} s so far){waits}. Repeat the command to get the result.",

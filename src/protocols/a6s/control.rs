@@ -1,4 +1,4 @@
-//! `fleet.command`: agents switched, looked at, or given work. A6s 3.0 and 6.9.
+//! `fleet.command`: switches agents, shows them, or gives them work. A6s 3.0 and 6.9.
 
 use super::A6s;
 use super::envelope::{A6sError, Said};
@@ -8,19 +8,19 @@ use super::wire::{Commanded, FleetCommand};
 use provost_agents::{Availability, FleetMember, fresh_job_id};
 use provost_domain::Switch;
 
-/// A word that is no task.
+/// A command that is no task.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ControlCommand {
-    /// Have it stand like this.
+    /// Sets the agent's switch.
     Switch(Switch),
-    /// Only say how it stands.
+    /// Shows the agent's state.
     Status,
 }
 
 impl ControlCommand {
     fn of(command: &str) -> Option<Self> {
         Some(match command.trim().to_ascii_lowercase().as_str() {
-            // Between its tasks an agent has no process: there is nothing to be restarted but its switch.
+            // Between its tasks an agent has no process, so only its switch can be restarted.
             "start" | "enable" | "resume" | "restart" => Self::Switch(Switch::On),
             "stop" | "disable" => Self::Switch(Switch::Off),
             "pause" => Self::Switch(Switch::Paused),
@@ -31,14 +31,14 @@ impl ControlCommand {
 }
 
 impl A6s {
-    /// `fleet.command`
+    /// Answers `fleet.command`.
     pub(super) async fn fleet_command(&self, session: &Session, asked: &FleetCommand) -> Outcome {
         let word = ControlCommand::of(asked.command.as_str());
         let name = self.addressed(asked, word).await?;
         match word {
             Some(word) => Ok((self.control(session, &name, word).await?, None)),
             None => {
-                // Sublime always sends parameters, and hardly ever any.
+                // Sublime always sends parameters, and they are mostly empty.
                 let params = asked.params.as_ref().map(|it| it.as_str().trim());
                 let context = params.filter(|it| *it != "{}" && *it != "[]");
                 let (begun, hold) = self.begin(session, &name, asked.command.as_str(), context).await?;
@@ -49,8 +49,8 @@ impl A6s {
         }
     }
 
-    /// Whom a command is for, in the three forms that editors know. Emacs says where an agent is and what it can do besides
-    /// which one it is.
+    /// Returns the agent that a command names, in the three forms that editors use. Emacs sends an agent's address
+    /// and capabilities beside its id.
     async fn addressed(
         &self,
         asked: &FleetCommand,

@@ -1,7 +1,7 @@
 //! Reads requests and writes answers. A6s 2.
 //!
-//! A message without an id that could be echoed cannot be answered; it is passed over, as the document says.
-//! An id is sent back exactly as it came.
+//! A message without a usable id cannot be answered; it is ignored, as the document says. An id is sent back
+//! exactly as it came.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -11,11 +11,11 @@ use super::wire;
 use provost_base::limits::{A6S_REQUEST_ID_BYTES_MAX, JSON_DEPTH_MAX};
 use provost_domain::Refusal;
 
-/// A sentence for the asker. Never empty: an empty one counts as success with some.
+/// An error as a sentence for the client. Never empty: some clients take an empty one for success.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct A6sError(String);
 
-/// Longest sentence, in bytes: what a reader of JSON complains about may be anything that a peer has sent.
+/// The longest sentence, in bytes: an error of the JSON reader may quote any bytes of the peer.
 const FAULT_BYTES_MAX: usize = 2_000;
 
 impl A6sError {
@@ -35,7 +35,7 @@ impl A6sError {
         Self::new(format!("Unknown method: {name}"))
     }
 
-    /// The sentence that the client is shown.
+    /// Returns the sentence for the client.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -51,14 +51,14 @@ impl From<Refusal> for A6sError {
 pub(super) struct Request {
     pub(super) id: Box<RawValue>,
     pub(super) call: Result<Call, A6sError>,
-    /// Whether it says by an empty list that there are no parameters.
+    /// Whether the parameters are an empty list.
     pub(super) says_list: bool,
 }
 
 impl Request {
-    /// Reads a message; `None` for a message that cannot be answered, since it has no id or is no JSON.
+    /// Reads a message; `None` for a message that cannot be answered, since it has no id or is not JSON.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
-        // Before anything is read that follows it down.
+        // This comes before any parser that recurses.
         if is_deeper(bytes, JSON_DEPTH_MAX) {
             return None;
         }
@@ -75,13 +75,13 @@ fn call(parts: wire::Request<'_>) -> Result<Call, A6sError> {
     Call::read(&method, parts.params.map(RawValue::get))
 }
 
-/// Whether an id is one that can be echoed: a string or a number, and no longer than need be.
+/// Returns whether an id can be echoed: it is a string or a number, and not too long.
 fn is_id(id: &str) -> bool {
     id.len() <= A6S_REQUEST_ID_BYTES_MAX
         && id.starts_with(|it: char| it == '"' || it == '-' || it.is_ascii_digit())
 }
 
-/// Whether some JSON goes deeper than so many levels. Looks at brackets alone, so that it holds for anything.
+/// Returns whether JSON is nested deeper than this many levels. It only counts brackets, so it works for any bytes.
 fn is_deeper(bytes: &[u8], most: usize) -> bool {
     let (mut depth, mut at) = (0_usize, 0);
     while let Some(byte) = bytes.get(at) {
@@ -99,7 +99,7 @@ fn is_deeper(bytes: &[u8], most: usize) -> bool {
     false
 }
 
-/// How many bytes a string takes, its last quote included.
+/// Returns the length of a string in bytes, with its last quote.
 fn end_of_string(bytes: &[u8]) -> usize {
     let mut at = 0;
     while let Some(found) = memchr::memchr2(b'"', b'\\', &bytes[at..]) {
@@ -107,7 +107,7 @@ fn end_of_string(bytes: &[u8]) -> usize {
         if bytes[at - 1] == b'"' {
             return at;
         }
-        // Skips the byte behind a backslash, whichever it is: an escaped quote does not end the string.
+        // This skips the byte after a backslash, whatever it is: an escaped quote does not end the string.
         at = (at + 1).min(bytes.len());
     }
     bytes.len()
@@ -117,27 +117,27 @@ fn end_of_string(bytes: &[u8]) -> usize {
 #[derive(Debug)]
 pub(super) struct Said {
     result: Result<Box<RawValue>, A6sError>,
-    /// The id by which feedback refers to it; `None` for answers that take no feedback.
+    /// The id by which feedback refers to the answer; `None` for answers that take no feedback.
     pub(super) log: Option<String>,
 }
 
 impl Said {
-    /// An answer with this result, and without a log that feedback could refer to.
+    /// Makes an answer with this result, and without a log for feedback.
     ///
     /// # Errors
-    /// When it cannot be written, which types of ours always can.
+    /// The result cannot be encoded, which does not happen for Provost's own types.
     pub(super) fn new(result: &impl Serialize) -> Result<Self, A6sError> {
         let result = serde_json::value::to_raw_value(result).map_err(|err| A6sError::new(err.to_string()))?;
         Ok(Self { result: Ok(result), log: None })
     }
 
-    /// No result, of something that has a log all the same.
+    /// Makes an answer with an error, which may have a log all the same.
     pub(super) fn failure(fault: A6sError, log: Option<String>) -> Self {
         Self { result: Err(fault), log }
     }
 }
 
-/// An answer as it travels.
+/// Encodes an answer.
 pub(super) fn answer(id: &RawValue, said: Result<&Said, &A6sError>) -> String {
     let (result, log) = match said {
         Ok(Said { result, log }) => (result.as_deref(), log.as_deref()),
@@ -147,11 +147,11 @@ pub(super) fn answer(id: &RawValue, said: Result<&Said, &A6sError>) -> String {
         Ok(result) => serde_json::to_string(&wire::Success { id, result, conversation_log_id: log }),
         Err(A6sError(error)) => serde_json::to_string(&wire::Failure { id, error, conversation_log_id: log }),
     };
-    // Our own types always encode.
+    // Provost's own types can always be encoded.
     text.unwrap_or_default()
 }
 
-/// An event as it travels.
+/// Encodes an event.
 pub(super) fn event(kind: &str, data: impl Serialize) -> String {
     serde_json::to_string(&wire::Event { kind, data }).unwrap_or_default()
 }

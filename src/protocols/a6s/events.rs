@@ -1,31 +1,31 @@
-//! What editors are told without a question: the events, and their text. A6s 4.
+//! The events that editors get unasked, and their text. A6s 4.
 
 use hyper::body::Bytes;
 use serde_json::value::RawValue;
 
 use super::{envelope, wire};
 
-/// Something that clients want to know.
+/// An event for clients.
 #[derive(Clone, Debug)]
 pub enum A6sEvent {
-    /// How far one phase of an execution is.
+    /// The progress of a phase of an execution.
     Phase {
         /// Its id, as clients know it.
         execution: Box<str>,
-        /// Which of the five.
+        /// The phase, one of the five.
         phase: &'static str,
         /// `pending`, `running`, `completed` or `failed`.
         status: &'static str,
-        /// How far the phase is, in percent.
+        /// The progress of the phase, in percent.
         progress: u8,
     },
-    /// How far a background task is.
+    /// The progress of a background task.
     Task {
         /// Its id, as clients know it.
         task: Box<str>,
         /// `queued`, `running`, `completed`, `failed` or `cancelled`.
         status: &'static str,
-        /// How far the task is, in percent.
+        /// The progress of the task, in percent.
         progress: u8,
     },
     /// An execution is over.
@@ -37,7 +37,7 @@ pub enum A6sEvent {
     },
 }
 
-/// How something stands: which of its parts, and how far that is.
+/// The state of an execution or task: the present part, and its progress.
 pub(super) struct Stand {
     pub(super) part: usize,
     pub(super) status: &'static str,
@@ -58,12 +58,12 @@ impl A6sEvent {
         }
     }
 
-    /// Whether connections that do not watch it are told, too.
+    /// Returns whether connections that do not watch it get it, too.
     pub(super) fn is_for_all(&self) -> bool {
         matches!(self, A6sEvent::Task { .. })
     }
 
-    /// Whether nothing is to follow it.
+    /// Returns whether no event may follow it.
     pub(super) fn is_last(&self) -> bool {
         match self {
             A6sEvent::Complete { .. } => true,
@@ -72,7 +72,7 @@ impl A6sEvent {
         }
     }
 
-    /// How it stands; nothing, where it is over.
+    /// Returns the state; `None` if it is the end.
     pub(super) fn stand(&self) -> Option<Stand> {
         let (part, status, progress) = match self {
             A6sEvent::Phase { phase, status, progress, .. } => {
@@ -84,7 +84,7 @@ impl A6sEvent {
         Some(Stand { part, status, progress: *progress })
     }
 
-    /// The text as it travels.
+    /// Encodes the event.
     pub(super) fn text(&self) -> Bytes {
         let text = match self {
             A6sEvent::Phase { execution, phase, status, progress } => {

@@ -8,7 +8,7 @@ use provost_agents::{self as agents, Agents, Availability, FleetMember, Role};
 use provost_base::AgentId;
 
 impl A6s {
-    /// Whom an editor means; it has to be one who does such things.
+    /// Returns the agent that an editor names for this method; an error if it cannot do such work.
     pub(super) async fn meant(&self, wanted: &str, method: &str) -> Result<Meant, A6sError> {
         let agents = self.service().configured();
         if agents.agents.is_empty() {
@@ -30,7 +30,7 @@ impl A6s {
         Ok(Meant { worker: meant.agent.id.clone(), preamble, by_agent: true })
     }
 
-    /// `agents.list`
+    /// Answers `agents.list`.
     pub(super) async fn agents(&self) -> Result<Said, A6sError> {
         let (fleet, agents) = (self.service().fleet_now().await?, self.service().configured());
         let roles = agents.roles.values().filter(|_| agents.list_roles);
@@ -38,7 +38,7 @@ impl A6s {
         Said::new(&fleet.iter().map(agent).chain(roles).collect::<Vec<_>>())
     }
 
-    /// `fleet.list`
+    /// Answers `fleet.list`.
     pub(super) async fn fleet(&self, capability: Option<&Id>) -> Result<Said, A6sError> {
         let wanted = |it: &&FleetMember| {
             capability.is_none_or(|wanted| wanted.as_str().trim().eq_ignore_ascii_case(&it.agent.capability))
@@ -55,7 +55,7 @@ impl A6s {
         Said::new(&fleet.iter().filter(wanted).map(row).collect::<Vec<_>>())
     }
 
-    /// `fleet.status`
+    /// Answers `fleet.status`.
     pub(super) async fn fleet_status(&self, of: Option<&Id>) -> Result<Said, A6sError> {
         let fleet = self.service().fleet_now().await?;
         let Some(of) = of else { return Said::new(&totals(&fleet)) };
@@ -73,7 +73,7 @@ impl A6s {
         })
     }
 
-    /// Whom a name means in every method: as for [`A6s::meant`].
+    /// Returns the member that a name means, in the same way in every method: as for [`A6s::meant`].
     fn member<'a>(&self, fleet: &'a [FleetMember], wanted: &str) -> Result<&'a FleetMember, A6sError> {
         let agents = self.service().configured();
         let found = find(fleet, agents.find(wanted).map_or(wanted, |meant| meant.agent.id.as_str()));
@@ -81,21 +81,21 @@ impl A6s {
     }
 }
 
-/// The agent or worker that an editor means.
+/// The agent or worker that an editor names.
 pub(super) struct Meant {
     pub(super) worker: AgentId,
-    /// The text with which its prompts begin; `None` without one.
+    /// The text at the beginning of its prompts, if any.
     pub(super) preamble: Option<Box<str>>,
-    /// Whether it is an agent, and not only a worker.
+    /// Whether it is an agent of the configuration, and not only a worker.
     pub(super) by_agent: bool,
 }
 
-/// What is wrong with an agent's entry, where there is one of this name.
+/// Returns what is wrong with an agent's entry, if there is one of this name.
 fn refused(agents: &Agents, wanted: &str) -> Option<A6sError> {
     agents.refusal(wanted).map(|why| A6sError::new(format!("{} cannot be used: {why}", wanted.trim())))
 }
 
-/// The agent of this id, or else of this name.
+/// Returns the agent with this id, or else with this name.
 pub(super) fn find<'a>(fleet: &'a [FleetMember], wanted: &str) -> Result<&'a FleetMember, A6sError> {
     let wanted = wanted.trim();
     let by_id = fleet.iter().find(|it| it.agent.id.as_str().eq_ignore_ascii_case(wanted));
@@ -115,7 +115,7 @@ fn agent(it: &FleetMember) -> Agent {
     }
 }
 
-/// A role in the list: it begins when the agent behind it does.
+/// Returns the row of a role: it is available when the agent behind it is.
 fn role_of(role: &Role, meant: agents::ResolvedAgent<'_>, fleet: &[FleetMember]) -> Option<Agent> {
     let behind = fleet.iter().find(|it| it.agent.id == meant.agent.id)?;
     Some(Agent {
@@ -151,7 +151,7 @@ fn totals(fleet: &[FleetMember]) -> FleetTotals {
     totals
 }
 
-/// As `3h 2m`.
+/// Writes a duration, such as `3h 2m`.
 fn duration(seconds: u64) -> String {
     let (hours, minutes) = (seconds / 3_600, seconds / 60 % 60);
     match (hours, minutes) {

@@ -16,7 +16,7 @@ use provost_base::JobId;
 use provost_domain::{Event, EventKind, Job, JobEvent, JobKind, JobState, PhaseState};
 
 impl A6s {
-    /// Tells editors what becomes of jobs from this call on, until the daemon stops.
+    /// Sends the events of jobs to editors from this call on, until the daemon stops.
     pub fn tell(self, stop: CancellationToken) -> impl Future<Output = ()> + Send {
         let mut events = self.provost().engine().follow_beside_posts();
         let mut pulses = self.service().pulses().follow();
@@ -24,13 +24,13 @@ impl A6s {
         async move {
             loop {
                 tokio::select! {
-                    // How far a part is comes after that it has begun.
+                    // The beginning of a part is sent before its progress.
                     biased;
                     () = stop.cancelled() => break,
                     event = events.next() => match event {
                         Ok(event) => teller.tell_of(&event).await,
                         Err(why) => {
-                            // A client that asks for the status sees what it has missed.
+                            // A client that asks for the status gets the missed state.
                             tracing::warn!(%why, "editors are not told of everything");
                             events = teller.door.provost().engine().follow_beside_posts();
                         }
@@ -56,7 +56,7 @@ impl A6s {
     }
 }
 
-/// Returns when it is time; never where there is none.
+/// Returns at the given moment; never if there is none.
 async fn due(at: Option<std::time::Instant>) {
     match at {
         Some(at) => sleep_until(at.into()).await,
@@ -64,7 +64,7 @@ async fn due(at: Option<std::time::Instant>) {
     }
 }
 
-/// The one that tells all connections.
+/// The task that sends events to all connections.
 struct Teller {
     door: A6s,
     pace: Pace,
@@ -72,13 +72,13 @@ struct Teller {
 }
 
 impl Teller {
-    /// Tells it now, or as soon as it may be told.
+    /// Sends an event now, or as soon as its pace allows.
     fn tell_on_time(&mut self, event: A6sEvent) {
         let written = self.pace.tell(event, Instant::now().into_std());
         self.send(written);
     }
 
-    /// Tells what has waited until now.
+    /// Sends the events that have waited until now.
     fn tell_due(&mut self) {
         let written = self.pace.due(Instant::now().into_std());
         self.send(written);
@@ -109,7 +109,7 @@ impl Teller {
                 let (phase, status) = (name.as_str(), state.as_str());
                 self.tell_on_time(A6sEvent::Phase { execution, phase, status, progress });
             }
-            // Its run is being stopped, and then it is known what it has changed.
+            // Its run is being stopped; its changes are known only afterwards.
             JobEvent::JobEnded { state: JobState::Cancelled, .. }
                 if self.door.service().pulses().of(&job.id).is_some() =>
             {
@@ -127,7 +127,7 @@ impl Teller {
         self.tell_on_time(A6sEvent::Task { task, status, progress });
     }
 
-    /// A job without files is nothing that an editor could look at.
+    /// Sends the end of a job. A job without files has nothing for an editor to show.
     async fn tell_end(&mut self, job: &Job) {
         let result = match self.door.service().job_result(&job.id).await {
             Ok(result) => result,
@@ -136,8 +136,8 @@ impl Teller {
         let unattended = self.door.waiters().end(&job.id);
         match job.kind {
             JobKind::Execution | JobKind::Workflow => {}
-            // The connections that got the error about the delay are told; if no request has got the
-            // answer, every connection is.
+            // The connections that got the error about the delay are told; if no request has got the answer, every
+            // connection is.
             JobKind::Code => {
                 let is_news = unattended && !result.artifacts.is_empty();
                 if !is_news && !self.door.audience().is_watched(&execution_id(&job.id)) {
@@ -147,7 +147,7 @@ impl Teller {
             _ if result.artifacts.is_empty() => return,
             _ => {}
         }
-        // A part that was under way has ended with it.
+        // A part in progress has ended with the job.
         if has_phases(job)
             && let Some((name, phase)) = job.phases.current()
             && job.state != JobState::Completed
@@ -182,7 +182,7 @@ impl Teller {
     }
 }
 
-/// Jobs that were taken back, of which it is not known yet what they had changed, and until when that is waited for.
+/// The cancelled jobs whose changes are not known yet, and until when the task waits for each.
 #[derive(Default)]
 struct Late(BTreeMap<JobId, Instant>);
 
@@ -191,7 +191,7 @@ impl Late {
         self.0.insert(job.clone(), Instant::now() + KEPT_WITHIN);
     }
 
-    /// One that is not waited for any longer. May be dropped while it waits.
+    /// Returns a job when its time is over. May be cancelled while it waits.
     async fn next(&mut self) -> JobId {
         let Some((job, until)) = self.0.iter().min_by_key(|(_, until)| **until) else {
             return std::future::pending().await;

@@ -1,4 +1,4 @@
-//! Executions and background tasks: begun, looked at, taken back. A6s 6.2 and 6.3.
+//! Executions and background tasks: starting, showing, cancelling. A6s 6.2 and 6.3.
 
 use std::sync::Arc;
 
@@ -15,16 +15,16 @@ use provost_base::limits::A6S_LISTED_MAX;
 use provost_domain::command::{NoteFeedback, SayToTask};
 use provost_domain::{Job, JobKind, JobResult, Refusal};
 
-/// An execution that is on the disk.
+/// An execution that is recorded.
 pub(super) struct Begun {
-    /// The id by which editors know it.
+    /// The id of the execution for editors.
     pub(super) id: String,
     /// The id by which feedback refers to it.
     pub(super) log: String,
 }
 
 impl A6s {
-    /// `agents.invoke`. No event about the execution is sent before the answer is on its way.
+    /// Answers `agents.invoke`. No event about the execution is sent before the answer is on its way.
     pub(super) async fn invoke(&self, session: &Session, asked: &Invoke) -> Outcome {
         let context = asked.context.as_ref().map(|it| it.as_str());
         let (name, task) = (asked.agent_type.as_str(), asked.task.as_str());
@@ -34,7 +34,7 @@ impl A6s {
         Ok((said, hold))
     }
 
-    /// Begins an execution, which the caller's connection watches from before its start.
+    /// Begins an execution, which the caller's connection watches before it starts.
     pub(super) async fn begin(
         &self,
         session: &Session,
@@ -49,8 +49,8 @@ impl A6s {
         let hold = session.listener().map(|listener| self.audience().hold(listener, &execution));
         let mut prompt = self.prompt(&meant, task, context)?;
         if meant.by_agent {
-            // The runner renders the prompt when the worker starts, with what is known by then. It was
-            // rendered here only so that a prompt that is too long is refused now.
+            // The runner renders the prompt when the worker starts, with the data of that moment. It is rendered
+            // here only so that a prompt that is too long is refused now.
             prompt.clear();
         }
         let ask = JobAsk {
@@ -60,7 +60,7 @@ impl A6s {
             title: task.trim().to_owned(),
             agent: name.trim().to_owned(),
             prompt,
-            // This holds for every agent: applies alone change an editor's files.
+            // This holds for every agent: only an apply changes an editor's files.
             by_agent: true,
             worker: meant.worker,
             working_dir: None,
@@ -75,7 +75,7 @@ impl A6s {
         Ok((Begun { id: execution, log: format!("job_{}", job.id) }, hold))
     }
 
-    /// `execution.status`. The asking connection gets events from now on.
+    /// Answers `execution.status`. The asking connection gets events from now on.
     pub(super) async fn execution_status(&self, session: &Session, id: &str) -> Result<Said, A6sError> {
         let job = self.execution(id).await?;
         session.listener().inspect(|listener| self.audience().watch(*listener, &execution_id(&job.id)));
@@ -87,7 +87,7 @@ impl A6s {
         Said::new(&self.whole(&job, result, pulse.as_ref()).await?)
     }
 
-    /// `background.launch`
+    /// Answers `background.launch`.
     pub(super) async fn launch(&self, session: &Session, asked: &Launch) -> Outcome {
         const METHOD: &str = "background.launch";
         let meant = self.meant(asked.agent_type.as_str(), METHOD).await?;
@@ -101,7 +101,7 @@ impl A6s {
             title: asked.task.as_str().trim().to_owned(),
             agent: asked.agent_type.as_str().trim().to_owned(),
             prompt: self.prompt(&meant, asked.task.as_str(), None)?,
-            // This holds for every agent: applies alone change an editor's files.
+            // This holds for every agent: only an apply changes an editor's files.
             by_agent: true,
             worker: meant.worker,
             working_dir: None,
@@ -112,7 +112,7 @@ impl A6s {
         Ok((Said::new(&Launched { task_id: task })?, hold))
     }
 
-    /// `background.list`: newest last; of those that are over, the newest.
+    /// Answers `background.list`: newest last; of the jobs that are over, only the newest.
     pub(super) async fn background(&self) -> Result<Said, A6sError> {
         let jobs = self.service().jobs(IN_BACKGROUND).await?;
         let over = jobs.iter().filter(|job| job.state.is_over()).count();
@@ -130,7 +130,7 @@ impl A6s {
         Said::new(&rows)
     }
 
-    /// Whose word a job waits for, and how that is given, where it does.
+    /// Returns the approval for which a job waits, and how a person gives it; `None` if it waits for none.
     pub(super) async fn waits(&self, job: &Job) -> Result<Option<String>, A6sError> {
         if job.state.is_over() {
             return Ok(None);
@@ -144,14 +144,14 @@ impl A6s {
         Ok(waits_for.map(|approval| format!("waits for approval {approval}: provost approve {approval}")))
     }
 
-    /// `background.cancel` and `workflows.cancel`; either takes any kind of id.
+    /// Answers `background.cancel` and `workflows.cancel`; either accepts any kind of id.
     pub(super) async fn cancel(&self, session: &Session, id: &str, what: &str) -> Result<Said, A6sError> {
         let job = self.found(id, what).await?;
         self.service().cancel_job(&session.who, &job.id).await?;
         Said::new(&())
     }
 
-    /// `background.output`
+    /// Answers `background.output`.
     pub(super) async fn output(&self, session: &Session, id: &str) -> Result<Said, A6sError> {
         let job = self.found(id, "task").await?;
         let output = self.service().job_output(&job.id).await?;
@@ -168,7 +168,7 @@ impl A6s {
         }
     }
 
-    /// `background.say`: words for the agent that works at a job, or at the step of a workflow that is under way.
+    /// Answers `background.say`: passes words to the agent that works on a job, or on the running step of a workflow.
     pub(super) async fn say(&self, session: &Session, asked: &Words) -> Result<Said, A6sError> {
         let mut job = self.found(asked.task_id.as_str(), "task").await?;
         let text = asked.text.as_str();
@@ -184,7 +184,7 @@ impl A6s {
         Said::new(&serde_json::json!({ "ok": true, "number": said.number, "waiting": said.waiting }))
     }
 
-    /// `feedback.submit`
+    /// Answers `feedback.submit`.
     pub(super) async fn feedback(&self, session: &Session, asked: &Feedback) -> Result<Said, A6sError> {
         let job = self.found(asked.conversation_log_id.as_str(), "conversation").await?;
         let signal = match asked.signal {
@@ -197,7 +197,7 @@ impl A6s {
         Said::new(&serde_json::json!({ "ok": true }))
     }
 
-    /// The prompt for a worker: made from the template of agents, or the task as it stands.
+    /// Returns the prompt for a worker: made from the template of agents, or the task unchanged.
     fn prompt(&self, meant: &Meant, task: &str, context: Option<&str>) -> Result<String, A6sError> {
         if !meant.by_agent {
             return Ok(task.trim().to_owned());

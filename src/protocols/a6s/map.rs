@@ -1,26 +1,26 @@
-//! Jobs as editors see them. A6s 3.0, and 5 where document and clients differ.
+//! Translates jobs into the protocol's words. A6s 3.0, and 5 where document and clients differ.
 
 use super::wire;
 use provost_agents::{Issue, Pulse, Review};
 use provost_base::JobId;
 use provost_domain::{Artifact, Job, JobKind, JobResult, JobState, Phase, PhaseName, PhaseState, Usage};
 
-/// A job as an execution.
+/// Returns the id of a job as an execution.
 pub(super) fn execution_id(job: &JobId) -> String {
     format!("exec_{job}")
 }
 
-/// A job as a background task.
+/// Returns the id of a job as a background task.
 pub(super) fn task_id(job: &JobId) -> String {
     format!("task_{job}")
 }
 
-/// Whether editors are told of a job's phases.
+/// Returns whether editors get events of a job's phases.
 pub(super) fn has_phases(job: &Job) -> bool {
     matches!(job.kind, JobKind::Execution | JobKind::Workflow)
 }
 
-/// The content of `execution.status` and `execution.complete`.
+/// Returns the content of `execution.status` and `execution.complete`.
 pub(super) fn execution(job: &Job, result: JobResult, pulse: Option<&Pulse>) -> wire::Execution {
     let phases: Vec<wire::Phase> = job.phases.iter().map(|(name, it)| phase(name, it, pulse)).collect();
     let (name, progress) = match job.phases.current() {
@@ -78,7 +78,7 @@ fn progress(name: PhaseName, it: &Phase, pulse: Option<&Pulse>) -> u8 {
     }
 }
 
-/// The findings of a review, as they travel.
+/// Encodes the findings of a review.
 pub(super) fn review(it: &Review) -> wire::Review {
     let issue = |it: &Issue| wire::Issue {
         severity: it.severity.name(),
@@ -89,11 +89,11 @@ pub(super) fn review(it: &Review) -> wire::Review {
     wire::Review { issues: it.issues.iter().map(issue).collect(), summary: it.summary.clone() }
 }
 
-/// One of `background.list`.
+/// Returns a row of `background.list`.
 pub(super) fn background(job: &Job, pulse: Option<&Pulse>, waits: Option<&str>) -> wire::BackgroundTask {
     wire::BackgroundTask {
         id: task_id(&job.id),
-        // The one text of a row that every client shows.
+        // This is the only text of a row that every client shows.
         task: waits.map_or_else(|| job.title.to_string(), |waits| format!("[{waits}] {}", job.title)),
         agent_type: job.agent.as_ref().into(),
         status: job.state.as_str(),
@@ -104,7 +104,7 @@ pub(super) fn background(job: &Job, pulse: Option<&Pulse>, waits: Option<&str>) 
     }
 }
 
-/// How far a job without parts is; a hundred once it is done.
+/// Returns the progress of a job without parts; 100 once it is done.
 pub(super) fn task_progress(job: &Job, pulse: Option<&Pulse>) -> u8 {
     match job.state {
         JobState::Completed => 100,
@@ -113,10 +113,10 @@ pub(super) fn task_progress(job: &Job, pulse: Option<&Pulse>) -> u8 {
     }
 }
 
-/// Which jobs clients know as background tasks: those that were launched as such, answers that take their time, and scans.
+/// The kinds of jobs that clients know as background tasks: those launched as such, slow answers, and scans.
 pub(super) const IN_BACKGROUND: &[JobKind] = &[JobKind::Background, JobKind::Code, JobKind::Scan];
 
-/// A file as it could be.
+/// Encodes an artifact.
 pub(super) fn artifact(it: &Artifact) -> wire::Artifact {
     wire::Artifact {
         id: it.id.as_ref().into(),

@@ -1,9 +1,9 @@
 //! The Autonoma daemon protocol: JSON over WebSockets on loopback, for editors.
 //!
-//! Proof is the peer: a process of this user, which speaks as `editor`, unless it shows a token. Promises: what the
-//! public clients for Neovim, Emacs and Sublime need to the letter, down to how they misread frames and headers; every
-//! request is answered, or its connection ends; nothing is sent to a client before its first request. Leaves who may
-//! ask at all to the shell around it, and frames to `transport::websocket`.
+//! Proof is the peer: a process of this user, which speaks as `editor` unless it shows a token. Promises: the door
+//! meets the needs of the public clients for Neovim, Emacs and Sublime to the letter, down to how they misread
+//! frames and headers; every request is answered, or its connection ends; a client gets no message before its first
+//! request. The shell around the door decides who may connect, and `transport::websocket` handles frames.
 #![forbid(unsafe_code)]
 
 mod artifacts;
@@ -62,17 +62,17 @@ const KEY: HeaderName = HeaderName::from_static("sec-websocket-key");
 const ACCEPT: HeaderName = HeaderName::from_static("sec-websocket-accept");
 const WS_VERSION: HeaderName = HeaderName::from_static("sec-websocket-version");
 
-/// As whom an editor speaks that shows no token: the protocol knows no names.
+/// The name as which an editor speaks without a token: the protocol knows no names.
 const EDITOR: &str = "editor";
 
 /// The door that serves editors. Clones share everything.
 #[derive(Clone)]
 pub struct A6s(Arc<A6sInner>);
 
-/// How editors are treated, as the configuration says.
+/// The configuration of how the door treats editors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ClientQuirks {
-    /// Whether Neovim's plugin is answered with an object where it shows a string badly.
+    /// Whether Neovim's plugin gets an object where it would show a string badly.
     pub objects_to_neovim: bool,
     /// How long an apply waits for approval.
     pub apply_wait: Duration,
@@ -81,22 +81,22 @@ pub struct ClientQuirks {
 struct A6sInner {
     service: AgentService,
     started: Instant,
-    /// For messages that come, and those that wait to be sent.
+    /// The room for received messages and for those that wait to be sent.
     room: Room,
     waiting: Waiting,
     quirks: ClientQuirks,
-    /// Turns to answer requests.
+    /// The permits to answer requests.
     turns: Arc<Semaphore>,
-    /// For contents of files that are being compared or written.
+    /// The permits for contents of files that are being compared or written.
     contents: Arc<Semaphore>,
     audience: Audience,
     waiters: PendingWaiters,
-    /// Cancelled when editors are told nothing more.
+    /// Cancelled when editors get no more events.
     told: CancellationToken,
 }
 
 impl A6s {
-    /// The door of a daemon that has just started.
+    /// Makes the door of a daemon that has just started.
     pub fn new(service: AgentService, quirks: ClientQuirks) -> Self {
         let room = Room::new(BodyLimits {
             most: A6S_MESSAGE_BYTES_MAX,
@@ -125,7 +125,7 @@ impl A6s {
         &self.0.audience
     }
 
-    /// Cancelled when editors are told nothing more, since the daemon stops.
+    /// Returns the token that is cancelled when editors get no more events, since the daemon stops.
     fn told(&self) -> &CancellationToken {
         &self.0.told
     }
@@ -158,17 +158,17 @@ impl A6s {
         self.0.started.elapsed()
     }
 
-    /// A turn to answer one request more.
+    /// Takes a permit to answer one more request.
     fn turn(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.0.turns).try_acquire_owned().ok()
     }
 
-    /// Room for so many units of contents.
+    /// Takes permits for this number of units of contents.
     fn artifact_room(&self, units: usize) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.0.contents).try_acquire_many_owned(u32::try_from(units).ok()?).ok()
     }
 
-    /// The agent as which a connection speaks: that of its token, or `editor`.
+    /// Returns the agent as which a connection speaks: that of its token, or `editor`.
     fn speaks_as(caller: &Caller) -> Result<Principal, Rejected> {
         let name = match caller.agent() {
             Some(agent) => agent.clone(),
@@ -178,7 +178,7 @@ impl A6s {
         spoken.inspect_err(|why| tracing::warn!(door = "a6s", cause = why.cause(), "request refused"))
     }
 
-    /// Answers one request, in the name of its connection.
+    /// Answers a request, in the name of its connection.
     async fn carry_out(&self, session: &Session, call: Call) -> Outcome {
         let call = match call {
             Call::ArtifactsPreview(asked) => return Ok((self.preview(session, asked).await?, None)),
@@ -224,7 +224,7 @@ impl LoopbackDoor for A6s {
         Door::A6s
     }
 
-    /// Nothing is posted here.
+    /// Returns zero: this door accepts no bodies.
     fn body_bytes_max(&self) -> usize {
         0
     }
@@ -260,7 +260,7 @@ impl LoopbackDoor for A6s {
         }
         let mut answer = empty(StatusCode::SWITCHING_PROTOCOLS);
         let headers = answer.headers_mut();
-        // Emacs looks for exactly these two, each alone in its line.
+        // Emacs looks for exactly these two headers, each alone in its line.
         headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
         headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
         headers.insert(ACCEPT, accept);
@@ -290,26 +290,26 @@ impl LoopbackDoor for A6s {
     }
 
     async fn upgraded(&self, connection: Upgraded, guard: Guard) {
-        // It was asked before the connection became one.
+        // This was checked before the connection was upgraded.
         if let Ok(who) = Self::speaks_as(&connection.caller) {
             session::run(self.clone(), connection, who, guard).await;
         }
     }
 }
 
-/// Whether one of a header's words is this one.
+/// Returns whether a header contains this word.
 fn has_word(headers: &HeaderMap, name: HeaderName, word: &str) -> bool {
     let texts = headers.get_all(name);
     let mut words = texts.iter().filter_map(|it| it.to_str().ok()).flat_map(|it| it.split(','));
     words.any(|it| it.trim().eq_ignore_ascii_case(word))
 }
 
-/// The last answer on its connection: a client that wants a WebSocket makes a new one.
+/// Returns the last answer on its connection: a client that wants a WebSocket makes a new one.
 fn says(status: StatusCode, text: &'static str) -> Answer {
     closing(whole(status, "text/plain; charset=utf-8", text))
 }
 
-/// The name has a token, and the request has not shown it.
+/// Returns the answer if the name has a token, and the request has not shown it.
 fn unproven() -> Answer {
     let text = format!(
         "The name {EDITOR} has a token: connect to /ws?token=..., or end that token with `provost token revoke`\n"

@@ -1,9 +1,9 @@
-//! Decides when an event is told, and how often. A6s 4.
+//! Decides when an event is sent, and how often. A6s 4.
 //!
-//! A change of status is told at once, progress at most four times a second, and only when it has changed. Nothing goes
-//! back, and nothing is told about an execution after its end.
+//! A change of status is sent at once, progress at most four times a second, and only if it has changed. The state
+//! never goes back, and no event about an execution follows its end.
 //!
-//! The time is an argument, and nothing here waits: [`Pace::next_due`] says when the rest of an event is due.
+//! The time is an argument, and this module does not wait: [`Pace::next_due`] returns when the next waiting event is due.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
@@ -16,12 +16,12 @@ use super::events::{A6sEvent, Stand};
 use provost_base::limits::{A6S_PROGRESS_EVERY_MS, A6S_WATCHED_MAX};
 use provost_transport::websocket::Topic;
 
-/// As many executions and background tasks as are remembered. Where there are more, the one that was not heard of for
-/// longest is forgotten.
+/// The most executions and background tasks that are remembered. Beyond that, the one with the oldest event is
+/// forgotten.
 pub(super) const SUBJECTS_MAX: NonZeroUsize =
     NonZeroUsize::new(A6S_WATCHED_MAX).expect("the bound is not zero");
 
-/// What was told of each execution and background task.
+/// The sent state of each execution and background task.
 pub struct Pace {
     subjects: LruCache<String, Subject>,
     /// The executions that have a waiting event, by the time at which it may be sent.
@@ -35,20 +35,20 @@ impl Default for Pace {
     }
 }
 
-/// An execution or a background task, as far as it was told of.
+/// An execution or a background task, with its sent state.
 #[derive(Default)]
 struct Subject {
-    /// What its progress gives way to: a later one in the same state.
+    /// The topic of its progress: later progress in the same state replaces it.
     topic: Topic,
-    /// The state of the event that was told last.
+    /// The state of the last event that was sent.
     last: Option<Stand>,
     last_at: Option<Instant>,
-    /// Progress that waits until it may be told.
+    /// The progress that waits until it may be sent.
     waiting: Option<A6sEvent>,
     over: bool,
 }
 
-/// When an event is told.
+/// The moment at which an event is sent.
 enum When {
     Now,
     At(Instant),
@@ -56,8 +56,8 @@ enum When {
 }
 
 impl Pace {
-    /// What is to be told now. Otherwise the event waits until it may be told, or never is. It takes the place and the
-    /// time of an event that waits already.
+    /// Returns the event if it is to be sent now. Otherwise the event waits until it may be sent, or is dropped. It
+    /// takes the place and the time of an event that waits already.
     #[must_use]
     pub fn tell(&mut self, mut event: A6sEvent, now: Instant) -> Option<Written> {
         let subject = self.subjects.get_or_insert_mut_ref(event.about(), Subject::default);
@@ -68,12 +68,12 @@ impl Pace {
         self.decide(event, now)
     }
 
-    /// When something that waits may be told.
+    /// Returns when the next waiting event may be sent.
     pub fn next_due(&self) -> Option<Instant> {
         self.waiting.first().map(|(at, _)| *at)
     }
 
-    /// What has waited, and is to be told by now.
+    /// Returns a waiting event that is due by now.
     #[must_use]
     pub fn due(&mut self, now: Instant) -> Option<Written> {
         while self.next_due().is_some_and(|at| at <= now) {
@@ -107,7 +107,7 @@ impl Pace {
 }
 
 impl Subject {
-    /// What has failed half-way has come as far as it had.
+    /// Keeps the progress of a part that has failed half-way at its last level.
     fn hold_level(&self, event: &mut A6sEvent) {
         let (Some(stand), Some(last)) = (event.stand(), &self.last) else { return };
         if stand.part == last.part
@@ -118,7 +118,7 @@ impl Subject {
         }
     }
 
-    /// Decides whether and when an event is told.
+    /// Decides whether and when an event is sent.
     fn judge(&self, event: &A6sEvent, now: Instant) -> When {
         let (Some(stand), Some(last)) = (event.stand(), &self.last) else { return When::Now };
         if stand.part < last.part || (stand.part == last.part && last.is_over()) {
@@ -135,14 +135,14 @@ impl Subject {
         }
     }
 
-    /// Remembers the event that is told now. Returns the topic of progress messages that it
-    /// replaces, if it is one itself.
+    /// Remembers the event that is sent now. Returns the topic of progress messages that it replaces, if it is one
+    /// itself.
     fn remember(&mut self, event: &A6sEvent, topic: Topic, now: Instant) -> Option<Topic> {
         self.over = event.is_last();
         let stand = event.stand()?;
         let is_progress =
             self.last.as_ref().is_some_and(|last| (last.part, last.status) == (stand.part, stand.status));
-        // What waits is about what was before.
+        // The waiting event concerns an earlier state.
         self.waiting = None;
         if !is_progress {
             self.topic = topic;

@@ -17,7 +17,7 @@ pub(super) struct PendingWaiters(Arc<Mutex<BTreeMap<JobId, WaiterCount>>>);
 /// A question that is being answered.
 #[derive(Default)]
 struct WaiterCount {
-    /// How many requests wait for the answer.
+    /// The number of requests that wait for the answer.
     waiting: usize,
     /// Whether one of them has had its answer.
     answered: bool,
@@ -60,8 +60,8 @@ impl Waiter {
         }
     }
 
-    /// Ends the wait without an answer. Returns whether the question still goes on, so that its end will be
-    /// told; otherwise it has ended in the meantime.
+    /// Ends the wait without an answer. Returns whether the question still goes on, so that an event of its end
+    /// will follow; otherwise it has ended in the meantime.
     pub(super) fn gives_up(self) -> bool {
         self.waiters.all().contains_key(&self.job)
     }

@@ -1,4 +1,4 @@
-//! `scan.*`: an agent looks through this repository, and no other. A6s 3.0 and 6.9.
+//! `scan.*`: an agent scans this repository, and no other. A6s 3.0 and 6.9.
 
 use super::A6s;
 use super::envelope::{A6sError, Said};
@@ -9,7 +9,7 @@ use provost_base::JobId;
 use provost_domain::{Job, JobKind, JobState, Refusal};
 
 impl A6s {
-    /// `scan.techDebt`, `scan.modernize`
+    /// Answers `scan.techDebt` and `scan.modernize`.
     pub(super) async fn scan(
         &self,
         session: &Session,
@@ -56,7 +56,7 @@ impl A6s {
         Said::new(&ScanJob { job_id: format!("job_{}", job.id), status: "queued", report: None, error: None })
     }
 
-    /// `scan.status`
+    /// Answers `scan.status`.
     pub(super) async fn scan_status(&self, id: &str) -> Result<Said, A6sError> {
         let unknown = || A6sError::new(format!("Unknown scan job: {}", id.trim()));
         let job = match self.service().job(&JobId::of_any_kind(id).ok_or_else(unknown)?).await {
@@ -79,7 +79,7 @@ impl A6s {
     }
 }
 
-/// The protocol has no word for a scan that was taken back; the error says so.
+/// Returns the status of a scan. The protocol has no word for a cancelled scan; the error says so.
 fn status(job: &Job) -> &'static str {
     match job.state {
         JobState::Cancelled => JobState::Failed.as_str(),

@@ -1,7 +1,7 @@
 //! One connection: its requests, which run side by side within a bound, and their answers.
 //!
-//! A request that has begun is carried to its end although its connection ends, since its work may be half
-//! done. Every request is answered exactly once, unless its connection has ended.
+//! A request that has begun is carried out to its end even if its connection ends, since its work may be half done.
+//! Every request is answered exactly once, unless its connection has ended.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,7 +30,7 @@ use provost_transport::websocket::{Code, Outbox, Unsent, serve};
 /// own, since reading it would delay other connections.
 const SMALL_BYTES: usize = 64 << 10;
 
-/// A connection, as its requests see it.
+/// The state of a connection that its requests share.
 pub(super) struct Session {
     pub(super) door: A6s,
     /// The agent as which the connection speaks; each request proves it again.
@@ -38,17 +38,17 @@ pub(super) struct Session {
     caller: Caller,
     outbox: Outbox,
     requests: Mutex<Requests>,
-    /// Told when a request was answered.
+    /// Signalled when a request was answered.
     answered: Notify,
     stopping: AtomicBool,
-    /// Set when it may not speak under its name any more.
+    /// Set when the connection may not use its name any more.
     revoked: AtomicBool,
-    /// Set when it has said that there are no parameters by an empty list, as one editor alone does.
+    /// Set when a request had an empty list as parameters, as only one editor sends.
     says_lists: AtomicBool,
     listener: OnceLock<Listener>,
 }
 
-/// Requests that are being answered; the id of one is not known until it was read.
+/// The open requests of a connection; the id of a request is unknown until it was read.
 #[derive(Default)]
 struct Requests {
     next: u64,
@@ -102,7 +102,7 @@ pub(super) async fn run(door: A6s, connection: Upgraded, who: Principal, guard: 
 }
 
 impl Session {
-    /// Takes a message in. Does not wait for its answer.
+    /// Accepts a message, without waiting for its answer.
     fn hear(self: Arc<Self>, message: Taken) {
         let place = Arc::clone(&self).place();
         let Some(place) = place else {
@@ -127,20 +127,20 @@ impl Session {
 
     async fn carry_out(self: &Arc<Self>, call: super::call::Call) -> Outcome {
         self.check_name()?;
-        // From now on it may be told things. Before, a client would not be ready for them.
+        // From now on the connection may get events. A client would not be ready for earlier ones.
         let (caller, who) = (self.caller.clone(), self.who.clone());
         let holds: Holds = Box::new(move || caller.still(&who).is_ok());
         let join = || self.door.audience().join(self.outbox.clone(), Some(holds));
         let listener = *self.listener.get_or_init(join);
         if self.outbox.is_closed() {
-            // Its connection may have ended before it was there to be taken off the list.
+            // The connection may have ended before it was on the list.
             self.door.audience().leave(listener);
         }
         tracing::debug!(door = "a6s", method = call.method(), who = %self.who, "asked");
         self.door.clone().carry_out(self, call).await
     }
 
-    /// A name is valid as long as its proof, and not as long as a connection.
+    /// Checks the connection's name, which is valid as long as its proof, and not as long as the connection.
     fn check_name(&self) -> Result<(), A6sError> {
         let still = self.still().map(drop);
         still.inspect_err(|refused| {
@@ -159,7 +159,7 @@ impl Session {
         })
     }
 
-    /// Answers everything that is open with this, and closes: the name of the connection is not its own any more.
+    /// Answers all open requests with this error, and closes: the connection may no longer use its name.
     fn refuse_all(&self, refused: &A6sError) {
         tracing::warn!(door = "a6s", agent = %self.who.agent(), cause = refused.as_str(), "a connection ends");
         self.revoked.store(true, Ordering::Release);
@@ -168,24 +168,24 @@ impl Session {
     }
 
     fn answer_open(&self, fault: &A6sError) {
-        // One whose id was not read yet answers for itself as soon as it is.
+        // A request whose id was not read yet answers by itself as soon as it is.
         let read: Vec<_> = self.requests().open.extract_if(.., |_, id| id.is_some()).collect();
         for id in read.into_iter().filter_map(|(_, id)| id) {
             self.send(answer(&id, Err(fault)));
         }
     }
 
-    /// Whether it is Neovim's plugin.
+    /// Returns whether the client is Neovim's plugin.
     pub(super) fn is_neovim(&self) -> bool {
         self.says_lists.load(Ordering::Relaxed)
     }
 
-    /// By what events know this connection; it has asked for something.
+    /// Returns the listener of this connection for events, once it has sent a request.
     pub(super) fn listener(&self) -> Option<Listener> {
         self.listener.get().copied()
     }
 
-    /// A place for one request more; `None` where there are as many as may be.
+    /// Takes a slot for one more request; `None` if the connection has the most requests already.
     fn place(self: Arc<Self>) -> Option<RequestSlot> {
         let permit = self.door.turn()?;
         let number = {
@@ -221,7 +221,7 @@ impl Session {
         }
     }
 
-    /// Lets requests end for a moment, answers those that do not, and closes. Clients would wait for them in vain.
+    /// Lets requests end for a moment, answers the others, and closes. Clients would otherwise wait in vain.
     async fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
         let settled = async {
@@ -235,7 +235,7 @@ impl Session {
         };
         let _settled = timeout(Duration::from_millis(A6S_SETTLE_MS_MAX), settled).await;
         self.answer_open(&stopping());
-        // A client that waits for an end gets it.
+        // A client that waits for an end gets its event.
         let all_told = self.door.told().cancelled();
         let _told = timeout(Duration::from_millis(A6S_SETTLE_MS_MAX), all_told).await;
         self.outbox.close(Code::GOING_AWAY);
@@ -255,17 +255,17 @@ fn stopping() -> A6sError {
     A6sError::new("Provost is stopping; whether this was done is not known. Ask again when it runs")
 }
 
-/// Reads a message; a large one on a thread that may block.
+/// Reads a message; a large one on a blocking thread.
 async fn read(message: Taken) -> Option<Request> {
     if message.bytes.len() <= SMALL_BYTES {
         return Request::read(&message.bytes);
     }
-    // The room that the message has is given back with it.
+    // Dropping the message gives its room back.
     tokio::task::spawn_blocking(move || Request::read(&message.bytes)).await.ok().flatten()
 }
 
 impl RequestSlot {
-    /// The request has this id.
+    /// Sets the id of the request.
     fn begin(&self, id: &RawValue) {
         if let Some(open) = self.session.requests().open.get_mut(&self.number) {
             *open = Some(id.to_owned());
@@ -273,11 +273,11 @@ impl RequestSlot {
     }
 
     fn answer(self, id: &RawValue, outcome: Outcome) {
-        // The request may have been answered elsewhere.
+        // Another task may have answered the request.
         if self.session.requests().open.remove(&self.number).is_none() {
             return;
         }
-        // What it waited for may have come after the end of its proof.
+        // The result may have come after the end of the caller's proof.
         let (said, hold) = match self.session.check_name().and(outcome) {
             Ok((said, hold)) => (Ok(said), hold),
             Err(fault) => (Err(fault), None),
@@ -294,7 +294,7 @@ impl RequestSlot {
 
 impl Drop for RequestSlot {
     fn drop(&mut self) {
-        // Still there only if it was no request, or if whatever answers it has panicked.
+        // The entry is left only if the message was no request, or if the answering code has panicked.
         let left = self.session.requests().open.remove(&self.number);
         if let Some(id) = left.flatten() {
             self.session

@@ -1,6 +1,6 @@
-//! The Autonoma daemon protocol as it travels: what methods take, what they answer, and events.
+//! The types of the Autonoma daemon protocol: parameters, answers, and events.
 //!
-//! Members that may be missing may be `null`, and are never sent as `null`. What is unknown is passed over.
+//! Optional members may be `null`, and are never sent as `null`. Unknown members are ignored.
 
 mod artifacts;
 mod code;
@@ -20,7 +20,7 @@ pub use control::{Commanded, CommandedAgent};
 pub use flows::{ScanJob, WorkflowRow};
 pub use text::{Code, Id, Json, Path, Text, Word};
 
-/// What a method takes that needs nothing.
+/// The parameters of a method that needs none.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 pub struct Nothing {}
 
@@ -32,7 +32,7 @@ pub struct Invoke {
     pub agent_type: Text,
     /// The task in the user's own words.
     pub task: Text,
-    /// Whatever the editor adds.
+    /// Further data that the editor adds.
     pub context: Option<Json>,
 }
 
@@ -65,7 +65,7 @@ pub struct OfTask {
 /// `artifacts.preview`, `artifacts.apply`.
 #[derive(Clone, Debug, Deserialize)]
 pub struct OfArtifacts {
-    /// None where the member is missing, too.
+    /// The artifacts; empty if the member is missing.
     #[serde(default)]
     pub artifacts: Artifacts,
 }
@@ -73,7 +73,7 @@ pub struct OfArtifacts {
 /// `workflows.list`.
 #[derive(Clone, Debug, Deserialize)]
 pub struct WorkflowsWanted {
-    /// Of this domain alone.
+    /// Only workflows of this domain.
     pub domain: Option<Id>,
 }
 
@@ -83,15 +83,15 @@ pub struct WorkflowsWanted {
 pub struct RunWorkflow {
     /// `domain:name`.
     pub workflow_id: Id,
-    /// As Neovim and Sublime say it.
+    /// The inputs, as Neovim and Sublime name them.
     pub inputs: Option<Json>,
-    /// As Emacs says it.
+    /// The inputs, as Emacs names them.
     pub input: Option<Json>,
-    /// How urgent it is.
+    /// The urgency.
     pub priority: Option<Priority>,
 }
 
-/// How urgent a workflow is. The word is kept with its job and changes no order.
+/// The urgency of a workflow. The word is kept with its job and does not change any order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Priority {
@@ -105,7 +105,7 @@ pub enum Priority {
 }
 
 impl Priority {
-    /// The protocol's word.
+    /// Returns the protocol's word.
     pub fn as_str(self) -> &'static str {
         match self {
             Priority::Low => "low",
@@ -118,7 +118,7 @@ impl Priority {
 /// `fleet.list`.
 #[derive(Clone, Debug, Deserialize)]
 pub struct FleetWanted {
-    /// With this capability alone, in any case.
+    /// Only agents with this capability, in any case.
     pub capability: Option<Id>,
 }
 
@@ -126,21 +126,21 @@ pub struct FleetWanted {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FleetOf {
-    /// Of this agent; of all together where it is missing.
+    /// The agent; all agents together if the member is missing.
     pub agent_id: Option<Id>,
 }
 
-/// `fleet.command`, in the three forms that editors know.
+/// `fleet.command`, in the three forms that editors use.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FleetCommand {
-    /// As Neovim and Sublime name the agent.
+    /// The agent, as Neovim and Sublime name it.
     pub agent_id: Option<Id>,
-    /// As Emacs names the place where it is, or the agent.
+    /// The place of the agent, or the agent itself, as Emacs names it.
     pub target: Option<Id>,
-    /// Which capability is wanted, in Emacs.
+    /// The wanted capability, in Emacs.
     pub capability: Option<Id>,
-    /// Which agent, in Emacs.
+    /// The wanted agent, in Emacs.
     pub agent_type: Option<Text>,
     /// A word such as `stop`, or a task.
     pub command: Text,
@@ -170,9 +170,9 @@ pub struct Words {
     /// The job at which the agent works: of any kind.
     #[serde(alias = "taskId", alias = "executionId")]
     pub task_id: Id,
-    /// What is said to it.
+    /// The words for it.
     pub text: Text,
-    /// Whether its turn is ended first.
+    /// Whether the agent's turn is ended first.
     #[serde(default)]
     pub now: bool,
 }
@@ -180,26 +180,26 @@ pub struct Words {
 /// `feedback.submit`.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Feedback {
-    /// What it is about: a member that some answers have.
+    /// The id in the member of the same name that some answers have.
     #[serde(alias = "conversationLogId")]
     pub conversation_log_id: Id,
-    /// Whether it was any good.
+    /// The person's judgement.
     pub signal: Signal,
     /// The person's reason, if given.
     pub reason: Option<Text>,
 }
 
-/// Whether an answer was any good.
+/// A person's judgement about an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Signal {
     /// The answer was good.
     Accept,
-    /// The answer was no good.
+    /// The answer was not good.
     Reject,
 }
 
-/// One of `agents.list`.
+/// A row of `agents.list`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Agent {
     /// The agent's id, by which other methods name it.
@@ -212,26 +212,26 @@ pub struct Agent {
     pub status: &'static str,
 }
 
-/// One of `fleet.list`, with what each of the editors looks for.
+/// A row of `fleet.list`, with the members that each of the editors looks for.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FleetAgent {
     /// Its id, name, description and status.
     #[serde(flatten)]
     pub agent: Agent,
-    /// Its id once more.
+    /// Its id again.
     pub agent_id: String,
     /// The capability by which editors choose it, such as `BUILD`.
     pub capability: String,
-    /// The capability once more, under the name that another editor looks for.
+    /// The capability again, under the name that another editor looks for.
     pub group: String,
     /// The place where the agent runs, as the configuration says.
     pub region: String,
-    /// Its tasks that run.
+    /// The number of its running tasks.
     pub active_tasks: usize,
 }
 
-/// `fleet.status` of one agent.
+/// `fleet.status` of a single agent.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FleetOne {
@@ -243,40 +243,40 @@ pub struct FleetOne {
     pub status: &'static str,
     /// How long the daemon has been running.
     pub uptime: String,
-    /// What tells its program from another version of it, where there is a program.
+    /// The digest that identifies the version of its program, if there is a program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// Its tasks that run.
+    /// The number of its running tasks.
     pub active_tasks: usize,
-    /// Those that may run at the same time.
+    /// The most tasks that may run at the same time.
     pub max_parallel: u32,
-    /// What it says that its jobs have used in that time.
+    /// The usage that its jobs report for that time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Used>,
 }
 
-/// `fleet.status` of all together.
+/// `fleet.status` of all agents together.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FleetTotals {
-    /// How many agents there are.
+    /// The number of agents.
     pub total: usize,
-    /// Those that could begin at once.
+    /// The number of agents that could begin at once.
     pub available: usize,
-    /// Those that are at work.
+    /// The number of agents that are at work.
     pub busy: usize,
-    /// Those that cannot work.
+    /// The number of agents that cannot work.
     pub offline: usize,
-    /// The same by capability.
+    /// The totals by capability.
     pub by_capability: BTreeMap<String, CapabilityTotals>,
 }
 
 /// A part of [`FleetTotals`].
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct CapabilityTotals {
-    /// How many agents have the capability.
+    /// The number of agents with the capability.
     pub total: usize,
-    /// Those that could begin at once.
+    /// The number of those that could begin at once.
     pub available: usize,
 }
 
@@ -296,54 +296,54 @@ pub struct Launched {
     pub task_id: String,
 }
 
-/// `execution.status`, `workflows.status`, and what `execution.complete` brings.
+/// `execution.status`, `workflows.status`, and the content of `execution.complete`.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Execution {
     /// The id of the execution.
     pub execution_id: String,
-    /// Which workflow, where it is one.
+    /// The workflow, if it is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workflow_id: Option<String>,
     /// `running`, `success`, `failure`.
     pub status: &'static str,
-    /// All five, in order.
+    /// All five phases, in order.
     pub phases: Vec<Phase>,
     /// The files that it has changed, each with its whole new content.
     pub artifacts: Vec<Artifact>,
-    /// The phase that is under way, or was last; and whose word it waits for, where it does. Public clients show this and
-    /// `progress`, as they are.
+    /// The present or last phase, with the approval for which it waits, if any. Public clients show this and
+    /// `progress` unchanged.
     pub phase: Cow<'static, str>,
-    /// Of the whole, up to 100.
+    /// The progress of the whole, in percent.
     pub progress: u8,
-    /// Why it failed, or what was left out of `artifacts`; absent otherwise.
+    /// The reason of its failure, or the files that were left out of `artifacts`; absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Whether it was taken back.
+    /// Whether it was cancelled.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cancelled: bool,
     /// The steps of a workflow; absent for other executions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Step>,
-    /// What its workers say that they have used.
+    /// The usage that its workers report.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Used>,
 }
 
-/// Tokens, money and a model, as workers tell; what they do not tell is not there.
+/// Tokens, money and a model, as workers report them; unreported members are absent.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Used {
-    /// Tokens that the models have read.
+    /// Input tokens of the models.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_tokens: Option<u64>,
-    /// Tokens that the models have written.
+    /// Output tokens of the models.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
     /// Tokens that the models have spent on reasoning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning_tokens: Option<u64>,
-    /// Out of the service's cache.
+    /// Tokens read from the cache of the service.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_read_tokens: Option<u64>,
     /// Tokens written to that cache.
@@ -360,7 +360,7 @@ pub struct Used {
 /// The phases of an execution, in order.
 pub const PHASES: [&str; 5] = ["research", "inspect", "generate", "optimize", "review"];
 
-/// One of [`PHASES`].
+/// A phase of [`PHASES`].
 #[derive(Clone, Debug, Serialize)]
 pub struct Phase {
     /// `research`, `inspect`, `generate`, `optimize`, `review`.
@@ -369,12 +369,12 @@ pub struct Phase {
     pub status: &'static str,
     /// How far the phase is, in percent.
     pub progress: u8,
-    /// In milliseconds, once it is over.
+    /// Its duration in milliseconds, once it is over.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration: Option<u64>,
 }
 
-/// One step of a workflow.
+/// A step of a workflow.
 #[derive(Clone, Debug, Serialize)]
 pub struct Step {
     /// The step's name in its workflow.
@@ -387,7 +387,7 @@ pub struct Step {
     pub progress: u8,
 }
 
-/// One of `background.list`.
+/// A row of `background.list`.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BackgroundTask {
@@ -395,18 +395,18 @@ pub struct BackgroundTask {
     pub id: String,
     /// The task in the user's own words.
     pub task: String,
-    /// By whom, as it was asked for.
+    /// The agent, as the editor named it.
     pub agent_type: String,
     /// `queued`, `running`, `completed`, `failed`, `cancelled`.
     pub status: &'static str,
     /// How far the task is, in percent.
     pub progress: u8,
-    /// When it was asked for.
+    /// When it was launched.
     pub started_at: String,
-    /// When it was over.
+    /// When it ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completed_at: Option<String>,
-    /// Why it failed; absent where the daemon knows no reason.
+    /// The reason of its failure; absent if the daemon knows none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_msg: Option<String>,
 }
@@ -450,7 +450,7 @@ pub struct Event<'a, T> {
 /// An answer, which has a result and no `error` at all.
 #[derive(Clone, Debug, Serialize)]
 pub struct Success<'a> {
-    /// As it was asked.
+    /// The id of the request.
     pub id: &'a RawValue,
     /// The result, whose type depends on the method.
     pub result: &'a RawValue,
@@ -462,16 +462,16 @@ pub struct Success<'a> {
 /// An answer without a result.
 #[derive(Clone, Debug, Serialize)]
 pub struct Failure<'a> {
-    /// As it was asked.
+    /// The id of the request.
     pub id: &'a RawValue,
-    /// A sentence, never empty.
+    /// The error as a sentence, never empty.
     pub error: &'a str,
     /// The id by which feedback refers to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conversation_log_id: Option<&'a str>,
 }
 
-/// What a request consists of, each part as it came.
+/// The parts of a request, unparsed.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Request<'a> {
@@ -481,7 +481,7 @@ pub struct Request<'a> {
     /// The name of the method; a string, if the request is well-formed.
     #[serde(borrow)]
     pub method: Option<&'a RawValue>,
-    /// The parameters of the method; absent counts as none.
+    /// The parameters of the method; absent counts as empty.
     #[serde(borrow)]
     pub params: Option<&'a RawValue>,
 }

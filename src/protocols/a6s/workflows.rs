@@ -1,4 +1,4 @@
-//! `workflows.*`: listed, run, and looked at. Taking one back is taking back a job. A6s 3.0 and 6.9.
+//! `workflows.*`: listing, running, and showing. Cancelling one is cancelling its job. A6s 3.0 and 6.9.
 
 use super::A6s;
 use super::envelope::{A6sError, Said};
@@ -9,11 +9,11 @@ use provost_agents::{Agents, Assignee, Flow, Inputs, JobAsk, Plan, Pulse, Step, 
 use provost_config::BUILT_IN_FILE;
 use provost_domain::{Job, JobKind, JobResult, JobState};
 
-/// The method, as agents are asked whether they take it.
+/// The method's name, for the check whether an agent accepts it.
 const RUN: &str = "workflows.run";
 
 impl A6s {
-    /// `workflows.list`
+    /// Answers `workflows.list`.
     pub(super) fn workflows(&self, asked: &WorkflowsWanted) -> Result<Said, A6sError> {
         let agents = self.service().configured();
         let wanted = asked.domain.as_ref().map(|it| it.as_str().trim().to_ascii_lowercase());
@@ -21,7 +21,7 @@ impl A6s {
         Said::new(&agents.workflows.iter().filter(of_domain).map(|it| row(it, &agents)).collect::<Vec<_>>())
     }
 
-    /// `workflows.run`. No event about the execution is sent before the answer is on its way.
+    /// Answers `workflows.run`. No event about the execution is sent before the answer is on its way.
     pub(super) async fn run_workflow(&self, session: &Session, asked: &RunWorkflow) -> Outcome {
         let agents = self.service().configured();
         let workflow = find(&agents, asked.workflow_id.as_str())?;
@@ -60,7 +60,7 @@ impl A6s {
         Ok((said, hold))
     }
 
-    /// A job as an execution; one that is a workflow says which, and how its steps stand.
+    /// Encodes a job as an execution; for a workflow, with its id and the states of its steps.
     pub(super) async fn whole(
         &self,
         job: &Job,
@@ -82,7 +82,7 @@ impl A6s {
     fn step(&self, job: &Job) -> wire::Step {
         let status = match job.state {
             JobState::Queued => "pending",
-            // Its workflow was over before it was its turn.
+            // Its workflow was over before the step's turn.
             JobState::Cancelled if job.tasks.is_empty() => "pending",
             JobState::Running => "running",
             JobState::Completed => "completed",
@@ -126,7 +126,7 @@ fn find<'a>(agents: &'a Agents, id: &str) -> Result<&'a Workflow, A6sError> {
     })
 }
 
-/// Who does a step. The built-in ones are to be of use with any one agent, whatever it is called.
+/// Assigns an agent to a step. The built-in workflows must work with any single agent, under any name.
 fn whose(
     workflow: &Workflow,
     step: &Step<Option<Box<str>>>,

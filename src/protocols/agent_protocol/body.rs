@@ -1,4 +1,4 @@
-//! What requests carry: a JSON object, member by member, and the parameters of a query.
+//! The data of requests: a JSON object, member by member, and the parameters of a query.
 
 use serde_json::{Map, Value};
 
@@ -6,7 +6,7 @@ use super::error::AgentProtocolError;
 use super::route::decoded;
 use provost_base::{AgentId, Json};
 
-/// The members of a request. A body that is not JSON by its type counts as none, as do lists.
+/// The members of a request. A list, or a body whose type is not JSON, counts as empty.
 #[derive(Default)]
 pub(super) struct Members(Map<String, Value>);
 
@@ -14,7 +14,7 @@ impl Members {
     /// Reads the body of a request.
     ///
     /// # Errors
-    /// What is no JSON, or neither an object nor a list.
+    /// A body that is not JSON, or neither an object nor a list.
     pub(super) fn read(bytes: &[u8]) -> Result<Self, AgentProtocolError> {
         if bytes.is_empty() {
             return Ok(Self::default());
@@ -28,10 +28,10 @@ impl Members {
         }
     }
 
-    /// Whether all of these are there, and neither empty nor zero.
+    /// Checks that all of these members are present, and neither empty nor zero.
     ///
     /// # Errors
-    /// `says`, if one is not.
+    /// `says`, if one of them is not.
     pub(super) fn require(&self, names: &[&str], says: &str) -> Result<(), AgentProtocolError> {
         let is_nothing = |value: &Value| match value {
             Value::Null | Value::Bool(false) => true,
@@ -43,7 +43,7 @@ impl Members {
         if names.iter().any(|name| missing(&name)) { Err(AgentProtocolError::bad(says)) } else { Ok(()) }
     }
 
-    /// A text, if it is there.
+    /// Returns a member as text, if it is present.
     ///
     /// # Errors
     /// A value that is no text.
@@ -55,12 +55,12 @@ impl Members {
         }
     }
 
-    /// A text that `require` has seen.
+    /// Returns a text that `require` has checked.
     pub(super) fn given(&self, name: &str) -> Result<Box<str>, AgentProtocolError> {
         Ok(self.text(name)?.unwrap_or_default())
     }
 
-    /// A list of texts; `None` if it is not there.
+    /// Returns a list of texts; `None` if it is absent.
     ///
     /// # Errors
     /// A value that is no list of texts.
@@ -77,19 +77,19 @@ impl Members {
         }
     }
 
-    /// A name of an agent that `require` has seen.
+    /// Returns the name of an agent that `require` has checked.
     ///
     /// # Errors
-    /// A value that is none.
+    /// A text that is no such name.
     pub(super) fn agent(&self, name: &str) -> Result<AgentId, AgentProtocolError> {
         let text = self.given(name)?;
         AgentId::parse(&text).map_err(|err| AgentProtocolError::bad(format!("{name} {err}")))
     }
 
-    /// One of some words, if it is there.
+    /// Returns one of these words, if the member is present.
     ///
     /// # Errors
-    /// A text that is none of the words; the fault lists them.
+    /// A text that is none of the words; the error lists them.
     pub(super) fn one_of<T: Copy>(
         &self,
         name: &str,
@@ -101,7 +101,7 @@ impl Members {
         known.map(Some).ok_or_else(|| AgentProtocolError::bad(format!("{name} must be one of {}", all())))
     }
 
-    /// Whatever stands there; an empty object where nothing does.
+    /// Returns any value; an empty object if the member is absent.
     pub(super) fn anything(&self, name: &str) -> Json {
         match self.0.get(name) {
             None | Some(Value::Null) => Json::from_value(&Value::Object(Map::new())),
@@ -109,26 +109,26 @@ impl Members {
         }
     }
 
-    /// A member inside of another one, if it is a text.
+    /// Returns a nested member, if it is a text.
     pub(super) fn text_in(&self, name: &str, inner: &str) -> Option<&str> {
         self.inside(name, inner)?.as_str()
     }
 
-    /// A member inside of another one, whatever it is.
+    /// Returns a nested member of any type.
     pub(super) fn inside(&self, name: &str, inner: &str) -> Option<&Value> {
         self.0.get(name)?.get(inner)
     }
 }
 
-/// The parameters of a query, in the order in which they came.
+/// The parameters of a query, in their order.
 #[derive(Default)]
 pub(super) struct Query(Vec<(String, String)>);
 
 impl Query {
-    /// Reads the part of a target behind `?`; without one, there are no parameters.
+    /// Reads the part of a target after `?`; without one, there are no parameters.
     ///
     /// # Errors
-    /// One that is not well-formed.
+    /// A parameter that is not well-formed.
     pub(super) fn read(query: Option<&str>) -> Result<Self, AgentProtocolError> {
         let pairs = query.unwrap_or_default().split('&').filter(|it| !it.is_empty());
         let read = |pair: &str| {
@@ -139,7 +139,7 @@ impl Query {
         pairs.map(read).collect::<Result<_, AgentProtocolError>>().map(Self)
     }
 
-    /// A parameter; an empty one is none. `Err` for one that was given several times.
+    /// Returns a parameter; an empty one counts as absent. `Err` if it was given several times.
     pub(super) fn one(&self, name: &str) -> Result<Option<&str>, Repeated> {
         let mut found = self.0.iter().filter(|(it, _)| it == name).map(|(_, value)| value.as_str());
         match (found.next(), found.next()) {

@@ -1,8 +1,8 @@
-//! The published dashboard, from a folder that its owner names: read, and nothing else.
+//! Serves the published dashboard from a folder that its owner has configured, read-only.
 //!
-//! A path is looked for from the folder's own handle, one name after the other. None of them may be a link, hidden, or
-//! lead up; only plain files are answered with, up to a bound. What a page may do is what the published one does: its own
-//! scripts and styles, and questions to this door.
+//! A path is resolved from the folder's own handle, one name after the other. No name may be a link, hidden, or
+//! lead up; only regular files are served, up to a bound. A page may do what the published one does: load its own
+//! scripts and styles, and send requests to this door.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -19,11 +19,11 @@ use super::error::AgentProtocolError;
 use crate::loopback::{Answer, whole};
 use provost_base::limits::DASHBOARD_FILE_BYTES_MAX;
 
-/// What the pages may load: all of it from here. The published ones style their elements in place.
+/// The sources that the pages may load from: only this door. The published ones have inline styles.
 const POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; \
                       base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
-/// What files are, by how their names end. Browsers run no script that is not said to be one.
+/// The content types by the end of a file's name. Browsers run a script only if its type says so.
 const KINDS: [(&str, &str); 13] = [
     ("html", "text/html; charset=utf-8"),
     ("js", "text/javascript; charset=utf-8"),
@@ -44,11 +44,11 @@ const KINDS: [(&str, &str); 13] = [
 #[derive(Clone, Debug)]
 pub(super) struct Folder(Arc<Path>);
 
-/// Why a file is not answered with.
+/// The reason why a file is not served.
 enum No {
-    /// It is not there, or is nothing that is served.
+    /// It does not exist, or is of a kind that is not served.
     Missing,
-    /// It is larger than what is served.
+    /// It is larger than the bound.
     TooLarge,
     /// The folder itself cannot be read.
     Folder(String),
@@ -59,10 +59,10 @@ impl Folder {
         Self(path.into())
     }
 
-    /// A file in it.
+    /// Serves a file of the folder.
     ///
     /// # Errors
-    /// 404 for what is not served, 413 for what is too large, 503 where the folder cannot be read.
+    /// 404 for a file that is not served, 413 for one that is too large, 503 if the folder cannot be read.
     pub(super) async fn answer(&self, path: &str) -> Result<Answer, AgentProtocolError> {
         let (folder, wanted) = (Arc::clone(&self.0), path.to_owned());
         let read = tokio::task::spawn_blocking(move || read(&folder, &wanted)).await;
@@ -88,7 +88,7 @@ impl Folder {
     }
 }
 
-/// What a file says, and what it is. Blocking.
+/// Returns the content type and the content of a file. Blocking.
 fn read(folder: &Path, wanted: &str) -> Result<(&'static str, Vec<u8>), No> {
     let mut names: Vec<&str> = wanted.split('/').collect();
     let good = |name: &&str| !name.is_empty() && !name.starts_with('.') && !name.contains(['\\', '\0', ':']);
@@ -101,13 +101,13 @@ fn read(folder: &Path, wanted: &str) -> Result<(&'static str, Vec<u8>), No> {
     let opened = Dir::open_ambient_dir(folder, ambient_authority());
     let mut dir = opened.map_err(|err| No::Folder(err.to_string()))?;
     for name in names {
-        // A link that takes its place now leads nowhere outside either: names are resolved beneath the handle.
+        // If a link takes its place now, it cannot lead outside: names are resolved beneath the handle.
         let is_folder = dir.symlink_metadata(name).is_ok_and(|it| it.is_dir());
         dir = dir.open_dir(name).ok().filter(|_| is_folder).ok_or(No::Missing)?;
     }
     let mut options = OpenOptions::new();
     options.read(true);
-    // A pipe must not be waited for.
+    // The daemon must not wait for a pipe.
     #[cfg(unix)]
     options.custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW);
     let is_file = dir.symlink_metadata(file).is_ok_and(|it| it.is_file());

@@ -7,12 +7,12 @@ use provost_domain::{CrewRefusal, Refusal, RefusalKind};
 use provost_service::SettleError;
 use provost_transport::http::Untaken;
 
-/// What is answered instead of what was asked for.
+/// An error answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct AgentProtocolError {
     pub(super) status: StatusCode,
     pub(super) body: Value,
-    /// Methods that would be answered, for one that is not.
+    /// The methods that the path supports, if the request's is not one of them.
     pub(super) allow: Option<String>,
 }
 
@@ -22,7 +22,7 @@ impl AgentProtocolError {
         Self { status, body: json!({ "error": says }), allow: None }
     }
 
-    /// A request that cannot be meant.
+    /// Makes the error for a request that makes no sense.
     pub(super) fn bad(says: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, says)
     }
@@ -35,14 +35,14 @@ impl AgentProtocolError {
         Self::new(StatusCode::FORBIDDEN, says)
     }
 
-    /// No good token, or none any more.
+    /// Makes the error for a missing or ended token.
     pub(super) fn unproven() -> Self {
         let says =
             "Unauthorized: send `Authorization: Bearer TOKEN`; a person makes one with `provost token mint`";
         Self::new(StatusCode::UNAUTHORIZED, says)
     }
 
-    /// A claim that was not granted.
+    /// Makes the error for a claim that was not granted.
     pub(super) fn not_granted(owner: Option<&str>, reason: &str) -> Self {
         let body = match owner {
             Some(owner) => json!({ "granted": false, "owner": owner, "reason": reason }),
@@ -59,7 +59,7 @@ impl AgentProtocolError {
         }
     }
 
-    /// A refusal of a claim, in the form of a claim that was not granted.
+    /// Turns the refusal of a claim into the form of a claim that was not granted.
     pub(super) fn of_claim(refusal: Refusal) -> Self {
         let owner = match &refusal {
             Refusal::Crew(CrewRefusal::FileClaimed { by } | CrewRefusal::FileLocked { by }) => {
@@ -85,7 +85,7 @@ impl From<Refusal> for AgentProtocolError {
             RefusalKind::Full | RefusalKind::Unready => StatusCode::SERVICE_UNAVAILABLE,
             RefusalKind::Rights | RefusalKind::Name | RefusalKind::Forbidden => StatusCode::FORBIDDEN,
             RefusalKind::Size => StatusCode::PAYLOAD_TOO_LARGE,
-            // These are about a place or an id that is in use, or about verbs that this door does not have.
+            // These concern a place or an id that is in use, or verbs that this door does not have.
             RefusalKind::HeldElsewhere
             | RefusalKind::Exists
             | RefusalKind::Delegation

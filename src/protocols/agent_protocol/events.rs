@@ -1,7 +1,7 @@
-//! The timeline: asked for in pages, waited for, and streamed. Agent Protocol, "Events", and 3.6.
+//! The timeline: pages, waits for news, and a stream. Agent Protocol, "Events", and 3.6.
 //!
-//! The fan-out of this door renders each event once for all readers. A reader that misses some, or comes with the name
-//! of the last event that it has, is brought up to date from the store, so that it sees each event once and in order.
+//! The fan-out of this door renders each event once for all readers. A reader that has missed some, or that names
+//! the last event that it has, is brought up to date from the store, so that it gets each event once and in order.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -22,10 +22,10 @@ use provost_engine::{Encoded, Fanout, Follower, Frame, Woken};
 use provost_service::{Provost, TimelineOrder, TimelineQuery};
 use provost_transport::sse::{CutOff, EventSender};
 
-/// Events in one answer, where the request has no `limit`.
+/// The number of events in an answer, if the request has no `limit`.
 const LIMIT: usize = 100;
 
-/// Which events a reader wants; a member that is `None` chooses nothing.
+/// The events that a reader wants; a member that is `None` excludes none.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Filter {
     agent: Option<Box<str>>,
@@ -35,11 +35,11 @@ pub(super) struct Filter {
 }
 
 impl Filter {
-    /// Reads it off a query; `None` where nothing can meet it, since a parameter was given twice.
+    /// Reads the filter from a query; `None` if no event can match, since a parameter was given twice.
     pub(super) fn read(query: &Query) -> Option<Self> {
         let one = |name| query.one(name).map(|it| it.map(Box::<str>::from)).map_err(|Repeated| ());
         let agent = one("agent_id").ok()?.map(|it| map::agent_filter(&it).into());
-        // A file is found under its plainest spelling.
+        // Events have a file in its plainest spelling.
         let plain = |it: Box<str>| RepoPath::parse(&it).map_or(it, |path| path.as_str().into());
         let (word, file) = (one("action").ok()?, one("resource").ok()?.map(plain));
         let no_beats = matches!(one("heartbeats").ok()?.as_deref(), Some("0" | "false"));
@@ -71,12 +71,12 @@ impl Filter {
     }
 }
 
-/// `GET /events`: newest first, or, after an event that the caller has, oldest first.
+/// Answers `GET /events`: newest first, or, after an event that the caller has, oldest first.
 pub(super) async fn list(provost: &Provost, query: &Query) -> Result<String, AgentProtocolError> {
     let limit = limit(query)?;
     let Some(filter) = Filter::read(query) else { return Ok("[]".into()) };
     let mut wanted = TimelineQuery { limit, ..filter.query() };
-    // What is no time is ignored, as the published server does.
+    // An invalid time is ignored, as the published server does.
     let since = query.one("since").ok().flatten().and_then(|it| it.parse::<f64>().ok());
     wanted.since = since.filter(|it| *it != 0.0).map(|it| Timestamp(it as i64));
     let named = |name| match query.one(name) {
@@ -99,7 +99,7 @@ pub(super) async fn list(provost: &Provost, query: &Query) -> Result<String, Age
         Err(Repeated) => return Err(AgentProtocolError::bad("wait was given several times")),
     };
     let until = tokio::time::Instant::now() + Duration::from_secs(wait.min(TIMELINE_WAIT_S_MAX));
-    // Before the store is asked, so that nothing falls between the two.
+    // This comes before the query to the store, so that no event in between is missed.
     let mut news = provost.engine().subscribe();
     loop {
         let found = provost.timeline(wanted.clone()).await?;
@@ -121,11 +121,11 @@ fn limit(query: &Query) -> Result<usize, AgentProtocolError> {
         return Err(bad());
     }
     let most = TIMELINE_PAGE_MAX as f64;
-    // A negative number is all there are, as far as one answer goes.
+    // A negative number stands for all events, within the bound of an answer.
     Ok(if number < 0.0 { TIMELINE_PAGE_MAX } else { number.min(most) as usize })
 }
 
-/// An event as its readers get it: without and with its name.
+/// An event in the forms for readers: without and with its id.
 pub(super) struct Rendered {
     plain: Bytes,
     named: Bytes,
@@ -150,20 +150,20 @@ impl Rendered {
     }
 }
 
-/// What one reader of the stream wants.
+/// The request of a reader of the stream.
 pub(super) struct Reader {
     pub(super) filter: Filter,
     pub(super) with_ids: bool,
-    /// The last event that it has.
+    /// The last event that the reader has.
     pub(super) after: Option<EventSeq>,
     /// The reader. When its token has ended, it gets no further event.
     pub(super) caller: Caller,
 }
 
-/// Why a reader gets no further event.
+/// The reason why a reader gets no further event.
 enum End {
     Cut(CutOff),
-    /// Its token is not good any more.
+    /// The reader's token has ended.
     Unproven,
 }
 
@@ -179,12 +179,12 @@ impl From<Rejected> for End {
     }
 }
 
-/// The last frame for a reader whose token has ended: an error as this door answers one.
+/// Returns the last frame for a reader whose token has ended: an error in this door's form.
 fn last_words() -> Bytes {
     format!("event: error\ndata: {}\n\n", AgentProtocolError::unproven().body).into()
 }
 
-/// Sends a reader its events until it goes, does not keep up, its token has ended, or the daemon stops.
+/// Sends a reader its events until it disconnects or falls behind, its token ends, or the daemon stops.
 pub(super) fn send(
     provost: &Provost,
     fanout: &Fanout<Rendered>,
@@ -197,7 +197,7 @@ pub(super) fn send(
         limit: FOLLOWER_PAGE_MAX.into(),
         ..reader.filter.query()
     };
-    // Before the head of the answer goes out, so that its first event is the next one.
+    // This comes before the head of the answer is sent, so that its first event is the next one.
     let events = fanout
         .follow(provost.engine(), reader.after)
         .reading(move |store, after| store.timeline(&TimelineQuery { after: Some(after), ..page.clone() }));
@@ -215,14 +215,14 @@ pub(super) fn send(
             }
             End::Unproven => {
                 tracing::warn!(door = "agent_protocol", "a stream ends with the token of its reader");
-                // One that is gone, or does not keep up, does not hear of it.
+                // A reader that is gone or has fallen behind does not get it.
                 let _sent = sender.send(last_words());
             }
         }
     });
 }
 
-/// Sends each event that the reader wants: those of the store at its pace, and live ones as long as it keeps up.
+/// Sends each event that the reader wants: stored ones at its pace, and live ones as long as it keeps up.
 async fn send_each(
     reader: &Reader,
     sender: &EventSender,
@@ -233,7 +233,7 @@ async fn send_each(
         if !reader.filter.takes(&next.event) {
             continue;
         }
-        // What has ended the token was done before this.
+        // The change that has ended the token was committed before this event.
         reader.caller.still_proven()?;
         let frame = next.frame.frame(reader.with_ids);
         match events.is_behind() {

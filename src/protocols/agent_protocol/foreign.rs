@@ -1,5 +1,5 @@
-//! Agents of other doors and delegated work, in this protocol's words, shown only where `show_foreign` is set; and what
-//! those agents hold, which is always shown: clients that look at nothing else keep out of its way.
+//! Translates agents of other doors and delegated work into this protocol's words, only if `show_foreign` is set; and the
+//! reservations of those agents, which are always shown: clients without another source keep away from those files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use provost_domain::command::Status;
 use provost_domain::view::ForeignAgent;
 use provost_domain::{Claim, Content, Door, Hold, Reservation, ReservationKind, Task, TaskState};
 
-/// An agent of another door. What it uses is the first of its doors, since its program is not known.
+/// Encodes an agent of another door. Its tool is the first of its doors, since its program is not known.
 pub(super) fn agent(it: &ForeignAgent) -> wire::Agent<'_> {
     let known = it.known.agent.as_deref();
     let door =
@@ -34,7 +34,7 @@ pub(super) fn agent(it: &ForeignAgent) -> wire::Agent<'_> {
     }
 }
 
-/// A delegated task; the files that its asker wants watched are what it is about.
+/// Encodes a delegated task; its files are those that its asker wants watched.
 pub(super) fn task(it: &Task) -> wire::Task<'_> {
     let started = it.notes.iter().find(|it| it.said.as_ref() == Status::InProgress.as_str());
     let (started, completed) = match it.state {
@@ -66,19 +66,19 @@ fn status(state: TaskState) -> &'static str {
         TaskState::Assigned { .. } => "assigned",
         TaskState::Running { .. } => "in_progress",
         TaskState::Finished { status: Status::Completed, .. } => "done",
-        // There is no word for what has failed or was given up.
+        // The protocol has no word for work that failed or was given up.
         TaskState::Finished { .. } => "blocked",
     }
 }
 
-/// The first line of a goal, up to eighty characters.
+/// Returns the first line of a goal, up to eighty characters.
 fn title(goal: &str) -> &str {
     let line = goal.lines().next().unwrap_or_default();
     line.char_indices().nth(80).map_or(line, |(end, _)| &line[..end])
 }
 
-/// Files of the crew, and behind them what others have through other doors: a lock as `locked`, an announced change as
-/// `claimed`. A claim on a file that another agent has locked there is shown as what it is, `conflicted`.
+/// Returns the files of the crew, and after them the reservations through other doors: a lock as `locked`, an
+/// intent as `claimed`. A claim on a file that another agent has locked there is shown as `conflicted`.
 pub(super) fn resources<'a>(
     claims: &'a [Arc<Claim>],
     stakes: &'a [Arc<Reservation>],
@@ -118,7 +118,7 @@ pub(super) fn resources<'a>(
     resources
 }
 
-/// What an agent of another door has. The file was not looked at.
+/// Encodes a reservation through another door. Its file was not read.
 fn held(it: &Reservation) -> wire::Resource<'_> {
     wire::Resource {
         path: it.pattern.as_deref().unwrap_or(it.at.as_str()),

@@ -1,15 +1,15 @@
-//! Names that this door gives: of events, made from their numbers and back, and of tasks and hand-offs, by chance.
+//! The ids that this door gives: those of events, made from their numbers and reversible, and random ones for tasks and hand-offs.
 
 use provost_base::{AssignmentId, EventSeq, HandoffId};
 
-/// What the published server makes its names of, too.
+/// The alphabet of ids, as in the published server.
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/// Odd, so that multiplying by it can be undone; the other undoes it.
+/// The multiplier for spreading. It is odd, so the multiplication can be undone with its inverse.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 const GATHER: u64 = inverse(SPREAD);
 
-/// The inverse of an odd number, by Newton's steps: each doubles the bits that are right.
+/// Returns the inverse of an odd number, by Newton's steps: each step doubles the number of correct bits.
 const fn inverse(odd: u64) -> u64 {
     let (mut guess, mut step) = (odd, 0);
     while step < 6 {
@@ -19,7 +19,7 @@ const fn inverse(odd: u64) -> u64 {
     guess
 }
 
-/// The name of an event: its number, spread over 64 bits, and eight bits by which a name that was not given shows.
+/// Returns the id of an event: its number, spread over 64 bits, and eight check bits that reveal an id that was never given.
 pub(super) fn event(seq: EventSeq) -> String {
     let mixed = seq.0.wrapping_mul(SPREAD);
     let mixed = mixed ^ (mixed >> 32);
@@ -32,7 +32,7 @@ fn check(mixed: u64) -> u8 {
     mixed.wrapping_mul(GATHER).to_be_bytes()[0] ^ mixed.to_be_bytes()[3] ^ 0x5a
 }
 
-/// The way back; `None` for what is no name of an event.
+/// Returns the number of an event's id; `None` for a text that is no such id.
 pub(super) fn event_seq(name: &str) -> Option<EventSeq> {
     let letters = name.strip_prefix("evt_").filter(|it| it.len() == 12)?;
     let mut all = 0_u128;
@@ -48,19 +48,19 @@ pub(super) fn event_seq(name: &str) -> Option<EventSeq> {
     Some(EventSeq(spread.wrapping_mul(GATHER)))
 }
 
-/// A new name for a task.
+/// Makes a new id for a task.
 pub(super) fn task() -> AssignmentId {
     AssignmentId::parse(&format!("task_{}", eight())).expect("twelve letters are an id")
 }
 
-/// A new name for a hand-off.
+/// Makes a new id for a hand-off.
 pub(super) fn handoff() -> HandoffId {
     HandoffId::parse(&format!("hoff_{}", eight())).expect("twelve letters are an id")
 }
 
 fn eight() -> String {
     let bytes = uuid::Uuid::new_v4().into_bytes();
-    // The bytes in which a UUID has its version and variant are not by chance alone.
+    // The bytes with the version and variant of a UUID are not fully random.
     [0, 1, 2, 3, 4, 5, 10, 11]
         .map(|at: usize| char::from(ALPHABET[usize::from(bytes[at] & 63)]))
         .iter()

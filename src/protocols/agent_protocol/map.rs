@@ -1,4 +1,4 @@
-//! The dictionary between Agent Protocol's words and ours. Agent Protocol, 2 and 3.
+//! The dictionary between Agent Protocol's words and Provost's. Agent Protocol, 2 and 3.
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use provost_domain::{
     Hold, Member, Role, Seen, Standing, Version,
 };
 
-/// What the daemon calls itself here, and what it calls itself elsewhere.
+/// The daemon's name at this door, and its name elsewhere.
 pub(super) const SYSTEM: &str = "system";
 const DAEMON: &str = "provost";
 
@@ -38,12 +38,12 @@ pub(super) const TASK_STATUSES: [(&str, AssignmentState); 6] = [
     ("blocked", AssignmentState::Blocked),
 ];
 
-/// Our word for one of theirs.
+/// Returns Provost's value for a word of the protocol.
 pub(super) fn read<T: Copy>(words: &[(&str, T)], word: &str) -> Option<T> {
     words.iter().find(|(it, _)| *it == word).map(|(_, value)| *value)
 }
 
-/// Their word for one of ours.
+/// Returns the protocol's word for a value of Provost's.
 fn word<T: Copy + PartialEq>(words: &[(&'static str, T)], value: T) -> &'static str {
     words.iter().find(|(_, it)| *it == value).map_or("unknown", |(word, _)| word)
 }
@@ -142,17 +142,17 @@ pub(super) fn handoff(it: &Handoff) -> wire::Handoff<'_> {
     }
 }
 
-/// An agent's name on the timeline, as this door tells it.
+/// Returns an agent's name on the timeline, in this door's spelling.
 fn agent_name(name: &str) -> &str {
     if name == DAEMON { SYSTEM } else { name }
 }
 
-/// The way back, for who asks for one agent's events.
+/// Returns the name in events for a name at this door, for a filter by agent.
 pub(super) fn agent_filter(name: &str) -> &str {
     if name == SYSTEM { DAEMON } else { name }
 }
 
-/// An event of the timeline; `None` for those that are not on it.
+/// Encodes an event of the timeline; `None` for events that are not on it.
 pub(super) fn event(it: &Event) -> Option<wire::Event<'_>> {
     let topic = it.topic()?;
     let Details { before, after, metadata } = details(it);
@@ -161,7 +161,7 @@ pub(super) fn event(it: &Event) -> Option<wire::Event<'_>> {
         _ => None,
     };
     let id = note.and_then(|it| it.origin.as_ref()).map(|it| it.id.to_string());
-    // As its agent wrote it, wherever it is found.
+    // The resource is shown as its agent wrote it.
     let resource = note.map_or(topic.file, |it| it.file.as_deref());
     Some(wire::Event {
         id: id.unwrap_or_else(|| ids::event(it.seq)),
@@ -176,7 +176,7 @@ pub(super) fn event(it: &Event) -> Option<wire::Event<'_>> {
     })
 }
 
-/// What an event says beside its topic.
+/// The data of an event beside its topic.
 struct Details {
     before: Option<String>,
     after: Option<String>,
@@ -193,7 +193,7 @@ impl Details {
     }
 }
 
-/// The door whose word for a lock is shown: wit has symbols alone.
+/// Returns the door whose word for a lock is shown: wit has only symbols.
 fn lock_door(at: &SymbolPath) -> &'static str {
     if at.is_resource() { "own" } else { "wit" }
 }
@@ -249,7 +249,7 @@ fn details(it: &Event) -> Details {
     Details::of(&kind)
 }
 
-/// A message between agents at the broker door.
+/// Encodes a message between agents at the broker door.
 fn of_post(n: PostSeq, post: &Post) -> Value {
     let mut told = json!({ "door": "broker", "type": post.kind(), "seq": n });
     let says = match post {
@@ -272,7 +272,7 @@ fn of_post(n: PostSeq, post: &Post) -> Value {
     told
 }
 
-/// A version of a file in conflict, and where it is to be found.
+/// Encodes a version of a file in conflict, with its place.
 fn version(it: &Version) -> Value {
     let path = it.kept.as_ref().map(|it| it.path.as_str());
     json!({ "agent_id": it.agent, "hash": hash(it.content), "path": path })

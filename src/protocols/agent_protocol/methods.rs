@@ -19,7 +19,7 @@ use provost_domain::view::{
 use provost_domain::{Note, Principal, Refusal, Role, Verb};
 use provost_service::Restore;
 
-/// What an endpoint says: a status, and JSON as text.
+/// The answer of an endpoint: a status, and JSON as text.
 pub(super) type Said = Result<(StatusCode, String), AgentProtocolError>;
 
 fn ok(value: &impl serde::Serialize) -> Said {
@@ -30,13 +30,13 @@ fn created(value: &impl serde::Serialize) -> Said {
     Ok((StatusCode::CREATED, wire::json(value)))
 }
 
-/// A name in a path. No agent has a name that is not well-formed, so the door answers as for an unknown one.
+/// Parses a name in a path. No agent has a malformed name, so the door answers as for an unknown one.
 fn named(id: &str) -> Result<AgentId, AgentProtocolError> {
     AgentId::parse(id).map_err(|_| AgentProtocolError::not_found("Agent not found"))
 }
 
-/// The caller under the name that it gives itself. The name must be one that every process
-/// of this user may take.
+/// Returns the caller's principal under the name that it gives. The name must be one that every process of this
+/// user may use.
 fn speaks_as(caller: &Caller, agent: AgentId) -> Result<Principal, AgentProtocolError> {
     let reserved = || {
         AgentProtocolError::forbidden(format!(
@@ -49,8 +49,8 @@ fn speaks_as(caller: &Caller, agent: AgentId) -> Result<Principal, AgentProtocol
     caller.speaks_as(agent.clone()).map_err(|_| reserved())
 }
 
-/// Whether the caller may act on something that is meant for this name. A name with a key or token of its own
-/// has to be proved.
+/// Checks whether the caller may act on a thing that is meant for this name. A name with a key or token of its own
+/// must be proved.
 fn meant_for(caller: &Caller, name: Option<&str>) -> Result<(), AgentProtocolError> {
     let Some(Ok(agent)) = name.map(AgentId::parse) else { return Ok(()) };
     caller.reads(&agent).map(drop).map_err(|_| {
@@ -60,19 +60,19 @@ fn meant_for(caller: &Caller, name: Option<&str>) -> Result<(), AgentProtocolErr
     })
 }
 
-/// The crew, and behind it others where they are shown.
+/// Returns the crew, and after it agents of other doors if they are shown.
 fn agents(all: &CrewSnapshot) -> Vec<wire::Agent<'_>> {
     let own = all.members.iter().map(|it| map::agent(it));
     own.chain(all.foreign.agents.iter().map(foreign::agent)).collect()
 }
 
-/// Assignments, and behind them delegated work where it is shown.
+/// Returns assignments, and after them delegated work if it is shown.
 fn tasks(all: &CrewSnapshot) -> Vec<wire::Task<'_>> {
     let own = all.assignments.iter().map(|it| map::task(it));
     own.chain(all.foreign.tasks.iter().map(|it| foreign::task(it))).collect()
 }
 
-/// Which version of a file is to be brought back, when a conflict is over.
+/// Returns the version of a file to restore at the end of a conflict.
 fn restore(body: &Members, picked: bool) -> Result<Option<Restore>, AgentProtocolError> {
     match body.inside("metadata", "restore") {
         None | Some(Value::Null | Value::Bool(false)) => Ok(None),
@@ -151,7 +151,7 @@ impl AgentProtocol {
     }
 
     pub(super) async fn leave(&self, caller: &Caller, id: &str) -> Said {
-        // Who was never there is not there any more.
+        // An agent that was never there has nothing to leave.
         let Ok(id) = AgentId::parse(id) else { return ok(&json!({ "ok": true })) };
         self.provost().leave_crew(&speaks_as(caller, id)?, false).await?;
         ok(&json!({ "ok": true }))
@@ -171,7 +171,7 @@ impl AgentProtocol {
         ok(&json!({ "ok": true }))
     }
 
-    /// The caller and the file of a request about one.
+    /// Returns the caller and the file of a request about a file.
     async fn about_file(
         &self,
         caller: &Caller,
@@ -191,7 +191,7 @@ impl AgentProtocol {
         if claimed.met.is_empty() {
             return ok(&json!({ "granted": true }));
         }
-        // Beside the published member, what others have there through other doors.
+        // Beside the published member, the answer has the reservations through other doors.
         let warnings = claimed.met.iter().map(|it| {
             let (with, at) = (&it.with, it.mine.at.as_str());
             format!("{at} {} {}: {}", with.kind.verb(), with.agent, with.asked)
@@ -201,7 +201,7 @@ impl AgentProtocol {
 
     pub(super) async fn release(&self, caller: &Caller, body: &Members) -> Said {
         let (who, file) = self.about_file(caller, body).await?;
-        // A path that is not well-formed was never claimed.
+        // A malformed path was never claimed.
         let Some(file) = file else { return ok(&json!({ "released": false })) };
         let released = self.provost().release_claim(&who, file).await?.released;
         ok(&json!({ "released": released }))
@@ -267,7 +267,7 @@ impl AgentProtocol {
         if !self.provost().view(ShowsForeign).await? {
             return Err(unknown());
         }
-        // Delegated work is remembered when it is finished, too.
+        // Delegated work can be found after its end, too.
         let delegated = TaskId::parse(id).map_err(|_| unknown())?;
         match self.provost().task(&delegated).await {
             Ok(found) => ok(&foreign::task(&found)),
@@ -276,7 +276,7 @@ impl AgentProtocol {
         }
     }
 
-    /// `by_page` is whether the published dashboard asks, which does not say for whom.
+    /// Moves a task to another status. `by_page`: the published dashboard asks, which names no agent.
     pub(super) async fn move_task(&self, caller: &Caller, id: &str, body: &Members, by_page: bool) -> Said {
         let says = "status and agent_id are required";
         body.require(if by_page { &["status"] } else { &["status", "agent_id"] }, says)?;
@@ -292,7 +292,7 @@ impl AgentProtocol {
         ok(&json!({ "ok": true }))
     }
 
-    /// Who acts: the page, where it does not say for whom.
+    /// Returns the acting agent: the page if it names none.
     fn answering(&self, body: &Members, by_page: bool) -> Result<AgentId, AgentProtocolError> {
         if by_page && body.require(&["agent_id"], "").is_err() {
             return Ok(AgentId::parse(role::DASHBOARD).expect("a constant that is a valid id"));
@@ -353,8 +353,8 @@ impl AgentProtocol {
         ok(&json!({ if accept { "accepted" } else { "rejected" }: answered }))
     }
 
-    /// An event in the caller's words. Two of them mean something to us: that the caller has changed a file, and that
-    /// a conflict is over.
+    /// Records an event in the caller's words. Two kinds have a meaning for Provost: the caller has changed a file,
+    /// and a conflict is over.
     pub(super) async fn new_event(&self, caller: &Caller, body: &Members) -> Said {
         body.require(&["agent_id", "action"], "agent_id and action are required")?;
         let checkouts = self.provost().checkouts(None);
@@ -388,7 +388,7 @@ impl AgentProtocol {
         created(&map::event(&taken.event).expect("every event of the crew is on the timeline"))
     }
 
-    /// Only a person appoints the lead. An agent at this door gets the command with which a person does.
+    /// Refuses to appoint a lead, which only a person does. The error names the command for the person.
     pub(super) async fn appoint(&self, body: &Members) -> Said {
         body.require(&["agent_id"], "agent_id is required")?;
         let agent = body.agent("agent_id")?;

@@ -1,9 +1,9 @@
 //! Agent Protocol: JSON over loopback HTTP, for agents that coordinate claims on files, tasks and hand-offs.
 //!
 //! Proof is the peer: a process of this user, which acts as the agent that it names, unless that name is reserved.
-//! Promises: what the protocol documents holds to the letter; every answer but the page for people is JSON; nothing that
-//! a peer sends is held beyond its bounds or waited for beyond its time. Leaves who may ask at all to the shell around
-//! it.
+//! Promises: the door keeps to the protocol's documents to the letter; every answer but the page for people is
+//! JSON; no data of a peer is held beyond its bounds or waited for beyond its time. The shell around the door
+//! decides who may connect.
 #![forbid(unsafe_code)]
 
 mod body;
@@ -51,10 +51,10 @@ use route::{Found, Route};
 
 const JSON: &str = "application/json; charset=utf-8";
 
-/// The part of the configuration that people see at the door.
+/// The part of the configuration that the door shows to people.
 #[derive(Clone, Debug, Default)]
 pub struct Shown {
-    /// The project's name; the one of its folder without it.
+    /// The project's name; the name of its folder if absent.
     pub project: Option<String>,
     /// The folder of the published dashboard.
     pub dashboard: Option<PathBuf>,
@@ -68,16 +68,16 @@ struct Parted {
     provost: Provost,
     port: u16,
     project: String,
-    /// What is served as the dashboard, if not the plain page.
+    /// The folder that is served as the dashboard; the plain page is served without one.
     dashboard: Option<Folder>,
     readers: Readers,
     events: Fanout<events::Rendered>,
-    /// Streams end with it.
+    /// Ends the streams.
     stop: CancellationToken,
 }
 
 impl AgentProtocol {
-    /// The door at a port, until `stop`.
+    /// Makes the door at a port, until `stop`.
     pub fn new(provost: Provost, port: u16, shown: Shown, stop: CancellationToken) -> Self {
         let folder = provost.root().place().path().file_name();
         let named = || folder.map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
@@ -119,7 +119,7 @@ impl AgentProtocol {
         }
         let members = match members(&head.headers, body).await {
             Ok(members) => members,
-            // What is left of the body is not read, so nothing can follow it.
+            // The rest of the body is not read, so no request can follow it.
             Err(fault) => return Ok(closing(in_json(fault))),
         };
         let (status, text) = self.write(route, &caller, &members, self.is_page(&head)).await?;
@@ -198,7 +198,7 @@ impl AgentProtocol {
         }
     }
 
-    /// `GET /events/stream`. Its head is sent at once, and nothing but events after it.
+    /// Answers `GET /events/stream`. The head is sent at once, and then only events.
     fn stream(&self, query: &Query, head: &Parts, caller: Caller) -> Result<Answer, AgentProtocolError> {
         let with_ids = matches!(query.one("ids").ok().flatten(), Some("1" | "true"));
         let last = match query.one("last_event_id").ok().flatten() {
@@ -224,7 +224,7 @@ impl AgentProtocol {
         Ok(answer)
     }
 
-    /// Whether a page of ours asks, which the published dashboard is.
+    /// Returns whether a page of this door sends the request, such as the published dashboard.
     fn is_page(&self, head: &Parts) -> bool {
         let from = head
             .headers
@@ -277,7 +277,7 @@ fn allow(headers: &mut HeaderMap, words: &str) {
     }
 }
 
-/// The members of a body. As the published server has it, a body that is not JSON by its type counts as none.
+/// Reads the members of a body. As in the published server, a body whose type is not JSON counts as empty.
 async fn members(headers: &HeaderMap, body: Body) -> Result<Members, AgentProtocolError> {
     let text = |name| headers.get(name).and_then(|it: &HeaderValue| it.to_str().ok()).unwrap_or_default();
     let unsupported = |says: &str| AgentProtocolError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, says);
@@ -291,12 +291,12 @@ async fn members(headers: &HeaderMap, body: Body) -> Result<Members, AgentProtoc
     if is_json && charset.is_some_and(|it| !matches!(it.trim_matches('"'), "utf-8" | "utf8")) {
         return Err(unsupported("Unsupported charset"));
     }
-    // Taken in whatever it is, so that the connection can go on.
+    // The body is read whatever its type, so that the connection can go on.
     let taken = body.take().await.map_err(AgentProtocolError::untaken)?;
     if is_json { Members::read(&taken.bytes) } else { Ok(Members::default()) }
 }
 
-/// An answer with a tag of what it says; without what it says, where the caller has that already.
+/// Returns an answer with a tag of its content; without the content if the caller has it already.
 fn tagged(asked: &HeaderMap, status: StatusCode, text: String) -> Answer {
     let digest = STANDARD_NO_PAD.encode(&Digest::of(text.as_bytes()).as_bytes()[..20]);
     let tag = format!("W/\"{:x}-{digest}\"", text.len());

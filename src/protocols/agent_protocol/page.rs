@@ -1,9 +1,9 @@
-//! What people and collectors of metrics look at: a plain page with links, and counts as text.
+//! The pages for people and for collectors of metrics: a plain page with links, and counts as text.
 
 use crate::loopback::html::escaped;
 use provost_domain::view::CrewCountsOut;
 
-/// The page at `/dashboard/`.
+/// Returns the page at `/dashboard/`.
 pub(super) fn dashboard(project: &str) -> String {
     let project = escaped(project);
     let links: String = [
@@ -31,7 +31,7 @@ pub(super) fn dashboard(project: &str) -> String {
     )
 }
 
-/// Counts in the text format of Prometheus.
+/// Returns counts in the text format of Prometheus.
 pub(super) fn metrics(counts: &CrewCountsOut) -> String {
     let gauges: [(&str, &str, usize); 8] = [
         (

@@ -1,4 +1,4 @@
-//! From a method and a path to what is asked for. Paths are case-insensitive and may end with a slash, as those of the
+//! Finds the endpoint for a method and a path. Paths are case-insensitive and may end with a slash, as in the
 //! published server.
 
 use std::borrow::Cow;
@@ -50,20 +50,20 @@ pub(super) enum Route {
 pub(super) enum Found {
     /// The route that answers this method at this path.
     Route(Route),
-    /// The methods that would be answered there.
+    /// The methods that the path supports.
     Methods(String),
 }
 
-/// The route of a request.
+/// Returns the route of a request.
 ///
 /// # Errors
-/// A path that leads nowhere, is not well-formed, or is not for this method.
+/// A path that does not exist, is malformed, or does not support this method.
 pub(super) fn find(method: &Method, path: &str) -> Result<Found, AgentProtocolError> {
     let offers = offers(path)?;
     if offers.is_empty() {
         return Err(AgentProtocolError::not_found("Not found"));
     }
-    // A head is what a GET would begin with.
+    // The head of an answer is that of the GET.
     let wanted = if *method == Method::HEAD { "GET" } else { method.as_str() };
     let mut words: Vec<&str> = Vec::new();
     for (word, _) in &offers {
@@ -85,11 +85,11 @@ pub(super) fn find(method: &Method, path: &str) -> Result<Found, AgentProtocolEr
     }
 }
 
-/// One thing that can be asked for: its method, its path, and what it is with what the path names. `:id` stands for one
-/// segment, a `*` at the end for all that is left.
+/// An endpoint: its method, its path, and its route made from the name in the path. `:id` stands for one segment, a
+/// `*` at the end for the rest of the path.
 struct Row(&'static str, &'static str, fn(String) -> Route);
 
-/// Everything. Where a path has several methods, they are told in this order.
+/// All endpoints. If a path has several methods, they are listed in this order.
 const ROWS: [Row; 32] = [
     Row("GET", "/status", |_| Route::Status),
     Row("GET", "/state", |_| Route::State),
@@ -120,18 +120,18 @@ const ROWS: [Row; 32] = [
     Row("POST", "/lead", |_| Route::Lead),
     Row("GET", "/healthz", |_| Route::Health),
     Row("GET", "/metrics", |_| Route::Metrics),
-    // The folder of a page is another place than its name, since links in it are relative.
+    // A page's folder and its name without a slash differ, since links in the page are relative.
     Row("GET", "/dashboard/", |_| Route::Dashboard),
     Row("GET", "/dashboard/*", Route::Page),
     Row("GET", "/dashboard", |_| Route::DashboardBare),
 ];
 
-/// The methods and paths of everything that can be asked for; `:id` and a `*` at the end stand for names.
+/// Returns the methods and paths of all endpoints; `:id` and a `*` at the end stand for names.
 pub fn routes() -> impl Iterator<Item = (&'static str, &'static str)> {
     ROWS.iter().map(|Row(method, path, _)| (*method, *path))
 }
 
-/// All that a path can be asked for, each by its method.
+/// Returns all routes of a path, each with its method.
 fn offers(path: &str) -> Result<Vec<(&'static str, Route)>, AgentProtocolError> {
     let mut found = Vec::new();
     for Row(method, pattern, route) in &ROWS {
@@ -142,7 +142,7 @@ fn offers(path: &str) -> Result<Vec<(&'static str, Route)>, AgentProtocolError> 
     Ok(found)
 }
 
-/// What a path names, if it is one of these; nothing, where there is nothing to name.
+/// Returns the name in a path, if the path fits the pattern; empty if the pattern has none.
 fn named<'a>(pattern: &str, path: &'a str) -> Option<&'a str> {
     let (pattern, path) = (&pattern[1..], path.strip_prefix('/').unwrap_or(path));
     if let Some(folder) = pattern.strip_suffix('*') {
@@ -166,10 +166,10 @@ fn named<'a>(pattern: &str, path: &'a str) -> Option<&'a str> {
     }
 }
 
-/// A text without percent-encoding.
+/// Decodes percent-encoding.
 ///
 /// # Errors
-/// When two digits do not follow each percent sign, or the bytes are no text.
+/// A percent sign without two digits, or bytes that are no text.
 pub(super) fn decoded(text: &str) -> Result<String, AgentProtocolError> {
     let bad = || AgentProtocolError::bad("Invalid path");
     let is_digit = |it: &u8| it.is_ascii_hexdigit();

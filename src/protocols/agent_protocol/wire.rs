@@ -1,4 +1,4 @@
-//! Messages as they travel. Every member is always there, in this order. Agent Protocol, "Type Shapes".
+//! The types of the messages. Every member is always present, in this order. Agent Protocol, "Type Shapes".
 
 use serde::Serialize;
 use serde_json::Value;
@@ -14,7 +14,7 @@ pub(super) struct Agent<'a> {
     pub(super) capabilities: &'a [Box<str>],
     pub(super) joined_at: i64,
     pub(super) last_heartbeat: i64,
-    /// Ours: only for who asked to lead, and does not.
+    /// Provost's own member: only for an agent that asked to lead, and does not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) requested_role: Option<&'static str>,
 }
@@ -114,12 +114,12 @@ pub(super) struct State<'a> {
     pub(super) event_count: u64,
 }
 
-/// A value as text. Ours always are.
+/// Encodes a value as text. Provost's own types can always be encoded.
 pub(super) fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// A value as text that stays as it is.
+/// Returns a value as JSON text that is embedded unchanged.
 pub(super) fn raw(value: &Value) -> Box<RawValue> {
     RawValue::from_string(value.to_string()).unwrap_or_default()
 }

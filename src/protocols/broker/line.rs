@@ -1,9 +1,9 @@
-//! Writes a message as one line, as git-paw's own log has it. Line breaks in a writer's text
-//! make no further line.
+//! Writes a message as one line, in the form of git-paw's own log. Line breaks in a writer's text do not start
+//! another line.
 
 use super::wire::{BrokerMessage, Entry};
 
-/// The line of a message: its number, its time, its agent, and the message in a sentence.
+/// Returns the line of a message: its number, its time, its agent, and the message as a sentence.
 pub fn log_line(entry: &Entry) -> String {
     let agent = agent(&entry.message);
     let text =
@@ -11,7 +11,7 @@ pub fn log_line(entry: &Entry) -> String {
     flat(&text)
 }
 
-/// A message in a sentence, without line breaks and other control characters.
+/// Returns a message as a sentence, without line breaks and other control characters.
 pub fn sentence(message: &BrokerMessage) -> String {
     flat(&format!("[{}] {}", agent(message), said(message)))
 }

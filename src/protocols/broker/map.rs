@@ -1,4 +1,4 @@
-//! The dictionary between the broker's words and ours.
+//! The dictionary between the broker's words and Provost's.
 
 use serde_json::{Value, json};
 
@@ -14,10 +14,10 @@ use provost_domain::post::{IntendedFile, Mailbox, Post, Region};
 use provost_domain::{Refusal, RefusalKind};
 use provost_service::{Checkouts, StoredPost};
 
-/// How long an intent is for that does not say.
+/// The time of an intent that names none, in seconds.
 const INTENT_S: u64 = 900;
 
-/// Why a request is answered with an error: status and body.
+/// An error answer: its status and body.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct BrokerError(pub(super) u16, pub(super) Value);
 
@@ -80,7 +80,7 @@ impl BrokerError {
         )
     }
 
-    /// A name that has a key or token.
+    /// Makes the error for a name that has a key or token.
     pub(super) fn reserved(agent: &AgentId, why: Rejected) -> Self {
         tracing::warn!(door = "broker", cause = why.cause(), "message refused");
         Self(
@@ -97,7 +97,7 @@ impl BrokerError {
 impl From<Refusal> for BrokerError {
     fn from(refusal: Refusal) -> Self {
         let status = match refusal.kind() {
-            // What it is about is another agent's task.
+            // The message concerns another agent's task.
             RefusalKind::Rights | RefusalKind::Name | RefusalKind::Delegation => 403,
             RefusalKind::HeldElsewhere | RefusalKind::Exists => 409,
             RefusalKind::Size => 413,
@@ -112,7 +112,7 @@ impl From<Refusal> for BrokerError {
     }
 }
 
-/// The part of a caller's text that an answer repeats.
+/// Returns the part of a caller's text that an answer repeats.
 fn shortened(text: &str) -> String {
     const MOST: usize = 4_096;
     match text.char_indices().nth(MOST) {
@@ -125,15 +125,15 @@ fn blank(text: &str) -> bool {
     text.trim().is_empty()
 }
 
-/// Whether a text is, as a whole, something in angle brackets.
+/// Returns whether a whole text is in angle brackets.
 pub(super) fn is_placeholder(text: &str) -> bool {
     text.len() >= 2 && text.starts_with('<') && text.ends_with('>') && !text.contains('\n')
 }
 
-/// A message in our words.
+/// Translates a message into a post.
 ///
 /// # Errors
-/// What is wrong with it: first what is empty, then names, then placeholders.
+/// The first fault of the message: first empty members, then names, then placeholders.
 pub(super) fn post(
     message: BrokerMessage,
     now: Timestamp,
@@ -151,7 +151,7 @@ pub(super) fn post(
     translated(message, now)
 }
 
-/// The files that a message is about.
+/// Returns the files of a message.
 fn files(message: &mut BrokerMessage) -> Vec<&mut String> {
     match message {
         BrokerMessage::Status { payload, .. } => payload.modified_files.iter_mut().collect(),
@@ -167,15 +167,15 @@ fn intended_path(file: &mut FileIntent) -> &mut String {
     }
 }
 
-/// Whether a message names a file by an absolute path.
+/// Returns whether a message has an absolute path.
 pub(super) fn names_absolute(message: &mut BrokerMessage) -> bool {
     files(message).iter().any(|it| is_absolute(it))
 }
 
-/// Writes absolute paths as they are from the top of the repository, or of the work tree in which they are.
+/// Rewrites absolute paths as relative to the top of the repository, or of the work tree that contains them.
 ///
 /// # Errors
-/// For the first that is in none.
+/// The first path outside of all of them.
 pub(super) fn from_the_top(message: &mut BrokerMessage, checkouts: &Checkouts) -> Result<(), BrokerError> {
     for path in files(message).into_iter().filter(|it| is_absolute(it)) {
         let inside = checkouts.inside(path).into_owned();
@@ -187,10 +187,10 @@ pub(super) fn from_the_top(message: &mut BrokerMessage, checkouts: &Checkouts) -
     Ok(())
 }
 
-/// A message that comes through another door, in our words; its absolute paths are understood from these folders.
+/// Translates a message that came through another door; its absolute paths are resolved in these checkouts.
 ///
 /// # Errors
-/// The status and the sentence with which this door would answer.
+/// The status and the sentence of this door's error.
 pub fn read(
     message: Value,
     now: Timestamp,
@@ -207,7 +207,7 @@ pub fn read(
     post(message, now, knows).map_err(text)
 }
 
-/// Members that must not be blank, in their order.
+/// Checks that the required members are not blank, in their order.
 fn check(message: &BrokerMessage) -> Result<(), BrokerError> {
     let filled = |pairs: &[(&str, &str)]| match pairs.iter().find(|(_, text)| blank(text)) {
         Some((field, _)) => Err(BrokerError::empty(field)),
@@ -271,7 +271,7 @@ fn check_intent(payload: &IntentPayload) -> Result<(), BrokerError> {
     Ok(())
 }
 
-/// git-paw's hook names itself in the envelope, and sends a category and a body; nothing else may be missing there.
+/// Checks a learning. git-paw's hook names itself in the envelope and may send only category and body; others send all.
 fn check_learning(envelope: Option<&str>, payload: &LearningPayload) -> Result<(), BrokerError> {
     let of_hook = envelope.is_some();
     let missing = [
@@ -300,7 +300,7 @@ fn check_learning(envelope: Option<&str>, payload: &LearningPayload) -> Result<(
     }
 }
 
-/// Names that have to be written in the broker's way.
+/// Returns the names that must have the broker's form.
 pub(super) fn ids(message: &BrokerMessage) -> Vec<&str> {
     match message {
         BrokerMessage::Status { agent_id, .. }
@@ -319,7 +319,7 @@ pub(super) fn ids(message: &BrokerMessage) -> Vec<&str> {
     }
 }
 
-/// A member that still has its sample text.
+/// Returns a member that still has its sample text.
 fn placeholder(message: &BrokerMessage) -> Option<(&'static str, &str)> {
     let fields: Vec<(&'static str, &str)> = match message {
         BrokerMessage::Question { payload, .. } => vec![("question", &payload.question)],
@@ -407,7 +407,7 @@ fn translated(message: BrokerMessage, now: Timestamp) -> Result<Post, BrokerErro
     })
 }
 
-/// What git-paw's hook leaves out is filled in.
+/// Translates a learning, and fills in the members that git-paw's hook omits.
 fn learning(envelope: Option<String>, payload: LearningPayload, now: Timestamp) -> Result<Post, BrokerError> {
     let who = payload.agent_id.or(envelope).unwrap_or_default();
     let body = payload.body.unwrap_or(Value::Null);
@@ -446,7 +446,7 @@ fn intended(file: FileIntent) -> IntendedFile {
     }
 }
 
-/// A post in the broker's words.
+/// Translates a post into a message.
 // tidy: long because it is one table of kinds
 pub fn message(post: Post) -> BrokerMessage {
     let texts = |texts: Vec<Box<str>>| -> Vec<String> { texts.into_iter().map(Into::into).collect() };
@@ -538,12 +538,12 @@ fn file(file: IntendedFile) -> FileIntent {
     FileIntent::Parts { path, regions: regions.collect() }
 }
 
-/// A post with its place, as the log has it.
+/// Translates a post with its number, as the log has it.
 pub fn entry(letter: StoredPost) -> Entry {
     Entry { seq: letter.n.0, timestamp_unix_secs: letter.at.seconds(), message: message(letter.post) }
 }
 
-/// An agent's row; `None` for an agent without a status.
+/// Returns an agent's row; `None` for an agent without a status.
 pub(super) fn row(it: &Mailbox, now: Timestamp) -> Option<AgentRow> {
     let row = it.row.as_ref()?;
     Some(AgentRow {

@@ -1,8 +1,8 @@
-//! The git-paw broker's protocol: JSON over loopback HTTP, for agents that tell each other what they do.
+//! The git-paw broker's protocol: JSON over loopback HTTP, for agents that tell each other about their work.
 //!
-//! Proof is the peer: a process of this user, which speaks as the agent that it names, unless that name is reserved.
-//! Promises: what git-paw's own broker answers, to the letter where clients look, with what `docs/protocols/broker.md`
-//! lists as different. Leaves who may ask at all to the shell around it.
+//! Proof is the peer: a process of this user, which speaks as the agent that it names, unless that name is
+//! reserved. Promises: the answers are those of git-paw's own broker, to the letter where clients look;
+//! `docs/protocols/broker.md` lists the differences. The shell around the door decides who may connect.
 #![forbid(unsafe_code)]
 
 mod line;
@@ -39,10 +39,10 @@ use provost_transport::http::Untaken;
 use query::Query;
 use wire::{BrokerMessage, Identity, Status, WatchRequest};
 
-/// The version of git-paw whose wire this is. Clients look for the marker beside it.
+/// The version of git-paw whose protocol this is. Clients look for the marker beside it.
 const WIRE: &str = "0.13.0";
 
-/// The paths of everything that can be asked for, and how; `:id` stands for a name.
+/// The methods and paths of all requests; `:id` stands for a name.
 pub const ROUTES: [(&str, &str); 5] = [
     ("POST", "/publish"),
     ("POST", "/watch"),
@@ -51,10 +51,10 @@ pub const ROUTES: [(&str, &str); 5] = [
     ("GET,HEAD", "/messages/:id"),
 ];
 
-/// A work tree of the repository, with the name of the branch that is checked out there.
+/// A work tree of the repository, with the branch that is checked out in it.
 pub type Tree = (PathBuf, Option<String>);
 
-/// The work trees of the repository at this moment. May block.
+/// Lists the present work trees of the repository. May block.
 pub type Trees = Arc<dyn Fn() -> Vec<Tree> + Send + Sync>;
 
 /// Receives the work trees that callers want watched, with their agents.
@@ -74,7 +74,7 @@ struct BrokerInner {
 }
 
 impl Broker {
-    /// A door over a repository, which clients recognise by its folder and its number.
+    /// Makes a door of a repository, which clients recognise by its folder and its id.
     pub fn new(
         provost: Provost,
         (repository, repository_id): (String, String),
@@ -128,13 +128,13 @@ impl LoopbackDoor for Broker {
     }
 }
 
-/// Why there is no other answer.
+/// The reason why there is no other answer.
 enum No {
-    /// What was asked is wrong, in the broker's form.
+    /// The request is wrong; the error has the broker's form.
     Fault(BrokerError),
-    /// It cannot even be read.
+    /// The request cannot be read.
     Text(StatusCode, String),
-    /// Its body was not taken in.
+    /// The body was not received.
     Untaken(Untaken),
 }
 
@@ -166,17 +166,17 @@ impl No {
 type Answered = Result<Answer, No>;
 
 fn in_json(status: StatusCode, body: &impl Serialize) -> Answer {
-    // Our own types always encode.
+    // Provost's own types can always be encoded.
     whole(status, "application/json", serde_json::to_string(body).unwrap_or_default())
 }
 
-/// Whether a body says that it is JSON, in any case, whatever stands behind it.
+/// Returns whether a content type is JSON, in any case, with any parameters.
 fn is_json(kind: &[u8]) -> bool {
     let name = kind.split(|byte| *byte == b';').next().unwrap_or_default();
     name.trim_ascii().eq_ignore_ascii_case(b"application/json")
 }
 
-/// A whole body of JSON, as text. Checked in this order: size, characters, type, whether there is anything.
+/// Reads a whole body of JSON, as text. The checks are made in this order: size, characters, type, emptiness.
 async fn taken(headers: &HeaderMap, body: Body) -> Result<String, No> {
     let taken = body.take().await.map_err(No::Untaken)?;
     let text = String::from_utf8(taken.bytes).map_err(|err| {
@@ -193,43 +193,43 @@ async fn taken(headers: &HeaderMap, body: Body) -> Result<String, No> {
     Ok(text)
 }
 
-/// The beginning of an object whose first member is a list.
+/// Returns the beginning of an object whose first member is a list.
 fn list(member: &str) -> Vec<u8> {
     format!("{{\"{member}\":[").into_bytes()
 }
 
-/// The whole object, with its other member.
+/// Completes the object with its other member.
 fn listed(mut body: Vec<u8>, last_seq: u64) -> Answer {
     body.extend_from_slice(format!("],\"last_seq\":{last_seq}}}").as_bytes());
     whole(StatusCode::OK, "application/json", body)
 }
 
-/// Writes one more row.
+/// Adds a row.
 fn put_row(rows: &mut Vec<u8>, row: &impl Serialize) {
     if rows.last() != Some(&b'[') {
         rows.push(b',');
     }
-    // Our own types always encode.
+    // Provost's own types can always be encoded.
     let _ = serde_json::to_writer(rows, row);
 }
 
 impl Broker {
-    /// The caller under a name. The door refuses a name that belongs to another agent in any spelling, since
-    /// all spellings are one agent, on the other doors, too.
+    /// Returns the caller's principal under a name. The door refuses a name that belongs to another agent in any
+    /// spelling, since all spellings are one agent, on the other doors, too.
     fn speaks_as(caller: &Caller, agent: &AgentId) -> Result<Principal, BrokerError> {
         let name = slug(agent.as_str());
         let plain = AgentId::from(&name);
         caller.speaks_as(plain).map_err(|why| BrokerError::reserved(agent, why))
     }
 
-    /// The work trees of the repository, read where that may take a while.
+    /// Returns the work trees of the repository; they are read on a blocking thread.
     async fn trees(&self) -> Vec<Tree> {
         let trees = Arc::clone(&self.0.trees);
         tokio::task::spawn_blocking(move || trees()).await.unwrap_or_default()
     }
 
-    /// Chooses from names of a single word those that are agents: an agent with that name has an inbox, or
-    /// its branch is checked out in a work tree.
+    /// Selects the names of agents: an agent of that name has an inbox, or its branch is checked out in a work
+    /// tree.
     async fn known(&self, ids: Vec<Slug>) -> BTreeSet<Slug> {
         let letterboxes = self.0.provost.engine().letterboxes();
         let (known, strange): (BTreeSet<Slug>, BTreeSet<Slug>) =
@@ -335,7 +335,7 @@ impl Broker {
 
     async fn log(&self, query: &str) -> Answered {
         let query = Query::read(query)?;
-        // Who gives no number does not go on either, and wants what is newest if not everything can be had.
+        // A caller without a number does not continue an earlier page, and wants the newest messages if not all fit.
         let which = query.since()?.map_or(Letters::Newest, |since| Letters::After(PostSeq(since)));
         let write = |it: StoredPost, rows: &mut Vec<u8>| put_row(rows, &map::entry(it));
         let (rows, last) =

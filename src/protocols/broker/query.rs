@@ -9,7 +9,7 @@ use percent_encoding::percent_decode_str;
 use super::No;
 use super::map::BrokerError;
 
-/// The parameters that the door knows; it ignores others.
+/// The parameters that the door knows; it ignores the others.
 #[derive(Default)]
 pub(super) struct Query {
     since: Option<String>,
@@ -19,10 +19,10 @@ pub(super) struct Query {
 }
 
 impl Query {
-    /// Takes a query apart.
+    /// Parses a query.
     ///
     /// # Errors
-    /// When a member comes twice.
+    /// A parameter that occurs twice.
     pub(super) fn read(text: &str) -> Result<Self, No> {
         let mut query = Query::default();
         for pair in text.split('&').filter(|it| !it.is_empty()) {
@@ -46,22 +46,22 @@ impl Query {
         Ok(query)
     }
 
-    /// The number after which messages are wanted.
+    /// Returns the number after which messages are wanted.
     pub(super) fn since(&self) -> Result<Option<u64>, BrokerError> {
         number("since", self.since.as_deref())
     }
 
-    /// The second, since 1970, after which messages are wanted.
+    /// Returns the time after which messages are wanted, in seconds since 1970.
     pub(super) fn since_time(&self) -> Result<Option<u64>, BrokerError> {
         number("since_time", self.since_time.as_deref())
     }
 
-    /// For how many seconds to wait where there is nothing.
+    /// Returns how long to wait if there is no message, in seconds.
     pub(super) fn wait(&self) -> Result<Option<u64>, BrokerError> {
         number("wait", self.wait.as_deref())
     }
 
-    /// Whether messages are wanted with their numbers and times.
+    /// Returns whether messages are wanted with their numbers and times.
     pub(super) fn numbered(&self) -> bool {
         self.numbered.as_deref().is_some_and(|it| !matches!(it, "0" | "false"))
     }
@@ -72,10 +72,10 @@ fn number(name: &str, text: Option<&str>) -> Result<Option<u64>, BrokerError> {
     text.map(str::parse).transpose().map_err(bad)
 }
 
-/// A text without percent-encoding. A percent sign that stands alone is itself.
+/// Decodes percent-encoding. A percent sign without two digits stands for itself.
 ///
 /// # Errors
-/// When the bytes are no text.
+/// Bytes that are no text.
 pub(super) fn decoded(text: &str) -> Result<String, Utf8Error> {
     percent_decode_str(text).decode_utf8().map(Cow::into_owned)
 }

@@ -1,4 +1,4 @@
-//! Messages as they travel. The names of types and fields are part of what clients see in complaints.
+//! The types of the messages. Clients see the names of types and fields in errors.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -17,7 +17,7 @@ pub enum BrokerMessage {
         /// The payload of `agent.status`.
         payload: StatusPayload,
     },
-    /// Work that is done.
+    /// Finished work.
     #[serde(rename = "agent.artifact")]
     Artifact {
         /// The agent that has done the work.
@@ -25,7 +25,7 @@ pub enum BrokerMessage {
         /// The payload of `agent.artifact`.
         payload: ArtifactPayload,
     },
-    /// An agent cannot go on.
+    /// An agent cannot continue.
     #[serde(rename = "agent.blocked")]
     Blocked {
         /// The agent that cannot go on.
@@ -76,16 +76,16 @@ pub enum BrokerMessage {
     /// A branch was merged.
     #[serde(rename = "agent.advanced-main")]
     AdvancedMain(AdvancedMain),
-    /// Something that an agent has learnt, for others.
+    /// Knowledge that an agent shares with others.
     #[serde(rename = "agent.learning")]
     Learning {
-        /// As git-paw's own hook sends it; then much of the payload is missing.
+        /// The sender, in the form of git-paw's own hook; then much of the payload is missing.
         #[serde(default, skip_serializing)]
         agent_id: Option<String>,
         /// The payload of `agent.learning`.
         payload: LearningPayload,
     },
-    /// Work is to be checked.
+    /// A request to check work.
     #[serde(rename = "supervisor.verify-now")]
     VerifyNow {
         /// The agent whose work is to be checked, by its branch.
@@ -94,10 +94,10 @@ pub enum BrokerMessage {
 }
 
 impl BrokerMessage {
-    /// Reads a message.
+    /// Parses a message.
     ///
     /// # Errors
-    /// As clients know them.
+    /// The parser's error, in the form that clients know.
     pub fn read(text: &str) -> serde_json::Result<Self> {
         match Envelope::message(text) {
             Some(message) => Ok(message),
@@ -106,8 +106,8 @@ impl BrokerMessage {
     }
 }
 
-/// The usual form of the commonest kinds. They are read at once, where the general way first copies all members to find
-/// the type. What is wrong in any way goes the general way, which says so.
+/// The usual form of the commonest kinds. It is parsed directly, while the general parser first copies all members
+/// to find the type. A message with any fault goes to the general parser, which reports it.
 #[derive(Deserialize)]
 struct Envelope<'a> {
     r#type: &'a str,
@@ -118,7 +118,7 @@ struct Envelope<'a> {
 
 impl<'a> Envelope<'a> {
     fn message(text: &'a str) -> Option<BrokerMessage> {
-        // An array is a message, too, in an order of its own.
+        // An array is a valid message, too, with members by position.
         if !text.starts_with('{') {
             return None;
         }
@@ -127,7 +127,7 @@ impl<'a> Envelope<'a> {
         Some(match r#type {
             "agent.status" => {
                 let payload: StatusPayload = serde_json::from_str(payload).ok()?;
-                // How deep it may be is counted from the outside.
+                // The limit on the depth counts from the whole message.
                 if payload.detail.is_some() {
                     return None;
                 }
@@ -147,17 +147,17 @@ impl<'a> Envelope<'a> {
     }
 }
 
-/// A member that may be missing, and is not `null`.
+/// Reads an optional member that must not be `null`.
 fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
     T::deserialize(from).map(Some)
 }
 
-/// Of `agent.status`.
+/// The payload of `agent.status`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct StatusPayload {
     /// One word, such as `working`, `done` or `blocked`.
     pub status: String,
-    /// Paths of the files that the agent has changed; none when absent.
+    /// Paths of the files that the agent has changed; empty when absent.
     #[serde(default)]
     pub modified_files: Vec<String>,
     /// A sentence for people, if there is one.
@@ -174,7 +174,7 @@ pub struct StatusPayload {
     pub detail: Option<Value>,
 }
 
-/// Of `agent.artifact`.
+/// The payload of `agent.artifact`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ArtifactPayload {
     /// One word, such as `done` or `committed`.
@@ -187,16 +187,16 @@ pub struct ArtifactPayload {
     pub modified_files: Vec<String>,
 }
 
-/// Of `agent.blocked`.
+/// The payload of `agent.blocked`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct BlockedPayload {
-    /// What the agent needs before it can go on.
+    /// The thing that the agent needs before it can continue.
     pub needs: String,
-    /// The agent that can give it.
+    /// The agent that can provide it.
     pub from: String,
 }
 
-/// Of `agent.verified`.
+/// The payload of `agent.verified`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct VerifiedPayload {
     /// The agent that has checked the work.
@@ -206,45 +206,45 @@ pub struct VerifiedPayload {
     pub message: Option<String>,
 }
 
-/// Of `agent.feedback`.
+/// The payload of `agent.feedback`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct FeedbackPayload {
     /// The agent that has found the faults.
     pub from: String,
     /// The faults, a text for each.
     pub errors: Vec<String>,
-    /// The question that is answered, where this repeats an answer.
+    /// The answered question, if this repeats an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub re: Option<String>,
 }
 
-/// Of `agent.answer`.
+/// The payload of `agent.answer`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct AnswerPayload {
     /// The agent that answers.
     pub from: String,
     /// The text of the answer.
     pub answer: String,
-    /// The question that is answered, in the words of the agent that answers.
+    /// The answered question, in the words of the agent that answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub re: Option<String>,
 }
 
-/// Of `agent.question`.
+/// The payload of `agent.question`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct QuestionPayload {
     /// The text of the question.
     pub question: String,
 }
 
-/// Of `agent.intent`.
+/// The payload of `agent.intent`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct IntentPayload {
     /// The files that will be changed; must not be empty.
     pub files: Vec<FileIntent>,
-    /// What the change is for; must not be blank.
+    /// The purpose of the change; must not be blank.
     pub summary: String,
-    /// For how long; git-paw's own script leaves it out.
+    /// The time of the intent, in seconds; git-paw's own script omits it.
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     pub valid_for_seconds: Option<u64>,
 }
@@ -255,7 +255,7 @@ pub struct IntentPayload {
 pub enum FileIntent {
     /// A whole file, by its path.
     Path(String),
-    /// Its path, and where in it.
+    /// The file's path, and parts of the file.
     Parts {
         /// The path of the file, a folder or a pattern.
         path: String,
@@ -293,25 +293,25 @@ pub enum Region {
     },
 }
 
-/// Of `agent.advanced-main`, which has no payload.
+/// The payload of `agent.advanced-main`, whose members are in the message itself.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct AdvancedMain {
     /// The agent that has merged the branch.
     pub from: String,
     /// The name of the branch that was merged.
     pub merged_branch: String,
-    /// The commit at which the base is now.
+    /// The new commit of the base.
     pub new_main_sha: String,
     /// The name of the branch into which it was merged.
     pub base: String,
     /// When it was merged.
     pub merged_at: DateTime<Utc>,
-    /// What the merge brings, in a sentence.
+    /// The content of the merge, as a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
 }
 
-/// Of `agent.learning`.
+/// The payload of `agent.learning`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct LearningPayload {
     /// The number that the sender has given it; absent from git-paw's hook.
@@ -329,7 +329,7 @@ pub struct LearningPayload {
     /// The learning in a few words; absent from git-paw's hook.
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// More; `null` counts.
+    /// The details; `null` counts as a value.
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     pub body: Option<Value>,
     /// When it was learnt, as the sender wrote it.
@@ -349,14 +349,14 @@ pub struct WatchRequest {
     pub cli: String,
 }
 
-/// A message with its place.
+/// A message with its number.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Entry {
     /// The number of the message in the log.
     pub seq: u64,
     /// When it was published.
     pub timestamp_unix_secs: u64,
-    /// The message as it was published, with its names as they were written.
+    /// The message as published, with its names in the sender's spelling.
     pub message: BrokerMessage,
 }
 
@@ -365,22 +365,22 @@ pub struct Entry {
 pub struct Status {
     /// The rows of the roster, by name.
     pub agents: Vec<AgentRow>,
-    /// By this a broker is known.
+    /// The marker by which clients recognise a broker.
     pub git_paw: bool,
-    /// Which daemon this is, and whose; ours.
+    /// The daemon and its repository; Provost's own member.
     pub provost: Identity,
-    /// Since the daemon started.
+    /// The time since the daemon's start, in seconds.
     pub uptime_seconds: u64,
-    /// The version of git-paw whose wire this is.
+    /// The version of git-paw whose protocol this is.
     pub version: &'static str,
 }
 
-/// Says which daemon answers, so that a client can tell two repositories apart.
+/// Identifies the daemon that answers, so that a client can tell two repositories apart.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Identity {
-    /// Its repository's folder.
+    /// The folder of its repository.
     pub repository: String,
-    /// The number of the repository, which differs from every other repository's.
+    /// The id of the repository, which differs from every other repository's.
     pub repository_id: String,
     /// The daemon's own version.
     pub version: &'static str,
@@ -393,7 +393,7 @@ pub struct AgentRow {
     pub agent_id: String,
     /// The program that the agent says it is.
     pub cli: String,
-    /// Since its last word.
+    /// The time since the agent's last message, in seconds.
     pub last_seen_seconds: u64,
     /// The agent's present activity, in a word or two.
     #[serde(skip_serializing_if = "Option::is_none")]

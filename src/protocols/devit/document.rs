@@ -1,7 +1,7 @@
 //! The dialect of the protocol document: `method` and `params`, a session token instead of signatures.
 //!
-//! Also spoken as plain JSON-RPC 2.0. Weaker than signed frames, since the secret itself travels over the
-//! socket; `[devit] dialect_document = false` switches it off.
+//! The dialect is also spoken as plain JSON-RPC 2.0. It is weaker than signed frames, since the secret itself is
+//! sent over the socket; `[devit] dialect_document = false` switches it off.
 
 use std::borrow::Cow;
 
@@ -18,14 +18,14 @@ use provost_base::{AgentId, Digest, Json, Secret, Ttl};
 use provost_domain::Principal;
 use provost_transport::lines::{self, write_line};
 
-/// How long a session token is good for.
+/// How long a session token is valid.
 const TOKEN_TTL: Ttl = Ttl::minutes(8 * 60);
 
-/// Told to a session when there is something for it, or it asks for something, and its key has ended.
+/// The error for a session whose key has ended: at its next request, or when there is a message for it.
 const KEY_ENDED: &str = "the key of this session is not valid any more";
 
-/// A request of this dialect. Its parameters stay text until the sender is known: a tree of values would take
-/// many times as much memory.
+/// A request of this dialect. Its parameters stay text until the sender is known: a tree of values would take many
+/// times as much memory.
 pub(super) struct Request<'a> {
     id: Value,
     method: Cow<'a, str>,
@@ -34,7 +34,7 @@ pub(super) struct Request<'a> {
     rpc: bool,
 }
 
-/// A line as it came.
+/// A line, parsed only at its top level.
 #[derive(Deserialize)]
 struct Line<'a> {
     #[serde(borrow)]
@@ -51,20 +51,20 @@ struct Line<'a> {
     session_token: Option<&'a RawValue>,
 }
 
-/// Borrowed where nothing in it is escaped.
+/// A text that is borrowed unless it contains escapes.
 #[derive(Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// The one parameter that is looked at before its sender is known.
+/// The only parameter that is read before its sender is known.
 #[derive(Deserialize)]
 struct Token {
     session_token: Option<String>,
 }
 
 impl<'a> Request<'a> {
-    /// Reads a line, if it is a request of this dialect at all.
+    /// Reads a line, if it is a request of this dialect.
     pub(super) fn read(line: &'a [u8]) -> Option<Self> {
-        // An array would be taken for an object whose members come by position.
+        // Otherwise an array would count as an object with members by position.
         line.starts_with(b"{").then_some(())?;
         let Line { method, jsonrpc, id, msg_id, params, session_token } =
             serde_json::from_slice(line).ok()?;
@@ -94,15 +94,15 @@ impl<'a> Request<'a> {
     }
 }
 
-/// A caller of this dialect, on the connection it proved itself on or with the token it got there. It is worth
-/// what the key that it proved itself with is worth at each request.
+/// A caller of this dialect, on the connection on which it has proved itself, or with the token that it got there.
+/// At each request it has the rights of the key with which it proved itself.
 #[derive(Clone)]
 pub(super) struct Session {
     agent: AgentId,
     key: Digest,
 }
 
-/// The first line of a connection: either the secret, or the token of an earlier connection.
+/// Handles the first line of a connection: it has either the secret, or the token of an earlier connection.
 pub(super) async fn first(talk: &mut Talk, request: Request<'_>) -> Next {
     let uid = talk.door.0.options.uid;
     let now = talk.door.0.provost.engine().now();
@@ -163,9 +163,9 @@ fn authenticate(talk: &Talk, request: &Request<'_>, uid: u32) -> Option<(Session
     Some((Session { agent, key }, request.answer(Ok(result))))
 }
 
-/// What the holder of a key of this digest may do under this name at present.
+/// Returns the present standing of the holder of a key under this name.
 fn standing(talk: &Talk, agent: &AgentId, key: &Digest) -> Option<Standing> {
-    // Digests of equal length are compared, so that time tells nothing about the secret.
+    // Digests of equal length are compared, so that the duration reveals nothing about the secret.
     let same = |secret: &Secret| {
         use subtle::ConstantTimeEq as _;
         bool::from(Digest::of(secret.expose()).as_bytes().ct_eq(key.as_bytes()))
@@ -182,13 +182,13 @@ fn standing(talk: &Talk, agent: &AgentId, key: &Digest) -> Option<Standing> {
 }
 
 impl Session {
-    /// Who speaks, as long as the key is good.
+    /// Returns the caller's principal, as long as its key is valid.
     fn who(&self, talk: &Talk) -> Option<Principal> {
         let standing = standing(talk, &self.agent, &self.key)?;
         talk.door.0.names.by_frame(self.agent.clone(), standing, talk.peer.line()).ok()
     }
 
-    /// Answers requests, and pushes what is queued for this caller as notifications in between.
+    /// Answers requests, and pushes queued messages to this caller as notifications in between.
     pub(super) async fn run(&self, talk: &mut Talk) {
         let door = talk.door.clone();
         let slot = door.0.provost.engine().board().slot(&self.agent);
@@ -230,8 +230,8 @@ impl Session {
         }
     }
 
-    /// `false` when the peer is not there any more, or not known any more. On a connection that is only pushed to, a message counts as
-    /// delivered when it was written to a peer that was still there.
+    /// Returns `false` if the peer has gone, or its key has ended. On this connection a message counts as delivered
+    /// when it was written to a peer that was still connected.
     async fn push_all(&self, talk: &mut Talk) -> bool {
         let door = talk.door.clone();
         let Some(who) = self.who(talk) else {
@@ -271,7 +271,7 @@ impl Session {
             },
             "status" => door.status(params).await.map(|it| it.value()),
             "task" => door.task(params).await.map(|it| it.value()),
-            // Its notification follows: on this connection nothing shows whether an answer has arrived.
+            // Its notification follows: on this connection the daemon cannot see whether an answer has arrived.
             "screenshot" => door.screenshot_of_the_document(who).await.map(|(picture, _)| picture),
             "authenticate" | "auth" => Err(DevitError::invalid("this connection is authenticated already")),
             other => Err(DevitError::invalid(format!(
@@ -283,7 +283,7 @@ impl Session {
     }
 }
 
-/// The document's parameters, brought into the shape of a signed DELEGATE's payload.
+/// Converts the document's parameters to the payload of a signed DELEGATE, and delegates.
 async fn delegate(talk: &Talk, who: &Principal, params: &str) -> Result<Value, DevitError> {
     let mut task: Value =
         serde_json::from_str(params).map_err(|_| DevitError::invalid("params cannot be read"))?;

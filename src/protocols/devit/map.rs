@@ -1,4 +1,4 @@
-//! DevIt's words and ours: payloads to verbs, tasks and mail to payloads, refusals to errors.
+//! The dictionary between DevIt's words and Provost's: payloads to verbs, tasks and mail to payloads, refusals to errors.
 
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -14,18 +14,18 @@ use provost_domain::{
 };
 use provost_service::{Snapshot, TaskFilter};
 
-/// DevIt 1.5: a delegation without a timeout has half an hour.
+/// DevIt 1.5: the timeout of a delegation without one is half an hour.
 const TIMEOUT_DEFAULT_S: u64 = 1800;
-/// How much of a text is shown of a task that is shortened, in bytes.
+/// The most bytes of a text in a shortened task.
 const BRIEF_BYTES: usize = 240;
 
 /// A message to be signed and sent.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Message {
     pub(super) msg_type: &'static str,
-    /// `None` for a fresh one.
+    /// The id; `None` for a new one.
     pub(super) msg_id: Option<String>,
-    /// Who speaks; the daemon, but for a lease that ran out.
+    /// The sender: the daemon, except for the end of a lease.
     pub(super) from: String,
     pub(super) payload: Json,
 }
@@ -35,7 +35,7 @@ impl Message {
         Self { msg_type, msg_id: None, from: wire::ORCHESTRATOR.into(), payload }
     }
 
-    /// The same, saying which message it answers: several processes may share a connection.
+    /// Adds the id of the message that this one answers: several processes may share a connection.
     pub(super) fn answering(mut self, msg_id: &str) -> Self {
         let mut payload = self.payload.value();
         if let Some(members) = payload.as_object_mut() {
@@ -75,7 +75,7 @@ pub(super) fn register(payload: wire::Register, peer_pid: Option<u32>) -> Regist
     Register { caps, pid: payload.pid, peer_pid, version: text(payload.version) }
 }
 
-/// DELEGATE: the message's id is the task's, `to` is the worker.
+/// Reads a DELEGATE: the message's id is the task's, `to` is the worker.
 pub(super) fn delegate(msg_id: &str, to: &str, raw: &str) -> Result<Delegate, DevitError> {
     let payload: wire::Delegate = wire::payload(raw)?;
     let json = Json::parse(raw).map_err(|err| DevitError::invalid(format!("payload: {err}")))?;
@@ -129,14 +129,14 @@ pub(super) fn order(
     })
 }
 
-/// The request of a NOTIFY, in our words.
+/// The request of a NOTIFY.
 pub(super) enum Notified {
     Ack(AckTask),
     Report(Box<ReportTask>),
 }
 
-/// NOTIFY. The document's words are taken by their meaning; other words are progress for a signed client and an
-/// error (`strict`) in the document's dialect.
+/// Reads a NOTIFY. The document's words count by their meaning; other words mean progress for a signed client, and
+/// are an error (`strict`) in the document's dialect.
 pub(super) fn notify(msg_id: &str, raw: &str, strict: bool) -> Result<Notified, DevitError> {
     let payload: wire::Notify = wire::payload(raw)?;
     let task = task_id(payload.task_id.as_deref().unwrap_or(msg_id))?;
@@ -163,7 +163,7 @@ pub(super) fn notify(msg_id: &str, raw: &str, strict: bool) -> Result<Notified, 
     Ok(Notified::Report(Box::new(ReportTask { task, status, report, message })))
 }
 
-/// DevIt 1.5, NOTIFY: which parts of `artifacts` become which parts of a note.
+/// Converts `artifacts` to the parts of a note. DevIt 1.5, NOTIFY.
 fn report(payload: &wire::Notify) -> Report {
     let none = Value::Null;
     let artifacts = payload.artifacts.as_ref().unwrap_or(&none);
@@ -193,7 +193,7 @@ fn report(payload: &wire::Notify) -> Report {
     }
 }
 
-/// APPROVAL_DECISION. Which approval is meant is the message's own id.
+/// Reads an APPROVAL_DECISION. The message's own id names the approval.
 pub(super) fn decision(msg_id: &str, raw: &str, salt: &Digest) -> Result<AnswerApproval, DevitError> {
     let payload: wire::ApprovalDecision = wire::payload(raw)?;
     let named = payload.approval_id.as_deref().unwrap_or(msg_id);
@@ -214,8 +214,8 @@ pub(super) fn decision(msg_id: &str, raw: &str, salt: &Digest) -> Result<AnswerA
     Ok(AnswerApproval { approval, verdict, note: text(payload.note), shown, signed: None })
 }
 
-/// An approval's id on the wire: a UUID (version 8) of its number and a keyed check, so that it can be found
-/// again without a table and cannot be guessed from another one.
+/// Returns an approval's id on the wire: a UUID (version 8) of its number and a keyed check, so that the daemon
+/// finds it without a table and no client can guess it from another one.
 pub(super) fn approval_id(id: ApprovalId, salt: &Digest) -> String {
     let check = Digest::of_fields([salt.as_bytes().as_slice(), &id.0.to_be_bytes()]);
     let mut bytes = [0; 16];
@@ -244,9 +244,9 @@ pub(super) fn filter(name: Option<&str>) -> Result<TaskFilter, DevitError> {
     }
 }
 
-/// The whole answer must reach a client within the second that it waits, so unfinished tasks share a room of
-/// bytes too. None is left out, since clients take an absent task for an unknown one: those that find no room
-/// are told in brief. Finished ones get the room that is left, the newest first.
+/// Encodes a status. The whole answer must reach a client within the second that it waits, so unfinished tasks
+/// share a bound in bytes. None is left out, since clients take an absent task for an unknown one: those beyond the
+/// bound are shortened. Finished tasks get the remaining bytes, the newest first.
 pub(super) fn status(snapshot: &Snapshot, salt: &Digest) -> wire::Status {
     let (mut room, mut shortened) = (STATUS_BYTES_MAX, false);
     let mut active = |it: &Task| match room.checked_sub(weight(it)) {
@@ -279,7 +279,7 @@ pub(super) fn status(snapshot: &Snapshot, salt: &Digest) -> wire::Status {
     }
 }
 
-/// Bytes that a task takes in an answer, as far as its agents decide about them.
+/// Returns the bytes of a task in an answer that its agents determine.
 fn weight(task: &Task) -> usize {
     let length = |it: &Option<Json>| it.as_ref().map_or(0, |it| it.as_str().len());
     let order = &task.order;
@@ -306,7 +306,7 @@ pub(super) fn task(task: &Task, salt: &Digest) -> wire::Task {
     }
 }
 
-/// A task without what may be large: where it stands, and the beginnings of its goal and of the last word.
+/// Encodes a task without its large parts: with its state, and the beginnings of its goal and of its last note.
 fn in_brief(task: &Task, salt: &Digest) -> wire::Task {
     let order = &task.order;
     let working_dir = task.directory.as_ref().map(|it| it.relative.as_str()).filter(|it| !it.is_empty());
@@ -364,7 +364,7 @@ fn note(task: &Task, note: &TaskNote, salt: &Digest) -> wire::Note {
     }
 }
 
-/// `details` and `metadata` of the message for a hook.
+/// Returns `details` and `metadata` of the message for a hook.
 pub(super) fn told(notice: &Notice, salt: &Digest) -> (Option<Value>, Option<Value>) {
     let (worker, goal) = (&notice.worker, &notice.goal);
     let why = notice.failure.as_ref();
@@ -372,7 +372,7 @@ pub(super) fn told(notice: &Notice, salt: &Digest) -> (Option<Value>, Option<Val
     with_failure(&notice.report, why)
 }
 
-/// `details` and `metadata` of a report, completed by why the daemon let it fail.
+/// Returns `details` and `metadata` of a report, with the daemon's reason if the task has failed.
 fn with_failure(report: &Report, failure: Option<(Value, Value)>) -> (Option<Value>, Option<Value>) {
     let (mut details, mut metadata) =
         (report.details.as_ref().map(Json::value), report.metadata.as_ref().map(Json::value));
@@ -385,7 +385,7 @@ fn with_failure(report: &Report, failure: Option<(Value, Value)>) -> (Option<Val
     (details, metadata)
 }
 
-/// `details` and `metadata.failure` for what the daemon itself has to say about a failure. DevIt 1.5, 1.6.
+/// Returns `details` and `metadata.failure` for a failure that the daemon itself reports. DevIt 1.5, 1.6.
 fn failure(failure: &Failure, task: &TaskId, worker: &AgentId, goal: &str) -> (Value, Value) {
     let reason = failure.reason();
     let (mut details, mut block) = (json!({ "reason": reason }), json!({ "reason": reason }));
@@ -428,7 +428,7 @@ fn failure(failure: &Failure, task: &TaskId, worker: &AgentId, goal: &str) -> (V
     (details, block)
 }
 
-/// The same, completed by what depends on the moment and on the door.
+/// Adds the members that depend on the moment and on the door.
 fn dated(
     failure: &Failure,
     at: Timestamp,
@@ -447,7 +447,7 @@ fn dated(
     (details, block)
 }
 
-/// A queued message in DevIt's words.
+/// Encodes a queued message.
 pub(super) fn mail(mail: &Mail, now: Timestamp, salt: &Digest) -> Message {
     match &mail.kind {
         MailKind::Work { task, payload } => {
@@ -489,7 +489,7 @@ pub(super) fn mail(mail: &Mail, now: Timestamp, salt: &Digest) -> Message {
     }
 }
 
-/// NOTIFY as the daemon itself writes it, for its own workers and for failures. DevIt 1.10.
+/// Encodes the daemon's own NOTIFY about its workers and about failures. DevIt 1.10.
 fn word_payload(mail: &Mail, now: Timestamp, salt: &Digest) -> Value {
     let MailKind::Word { task, worker, goal, said, report, failure: why, return_to, .. } = &mail.kind else {
         return Value::Null;
@@ -521,7 +521,7 @@ fn word_payload(mail: &Mail, now: Timestamp, salt: &Digest) -> Value {
     payload
 }
 
-/// What a delegation that policy or the sandbox turned down is answered with.
+/// Returns the error for a delegation that policy or the sandbox has denied.
 pub(super) fn denied(denial: &Denial, verb: &Delegate) -> DevitError {
     let (details, _) = failure(&denial.failure, &verb.task, &verb.worker, &verb.goal);
     match &denial.failure {
@@ -535,7 +535,7 @@ pub(super) fn denied(denial: &Denial, verb: &Delegate) -> DevitError {
     }
 }
 
-/// Refusals in DevIt's words. Adding one makes this door answer for it.
+/// Translates a refusal into an error. A new refusal needs an arm here.
 pub(super) fn fault(refusal: Refusal, advertised: &str) -> DevitError {
     let text = refusal.to_string();
     let code = match &refusal {
@@ -570,7 +570,7 @@ pub(super) fn fault(refusal: Refusal, advertised: &str) -> DevitError {
         Refusal::TaskExists => Code::TaskExists,
         Refusal::TaskNotFound => Code::TaskNotFound,
         Refusal::TaskFinished | Refusal::TaskCannot { .. } => Code::TaskFinished,
-        // Of what other doors are for, these clients know no word.
+        // These clients have no words for the functions of other doors.
         Refusal::AlreadyNamed { .. }
         | Refusal::TokenNotFound
         | Refusal::LockConflict(_)

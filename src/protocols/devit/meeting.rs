@@ -1,12 +1,12 @@
-//! NOTIFY about other agents' work at the recipient's place. Its id says that it is about no task, so clients
-//! that wait for a task ignore it, as they ignore messages about other tasks.
+//! NOTIFY about other agents' work at the recipient's place. Its id marks it as about no task, so clients that wait
+//! for a task ignore it, as they ignore messages about other tasks.
 
 use serde_json::{Value, json};
 
 use provost_base::{AgentId, Fence, RepoPath, Timestamp};
 use provost_domain::{Reservation, ReservationKind};
 
-/// An agent has a place through another door.
+/// Returns the payload for an agent that has reserved the place through another door.
 pub(super) fn met_payload(
     file: &RepoPath,
     mine: ReservationKind,
@@ -28,7 +28,7 @@ pub(super) fn met_payload(
     payload(&summary, &coordination, now)
 }
 
-/// An agent waits for a lock of the recipient's.
+/// Returns the payload for an agent that waits for a lock of the recipient.
 pub(super) fn wanted_payload(
     (symbol, fence): (&str, Fence),
     agent: &AgentId,

@@ -1,8 +1,8 @@
 //! The DevIt door: signed frames, one per line, on a Unix socket; and the protocol document's own dialect.
 //!
-//! Promises what `docs/protocols/devit.md` says: today's clients work unchanged and never wait for an answer
-//! that does not come. A frame is believed when its peer is this user and not jailed, its MAC verifies with a
-//! key of its sender, and its time and nonce are fresh; only then is it looked into.
+//! Promises the behaviour in `docs/protocols/devit.md`: present clients work unchanged and never wait for an answer
+//! that does not come. A frame is accepted when its peer is this user and not jailed, its MAC verifies with a key
+//! of its sender, and its time and nonce are fresh; only then is its content read.
 #![forbid(unsafe_code)]
 
 mod document;
@@ -45,29 +45,29 @@ use run_door::RunDoor;
 pub use run_door::{DoorTransport, WorkerDoor};
 use wire::DevitError;
 
-/// A payload beyond this can take milliseconds to look through; a mebibyte of numbers takes a third of a second.
+/// The size from which a payload is handled apart: a larger one can take milliseconds, and a mebibyte of numbers a third of a second.
 const LARGE_BYTES: usize = 16 << 10;
-/// How long a begun line may take, and how long a peer may take to read an answer.
+/// How long a peer may take to send a line that it has begun, and to read an answer.
 const LINE_TIME_MAX: Duration = Duration::from_secs(10);
-/// How long a connection may be silent before it has proved anything, and after.
+/// How long a connection may be silent, before and after it has proved its sender.
 const SILENT_UNPROVEN_MAX: Duration = Duration::from_secs(10);
 const SILENT_PROVEN_MAX: Duration = Duration::from_secs(300);
 
-/// Bytes kept from one line for the next, so that ordinary ones need no new memory.
+/// The bytes of a buffer that are kept from one line to the next, so that ordinary lines need no new memory.
 const LINE_KEPT: usize = 4 << 10;
 
-/// What the configuration says about this door.
+/// The configuration of this door.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// `daemon_version` in ACKs. DevIt 1.16: deployments compare it for equality.
     pub advertised_version: String,
-    /// How long an empty POLL of a caller with unfinished delegations is watched; under a second.
+    /// How long an empty POLL of a caller with unfinished delegations waits; under a second.
     pub hold: Duration,
-    /// Whether the protocol document's dialect is spoken.
+    /// Whether the door also speaks the protocol document's dialect.
     pub dialect_document: bool,
-    /// Makes approval ids of this daemon recognisable; the same over restarts.
+    /// Makes approval ids of this daemon recognisable; the same after restarts.
     pub salt: Digest,
-    /// The user whose processes are let in.
+    /// The user whose processes may connect.
     pub uid: u32,
 }
 
@@ -83,32 +83,32 @@ struct DevitInner {
     tokens: Arc<Tokens>,
     budget: ByteBudget,
     options: Options,
-    /// What the system's clock shows, which is what a frame's `ts` was read off.
+    /// Returns the time of the system's clock, from which clients take a frame's `ts`.
     now: fn() -> Timestamp,
 }
 
-/// Which keys open a door.
+/// The keys of a door.
 #[derive(Clone)]
 enum KeySource {
-    /// Those of the user's key ring.
+    /// The keys of the user's key ring.
     Ring(Arc<KeyRing>),
-    /// The one that was made for a run.
+    /// The key that was made for a run.
     Run(Arc<RunDoor>),
 }
 
 /// The answer to a line.
 enum Said {
-    /// Nothing to say: an empty line, which ends a client's wait at once. DevIt 1.1.
+    /// No answer: the line is empty and ends the wait of a client at once. DevIt 1.1.
     Nothing,
     /// A message, which the daemon signs before it sends it.
     Message(Message),
-    /// A queued message, which counts as delivered when the peer goes on or closes.
+    /// A queued message, which counts as delivered when the peer sends another line or closes.
     Mail(Arc<Mail>),
-    /// What a queued message would say, in an answer: it counts as delivered when that one does.
+    /// An answer with the content of a queued message, which counts as delivered when the answer does.
     InAdvance(Message, Arc<Mail>),
 }
 
-/// A message whose arrival is not certain yet. However its connection ends, it is not forgotten.
+/// A message whose arrival is not certain yet. However its connection ends, the message is not lost.
 struct Carried {
     provost: Provost,
     who: Principal,
@@ -120,8 +120,8 @@ impl Carried {
         if let Some(mail) = &self.mail {
             self.provost.settle(&self.who, mail, arrived).await;
         }
-        // Only now: a connection that is dropped while it waits for the answer gives the message back. One that has
-        // arrived after all is not in its queue any more, and nothing comes of it.
+        // This comes last: a connection that is dropped while it waits for the answer gives the message back. If
+        // the message has arrived after all, it is not in its queue any more, and giving it back has no effect.
         self.mail = None;
     }
 }
@@ -134,21 +134,21 @@ impl Drop for Carried {
     }
 }
 
-/// How a connection goes on after a line.
+/// The state of a connection after a line.
 enum Next {
     Go,
-    /// A message was written; what comes next shows whether it arrived.
+    /// A message was written; the peer's next action shows whether it arrived.
     Carrying(Carried),
-    /// Nothing more can be said to this peer.
+    /// The connection ends without a further answer.
     Hangup,
-    /// Refused, in a way that cannot be overlooked.
+    /// The request is refused with a reset, which a client cannot overlook.
     Reset(String),
     /// The peer has a session of the document's dialect.
     Session(Box<document::Session>),
 }
 
 impl Devit {
-    /// A door with the keys of these names.
+    /// Makes a door with the keys of these names.
     pub fn new(
         provost: Provost,
         names: Arc<Names>,
@@ -163,8 +163,8 @@ impl Devit {
         Self(Arc::new(DevitInner { provost, lock, names, replay, tokens, budget, options, now }))
     }
 
-    /// The same door with other keys, for an address with a secret of its own. Idents whose keys are good at both
-    /// exist, so what one has believed is a repeat at the other.
+    /// Returns the same door with other keys, for an address with a secret of its own. Some clients' keys are valid at
+    /// both, so a frame that one door has accepted is a repeat at the other.
     #[must_use]
     pub fn with_keys(&self, keys: Arc<KeyRing>) -> Self {
         let DevitInner { provost, names, replay, tokens, budget, options, now, .. } = &*self.0;
@@ -183,7 +183,7 @@ impl Devit {
         }))
     }
 
-    /// Whether this door is for such a peer. One that holds an inherited socket was given it by us.
+    /// Checks whether this door admits a peer. A peer that holds an inherited socket got it from the daemon.
     fn let_in(&self, peer: PeerId) -> Result<PeerId, Rejected> {
         match self.inside() {
             None => {
@@ -231,7 +231,7 @@ impl FrontDoor for Devit {
     }
 }
 
-/// One connection, from its acceptance to its end.
+/// A connection, from its acceptance to its end.
 struct Talk {
     door: Devit,
     peer: PeerId,
@@ -239,12 +239,12 @@ struct Talk {
     guard: Guard,
     proven: bool,
     carried: Option<Carried>,
-    /// The engine's empty queues have this place for the agent that spoke last; nearly always only one speaks here.
+    /// The queue slot of the agent that spoke last; mostly only one agent speaks on a connection.
     slot: Option<(AgentId, Arc<QueueSlot>)>,
 }
 
 impl Talk {
-    /// Serves lines until the connection ends; returns last words for a peer that is refused with a reset.
+    /// Serves lines until the connection ends; returns the last words for a peer that is refused with a reset.
     async fn run(&mut self) -> Option<String> {
         // Both are made once: a timer for every line would cost as much as the line.
         let mut stopping = std::pin::pin!(self.guard.stopping());
@@ -297,7 +297,7 @@ impl Talk {
                     break;
                 }
             }
-            // Before the next wait, so that a silent peer does not hold what its last line took.
+            // This comes before the next wait, so that a silent peer does not hold the memory of its last line.
             line.clear();
             line.shrink_to(LINE_KEPT);
         }
@@ -314,12 +314,12 @@ impl Talk {
         }
     }
 
-    /// Whether a peer that sends nothing more has read the message that was written last, if there is one.
+    /// Returns whether a peer that has closed its side has read the last message, if there is one.
     async fn was_read(&self) -> bool {
         self.carried.is_none() || self.reader.get_ref().is_read_to_the_end(LINE_TIME_MAX).await
     }
 
-    /// Records whether the message that was written last has arrived.
+    /// Records whether the last message has arrived.
     async fn settle(&mut self, arrived: bool) {
         if let Some(carried) = self.carried.take() {
             carried.settle(arrived).await;
@@ -359,7 +359,7 @@ impl Talk {
                 return self.write(self.door.sign(&message, &to, &key, form).as_bytes()).await;
             }
         };
-        // The most frequent message of all, and nearly always one with nothing to answer.
+        // A heartbeat is the most frequent message, and mostly needs no answer.
         let moment = self.door.0.provost.engine().now();
         if frame.msg_type == "HEARTBEAT" && self.slot(&agent).is_idle(moment) {
             return self.write(b"").await;
@@ -394,14 +394,14 @@ impl Talk {
         }
     }
 
-    /// The answer to a caller whose name is reserved by now.
+    /// Returns the answer to a caller whose name has become reserved.
     fn not_ones_own(&self, rejected: Rejected, agent: AgentId) -> Message {
         tracing::warn!(door = "devit", cause = rejected.cause(), pid = self.peer.pid, "frame refused");
         Message::fault(&self.door.fault(Refusal::NameTaken { agent }))
     }
 
-    /// Whether a message may still be handed over: a poll may have waited, and its key may have ended meanwhile. One that
-    /// may not goes back into its queue.
+    /// Checks whether a message may still be delivered: a poll may have waited, and the caller's key may have ended
+    /// meanwhile. Otherwise the message goes back into its queue.
     async fn still_proven(&self, frame: &Frame<'_>, who: &Principal, said: &Said) -> Result<(), Rejected> {
         let Said::Mail(mail) = said else { return Ok(()) };
         let still = self.door.still(frame, who);
@@ -411,7 +411,7 @@ impl Talk {
         still
     }
 
-    /// The sender of a frame that was believed.
+    /// Returns the principal for the sender of an accepted frame.
     fn who(&mut self, agent: AgentId, standing: Standing) -> Result<Principal, Rejected> {
         if let Some(run) = self.door.inside() {
             return Ok(run.principal());
@@ -426,7 +426,7 @@ impl Talk {
         &self.slot.insert(known).1
     }
 
-    /// A line that is no frame may be the document's dialect; otherwise the sender hears which part was wrong.
+    /// Handles a line that is no frame: it may be the document's dialect; otherwise the sender is told which part is wrong.
     async fn not_a_frame(&mut self, line: &[u8], why: &str) -> Next {
         if self.door.0.options.dialect_document
             && let Some(request) = document::Request::read(line)
@@ -437,7 +437,7 @@ impl Talk {
         self.say_unsigned(&DevitError::invalid(why)).await
     }
 
-    /// Refuses a frame. A peer with a wrong secret is cut off; one with a good secret and a stale or
+    /// Refuses a frame. A peer with a wrong secret is disconnected; a peer with a valid secret and a stale or
     /// repeated frame gets an error.
     async fn refuse(&mut self, frame: &Frame<'_>, rejected: Rejected, key: Option<Secret>) -> Next {
         tracing::warn!(door = "devit", cause = rejected.cause(), pid = self.peer.pid, "frame refused");
@@ -456,7 +456,7 @@ impl Talk {
         self.write(line.as_bytes()).await
     }
 
-    /// Says no to a frame that was not looked into, with the key of the run.
+    /// Refuses a frame that was not read, with the key of the run.
     async fn say_inside(&mut self, fault: &DevitError, frame: &Frame<'_>) -> Next {
         let Some(run) = self.door.inside() else { return Next::Hangup };
         let message = Message::fault(fault).answering(&frame.msg_id);
@@ -494,13 +494,13 @@ impl Devit {
     }
 }
 
-/// Does what takes long for a large text, like bringing it to canonical form, without holding up the others who
-/// wait for this thread.
+/// Does work that takes long for a large text, such as its canonical form, without delaying the other tasks of this
+/// thread.
 fn apart<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
     if bytes > LARGE_BYTES { tokio::task::block_in_place(work) } else { work() }
 }
 
-/// The same answer for every cause; the log has the cause.
+/// Returns the same answer for every cause; the log has the cause.
 fn refusal(rejected: Rejected) -> DevitError {
     if rejected == Rejected::Busy {
         return DevitError::new(wire::Code::Busy, format!("{}; try again", rejected.cause()));
@@ -509,7 +509,7 @@ fn refusal(rejected: Rejected) -> DevitError {
     DevitError::new(wire::Code::Auth, why)
 }
 
-/// An error for a peer with whom no key is shared: it can be read, and proves nothing.
+/// Returns an error for a peer that shares no key: it is readable, and proves nothing.
 fn unsigned(fault: &DevitError) -> String {
     json!({
         "msg_type": "ERR",

@@ -8,7 +8,7 @@ use provost_base::limits::HOOK_VALUE_BYTES_MAX;
 use provost_base::{Digest, Json};
 use provost_domain::Notice;
 
-/// How much of a value that is too large is shown in its place.
+/// The most bytes of a value that is too large to be passed whole.
 const BEGINNING_BYTES: usize = 1_000;
 
 /// `DEVIT_NOTIFY_PAYLOAD`. The order of the members is DevIt's.
@@ -26,8 +26,8 @@ struct Payload<'a> {
     metadata: Option<&'a Json>,
 }
 
-/// The variables of a hook, and the whole payload for a file: a system gives no variable more room than 128 KiB, so
-/// that what is larger stands in the variables by its size and its beginning.
+/// Returns the variables of a hook, and the whole payload for a file: a system limits a variable to 128 KiB, so a
+/// larger value is replaced in the variables by its size and beginning.
 pub fn hook_words(notice: &Notice, salt: &Digest) -> (Vec<(&'static str, String)>, String) {
     let (details, metadata) = map::told(notice, salt);
     let (details, metadata) =
@@ -70,7 +70,7 @@ pub fn hook_words(notice: &Notice, salt: &Digest) -> (Vec<(&'static str, String)
     ];
     variables.extend(there.into_iter().filter_map(|(name, value)| Some((name, value?.to_owned()))));
     for (_, value) in &mut variables {
-        // No environment can hold it.
+        // No environment can hold this character.
         if value.contains('\0') {
             *value = value.replace('\0', "\u{fffd}");
         }
@@ -79,12 +79,12 @@ pub fn hook_words(notice: &Notice, salt: &Digest) -> (Vec<(&'static str, String)
 }
 
 fn printed(payload: &Payload<'_>) -> String {
-    // Texts and JSON that is there already always print.
+    // Texts and existing JSON can always be encoded.
     serde_json::to_string(payload).unwrap_or_default()
 }
 
-/// A value as it is, or, when it is too large, its size and its beginning: still JSON, and said to be cut in the words
-/// that DevIt has for results.
+/// Returns a value unchanged or, if it is too large, its size and beginning: as JSON, and marked as cut in the way
+/// of DevIt's results.
 fn in_short(value: &Json) -> Json {
     let text = value.as_str();
     if text.len() <= HOOK_VALUE_BYTES_MAX {

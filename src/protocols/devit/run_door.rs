@@ -1,8 +1,8 @@
-//! The door that is made for one run of a jailed worker: the same signed frames, of a single agent.
+//! The door that is made for one run of a jailed worker: it accepts the same signed frames, of a single agent.
 //!
-//! Promises: only that run's worker can connect, with a key that is valid nowhere else; it works on its own task and
-//! sees no other; a claim to be another agent or to have a right that it lacks is refused with an error and recorded;
-//! however much it sends, others notice nothing. The door is there for as long as the run is.
+//! Promises: only that run's worker can connect, with a key that is valid nowhere else; it works on its own task
+//! and sees no other; a claim to be another agent or to have a right that it lacks is refused with an error and
+//! recorded; the worker cannot slow other callers down, however much it sends. The door exists as long as the run.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -31,28 +31,28 @@ use provost_domain::{Principal, Refusal, Scope, Task};
 use provost_service::{Finished, Snapshot};
 use provost_transport::lines::ByteBudget;
 
-/// Between two lines of one run.
+/// The average time between two lines of a run.
 const EVERY: Duration = Duration::from_millis(WORKER_LINE_EVERY_MS);
 
-/// How a worker reaches its door.
+/// The way in which a worker reaches its door.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DoorTransport {
     /// A socket in its root directory. A caller that connects must be in a jail.
     Mounted,
-    /// A connected socket that it was started with, and no other.
+    /// A connected socket that it inherits at its start; no other connection is accepted.
     Inherited,
 }
 
-/// What the door of one run knows.
+/// The state of the door of a run.
 pub(super) struct RunDoor {
     worker: AgentId,
     task: TaskId,
     secret: Secret,
     way: DoorTransport,
-    /// The daemon's own hand, to put refused claims on record.
+    /// The daemon's own principal, for recording refused claims.
     system: Principal,
     claims: AtomicU32,
-    /// When the next line is due, were they evenly spread.
+    /// When the next line would be due if lines were evenly spread.
     due: Mutex<Instant>,
 }
 
@@ -65,7 +65,7 @@ impl RunDoor {
         &self.secret
     }
 
-    /// The run's key speaks for its worker, whose name may have another key elsewhere.
+    /// Returns the run's key for its worker, whose name may have another key elsewhere.
     pub(super) fn keys_of(&self, agent: &AgentId) -> Keys {
         match *agent == self.worker {
             true => Keys::Own { role: Role::Worker, secrets: vec![self.secret.clone()] },
@@ -77,7 +77,7 @@ impl RunDoor {
         role::worker(self.worker.clone(), &self.task)
     }
 
-    /// Waits until one more line may be looked at. The line after it waits longer, so that a flood flows slowly.
+    /// Waits until one more line may be read. Each further line waits longer, so that a flood is slowed down.
     pub(super) async fn turn(&self) {
         let turn = self.spend(1).checked_sub(EVERY * WORKER_LINES_BURST);
         if let Some(turn) = turn {
@@ -85,7 +85,7 @@ impl RunDoor {
         }
     }
 
-    /// Lets what comes next wait for so many lines; answers when it would be its turn without a burst.
+    /// Reserves the time for this many lines; returns when they would be due without a burst.
     fn spend(&self, lines: u32) -> Instant {
         let mut due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
         let at = (*due).max(Instant::now());
@@ -94,24 +94,24 @@ impl RunDoor {
     }
 }
 
-/// The door of one run, to be served and then closed.
+/// The door of a run, which the runner serves and then closes.
 pub struct WorkerDoor {
     door: Devit,
     run: Arc<RunDoor>,
 }
 
 impl WorkerDoor {
-    /// What signs its frames, and is good nowhere else.
+    /// Returns the key of its frames, which is valid nowhere else.
     pub fn secret(&self) -> &Secret {
         &self.run.secret
     }
 
-    /// The door that serves its connections.
+    /// Returns the door that serves its connections.
     pub fn door(&self) -> Devit {
         self.door.clone()
     }
 
-    /// To be called when nothing is served any more: puts on record what was only counted.
+    /// Records the number of further claims that were only counted. Call this when the door is no longer served.
     pub async fn close(self) {
         let run = &self.run;
         let claims = run.claims.load(Ordering::Relaxed);
@@ -123,10 +123,10 @@ impl WorkerDoor {
 }
 
 impl Devit {
-    /// The door of one run, with a secret of its own. `system` is the daemon's own principal.
+    /// Makes the door of a run, with a secret of its own. `system` is the daemon's own principal.
     ///
     /// # Errors
-    /// When the system has no randomness to give.
+    /// The system has no randomness.
     pub fn for_run(
         &self,
         worker: AgentId,
@@ -153,7 +153,7 @@ impl Devit {
         Ok(WorkerDoor { door, run })
     }
 
-    /// The run whose door this is, if it is one.
+    /// Returns the run of this door, if it is the door of a run.
     pub(super) fn inside(&self) -> Option<&RunDoor> {
         match &self.0.lock {
             KeySource::Run(run) => Some(run),
@@ -161,7 +161,7 @@ impl Devit {
         }
     }
 
-    /// A frame that names another sender is refused, regardless of its signature.
+    /// Refuses a frame that names another sender, regardless of its signature.
     pub(super) async fn foreign(&self, frame: &Frame<'_>) -> Option<DevitError> {
         let run = self.inside().filter(|run| *frame.from != *run.worker.as_str())?;
         self.refused(run, &frame.msg_type, json!({ "claimed": begin(&frame.from) })).await;
@@ -169,7 +169,7 @@ impl Devit {
         Some(DevitError::new(Code::Forbidden, text))
     }
 
-    /// Answers what is different here; `None` is what every door does.
+    /// Answers the frames that this door handles in its own way; `None` for those that every door handles alike.
     pub(super) async fn said_inside(
         &self,
         run: &RunDoor,
@@ -198,7 +198,7 @@ impl Devit {
         no(fault)
     }
 
-    /// Refuses what is about another task than that of the run.
+    /// Refuses a frame about another task than the run's.
     async fn names_another(&self, run: &RunDoor, frame: &Frame<'_>) -> Option<Said> {
         let named = match wire::payload::<wire::Notify>(frame.payload) {
             Ok(named) => named,
@@ -219,7 +219,7 @@ impl Devit {
         Some(Said::Message(Message::fault(&DevitError::new(Code::Forbidden, text))))
     }
 
-    /// STATUS of one's own task alone.
+    /// Answers STATUS with the run's own task only.
     async fn own_status(&self, run: &RunDoor, payload: &str) -> Said {
         let answer = async {
             let _request: wire::StatusRequest = wire::payload(payload)?;
@@ -237,7 +237,7 @@ impl Devit {
         }
     }
 
-    /// A claim that was refused goes on record before it is answered: the first ones each, the others as a number.
+    /// Records a refused claim before the answer: the first ones each, the others as a number.
     async fn refused(&self, run: &RunDoor, msg_type: &str, mut details: Value) {
         let earlier = run.claims.fetch_add(1, Ordering::Relaxed);
         tracing::warn!(door = "worker", task = %run.task, worker = %run.worker, msg_type, "claim refused");
@@ -257,7 +257,7 @@ impl Devit {
     }
 }
 
-/// As much of a text from a worker as the log takes.
+/// Returns the beginning of a worker's text, for the log.
 fn begin(text: &str) -> &str {
     &text[..text.floor_char_boundary(ID_LEN_MAX)]
 }

@@ -13,14 +13,14 @@ use provost_base::{Json, TaskId};
 use provost_domain::{Answer, Failure, Mail, Principal, Status, Task, TaskState};
 use provost_service::Screenshot;
 
-/// How long a picture is waited for. Clients wait one second for the line; the rest of it is for the way.
+/// How long to wait for a picture. Clients wait one second for the line; the rest is for transport.
 const HOLD: Duration = Duration::from_millis(800);
 
-/// A picture, or a task to wait for; with the message about it that need not be sent any more.
+/// A picture, or a task to wait for; with the message about it, which need not be sent any more.
 pub(super) type Pictured = (Value, Option<Arc<Mail>>);
 
 impl Devit {
-    /// The signed form: the message's id is the task's, as for a delegation.
+    /// Handles the signed form: the message's id is the task's, as for a delegation.
     pub(super) async fn screenshot(&self, who: &Principal, msg_id: &str) -> Result<Pictured, DevitError> {
         let until = Instant::now() + HOLD;
         let task = map::task_id(msg_id)?;
@@ -41,7 +41,7 @@ impl Devit {
         }
     }
 
-    /// The document's form, whose requests have no id of that kind.
+    /// Handles the document's form, whose requests have no task id.
     pub(super) async fn screenshot_of_the_document(&self, who: &Principal) -> Result<Pictured, DevitError> {
         let id = format!("screenshot_{}", uuid::Uuid::new_v4().simple());
         self.screenshot(who, &id).await
@@ -61,14 +61,14 @@ fn told(task: &Task, mail: Option<Arc<Mail>>) -> Result<Pictured, DevitError> {
     }
 }
 
-/// Longer than a client waits: its NOTIFY follows, and STATUS_REQUEST shows it.
+/// Returns the answer if the picture takes longer than a client waits: its NOTIFY follows, and STATUS_REQUEST shows it.
 fn pending(task: &TaskId) -> Value {
     json!({ "status": "pending", "task_id": task.as_str() })
 }
 
 fn failed(task: &Task) -> DevitError {
     let code = match &task.failure {
-        // Taken back, or not allowed.
+        // The task was cancelled, or not allowed.
         None
         | Some(
             Failure::PolicyDenied { .. }

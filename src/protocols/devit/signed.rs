@@ -1,4 +1,4 @@
-//! Signed frames: who sent them, and what they ask for. DevIt 1.5.
+//! Signed frames: proves their sender, and carries out their requests. DevIt 1.5.
 
 use std::time::Duration;
 
@@ -21,9 +21,9 @@ use provost_domain::{Answer, Denial, JudgedVerb, Principal, Verb};
 const HTTP_TOKEN_TTL: Ttl = Ttl::minutes(24 * 60);
 
 impl Devit {
-    /// Proof first: a key of the sender, then a fresh time and nonce.
+    /// Verifies a frame: a key of the sender must have signed it, and its time and nonce must be fresh.
     ///
-    /// An error comes with the key when the frame was signed with it, so that the sender can be told.
+    /// The error includes the key if the frame was signed with it, so that the answer can be signed.
     pub(super) fn believe(
         &self,
         frame: &Frame<'_>,
@@ -36,7 +36,7 @@ impl Devit {
         }
     }
 
-    /// Whose key has signed a frame, and with which standing.
+    /// Returns the sender, its standing, and the key that has signed a frame.
     fn prove(&self, frame: &Frame<'_>, now: Timestamp) -> Result<(AgentId, Standing, Secret), Rejected> {
         let agent = AgentId::parse(&frame.from).map_err(|_| Rejected::NoKey)?;
         let (standing, key) = match self.lookup(&agent, now) {
@@ -55,16 +55,16 @@ impl Devit {
         Ok((agent, standing, key))
     }
 
-    /// Whether a frame that was believed still proves who has sent it.
+    /// Checks whether an accepted frame still proves its sender.
     ///
     /// # Errors
-    /// [`Rejected`], as for one that comes now.
+    /// [`Rejected`], as for a frame that arrives now.
     pub(super) fn still(&self, frame: &Frame<'_>, who: &Principal) -> Result<(), Rejected> {
         self.prove(frame, (self.0.now)())?;
         self.0.names.still(who, None).map(drop)
     }
 
-    /// The keys that speak for an agent here.
+    /// Returns the keys that are valid for an agent at this door.
     pub(super) fn lookup(&self, agent: &AgentId, now: Timestamp) -> Keys {
         match &self.0.lock {
             KeySource::Ring(ring) => ring.lookup(agent, now),
@@ -72,7 +72,7 @@ impl Devit {
         }
     }
 
-    /// Carries out one verified frame.
+    /// Carries out a verified frame.
     pub(super) async fn handle(&self, frame: &Frame<'_>, who: &Principal, peer: &PeerId) -> Said {
         if let Some(run) = self.inside()
             && let Some(said) = self.said_inside(run, frame, who).await
@@ -119,7 +119,7 @@ impl Devit {
         let payload: wire::Register = wire::payload(frame.payload)?;
         let announced = payload.version.clone();
         let wants_token = payload.token == Some(true);
-        // Of an inherited socket the kernel knows who made it: us.
+        // The kernel names the daemon as the peer of an inherited socket, since the daemon made it.
         let pid = (!self.inside().is_some_and(RunDoor::is_inherited)).then_some(peer.pid);
         let verb = map::register(payload, pid.and_then(|pid| u32::try_from(pid).ok()));
         let expected = match self.submit(who, verb).await? {
@@ -138,7 +138,7 @@ impl Devit {
         Ok(Message::ack(&ack))
     }
 
-    /// A token by which the caller is known at the doors over HTTP, and until when.
+    /// Mints a token for the caller at the doors over HTTP; returns it with its end.
     async fn mint_token(&self, who: &Principal) -> Result<(Value, Value), DevitError> {
         let secret = bearer::fresh()
             .map_err(|_| DevitError::new(Code::Internal, "the system has no randomness to give"))?;
@@ -155,7 +155,7 @@ impl Devit {
         self.delegated(who, verb).await.map(|it| Message::ack(&it))
     }
 
-    /// What both dialects answer to a delegation.
+    /// Submits a delegation, and returns the answer that both dialects give.
     pub(super) async fn delegated(
         &self,
         who: &Principal,
@@ -235,7 +235,7 @@ impl Devit {
         self.0.provost.submit(who, verb).await.map_err(|refusal| self.fault(refusal))
     }
 
-    /// Submits a verb of which policy makes no task: a denial is an error like any other.
+    /// Submits a verb that makes no task: a denial is an error like any other.
     async fn submit_judged<V: JudgedVerb>(&self, who: &Principal, verb: V) -> Result<V::Reply, DevitError> {
         match self.0.provost.submit_judged(who, verb).await.map_err(|refusal| self.fault(refusal))? {
             Answer::Done(reply) => Ok(reply),
@@ -257,7 +257,7 @@ impl Devit {
 }
 
 pub(super) fn encode(value: &impl serde::Serialize) -> Result<Json, DevitError> {
-    // A status may be a mebibyte.
+    // A status may have a mebibyte.
     let value = apart(usize::MAX, || serde_json::to_value(value).map(|value| Json::from_value(&value)));
     value.map_err(|_| DevitError::new(Code::Internal, "cannot encode the answer"))
 }

@@ -1,4 +1,4 @@
-//! DevIt's messages as they travel. Shapes only; what they mean is in `map`.
+//! The types of DevIt's messages. `map` gives them their meaning.
 //!
 //! DevIt 1.5 (signed verbs) and the protocol document (its `method`/`params` dialect).
 
@@ -12,19 +12,19 @@ use serde_json::{Value, json};
 
 use provost_base::Json;
 
-/// The name the daemon goes by on this door.
+/// The daemon's name at this door.
 pub(super) const ORCHESTRATOR: &str = "orchestrator";
 
-/// What a client hears when its request is turned down.
+/// An error answer.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct DevitError {
     pub(super) code: Code,
     pub(super) message: String,
-    /// Merged into the error's payload, in which it may add members but not replace these.
+    /// Members that are added to the error's payload; they do not replace its own members.
     pub(super) more: Value,
 }
 
-/// Error codes: the words of today's daemon, the numbers of the protocol document.
+/// The error codes: with the words of the present daemon, and the numbers of the protocol document.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Code {
     Auth,
@@ -63,8 +63,8 @@ impl Code {
         }
     }
 
-    /// The document, "Error Codes": 1001 authentication, 1002 task not found, 1003 invalid request, 1004
-    /// timeout waiting for a worker, 1005 internal.
+    /// Returns the number in the document, "Error Codes": 1001 authentication, 1002 task not found, 1003 invalid
+    /// request, 1004 timeout waiting for a worker, 1005 internal.
     pub(super) fn number(self) -> u16 {
         match self {
             Code::Auth | Code::Forbidden => 1001,
@@ -89,7 +89,7 @@ impl DevitError {
         self
     }
 
-    /// The payload of a signed ERR.
+    /// Returns the payload of a signed ERR.
     pub(super) fn payload(&self) -> Json {
         let mut payload = match &self.more {
             Value::Object(more) => Value::Object(more.clone()),
@@ -101,7 +101,7 @@ impl DevitError {
         Json::from_value(&payload)
     }
 
-    /// The error object of the document's dialect: numbers in `data.code`, everything else beside it.
+    /// Returns the error object of the document's dialect: the number in `data.code`, the other members beside it.
     pub(super) fn rpc_error(&self) -> Value {
         let mut data = match &self.more {
             Value::Object(more) => Value::Object(more.clone()),
@@ -122,7 +122,7 @@ pub(super) struct Register {
     pub(super) pid: Option<u64>,
     #[serde(default)]
     pub(super) version: Option<String>,
-    /// Whether the caller wants a token for the doors over HTTP. Ours alone.
+    /// Whether the caller wants a token for the doors over HTTP. Provost's own member.
     #[serde(default)]
     pub(super) token: Option<bool>,
 }
@@ -136,7 +136,7 @@ pub(super) struct Delegate {
     pub(super) return_to: Option<String>,
 }
 
-/// `payload.task` of a DELEGATE. Members that are not listed are relayed untouched.
+/// `payload.task` of a DELEGATE. Other members are passed on unchanged.
 #[derive(Deserialize, Debug, Default)]
 pub(super) struct TaskOrder {
     #[serde(default)]
@@ -176,7 +176,7 @@ pub(super) struct Notify {
     pub(super) status: Option<String>,
     #[serde(default)]
     pub(super) artifacts: Option<Value>,
-    /// The document puts these beside the status instead of into artifacts.
+    /// The document has this and the next members beside the status instead of in `artifacts`.
     #[serde(default)]
     pub(super) summary: Option<String>,
     #[serde(default)]
@@ -185,7 +185,7 @@ pub(super) struct Notify {
     pub(super) evidence: Option<Value>,
 }
 
-/// STATUS_REQUEST; all members are extensions, today's clients send `{}`.
+/// STATUS_REQUEST; all members are extensions, present clients send `{}`.
 #[derive(Deserialize, Debug, Default)]
 pub(super) struct StatusRequest {
     #[serde(default)]
@@ -203,7 +203,7 @@ pub(super) struct TaskRequest {
     pub(super) task_id: Option<String>,
 }
 
-/// APPROVAL_DECISION; which approval is the message's own id, or named.
+/// APPROVAL_DECISION; the approval is that of the message's own id, or a named one.
 #[derive(Deserialize, Debug, Default)]
 pub(super) struct ApprovalDecision {
     #[serde(default)]
@@ -222,7 +222,7 @@ pub(super) struct Status {
     pub(super) active_tasks: Vec<Task>,
     pub(super) completed_tasks: Vec<Task>,
     pub(super) summary: Summary,
-    /// Whether older finished tasks are left out or unfinished ones shortened. Today's clients ignore it.
+    /// Whether older finished tasks are left out or unfinished ones shortened. Present clients ignore it.
     pub(super) truncated: bool,
 }
 
@@ -252,18 +252,18 @@ pub(super) struct Task {
     pub(super) response_format: Option<String>,
     pub(super) model: Option<String>,
     pub(super) model_resolved: Option<String>,
-    /// Tasks that ran in its directory while it did; not among today's members.
+    /// Tasks that ran in its directory at the same time; a member that present clients do not know.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) shared_directory_with: Vec<String>,
-    /// Whether its run has left something that runs later; not among today's members.
+    /// Whether its run has left a file that runs later; a member that present clients do not know.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) tainted: Option<bool>,
-    /// The approval it waits for; not among today's members.
+    /// The approval that it waits for; a member that present clients do not know.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) approval_id: Option<String>,
 }
 
-/// One entry of a task's `notifications`.
+/// An entry of a task's `notifications`.
 #[derive(Serialize, Debug)]
 pub(super) struct Note {
     pub(super) received_at: String,
@@ -275,7 +275,7 @@ pub(super) struct Note {
     pub(super) metadata: Option<Value>,
 }
 
-/// An object or nothing. Without this an array would be taken for an object whose members come by position.
+/// Reads an object, or an absent value. Otherwise an array would count as an object with members by position.
 fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
     struct Only<T>(PhantomData<T>);
     impl<'de, T: Deserialize<'de>> Visitor<'de> for Only<T> {
@@ -296,9 +296,9 @@ fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Opt
     from.deserialize_any(Only(PhantomData))
 }
 
-/// Parses a payload, naming the member that is wrong.
+/// Parses a payload; the error names the wrong member.
 pub(super) fn payload<'a, T: Deserialize<'a> + Default>(text: &'a str) -> Result<T, DevitError> {
-    // A payload that is not an object is a message without members.
+    // A payload that is not an object counts as an empty one.
     if !text.trim_start().starts_with('{') {
         return Ok(T::default());
     }

@@ -1,4 +1,4 @@
-//! Answers over loopback HTTP, and what every one of them has.
+//! Answers over loopback HTTP, and the headers that every answer has.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -29,7 +29,7 @@ pub struct Reply {
 enum Content {
     /// An answer that is complete before it is sent.
     Whole(Full<Bytes>),
-    /// Events, as they come.
+    /// A stream of events.
     Events(EventStream),
     /// The body of an answer that a library has made.
     Foreign(BoxBody<Bytes, Infallible>),
@@ -40,13 +40,13 @@ impl Reply {
         Self { content, _busy: None }
     }
 
-    /// The same, and what keeps its connection open meanwhile.
+    /// Returns the same body, which keeps its connection open while it is sent.
     pub(crate) fn keeping(self, busy: Option<Busy>) -> Self {
         Self { _busy: busy, ..self }
     }
 }
 
-/// An answer that is there in full.
+/// Makes an answer with a whole body.
 pub fn whole(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Answer {
     let mut answer = Response::new(Reply::new(Content::Whole(Full::new(body.into()))));
     *answer.status_mut() = status;
@@ -54,14 +54,14 @@ pub fn whole(status: StatusCode, content_type: &'static str, body: impl Into<Byt
     answer
 }
 
-/// An answer that is its status.
+/// Makes an answer without a body.
 pub fn empty(status: StatusCode) -> Answer {
     let mut answer = Response::new(Reply::new(Content::Whole(Full::default())));
     *answer.status_mut() = status;
     answer
 }
 
-/// An answer that goes on until its reader or its sender ends it.
+/// Makes an answer that goes on until its reader or its sender ends it.
 pub fn stream(events: EventStream) -> Answer {
     let mut answer = Response::new(Reply::new(Content::Events(events)));
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
@@ -69,22 +69,22 @@ pub fn stream(events: EventStream) -> Answer {
     answer
 }
 
-/// An answer that a library has made.
+/// Converts an answer that a library has made.
 pub fn foreign(answer: Response<BoxBody<Bytes, Infallible>>) -> Answer {
     answer.map(|body| Reply::new(Content::Foreign(body)))
 }
 
-/// An answer that leads to another address.
+/// Makes a redirect to another address.
 pub(super) fn led_on(to: &str) -> Answer {
     let mut answer = empty(StatusCode::TEMPORARY_REDIRECT);
-    // What was asked for has passed through a parser of addresses already.
+    // The target has passed through a parser of addresses already.
     if let Ok(to) = HeaderValue::from_str(to) {
         answer.headers_mut().insert(LOCATION, to);
     }
     answer
 }
 
-/// The last answer on its connection.
+/// Marks an answer as the last one on its connection.
 pub fn closing(mut answer: Answer) -> Answer {
     answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     answer

@@ -1,40 +1,40 @@
 //! Checks that a request was meant for this door, and was not sent by a page in a browser.
 //!
-//! A browser lets any page send requests to this machine, and lets a name that its owner controls lead here. It says,
-//! however, which name the page asked for (`Host`), where the page is from (`Origin`) and how far away that is
-//! (`Sec-Fetch-Site`). Programs that are no browsers say the first alone.
+//! A browser lets any page send requests to this machine, and lets a name that the page's owner controls resolve to
+//! it. However, it says which name the page asked for (`Host`), where the page is from (`Origin`) and how far away
+//! that is (`Sec-Fetch-Site`). Other programs send only the first.
 
 use hyper::Method;
 use hyper::header::{HOST, HeaderMap, HeaderValue, ORIGIN};
 use hyper::http::request::Parts;
 
-/// The port that goes without saying.
+/// The default port of HTTP.
 const PORT_OF_HTTP: u16 = 80;
 
-/// The origin of pages at this name and port, as browsers write it.
+/// Returns the origin of pages at this name and port, as browsers write it.
 pub fn origin(name: &str, port: u16) -> String {
     if port == PORT_OF_HTTP { format!("http://{name}") } else { format!("http://{name}:{port}") }
 }
 
-/// By which names a door is asked for, and what browsers may do there.
+/// The names of a door, and what browsers may do there.
 #[derive(Clone, Debug)]
 pub struct Manners {
-    /// The names. The first is the one that the door goes by.
+    /// The names. The door calls itself by the first.
     pub names: Vec<String>,
-    /// Names that are led to the first one: at these only entrances are answered, and with a redirect.
+    /// Names that are redirected to the first one: at these only entrances are answered, with a redirect.
     pub led_on: Vec<String>,
-    /// Whether what changes something has to say which page sends it, and that page has to be one of the same name.
+    /// Whether a request that changes state must name the page that sends it, which must have the same name as the door.
     pub needs_origin: bool,
-    /// Where browsers have it.
+    /// The place where browsers find it.
     pub at: PagesAt,
 }
 
-/// Where browsers have the pages of a door.
+/// The place where browsers find the pages of a door.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PagesAt {
-    /// At this machine, over HTTP: the names are hosts, at the door's port.
+    /// On this machine, over HTTP: the names are hosts, at the door's port.
     Here,
-    /// Elsewhere, over HTTPS of a proxy: the names are hosts, with a port where it does not go without saying.
+    /// On other machines, over HTTPS of a proxy: the names are hosts, with a port unless it is the default.
     Elsewhere,
 }
 
@@ -48,34 +48,34 @@ impl PagesAt {
 }
 
 impl Manners {
-    /// Of doors for programs: they say whom they ask, and few say where they come from.
+    /// Returns the rules of doors for programs: a program names the door, and mostly does not say where it comes from.
     pub fn of_programs() -> Self {
         let names = ["127.0.0.1", "localhost", "[::1]"].map(String::from).into();
         Self { names, led_on: Vec::new(), needs_origin: false, at: PagesAt::Here }
     }
 }
 
-/// What a request that may be answered is for.
+/// The target of a request that may be answered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Meant {
     /// This door.
     Here,
-    /// This door, by a name from which it leads on.
+    /// This door, by a name that it redirects.
     LedOn,
 }
 
-/// How a door's own address can be written.
+/// The valid spellings of a door's own address.
 #[derive(Clone, Debug)]
 pub(super) struct Spellings {
     authorities: Vec<String>,
     led_on: Vec<String>,
     needs_origin: bool,
     at: PagesAt,
-    /// The origin that the door goes by.
+    /// The origin by which the door calls itself.
     goes_by: String,
 }
 
-/// Each of these names with the port, and without it where that goes without saying.
+/// Returns each of these names with the port, and without it if it is the default.
 fn with_port(names: &[String], port: u16) -> Vec<String> {
     let without = names.iter().filter(|_| port == PORT_OF_HTTP).cloned();
     without.chain(names.iter().map(|name| format!("{name}:{port}"))).collect()
@@ -86,7 +86,7 @@ fn is_among(all: &[String], text: &str) -> bool {
 }
 
 impl Spellings {
-    /// Of a door at this port.
+    /// Returns the spellings of a door at this port.
     pub(super) fn of(port: u16, manners: &Manners) -> Self {
         let first = manners.names.first().map_or("", String::as_str);
         let (needs_origin, at) = (manners.needs_origin, manners.at);
@@ -103,12 +103,12 @@ impl Spellings {
         }
     }
 
-    /// The same target at the name that the door goes by.
+    /// Returns the same target at the door's own name.
     pub(super) fn at_its_name(&self, target: &str) -> String {
         format!("{}{target}", self.goes_by)
     }
 
-    /// Whether a request may be answered; `is_entrance` where its path is one to which a page from elsewhere may lead.
+    /// Checks whether a request may be answered; `is_entrance` says that another site may link to its path.
     ///
     /// # Errors
     /// The cause, for the log.
@@ -124,7 +124,7 @@ impl Spellings {
         self.check_origin(head, host)?;
         let looks = matches!(head.method, Method::GET | Method::HEAD);
         let entered = is_entrance && looks && is_followed_link(&head.headers);
-        // A person who types an address, or follows a link of another program, only looks.
+        // A person who types an address, or follows a link in another program, only reads.
         let by_hand = looks || !self.needs_origin;
         let near = |site: &HeaderValue| site == "same-origin" || (by_hand && site == "none");
         if !entered && !head.headers.get_all("sec-fetch-site").iter().all(near) {
@@ -152,14 +152,14 @@ impl Spellings {
         }
     }
 
-    /// Whether an origin is a page of this authority.
+    /// Returns whether an origin is a page of this authority.
     fn is_at(&self, origin: &HeaderValue, authority: &str) -> bool {
         let text = origin.as_bytes().strip_prefix(self.at.scheme().as_bytes());
         text.and_then(|it| it.strip_prefix(b"://")).is_some_and(|it| it == authority.as_bytes())
     }
 }
 
-/// The one Host of a request.
+/// Returns the only Host of a request.
 pub(crate) fn only_host(headers: &HeaderMap) -> Result<&str, &'static str> {
     let mut hosts = headers.get_all(HOST).iter();
     match (hosts.next().map(HeaderValue::to_str), hosts.next()) {
@@ -170,7 +170,7 @@ pub(crate) fn only_host(headers: &HeaderMap) -> Result<&str, &'static str> {
     }
 }
 
-/// Whether a browser follows a link to a document of its own, and does not take what it gets into a page.
+/// Returns whether a browser follows a link to a whole document, and does not embed the answer in a page.
 fn is_followed_link(headers: &HeaderMap) -> bool {
     let only = |name: &str, value: &[u8]| {
         let mut said = headers.get_all(name).iter();

@@ -1,9 +1,9 @@
-//! Pages of doors: text in HTML, and what a page may do.
+//! The pages of doors: escaping of text, and what a page may do.
 
-/// What a page may load: nothing but what is in it.
+/// Lets a page load nothing from elsewhere.
 pub const CONTENT_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
 
-/// A text that means itself in HTML, within attributes, too.
+/// Escapes a text for HTML, also within attributes.
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for char in text.chars() {

@@ -1,25 +1,25 @@
-//! The shell of doors over loopback HTTP: who may ask, how much, and for how long.
+//! The shell of doors over loopback HTTP: it decides who may connect, how often, and for how long.
 //!
-//! A door implements [`LoopbackDoor`] and is wrapped into a [`Shell`], which serves its connections. Before the door
-//! sees a request, this has been found out, in this order: the connection's peer is a process of this user; `Host` is
-//! a loopback name with our port; `Origin`, if there is one, is our own; a browser that says where the request comes
-//! from says that it is this door; a token that is shown, or demanded, is good. What does not pass is answered by
-//! [`LoopbackDoor::refuse`] or [`LoopbackDoor::demand`], alike for every cause; the log has the cause. Where a door
-//! is full, the process that has most of its connections gives way, and is told so by [`LoopbackDoor::unavailable`].
+//! A door implements [`LoopbackDoor`] and is wrapped into a [`Shell`], which serves its connections. Before the
+//! door sees a request, the shell checks, in this order: the connection's peer is a process of this user; `Host` is
+//! a loopback name with the door's port; `Origin`, if present, is the door's own; the browser's header about the
+//! sender names this door, if present; a token is valid, if shown or demanded. [`LoopbackDoor::refuse`] or
+//! [`LoopbackDoor::demand`] answers a request that fails, alike for every cause; the log has the cause. If a door
+//! is full, the process with the most connections gives way, and [`LoopbackDoor::unavailable`] tells it so.
 //!
-//! The door then gets an [`AdmittedRequest`]: the head as it came, the body, which [`Body::take`] takes in within the
+//! The door then gets an [`AdmittedRequest`]: the head as received, the body, which [`Body::take`] reads within the
 //! door's bounds, and the [`Caller`], whose `speaks_as` makes the principal for an agent's name. It answers with an
-//! [`Answer`], made by [`whole`], [`empty`] or [`stream`]. The shell adds what every answer has: that it is not to be
-//! stored, sniffed or framed. It never sends CORS headers. An answer that is whole has a `Content-Length`.
+//! [`Answer`], made by [`whole`], [`empty`] or [`stream`]. The shell adds the headers of every answer: it must not
+//! be stored, sniffed or framed. It never sends CORS headers. A whole answer has a `Content-Length`.
 //!
-//! A request that only looks, and waits for what there is to be seen, ends with the token that it has shown, and is
-//! answered by [`LoopbackDoor::demand`].
+//! A request that only reads, and waits for news, ends with the token that it has shown; then
+//! [`LoopbackDoor::demand`] answers it.
 //!
-//! A door may have a second way in, for a proxy at a Unix socket ([`Shell::serve_proxied`]): its peer has to be a process of a user
-//! who is named for that, no token is looked at, and nothing that such a proxy says of who is behind it counts.
+//! A door may have a second entrance, a Unix socket for a proxy ([`Shell::serve_proxied`]): its peer must be a process of a
+//! user who is named for that, the shell checks no token, and ignores what the proxy says about its own client.
 //!
-//! Connections are for HTTP/1.1, kept alive, and closed after `Connection: close`. One that is not being answered may
-//! be closed at any time to make room. A door that answers with 101 gets the connection, as [`Upgraded`], and keeps it.
+//! Connections use HTTP/1.1, are kept alive, and are closed after `Connection: close`. An idle connection may be closed at any
+//! time to make room. A door that answers with 101 gets the connection, as [`Upgraded`], and keeps it.
 #![forbid(unsafe_code)]
 
 mod answer;
@@ -76,53 +76,53 @@ use provost_transport::write_timeout::WriteTimeout;
 
 /// A protocol over loopback HTTP.
 pub trait LoopbackDoor: Send + Sync + 'static {
-    /// Which door it is.
+    /// Returns which door it is.
     fn door(&self) -> Door;
 
-    /// The largest body that it takes, in bytes.
+    /// Returns the largest body that it accepts, in bytes.
     fn body_bytes_max(&self) -> usize;
 
-    /// Answers a request that was let in.
+    /// Answers an admitted request.
     fn answer(&self, asked: AdmittedRequest) -> impl Future<Output = Answer> + Send;
 
-    /// What is said to a request that is not let in.
+    /// Returns the answer to a request that is not admitted.
     fn refuse(&self) -> Answer;
 
-    /// What is said to a request that cannot be answered at the moment, for this reason.
+    /// Returns the answer to a request that cannot be answered now, for this reason.
     fn unavailable(&self, why: &str) -> Answer;
 
-    /// What is said to a request without a good token, where it shows one or has to.
+    /// Returns the answer to a request without a valid token, if it shows one or must show one.
     fn demand(&self) -> Answer {
         self.refuse()
     }
 
-    /// Whether a token may also be shown as `?token=`, for clients that can set no headers.
+    /// Returns whether a token may also be shown as `?token=`, for clients that cannot set headers.
     fn takes_token_in_query(&self) -> bool {
         false
     }
 
-    /// By which names it is asked for, and what browsers may do there.
+    /// Returns the names of the door, and what browsers may do there.
     fn manners(&self) -> Manners {
         Manners::of_programs()
     }
 
-    /// Whether a page from elsewhere may lead to this path. What is there has nothing in it that is not for everyone.
+    /// Returns whether another site may link to this path. A document there holds no private data.
     fn is_entrance(&self, path: &str) -> bool {
         let _ = path;
         false
     }
 
-    /// Adds what each of its answers has, those of the shell included.
+    /// Adds the door's own headers to each answer, also to those of the shell.
     fn dress(&self, headers: &mut HeaderMap) {
         let _ = headers;
     }
 
-    /// Whether names of headers are sent as `Title-Case`, for clients that look for them letter by letter.
+    /// Returns whether names of headers are sent as `Title-Case`, for clients that compare them letter by letter.
     fn has_title_case(&self) -> bool {
         false
     }
 
-    /// Serves what a connection has become by an answer of 101.
+    /// Serves a connection that an answer of 101 has upgraded.
     fn upgraded(&self, connection: Upgraded, guard: Guard) -> impl Future<Output = ()> + Send {
         async {
             drop((connection, guard));
@@ -130,69 +130,70 @@ pub trait LoopbackDoor: Send + Sync + 'static {
     }
 }
 
-/// The checks before a door, and all that they need.
+/// The checks before a door, with the data that they need.
 pub struct Gate {
     /// The door's port.
     pub port: u16,
-    /// The user whose processes are let in.
+    /// The user whose processes may connect.
     pub uid: u32,
     /// Tells which names are free.
     pub names: Arc<Names>,
-    /// Verifies tokens, and knows which agents have one. At a door of no daemon no token is good, and a worker of any may run.
+    /// Verifies tokens, and knows which agents have one. `None` at a door of no daemon: there no token is valid, and workers of any
+    /// daemon may run.
     pub provost: Option<Provost>,
-    /// Whether every request has to show a token.
+    /// Whether every request must show a token.
     pub demands_token: bool,
-    /// Whether another user may be behind a process of this user.
+    /// Whether a process of this user may carry connections of another user.
     pub carriers: Carriers,
 }
 
-/// Told to a process that has most of the connections of a door that is full.
+/// The text for a process that has most of the connections of a full door.
 const CROWDED: &str =
     "no connection is left here, and this process has most of them, all in use; close some, and try again";
 
-/// The answer to a peer that could not be identified.
+/// The text for a peer that could not be identified.
 const UNKNOWN: &str = "who asks cannot be found out at the moment, since too much is open; try again";
 
-/// Told to a process of which cannot be seen that the connection is its own.
+/// The text for a process whose ownership of the connection cannot be seen.
 const UNSEEN: &str = "the process that asks cannot be found among those of this user: it has ended, or keeps others from looking \
                       at it (PR_SET_DUMPABLE); have an ordinary process ask";
 
 /// The outcome of the check of a connection's peer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Peer {
-    /// It is a process of this user, with this socket where the system tells it.
+    /// A process of this user, with its socket if the system tells it.
     Admitted(Option<u32>),
-    /// It is a proxy; who is behind it is for the door to find out.
+    /// A proxy; the door itself must find out who its client is.
     #[cfg_attr(not(unix), expect(dead_code, reason = "where there are no Unix sockets there are no proxies"))]
     Proxy(Option<i32>),
-    /// It is at the socket for proxies, and none.
+    /// A peer at the socket for proxies that is no proxy.
     #[cfg(unix)]
     NoProxy,
-    /// It is one that has most of the connections, and none is left.
+    /// The process that has most of the connections of a full door.
     Crowd,
     /// The peer was refused; the log has the cause.
     Stranger,
-    /// The door could not look at the moment.
+    /// The door could not identify the peer now.
     Unknown,
 }
 
-/// Told to a peer at the socket for proxies that is none.
+/// The text for a peer at the socket for proxies that is no proxy.
 #[cfg(unix)]
 const NO_PROXY: &str = "the process that has connected runs as a user that `proxy_uids` in `[web]` does not name; the proxy has to \
                         run as one of these";
 
-/// How many peers of a door are looked for among all processes at once.
+/// The most searches among all processes that a door makes at once for its peers.
 const LOOKS_AT_ONCE: usize = 2;
 
-/// A request that was let in.
+/// An admitted request.
 pub struct AdmittedRequest {
     /// Method, target, version and headers.
     pub head: Parts,
     /// The body that follows the head, not read yet.
     pub body: Body,
-    /// Who asks, as far as the connection and the token prove it.
+    /// The caller, as far as the connection and the token prove it.
     pub caller: Caller,
-    /// The proxy that has brought it, by the number of its process, where a proxy has.
+    /// The process id of the proxy that has forwarded it, if one has.
     pub proxy: Option<i32>,
 }
 
@@ -203,16 +204,16 @@ pub struct Body {
 }
 
 impl Body {
-    /// Takes it in, whole.
+    /// Reads the whole body.
     ///
     /// # Errors
-    /// [`Untaken`], which the door answers in its own words, with [`closing`]: nothing can follow on this connection.
+    /// [`Untaken`], which the door answers in its own words, with [`closing`]: no request can follow on this connection.
     pub async fn take(self) -> Result<Taken, Untaken> {
         self.room.take(self.incoming).await
     }
 }
 
-/// A door and what stands before it.
+/// A door behind its checks.
 pub struct Shell<D>(Arc<Parted<D>>);
 
 struct Parted<D> {
@@ -231,7 +232,7 @@ impl<D> Clone for Shell<D> {
 }
 
 impl<D: LoopbackDoor> Shell<D> {
-    /// A door behind its gate.
+    /// Makes a door behind these checks.
     pub fn new(door: D, gate: Gate) -> Self {
         let room = Room::new(BodyLimits {
             most: door.body_bytes_max(),
@@ -260,7 +261,7 @@ impl<D: LoopbackDoor> Shell<D> {
             if !uids.contains(&peer.uid) {
                 return Err(Rejected::OtherUser);
             }
-            // Of this user, only what runs outside of a jail is a proxy.
+            // A process of this user is a proxy only if it runs outside of a jail.
             if peer.uid == self.0.gate.uid {
                 peer.check_not_jailed()?;
             }
@@ -287,7 +288,7 @@ impl<D: LoopbackDoor> Shell<D> {
         self.converse(peer, stream, guard).await;
     }
 
-    /// Answers what comes over a connection until it ends.
+    /// Answers the requests of a connection until it ends.
     async fn converse<S>(self, peer: Peer, stream: S, guard: Guard)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -297,7 +298,7 @@ impl<D: LoopbackDoor> Shell<D> {
         let line: Arc<OnceCell<Arc<Line>>> = Arc::default();
         let promise = Arc::clone(&promised);
         let service = hyper::service::service_fn(move |request| {
-            // A caller that has proved nothing is not kept while others wait.
+            // The connection of a caller that has proved nothing may be closed to make room.
             let busy = matches!(peer, Peer::Admitted(_) | Peer::Proxy(_)).then(|| busy.busy());
             let (shell, promise, line) = (shell.clone(), Arc::clone(&promise), Arc::clone(&line));
             async move {
@@ -317,7 +318,7 @@ impl<D: LoopbackDoor> Shell<D> {
                 ended = connection.as_mut() => ended,
                 () = guard.stopping() => {
                     connection.as_mut().graceful_shutdown();
-                    // What was asked before the stop is still answered; the accept loop bounds how long.
+                    // Requests from before the stop are still answered; the accept loop bounds how long.
                     connection.await
                 }
             };
@@ -332,7 +333,7 @@ impl<D: LoopbackDoor> Shell<D> {
         }
     }
 
-    /// The process that has this socket, and those above it; nothing where it cannot be found out.
+    /// Returns the process that owns this socket, with its parents; empty if that cannot be determined.
     async fn line_of(&self, socket: u32) -> Arc<Line> {
         let Ok(_turn) = self.0.looking.acquire().await else { return Arc::default() };
         let look = move || holders(BTreeSet::from([socket])).ok()?.get(&socket).map(|pid| line_of(*pid));
@@ -340,7 +341,7 @@ impl<D: LoopbackDoor> Shell<D> {
         looked.ok().flatten().unwrap_or_default().into()
     }
 
-    /// Finds out who has connected from `peer` to `us`; `None` for a stranger for whom there is no place.
+    /// Determines who has connected from `peer` to `us`; `None` for a stranger for whom there is no room.
     async fn peer(&self, peer: SocketAddr, us: SocketAddr, guard: &Guard) -> Option<Peer> {
         let door = self.0.door.door().name();
         let socket = match self.0.gate.admit(peer, us, &self.0.looking, guard).await {
@@ -361,27 +362,27 @@ impl<D: LoopbackDoor> Shell<D> {
         Some(Peer::Crowd)
     }
 
-    /// Told to a request that cannot be answered at the moment, for this reason.
+    /// Returns the answer to a request that cannot be answered now, for this reason.
     fn turned_away(&self, why: &str) -> Response<Reply> {
         let mut answer = self.0.door.unavailable(why);
         answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
         self.dressed(closing(answer))
     }
 
-    /// An answer with what each has, and what each of this door has.
+    /// Adds the headers of every answer, and those of this door.
     fn dressed(&self, answer: Answer) -> Answer {
         let mut answer = dressed(answer);
         self.0.door.dress(answer.headers_mut());
         answer
     }
 
-    /// The same target at the name that the door goes by.
+    /// Redirects to the same target at the door's own name.
     fn led_on(&self, head: &Parts) -> Answer {
         let target = head.uri.path_and_query().map_or("/", |it| it.as_str());
         led_on(&self.0.spellings.at_its_name(target))
     }
 
-    /// The answer to a request that is not for the door.
+    /// Returns the answer to a request that the door must not get.
     fn not_admitted(&self, peer: Peer, head: &Parts) -> Option<Response<Reply>> {
         let door = &self.0.door;
         let admitted = match peer {
@@ -407,7 +408,7 @@ impl<D: LoopbackDoor> Shell<D> {
         }
     }
 
-    /// The answer, and what becomes of the connection where that is 101.
+    /// Returns the answer, and the upgrade of the connection if the answer is 101.
     async fn respond(
         &self,
         peer: Peer,
@@ -422,7 +423,7 @@ impl<D: LoopbackDoor> Shell<D> {
         let query = head.uri.query().filter(|_| door.takes_token_in_query());
         let proxy = if let Peer::Proxy(pid) = peer { pid } else { None };
         let shown = match peer {
-            // A visitor behind a proxy proves to the door who it is.
+            // A visitor behind a proxy proves its identity to the door.
             Peer::Proxy(_) => Ok(None),
             _ => self.0.gate.token(&head.headers, query).await,
         };
@@ -438,7 +439,7 @@ impl<D: LoopbackDoor> Shell<D> {
         let caller = match socket {
             Some(socket) if speaks(door.door(), &head) => {
                 let line = line.get_or_init(|| self.line_of(socket)).await;
-                // A process that keeps us from seeing what it has open would be taken for a person later on.
+                // A process that hides its open files would be taken for a person later.
                 if line.is_empty() && names_itself(door.door(), &head) {
                     return (self.turned_away(UNSEEN), None);
                 }
@@ -451,7 +452,7 @@ impl<D: LoopbackDoor> Shell<D> {
         let (reads, still) = (matches!(head.method, Method::GET | Method::HEAD), caller.clone());
         let answer = door.answer(AdmittedRequest { head, body, caller, proxy });
         let answer = match reads && still.token().is_some() {
-            // What only looks may wait for what there is to be seen. What writes has been done by then.
+            // A request that only reads may be waiting for news. One that writes has been carried out by then.
             true => while_proven(answer, still.names(), || still.still_proven()).await.unwrap_or_else(
                 |rejected| {
                     tracing::warn!(door = door.door().name(), cause = rejected.cause(), "request ended");
@@ -466,25 +467,25 @@ impl<D: LoopbackDoor> Shell<D> {
     }
 }
 
-/// Whether a request may speak in an agent's name; most only read.
+/// Returns whether a request may speak in an agent's name; most requests only read.
 fn speaks(door: Door, head: &Parts) -> bool {
     matches!(door, Door::A6s | Door::Mcp) || !matches!(head.method, Method::GET | Method::HEAD)
 }
 
-/// Whether a request gives its sender a name: pages for people are read at the door for hosts, too, and at their own door what
-/// is sent counts by the signature in it.
+/// Returns whether a request names its sender: the door for hosts also serves pages that people read, and at their
+/// own door a request counts by the signature in it.
 fn names_itself(door: Door, head: &Parts) -> bool {
     door == Door::A6s || (door != Door::Web && !matches!(head.method, Method::GET | Method::HEAD))
 }
 
-/// An answer to which a client replies by showing a token.
+/// Turns an answer into one that asks the client for a token.
 fn unproven(mut answer: Answer) -> Answer {
     *answer.status_mut() = StatusCode::UNAUTHORIZED;
     answer.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     answer
 }
 
-/// Whether programs run that carry connections of containers here, and when that was seen.
+/// Whether programs run that carry connections of containers here, and when that was checked.
 #[derive(Default)]
 pub struct Carriers(Mutex<Option<(Instant, bool)>>);
 
@@ -493,7 +494,7 @@ impl Carriers {
         if let Some(known) = self.known() {
             return Ok(known);
         }
-        // Of many that come at once, one looks.
+        // Of several simultaneous calls, only one checks.
         let _turn = looking.acquire().await.map_err(|_| Rejected::Gone)?;
         if let Some(known) = self.known() {
             return Ok(known);
@@ -510,12 +511,12 @@ impl Carriers {
 }
 
 impl Gate {
-    /// Whether the peer may use the door at all, and the number of its socket. Where the system does not say who that
-    /// is, tokens do.
+    /// Checks whether the peer may use the door at all, and returns the number of its socket. If the system does
+    /// not say who the peer is, tokens decide.
     ///
-    /// Workers have no way here: their jails have no network, or one of their own. Should one find a way all the same,
-    /// it is found out: while a worker runs, or has just run, it is looked up whose socket it is. The same is done while
-    /// a program runs that carries connections of containers here: those are its user's by name alone.
+    /// Workers have no way to this door: their jails have no network, or one of their own. Should one find a way all the same,
+    /// it is noticed: while a worker runs, or has just run, the shell looks up the owner of the socket. It does the same while
+    /// a program runs that carries connections of containers here: those belong to this user only by name.
     async fn admit(
         &self,
         peer: SocketAddr,
@@ -542,7 +543,7 @@ impl Gate {
         looked.unwrap_or(Err(Rejected::Gone)).map(|peer| Some(peer.inode))
     }
 
-    /// The token that a request shows, in its headers or, where the door takes it there, in its query.
+    /// Returns the token that a request shows, in its headers or, if the door accepts it there, in its query.
     async fn token(&self, headers: &HeaderMap, query: Option<&str>) -> Result<Option<Arc<Token>>, Rejected> {
         let in_headers = bearer::shown(headers.get_all(AUTHORIZATION).iter().map(HeaderValue::as_bytes))?;
         let shown = match bearer::shown_in_query(query.unwrap_or_default())? {

@@ -1,7 +1,7 @@
-//! Counts which process has how many of a door's connections, so that the process that has most gives way.
+//! Counts the connections of a door by process, so that the process with the most gives way.
 //!
-//! The door asks only when it is full: to find one process among all takes milliseconds, and before that no
-//! process keeps another one out. One search finds the processes of all connections that have none yet.
+//! The door asks only when it is full: finding a process among all takes milliseconds, and before that no process
+//! keeps others out. A search finds the processes of all connections whose process is unknown.
 
 use tokio::sync::Semaphore;
 
@@ -9,7 +9,7 @@ use provost_auth::loopback::{KNOWS_PEERS, holders};
 use provost_base::limits::LOOPBACK_SPARE_MAX;
 use provost_transport::accept::Guard;
 
-/// Looks for the processes of one door's peers, one look at a time.
+/// Searches for the processes of a door's peers, one search at a time.
 pub(super) struct ProcessLimit(Semaphore);
 
 impl ProcessLimit {
@@ -17,14 +17,14 @@ impl ProcessLimit {
         Self(Semaphore::new(1))
     }
 
-    /// Whether a connection may stay; see [`Guard::makes_room`]. Where the system does not say whose a connection is, the
-    /// accept loop's bound is the only one.
+    /// Returns whether a connection may stay; see [`Guard::makes_room`]. If the system does not say which process
+    /// owns a connection, only the accept loop's bound applies.
     pub(super) async fn admits(&self, guard: &Guard) -> bool {
         if !KNOWS_PEERS || !guard.is_among_too_many() {
             return true;
         }
         let Ok(_turn) = self.0.acquire().await else { return false };
-        // An earlier search may have found this one, too, and have made room.
+        // An earlier search may have found this process, too, and made room.
         if !guard.is_among_too_many() {
             return true;
         }
@@ -32,7 +32,7 @@ impl ProcessLimit {
         if !unknown.is_empty() {
             let sockets = unknown.clone();
             let found = tokio::task::spawn_blocking(move || holders(sockets)).await;
-            // Without a descriptor to look with there is none for this connection either.
+            // Without a free descriptor for the search, there is none for this connection either.
             let Ok(Ok(found)) = found else { return false };
             guard.found(&unknown, &found);
         }

@@ -1,4 +1,4 @@
-//! Connections that leave HTTP after an answer of 101, and are handed to their door.
+//! Connections that leave HTTP after an answer of 101, and are passed on to their door.
 
 use std::time::Duration;
 
@@ -12,35 +12,35 @@ use provost_auth::caller::Caller;
 use provost_base::limits::SOCKET_READ_MS_MAX;
 use provost_transport::write_timeout::WriteTimeout;
 
-/// A connection that is the door's own from now on.
+/// A connection that belongs to the door from now on.
 pub struct Upgraded {
-    /// What is written to it and not taken in time ends it.
+    /// The stream; it ends if the peer does not read in time.
     pub stream: WriteTimeout<TcpStream>,
-    /// The bytes that came behind the request and were read already.
+    /// The bytes after the request that were read already.
     pub first: Bytes,
     /// The caller that asked for the upgrade.
     pub caller: Caller,
 }
 
-/// Whether a request can be answered with 101.
+/// Returns whether a request can be answered with 101.
 pub fn can_upgrade(head: &Parts) -> bool {
     head.extensions.get::<OnUpgrade>().is_some()
 }
 
-/// A connection that will be the door's once the answer is written.
+/// A connection that the door gets once the answer is written.
 pub(super) struct Promised {
     on: OnUpgrade,
     caller: Caller,
 }
 
 impl Promised {
-    /// What a request asks for; `None` where it asks for nothing of the kind.
+    /// Returns the requested upgrade, if the request asks for one.
     pub(super) fn of(head: &Parts, caller: &Caller) -> Option<Self> {
         let on = head.extensions.get::<OnUpgrade>()?.clone();
         Some(Self { on, caller: caller.clone() })
     }
 
-    /// The connection, after its answer.
+    /// Returns the connection, after its answer.
     pub(super) async fn keep(promised: Option<Self>) -> Option<Upgraded> {
         let Self { on, caller } = promised?;
         let parts = on.await.ok()?.downcast::<TokioIo<WriteTimeout<TcpStream>>>().ok()?;

@@ -76,7 +76,7 @@ impl Handles<endpoints::ViewApply> for Own {
     async fn handle(&self, _call: &Call, body: wire::ViewApply) -> Answered<wire::ApplyView> {
         let would = match body {
             wire::ViewApply { task: Some(task), paths, apply: None, force: false } => {
-                // A person signs for it, and not the one who asks what it is.
+                // The user signs for it, who may be another one than the caller of this preview.
                 self.0.provost.would_apply(&self.0.user, &map::task_id(&task)?, &paths).await
             }
             wire::ViewApply { task: None, paths, apply: Some(apply), force } if paths.is_empty() => {
@@ -101,12 +101,12 @@ impl Handles<endpoints::ViewApply> for Own {
     }
 }
 
-/// The text that a page shows of it.
+/// Returns the text that a page shows of a preview.
 fn view_of(would: &WouldWrite) -> Json {
     text_of_view(would_write(&would.diff, would.skipped, &would.errors))
 }
 
-/// What the caller has agreed to, if that is still what would be written.
+/// Returns the caller's agreement, if the planned content is still what the caller has seen.
 fn agreed(would: &WouldWrite, seen: &str) -> Result<Agreed, OwnError> {
     match Digest::of(view_of(would).as_str().as_bytes()).to_string() == seen {
         true => Ok(would.agreed),

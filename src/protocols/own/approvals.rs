@@ -1,4 +1,4 @@
-//! Approvals: what waits, and a person's or an approver's answer.
+//! Approvals: the list, and the answer of a person or an approver.
 
 use super::Own;
 use super::handle::{Answered, Call, Handles};
@@ -17,7 +17,7 @@ impl Handles<endpoints::Approvals> for Own {
 impl Handles<endpoints::AnswerApproval> for Own {
     async fn handle(&self, call: &Call, body: wire::Answer) -> Answered<wire::Answered> {
         if call.who.is_person() {
-            // A rule that asks for a passkey once there is one has to know of a list that was broken a moment ago.
+            // The list of passkeys may have become unreadable just now, and a rule that wants a passkey once there is one must know.
             self.look_at_passkeys().await;
         }
         let done = self.submit_judged(&call.who, map::answer(body)?).await?;

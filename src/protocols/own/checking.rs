@@ -1,6 +1,6 @@
-//! A check of the whole journal, which goes on while its asker asks how far it has come.
+//! A check of the whole journal, which goes on while a caller asks for its progress.
 //!
-//! At most one goes on. It changes nothing, and ends by itself when no one has asked about it for a while.
+//! At most one check runs. It changes nothing, and ends by itself when no caller has asked about it for a while.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,30 +19,30 @@ use provost_domain::Refusal;
 use provost_passkey::record::{Checked, Record};
 use provost_service::JournalVerdict;
 
-/// How long a check goes on after it was asked about last.
+/// How long a check goes on after the last request about it.
 const UNASKED_MAX: Duration = Duration::from_secs(10);
 
-/// After so many events a check looks whether it is still asked about.
+/// The number of events after which a check tests whether a caller still asks about it.
 const EVENTS_BETWEEN_LOOKS: u64 = 1_024;
 
-/// The check that goes on, or the last one.
+/// The running check, or the last one.
 #[derive(Default)]
 pub(super) struct JournalChecks(Mutex<Option<Arc<Check>>>);
 
-/// One check.
+/// A check.
 struct Check {
     number: u64,
-    /// The last event that there was when it began.
+    /// The last event of the journal when the check began.
     last: EventSeq,
-    /// Up to which event it has come.
+    /// The last event that was checked so far.
     checked: AtomicU64,
-    /// Until when it was asked about.
+    /// Until when the check counts as asked about.
     asked: Mutex<Instant>,
     found: watch::Sender<Option<wire::JournalFound>>,
 }
 
 impl Check {
-    /// Its asker waits for it until then.
+    /// Notes that a caller waits for the check until this moment.
     fn is_asked_about(&self, until: Instant) {
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         *asked = until.max(*asked);
@@ -64,12 +64,12 @@ impl Check {
     }
 }
 
-/// What a check has seen.
+/// The findings of a check so far.
 struct Seen {
     check: Arc<Check>,
     record: Record,
     last: EventSeq,
-    /// The first event whose signature does not hold, and why.
+    /// The first event whose signature is invalid, with the reason.
     unsigned: Option<(EventSeq, String)>,
 }
 
@@ -80,7 +80,7 @@ impl Seen {
 
     fn see(&mut self, seq: EventSeq, kind: &str, body: Option<&str>) -> bool {
         if seq <= self.last {
-            // The store went away, and the check has begun again.
+            // The connection to the store broke, and the check has begun again.
             *self = Self::of(self.check.clone());
         }
         self.last = seq;
@@ -100,7 +100,7 @@ impl JournalChecks {
         known.clone().filter(|it| it.number == number)
     }
 
-    /// The check that goes on; or a new one that begins at this moment, and whether it does.
+    /// Returns the running check, or a new one; and whether it is new.
     fn going(&self, last: EventSeq) -> (Arc<Check>, bool) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(check) = known.as_ref().filter(|it| it.found.borrow().is_none()) {
@@ -146,7 +146,7 @@ impl Handles<endpoints::JournalCheck> for Own {
             })?,
         };
         check.is_asked_about(until);
-        // What it has found by then; a check that goes on says how far it has come.
+        // This waits for the result; if the check goes on, the answer has its progress.
         let _ = timeout_at(until, check.found.subscribe().wait_for(Option::is_some)).await;
         check.is_asked_about(Instant::now());
         Ok(check.told())

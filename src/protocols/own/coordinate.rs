@@ -18,11 +18,11 @@ use provost_domain::command::{Apart, AppointLead};
 use provost_domain::view::{ClaimsOn, ContractsOn};
 use provost_service::{Base, CallGraphImportError, Edit, IntentOrder, LockOrder, WriteOrder};
 
-/// Writes what is absolute and below the top of this work tree, or of the repository, as it is from there. What is outside
-/// stays as it is, and is refused where it is read.
+/// Rewrites an absolute path below the top of this work tree, or of the repository, as relative to it. A path
+/// outside stays as it is, and is refused where it is read.
 ///
 /// # Errors
-/// For the name of a file that would mean another one.
+/// A name with a backslash that would mean another file.
 fn from_the_top<'a>(
     own: &Own,
     base: Option<&Base>,
@@ -40,7 +40,7 @@ fn from_the_top<'a>(
     Ok(())
 }
 
-/// The caller's work tree; `None` for the daemon's own.
+/// Returns the caller's work tree; `None` for the daemon's own.
 pub(super) async fn base(own: &Own, worktree: Option<String>) -> Result<Option<Base>, OwnError> {
     let Some(worktree) = worktree else { return Ok(None) };
     let (own, at) = (own.clone(), worktree.clone());
@@ -52,7 +52,7 @@ pub(super) async fn base(own: &Own, worktree: Option<String>) -> Result<Option<B
     })
 }
 
-/// What is locked, where a name means another thing in each linked work tree.
+/// Returns the symbol or resource to lock; a resource whose name differs between work trees gets that of its tree.
 fn in_tree(own: &Own, at: SymbolPath, base: Option<&Base>) -> SymbolPath {
     let path = |base: &Base| base.root().place().path().to_owned();
     let main = path(own.0.provost.base());
@@ -95,7 +95,7 @@ impl Handles<endpoints::Lock> for Own {
         let granted = self.0.provost.lock(&call.who, order).await.map_err(map::fault)?;
         let taken = Taken::Lock(granted.lock.fence);
         match process {
-            // The core sees to that from now on.
+            // The core watches the process from now on.
             Some(_) => self.untie(&taken),
             None => self.tie(&call.tied, &call.who, taken),
         }
@@ -103,7 +103,7 @@ impl Handles<endpoints::Lock> for Own {
     }
 }
 
-/// A lock on a folder would hold nothing: no write is compared with it.
+/// Refuses a folder: a lock on it would have no effect, since no write is compared with it.
 async fn is_no_folder(base: &Base, at: &SymbolPath) -> Result<(), OwnError> {
     if at.is_resource() {
         return Ok(());
@@ -151,7 +151,7 @@ impl Handles<endpoints::Locks> for Own {
         let holder = words::whose(&query, call.who.agent())?;
         let files = query.file.as_deref().map(|it| words::path(it, "file")).transpose()?;
         let files: Vec<_> = files.into_iter().collect();
-        // Asked together, both are answered in one step of the engine.
+        // Sent together, both are answered in one step of the engine.
         let (waiting, locks) =
             tokio::join!(self.0.provost.lock_waiters(), self.0.provost.locks(holder.clone(), files.clone()));
         let (waiting, (locks, _)) = (waiting.map_err(map::fault)?, locks.map_err(map::fault)?);
@@ -178,7 +178,7 @@ impl Handles<endpoints::Leave> for Own {
     }
 }
 
-/// A change that the caller announces, or would.
+/// Makes the order for an intent that the caller announces, or checks.
 async fn order(own: &Own, mut body: wire::Declare) -> Result<IntentOrder, OwnError> {
     if body.files.is_empty() {
         return Err(OwnError::invalid("files is empty: an intent names at least one"));
@@ -352,7 +352,7 @@ impl Handles<endpoints::CheckContracts> for Own {
     }
 }
 
-/// The edits of a caller, no more than are looked at at once.
+/// Converts the edits of a caller, within a bound.
 fn edits(own: &Own, base: Option<&Base>, mut edits: Vec<wire::Edit>) -> Result<Vec<Edit>, OwnError> {
     from_the_top(own, base, edits.iter_mut().map(|it| &mut it.path))?;
     if edits.len() > provost_base::limits::STAGED_FILES_MAX {
@@ -376,7 +376,7 @@ impl Handles<endpoints::HoldEdits> for Own {
         let base = base(self, body.worktree).await?;
         let edits = edits(self, base.as_ref(), body.edits)?;
         let part = body.part.map(|it| words::words(&it, "part")).transpose()?;
-        // A host that has gone by now holds nothing; its leases end with their time if they are taken at all.
+        // A host that has gone by now holds nothing; leases that it still takes end after their time.
         let process = body.pid.and_then(process_of_ours);
         let order = WriteOrder { edits, base, process, part };
         let found = self.0.provost.hold(&call.who, order).await.map_err(map::fault)?;

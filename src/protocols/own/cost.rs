@@ -1,4 +1,4 @@
-//! Sums of what runs have used: what agents report, and what the daemon has counted.
+//! Sums of the usage of runs: as agents report it, and as the daemon has counted it.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ impl Handles<endpoints::Cost> for Own {
         let limit = query.limit.unwrap_or(COST_ROWS_MAX).min(COST_ROWS_MAX);
         let now = self.0.provost.engine().now();
         let since = query.within_ms.map(|ms| Timestamp(now.0.saturating_sub_unsigned(ms)));
-        // Tasks come in another order by their ends than by their calls: what is cut off is cut off once they are joined.
+        // Reports and counts have tasks in different orders, so the rows are cut only after they were joined.
         let most = if kind == UsageBy::Task { COST_ROWS_MAX } else { limit };
         let asked = UsageQuery { by: kind, since, limit: most + 1 };
         let whole = UsageQuery { by: UsageBy::Nothing, since, limit: 1 };
@@ -53,8 +53,8 @@ pub(super) fn row(it: UsageRow) -> wire::CostRow {
     }
 }
 
-/// Puts what is counted beside what is reported. Keys that no agent has reported come in their place: days by the calendar, tasks (which
-/// run still, or are silent) first, others last.
+/// Joins counts and reports by key. Keys without a report are inserted: days by the calendar, tasks (which still
+/// run, or are silent) first, others last.
 fn joined(
     reported: Vec<wire::CostRow>,
     counted: Vec<(String, CountedSum)>,

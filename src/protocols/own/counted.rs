@@ -1,4 +1,4 @@
-//! What the daemon has counted itself, beside what agents report.
+//! The usage that the daemon itself has counted, beside agents' reports.
 
 use std::collections::BTreeMap;
 
@@ -8,22 +8,22 @@ use provost_api::wire;
 use provost_domain::{BudgetStanding, Counted, SpendingNow, SpendingSettings, Task};
 use provost_service::{CountedRow, UsageQuery};
 
-/// Millionths of a US dollar in one.
+/// Millionths in one US dollar.
 const MICRO: f64 = 1e6;
 
-/// What is counted under one key, with its place in the answer of the store.
+/// The counts of a key.
 pub(super) struct CountedSum {
-    /// The worker, where it is one.
+    /// The worker, if the key is a task of one.
     pub(super) worker: Option<String>,
     /// The sum.
     pub(super) counted: wire::Counted,
 }
 
 impl Own {
-    /// What is counted, by key, and the budgets.
+    /// Returns the counts by key, and the budgets.
     ///
     /// # Errors
-    /// When the store or the core does not answer.
+    /// The store or the core does not answer.
     pub(super) async fn counted(
         &self,
         query: UsageQuery,
@@ -33,7 +33,7 @@ impl Own {
         Ok((sums(rows, &settings), standings.into_iter().map(budget).collect()))
     }
 
-    /// A task with what was counted of it. Of a store that does not answer, the rest is what matters.
+    /// Adds its counts to a task. If the store does not answer, the task is returned without them.
     pub(super) async fn with_counted(&self, told: wire::Task, task: &Task) -> wire::Task {
         let Ok(rows) = self.0.provost.counted_of(task.id()).await else { return told };
         let Ok((settings, _)) = self.0.provost.view(SpendingNow).await else { return told };
@@ -42,7 +42,7 @@ impl Own {
     }
 }
 
-/// The rows of each key as one, in the order in which the keys come.
+/// Sums the rows of each key, in the order of the keys.
 fn sums(rows: Vec<CountedRow>, settings: &SpendingSettings) -> Vec<(String, CountedSum)> {
     let mut places = BTreeMap::<String, usize>::new();
     let mut found: Vec<(String, CountedSum)> = Vec::new();
@@ -73,7 +73,7 @@ fn add(to: &mut wire::Counted, model: &str, it: &Counted, microusd: Option<u64>)
     sum(&mut to.tokens_guessed, it.guessed_input.saturating_add(it.guessed_output));
     to.models.push(model.to_owned());
     match microusd {
-        // Of sums for people, the last digits do not matter.
+        // The last digits do not matter in sums for people.
         Some(cost) => to.cost_usd = Some(to.cost_usd.unwrap_or(0.0) + cost as f64 / MICRO),
         None => to.unpriced.push(model.to_owned()),
     }

@@ -40,7 +40,7 @@ impl Handles<endpoints::LeaveCrew> for Own {
     }
 }
 
-/// The file's one spelling.
+/// Returns the file's one spelling.
 async fn file(own: &Own, path: &str) -> Result<RepoPath, OwnError> {
     let found = own.0.provost.file_of(path).await;
     found.ok_or_else(|| OwnError::invalid("path names no file of the repository"))
@@ -97,7 +97,7 @@ impl Handles<endpoints::OfferHandoff> for Own {
 }
 
 impl Handles<endpoints::AnswerHandoff> for Own {
-    // The agent that it is meant for answers it, once.
+    // Only the agent that it is meant for answers it, and only once.
     async fn handle(&self, call: &Call, body: wire::AnswerHandoff) -> Answered<wire::HandedOver> {
         let unknown = || {
             OwnError::new(

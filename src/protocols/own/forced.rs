@@ -1,4 +1,4 @@
-//! What a person takes from agents: claimed files, all that one agent holds, and several tasks at once.
+//! The acts by which a person takes things from agents: claimed files, everything that an agent holds, and several tasks at once.
 
 use std::collections::BTreeSet;
 
@@ -21,10 +21,10 @@ impl Handles<endpoints::ReleaseAgent> for Own {
 }
 
 impl Own {
-    /// Frees a file that any agent has.
+    /// Frees a file that any agent has claimed.
     ///
     /// # Errors
-    /// A file that no agent has, another grant than was named, and what the core says.
+    /// A file without a claim, a claim with another fence, and the refusals of the core.
     pub(super) async fn free_claim(
         &self,
         call: &Call,
@@ -43,7 +43,7 @@ impl Own {
         }
     }
 
-    /// Ends these tasks, one after the other; a sentence that says how it went. What is over already stays as it is.
+    /// Cancels these tasks, one by one; returns a sentence about the outcome. A task that is over stays as it is.
     pub(super) async fn cancel_tasks(&self, call: &Call, it: wire::CancelTasks) -> String {
         let (mut ended, mut not) = (0, Vec::new());
         for task in it.tasks {
@@ -63,10 +63,10 @@ impl Own {
     }
 }
 
-/// That several tasks can be ended together: what cannot is told before anything is signed.
+/// Checks that these tasks can be cancelled together, before a passkey signs.
 ///
 /// # Errors
-/// No task, too many, and one that is named twice.
+/// No task, too many, or one that is named twice.
 pub(super) fn check(it: &wire::CancelTasks) -> Answered<()> {
     if it.tasks.is_empty() || it.tasks.len() > CANCELLED_AT_ONCE_MAX {
         return Err(OwnError::invalid(format!("tasks: name 1 to {CANCELLED_AT_ONCE_MAX} tasks")));
@@ -78,10 +78,10 @@ pub(super) fn check(it: &wire::CancelTasks) -> Answered<()> {
     }
 }
 
-/// That something is taken by force: without it, a person gives back what is the person's own, which needs no signature.
+/// Checks that a request says that it uses force: without force, a person releases the person's own things, which needs no signature.
 ///
 /// # Errors
-/// Arguments without it.
+/// Arguments without `force`.
 pub(super) fn is_forced(force: bool) -> Answered<()> {
     let missing = || OwnError::invalid("force: a passkey signs that another agent's is taken; say so");
     force.then_some(()).ok_or_else(missing)

@@ -18,21 +18,21 @@ use provost_domain::{Answer, JudgedVerb, Principal, Verb};
 
 pub(super) type Answered<T> = Result<T, OwnError>;
 
-/// A request's circumstances.
+/// The context of a request.
 pub(super) struct Call {
-    /// The caller, whose proof was looked at.
+    /// The caller, whose proof was checked.
     pub(super) who: Principal,
-    /// The process or session with which ends what the call takes.
+    /// The process or session whose end releases what the call takes.
     pub(super) tied: Tied,
-    /// The process at the other end of the connection; none where a door of this process asks.
+    /// The process at the other end of the connection; `None` if a door of this process calls.
     pub(super) peer: Option<Arc<PeerId>>,
-    /// The process that asks, by its number, where it is known.
+    /// The id of the calling process, if known.
     pub(super) process: Option<i32>,
 }
 
-/// Carries out one endpoint. A row of the table without it does not compile.
+/// Carries out requests to one endpoint. A row of the table without an implementation does not compile.
 pub(super) trait Handles<E: Endpoint> {
-    /// Carries out a request whose caller is known, and answers with the members of the reply.
+    /// Carries out a request of a known caller, and returns the members of the reply.
     fn handle(&self, call: &Call, asked: E::Asked) -> impl Future<Output = Answered<E::Answer>> + Send;
 }
 
@@ -40,7 +40,7 @@ macro_rules! carry_out {
     ($($(#[$doc:meta])+ $method:ident $path:literal $name:ident $Kind:ident($($Asked:ident)?) -> $Answer:ty,
         tools $tools:tt, commands $commands:tt $(, $flag:ident)*;)+) => {
         impl Own {
-            /// Carries a request out. Each branch is boxed: a caller holds the state of its own endpoint, not of the largest one.
+            /// Carries out a request. Each branch is boxed, so that a caller holds the state of its own endpoint, not of the largest one.
             async fn carry_out(&self, call: &Call, request: Request) -> Answered<Reply> {
                 match request { $(
                     Request::$Kind(asked) => {
@@ -56,8 +56,8 @@ macro_rules! carry_out {
 for_each_endpoint!(carry_out);
 
 impl Own {
-    /// Answers a request to this endpoint, or to a path that has none, for a caller whose proof was looked at. The proof is looked
-    /// at again now and then while the request waits, and once more before the answer is given.
+    /// Answers a request to this endpoint, or to a path without one, for a caller whose proof was checked. The
+    /// proof is checked again now and then while the request waits, and once more before the answer.
     pub(super) async fn respond(
         &self,
         known: &VerifiedCaller,
@@ -80,7 +80,7 @@ impl Own {
         answered.map_err(|fault| self.naming_speaker(fault, &known.who, asker.as_deref()))
     }
 
-    /// Whether a caller who was let in may still go by that name.
+    /// Checks whether an admitted caller may still use its name.
     pub(super) fn still(&self, known: &VerifiedCaller) -> Result<HoldsFor, OwnError> {
         let still = self.0.names.still(&known.who, known.token.as_ref());
         still.map_err(|why| not_ones_own(why, known.who.agent(), None))
@@ -90,7 +90,7 @@ impl Own {
         self.0.provost.submit(who, verb).await.map_err(map::fault)
     }
 
-    /// The same for a verb that policy has a say over, where the caller does not wait for an approval.
+    /// Submits a verb that policy must judge, for a caller that does not wait for an approval.
     pub(super) async fn submit_judged<V: JudgedVerb>(&self, who: &Principal, verb: V) -> Answered<V::Reply> {
         match self.0.provost.submit_judged(who, verb).await.map_err(map::fault)? {
             Answer::Done(reply) => Ok(reply),
@@ -105,7 +105,7 @@ impl Own {
     }
 }
 
-/// How long a request may wait, of what it asks for.
+/// Returns how long a request may wait, within the bound.
 pub(super) fn patience(wait_ms: Option<u64>) -> Duration {
     Duration::from_millis(wait_ms.unwrap_or(0).min(OWN_WAIT_MS_MAX))
 }

@@ -1,4 +1,4 @@
-//! The daemon at work in numbers.
+//! The daemon's health in numbers.
 
 use std::path::PathBuf;
 
@@ -19,7 +19,7 @@ impl Handles<endpoints::Health> for Own {
     async fn handle(&self, _call: &Call, (): ()) -> Answered<wire::Health> {
         let (provost, about) = (&self.0.provost, (self.0.about)());
         let measures = provost.engine().measures();
-        // Before this request's own questions wait there.
+        // This comes before this request's own queries wait there.
         let queued = measures.queued();
         let (live, approvals, waiting, hooks) = tokio::join!(
             provost.view(LiveTasks),
@@ -31,7 +31,7 @@ impl Handles<endpoints::Health> for Own {
         let asked = UsageQuery { by: UsageBy::Nothing, since: Some(since), limit: 1 };
         let standing = provost.engine().standing();
         let is_away = standing.as_ref().is_some_and(|it| it.away.is_some());
-        // Of a store that does not answer, the rest is what matters; a database that is away is not waited for.
+        // If the store does not answer, the other numbers still count; the daemon does not wait for an absent database.
         let used = match is_away {
             true => None,
             false => provost.usage(asked).await.ok().map(|(_, total)| total),
@@ -67,11 +67,11 @@ fn spread(it: Spread) -> wire::Spread {
     wire::Spread { count: it.count, p50_us: us(it.p50), p99_us: us(it.p99) }
 }
 
-/// How the database stands, as the daemon finds it, and what its server promises.
+/// Returns the state of the database as the daemon sees it, and what its server promises.
 async fn database(engine: &Engine, it: Standing) -> wire::DatabaseAt {
     let (is_away, looked_ms) = (it.away.is_some(), u64::try_from(it.looked.as_millis()).unwrap_or(u64::MAX));
     let is_heard = !is_away && !it.is_unsure;
-    // A daemon without work hears of the others with each beat.
+    // A daemon without work hears from the others with each beat.
     let fresh_ms = if is_heard { HOST_BEAT_MS + STALE_AFTER_MS } else { STALE_AFTER_MS };
     let protection = match is_heard {
         true => engine.read(|reader| reader.protection()).await.ok().flatten(),

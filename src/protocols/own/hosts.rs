@@ -1,5 +1,5 @@
-//! What a host may learn of the tasks that its agent has asked for, and the answers of the person at the
-//! host. A host learns nothing of other agents' tasks: they are unknown to it.
+//! The requests of a host about the tasks that its agent has asked for, and the answers of the person at the host.
+//! Tasks of other agents do not exist for a host.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -17,15 +17,15 @@ use provost_base::limits::{HOST_DIALOG_MS_MAX, HOST_DIALOGS_MAX, ID_LEN_MAX, MY_
 use provost_domain::Refusal;
 use provost_domain::view::WaitingOne;
 
-/// What the key for dialogs is derived for.
+/// The context from which the key for dialogs is derived.
 const DIALOGS: &[u8] = b"provost-host-dialogs-v1";
 
-/// Dialogs that have been answered, by their approval, for as long as a host could show one a second time.
+/// The answered dialogs, by their approval, for as long as a host could show one again.
 #[derive(Default)]
 pub(super) struct Dialogs(Mutex<HashMap<ApprovalId, HashMap<String, Instant>>>);
 
 impl Dialogs {
-    /// Marks a dialog about an approval as answered, which can be done once. Each approval has its own share.
+    /// Marks a dialog about an approval as answered, which is possible once. Each approval has its own bound.
     fn spend(&self, approval: ApprovalId, dialog: &str) -> Result<(), OwnError> {
         let (now, life) = (Instant::now(), Duration::from_millis(HOST_DIALOG_MS_MAX));
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -51,7 +51,7 @@ impl Dialogs {
 impl Handles<endpoints::MyTask> for Own {
     async fn handle(&self, call: &Call, query: wire::MyTaskQuery) -> Answered<wire::Task> {
         let id = map::task_id(&query.id)?;
-        // Before anything is waited for: how long the task of another agent takes is not the caller's business.
+        // This comes before any wait: the duration of another agent's task is not the caller's business.
         let now = self.0.provost.task(&id).await.map_err(map::fault)?;
         if now.asked_by != *call.who.agent() {
             return Err(map::fault(Refusal::TaskNotFound));
@@ -91,8 +91,8 @@ impl Handles<endpoints::DialogKey> for Own {
 }
 
 impl Handles<endpoints::HostAnswer> for Own {
-    // The caller speaks for the person at its host, about a request of its own. Whether that counts is
-    // decided by the rule that asked.
+    // The caller speaks for the person at its host, about a request of its own. The rule that demanded the approval
+    // decides whether that counts.
     async fn handle(&self, call: &Call, body: wire::HostAnswer) -> Answered<wire::Answered> {
         if let Some(dialog) = &body.dialog {
             if dialog.is_empty() || dialog.len() > ID_LEN_MAX {
@@ -100,7 +100,7 @@ impl Handles<endpoints::HostAnswer> for Own {
             }
             let approval = ApprovalId(body.approval);
             let parked = self.0.provost.view(WaitingOne(approval)).await.map_err(map::fault)?;
-            // Of what does not wait, or is another's, no answer counts, and none is remembered.
+            // An answer to a request that does not wait, or is another agent's, does not count and is not remembered.
             if parked.is_some_and(|it| it.who.agent() == call.who.agent()) {
                 self.0.dialogs.spend(approval, dialog)?;
             }

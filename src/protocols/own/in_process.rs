@@ -1,5 +1,5 @@
-//! The same API without a connection, for a door of this process that knows who asks. It hands over requests
-//! and replies as values; they are never written as JSON.
+//! The same API without a connection, for a door of this process that knows its caller. It passes requests and
+//! replies as values, which are never encoded as JSON.
 
 use std::future::ready;
 use std::sync::Arc;
@@ -10,33 +10,33 @@ use provost_api::{Reply, Request, wire};
 use provost_base::Digest;
 use provost_domain::Principal;
 
-/// The API, asked from inside.
+/// The API for callers within the daemon.
 #[derive(Clone)]
 pub struct InProcessApi(pub(super) Own);
 
-/// Who asks, where a door has said it: it comes from nowhere else, and stands in for the proof of a connection.
+/// A caller that a door of this process has verified, in place of the proof of a connection. It has no other source.
 #[derive(Clone)]
 pub struct VerifiedCaller {
     /// The agent as which the request is made, with its rights.
     pub who: Arc<Principal>,
     /// The digest of the token that the caller has shown, if any.
     pub token: Option<Digest>,
-    /// The process that asks, by its number, where the door has found it out.
+    /// The id of the calling process, if the door has determined it.
     pub process: Option<i32>,
 }
 
 impl Own {
-    /// A way in for a door of this process.
+    /// Returns the API for a door of this process.
     pub fn inside(&self) -> InProcessApi {
         InProcessApi(self.clone())
     }
 }
 
 impl InProcessApi {
-    /// Answers a request as it would be answered over a connection, in the session that the door names.
+    /// Answers a request as over a connection, in the session that the door names.
     ///
     /// # Errors
-    /// The status and the fault that a connection would have brought.
+    /// The status and the error that a connection would have returned.
     pub async fn ask(
         &self,
         who: &VerifiedCaller,
@@ -44,7 +44,7 @@ impl InProcessApi {
         request: Request,
     ) -> Result<Reply, (u16, wire::ErrorBody)> {
         let which = request.which();
-        // What a session has taken is given back, also where its host has lost its name.
+        // The holds of a session are released even if its host has lost its name.
         let answer = match which.row().outlives_proof {
             true => Ok(()),
             false => self.0.still(who).map(drop),
@@ -59,12 +59,12 @@ impl InProcessApi {
         answer.map_err(|fault| (fault.status.as_u16(), fault.body))
     }
 
-    /// From now on pages at these origins may ask for a passkey: the daemon serves them itself.
+    /// Lets pages at these origins ask for a passkey: the daemon serves them itself.
     pub fn serves_pages(&self, pages: Vec<Page>) {
         self.0.serves_pages(pages);
     }
 
-    /// Whether the caller who was let in may still go by that name.
+    /// Returns whether an admitted caller may still use its name.
     pub fn lets_in(&self, who: &VerifiedCaller) -> bool {
         self.0.still(who).is_ok()
     }

@@ -1,4 +1,4 @@
-//! One inbox for each agent: one handler per path.
+//! The inbox of an agent: one handler per path.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -17,7 +17,7 @@ use provost_domain::post::slug;
 use provost_service::Seen;
 
 impl Handles<endpoints::SendMessage> for Own {
-    // The caller is the sender, whatever the message says.
+    // The caller is the sender, even if the message says otherwise.
     async fn handle(&self, call: &Call, body: wire::SendMessage) -> Answered<wire::Sent> {
         let me = call.who.agent().clone();
         let post = words::post(me, body)?;
@@ -29,7 +29,7 @@ impl Handles<endpoints::SendMessage> for Own {
 }
 
 impl Handles<endpoints::ReadInbox> for Own {
-    // An agent that reads an inbox has one from then on.
+    // An agent that reads its inbox has one from then on.
     async fn handle(&self, call: &Call, body: wire::ReadInbox) -> Answered<wire::Inbox> {
         let provost = &self.0.provost;
         let agent = call.who.agent().clone();
@@ -45,8 +45,8 @@ impl Handles<endpoints::ReadInbox> for Own {
 }
 
 impl Handles<endpoints::TakeWork> for Own {
-    // The next task for the caller as a worker. It is the caller's when this is answered; should the answer get lost, the
-    // task is handed out again after a while.
+    // The next task for the caller as a worker. It is the caller's once this answer is made; if the answer gets
+    // lost, the task is handed out again after a while.
     async fn handle(&self, call: &Call, body: wire::TakeWork) -> Answered<wire::Work> {
         let provost = &self.0.provost;
         let mail = provost.take_work(&call.who, patience(body.wait_ms)).await.map_err(map::fault)?;

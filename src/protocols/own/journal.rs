@@ -21,8 +21,8 @@ impl Handles<endpoints::Events> for Own {
         let until = tokio::time::Instant::now() + patience(query.wait_ms);
         let (mut follower, mut events, mut next) = (engine.follow(after), Vec::new(), after);
         while events.len() < usize::from(limit) {
-            // Events that are there already are returned, however slow the machine is. Only the
-            // first event is waited for.
+            // Existing events are returned at once, however slow the machine is. The request waits only for the
+            // first event.
             let event = match follower.ready().await.map_err(unavailable)? {
                 Some(event) => event,
                 None if !events.is_empty() => break,

@@ -1,9 +1,9 @@
-//! What the list of passkeys says against what is on record here, and the steps that bring the two together.
+//! Compares the list of passkeys with the daemon's record, and finds the steps that reconcile the two.
 //!
-//! A process that can write the list can have a good MAC made for it, by enrolling in a repository that knows of no
-//! passkey. So the record goes before the list: a key on record stays what it is, a passkey is added beside known
+//! A process that can write the list can get a valid MAC for it, by enrolling in a repository without any passkey.
+//! So the record takes precedence over the list: a recorded key is unchangeable, a passkey is added beside known
 //! ones only if one of them has signed for it, and is revoked because of the list only if the list says so. A list
-//! that says otherwise cannot be used.
+//! that contradicts this cannot be used.
 
 use std::collections::BTreeMap;
 
@@ -13,30 +13,30 @@ use provost_domain::{Passkey, Passkeys, SignedWord};
 use provost_passkey::{Assertion, PublicKey, Transcript, Word, bytes_of, holds};
 use serde::Deserialize as _;
 
-/// One step that is missing.
+/// A missing step.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Step {
-    /// All were given up, as often as this; whether that wait is still on.
+    /// All passkeys were given up: the count of such resets, and whether the wait after it still runs.
     Reset(u64, bool),
-    /// A passkey is to be put on record, with what was signed for it.
+    /// This passkey must be recorded, with the signature for it.
     Add(Box<ListedPasskey>, Option<Box<SignedWord>>),
-    /// A passkey is to be revoked here.
+    /// This passkey must be revoked here.
     Revoke(Box<str>, Option<Box<SignedWord>>),
-    /// Passkeys that were revoked here are to be taken out of the list.
+    /// These passkeys were revoked here, and must be removed from the list.
     TakeOut(Vec<String>),
-    /// The list is to be emptied, because all were given up here.
+    /// The list must be emptied, because all passkeys were given up here.
     Empty,
 }
 
-/// The steps that are missing, in order.
+/// Returns the missing steps, in order.
 ///
 /// # Errors
-/// Why the list cannot be used.
+/// The reason why the list cannot be used.
 pub(super) fn steps(list: &PasskeyList, known: &Passkeys) -> Result<Vec<Step>, ListError> {
     if list.of_root { Ok(of_roots(list, known)) } else { of_users(list, known) }
 }
 
-/// Root's list alone says which passkeys count.
+/// Returns the steps for root's list, which alone decides which passkeys count.
 fn of_roots(list: &PasskeyList, known: &Passkeys) -> Vec<Step> {
     let is_missing = |it: &&ListedPasskey| match known.get(&it.id) {
         None => true,
@@ -57,7 +57,7 @@ fn of_users(list: &PasskeyList, known: &Passkeys) -> Result<Vec<Step>, ListError
         return Err(disagrees(OLD_COPY));
     }
     if list.resets < standing.count {
-        // All were given up here, and the list could not be written then.
+        // All passkeys were given up here, and the list could not be written then.
         return Ok(vec![Step::Empty]);
     }
     let mut steps = Vec::new();
@@ -107,7 +107,7 @@ fn of_users(list: &PasskeyList, known: &Passkeys) -> Result<Vec<Step>, ListError
     Ok(steps)
 }
 
-/// What was signed for a new passkey, where known ones would have to sign for it.
+/// Returns the signature for a new passkey, which known ones must have made if there are any.
 fn vouched(
     it: &ListedPasskey,
     trusted: &BTreeMap<&str, Trusted>,
@@ -127,7 +127,7 @@ fn revokes(word: &SignedWord, id: &str, trusted: &BTreeMap<&str, Trusted>) -> bo
     matches!(said(word, trusted), Some(Word::Revoke(word)) if word.revoke == id)
 }
 
-/// What is needed of a passkey to check what it has signed.
+/// The data of a passkey with which its signatures are checked.
 struct Trusted {
     rp_id: String,
     key: Option<PublicKey>,
@@ -139,7 +139,7 @@ impl Trusted {
     }
 }
 
-/// What was signed by one of these passkeys, at any daemon of the user. The counter is the other daemon's to look at.
+/// Returns the word that one of these passkeys has signed, at any daemon of the user. The other daemon checks the counter.
 fn said(word: &SignedWord, trusted: &BTreeMap<&str, Trusted>) -> Option<Word> {
     let by = trusted.get(&*word.credential)?;
     let transcript = Transcript::read(&word.transcript).ok()?;

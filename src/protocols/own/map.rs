@@ -1,4 +1,4 @@
-//! The dictionary between the own API's words and ours.
+//! The dictionary between the own API's words and Provost's.
 
 pub(super) mod coordinate;
 pub(super) mod crew;
@@ -26,10 +26,10 @@ use provost_domain::{
 };
 use provost_service::{Calls, GraphError, GraphState, Snapshot};
 
-/// A delegation without a timeout has half an hour, as on the DevIt door.
+/// The timeout of a delegation without one: half an hour, as on the DevIt door.
 const TIMEOUT_DEFAULT_S: u64 = 1800;
 
-/// An error on its way out.
+/// An error answer.
 #[derive(Debug)]
 pub(super) struct OwnError {
     pub(super) status: StatusCode,
@@ -57,7 +57,7 @@ impl OwnError {
     }
 }
 
-/// Refusals in the own API's words, with the next step where there is one.
+/// Translates refusals into the own API's words, with the next step if there is one.
 // tidy: long because it is one table of refusals
 pub(super) fn fault(refusal: Refusal) -> OwnError {
     let text = refusal.to_string();
@@ -96,7 +96,7 @@ pub(super) fn fault(refusal: Refusal) -> OwnError {
     }
 }
 
-/// The status and the word of a refusal.
+/// Returns the status and the word of a refusal.
 fn word(refusal: &Refusal) -> (StatusCode, &'static str) {
     match refusal {
         Refusal::OutOfScope { .. } => (StatusCode::FORBIDDEN, "out_of_scope"),
@@ -163,7 +163,7 @@ fn word(refusal: &Refusal) -> (StatusCode, &'static str) {
     }
 }
 
-/// Which right is missing, for programs.
+/// Adds the missing right, for programs.
 fn naming_right(fault: OwnError, refusal: &Refusal) -> OwnError {
     let Refusal::OutOfScope { needs } = refusal else { return fault };
     fault.data(json!({ "needs": needs.as_str() }))
@@ -181,7 +181,7 @@ pub(super) fn task_id(id: &str) -> Result<TaskId, OwnError> {
     TaskId::parse(id).map_err(|err| OwnError::invalid(format!("task {err}")))
 }
 
-/// The payload is made as a DevIt client would have written it, since a polling worker gets it to the letter.
+/// Makes a delegation. Its payload is that of a DevIt client, since a polling worker gets it unchanged.
 pub(super) fn delegate(it: wire::Delegate) -> Result<Delegate, OwnError> {
     let id = it.task.clone().unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
     let placement = queue::placement(&it)?;
@@ -263,8 +263,8 @@ pub(super) fn report(it: wire::Report) -> Result<ReportTask, OwnError> {
     Ok(ReportTask { task: task_id(&it.task)?, status, report, message: None })
 }
 
-/// What a person's tools may put on record: changes of keys and secrets. All other records are the daemon's
-/// own, and no client may write them.
+/// Reads a record of a person's tools: a change of keys or secrets. All other records are the daemon's own, and no
+/// client may write them.
 pub(super) fn record(it: &wire::Record) -> Result<Record, OwnError> {
     const WHAT: [&str; 7] = [
         "agent.added",
@@ -298,7 +298,7 @@ pub(super) fn answer(it: wire::Answer) -> Result<AnswerApproval, OwnError> {
     })
 }
 
-/// A task; `there` says whether what it has changed is on the disk.
+/// Encodes a task; `there` says whether its changes are on the disk.
 pub(super) fn task(task: &Task, there: bool) -> wire::Task {
     let order = &task.order;
     let metadata = task.notes.last().and_then(|note| note.report.metadata.as_ref()).map(Json::value);
@@ -352,13 +352,13 @@ pub(super) fn task(task: &Task, there: bool) -> wire::Task {
     queue::with_placement(task, told)
 }
 
-/// A worker that only other hosts have.
+/// Encodes a worker that only other hosts have.
 pub(super) fn worker_elsewhere(id: &AgentId, hosts: Vec<String>) -> wire::WorkerAt {
     let (id, kind) = (id.to_string(), "cli".into());
     wire::WorkerAt { id, kind, broken: None, stream: None, switched: None, hosts }
 }
 
-/// What a run has used, as it travels.
+/// Encodes the usage of a run.
 pub(super) fn used(it: Usage) -> wire::Used {
     wire::Used {
         tokens_input: it.input,
@@ -418,7 +418,7 @@ pub(super) fn kind_word(kind: WorkerKind) -> &'static str {
     }
 }
 
-/// Tasks as a list; those in `there` have their changes on the disk.
+/// Encodes tasks as a list; the changes of those in `there` are on the disk.
 pub(super) fn tasks(snapshot: &Snapshot, there: &BTreeSet<TaskId>, awaited: &[AwaitedNeed]) -> wire::Tasks {
     wire::Tasks {
         active: snapshot.active.iter().map(|it| with_needs(listed(it, false), awaited)).collect(),
@@ -429,7 +429,7 @@ pub(super) fn tasks(snapshot: &Snapshot, there: &BTreeSet<TaskId>, awaited: &[Aw
     }
 }
 
-/// Says of tasks what they wait for.
+/// Adds the needs for which a task waits.
 pub(super) fn with_needs(task: wire::Task, awaited: &[AwaitedNeed]) -> wire::Task {
     let its = awaited.iter().filter(|it| it.task.as_str() == task.id);
     let waits_for = its.map(|it| wire::AwaitedNeed {
@@ -440,12 +440,12 @@ pub(super) fn with_needs(task: wire::Task, awaited: &[AwaitedNeed]) -> wire::Tas
     wire::Task { waits_for: waits_for.collect(), ..task }
 }
 
-/// A task of a page, which is in a list.
+/// Encodes a task as a row of a page.
 pub(super) fn row(it: &Task, there: &BTreeSet<TaskId>, awaited: &[AwaitedNeed]) -> wire::Task {
     with_needs(listed(it, there.contains(it.id())), awaited)
 }
 
-/// A task in a list, with the beginning of its goal: prompts of agents have up to mebibytes.
+/// Encodes a task for a list, with only the beginning of its goal: prompts of agents have up to mebibytes.
 fn listed(it: &Task, there: bool) -> wire::Task {
     let mut row = task(it, there);
     row.said.clear();
@@ -453,7 +453,7 @@ fn listed(it: &Task, there: bool) -> wire::Task {
     row
 }
 
-/// What the worker would be given of the network, in full: it is what the answer is about.
+/// Describes the worker's access to the network in full, since the approval covers it.
 fn network(parked: &Parked) -> String {
     match &parked.facts.network {
         Network::None => "none".into(),

@@ -1,4 +1,4 @@
-//! Merges of branches: looked at beforehand, put into the queue, and run.
+//! Merges of branches: the preview, the queue, and runs.
 
 use hyper::StatusCode;
 use tokio::time::Instant;

@@ -1,6 +1,6 @@
-//! What is counted of the daemon: gauges from its state at this moment, and what the engine has counted since the start.
+//! The metrics of the daemon: gauges from its present state, and the engine's counts since the start.
 //!
-//! The state is asked once, for numbers alone. Nothing here depends on what is past, and nothing of anybody's words is told.
+//! The state is queried once, for numbers only. No gauge depends on the past, and no metric contains texts of agents or people.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,13 +17,13 @@ use provost_domain::view::{Crowd, Gauges, GaugesOut};
 use provost_engine::{Durations, ENTRY_FORMAT, Found, HOST_STATES, Observed, Signal, TaskEnd, WorkerUse};
 use provost_service::{Disk, disk};
 
-/// Exponents of two of the bounds, in microseconds: from 128 microseconds to 8.4 seconds, for what a machine does.
+/// The exponents of two of the bounds, in microseconds: from 128 microseconds to 8.4 seconds, for the work of machines.
 const OF_MACHINES: std::ops::RangeInclusive<u32> = 7..=23;
-/// The same from an eighth of a second to a day and a half, for what people and agents wait for.
+/// The same from an eighth of a second to a day and a half, for the waits of people and agents.
 const OF_WAITS: std::ops::RangeInclusive<u32> = 17..=37;
-/// Exponents of two of the bounds of batches.
+/// The exponents of two of the bounds of batches.
 const OF_BATCHES: std::ops::RangeInclusive<u32> = 1..=10;
-/// Microseconds of a second, and millionths of a dollar.
+/// Microseconds in a second, and millionths in a dollar.
 const MICRO: f64 = 1_000_000.0;
 
 impl Handles<endpoints::Metrics> for Own {
@@ -33,24 +33,24 @@ impl Handles<endpoints::Metrics> for Own {
 }
 
 impl Own {
-    /// How many workers may run at a time.
+    /// Sets the most workers that may run at a time.
     pub fn has_places_for(&self, workers: usize) {
-        // Said once, before any door is open.
+        // This is called once, before any door is open.
         let _ = self.0.places.set(workers);
     }
 
-    /// Everything that is counted; `None` where the engine does not answer.
+    /// Returns all metrics; `None` if the engine does not answer.
     pub async fn told_metrics(&self) -> Option<wire::Metrics> {
         self.metrics().await.ok()
     }
 
-    /// Everything that is counted.
+    /// Returns all metrics.
     ///
     /// # Errors
-    /// Where the engine does not answer.
+    /// The engine does not answer.
     pub(super) async fn metrics(&self) -> Answered<wire::Metrics> {
         let (engine, about) = (self.0.provost.engine(), (self.0.about)());
-        // Before this request's own question waits there.
+        // This comes before this request's own query waits there.
         let waiting = engine.measures().queued();
         let gauges = self.0.provost.view(Gauges).await.map_err(map::fault)?;
         let state = PathBuf::from(&about.state_dir);
@@ -75,7 +75,7 @@ impl Own {
     }
 }
 
-/// The families, while they are filled.
+/// The families of metrics so far.
 #[derive(Default)]
 struct Families(Vec<wire::MetricFamily>);
 
@@ -93,7 +93,7 @@ impl Families {
         self.put(metric, metric.sample(labels, value.into().0));
     }
 
-    /// In microseconds, and told in seconds.
+    /// Adds a histogram of microseconds, in seconds.
     fn histogram(
         &mut self,
         metric: Metric,
@@ -156,7 +156,7 @@ impl Families {
             }
         }
         let it = observed.batches.histogram(OF_BATCHES);
-        // What is below a power of two is at most one less.
+        // A whole number below a power of two is at most one less.
         let bucket = |(exponent, count): &(u32, u64)| (((1_u64 << exponent) - 1) as f64, *count);
         let (buckets, sum) = (it.below.iter().map(bucket).collect(), it.sum_us as f64);
         let spread = wire::MetricHistogram { buckets, sum, count: it.count };
@@ -171,7 +171,7 @@ impl Families {
         for ((_, state), count) in HOST_STATES.iter().zip(observed.hosts()) {
             self.value(HOSTS, &[*state], count);
         }
-        // A store of one writer is never behind itself.
+        // A store with a single writer is never behind itself.
         let head = observed.log_head();
         let stale = head.map_or(Duration::ZERO, |_| observed.store_silent_for());
         self.value(STALE_SECONDS, &[], Number(stale.as_secs_f64()));
@@ -202,7 +202,7 @@ impl Families {
 
     fn of_the_collector(&mut self, observed: &Observed) {
         let all = Signal::ALL.map(|signal| (signal, observed.exports(signal)));
-        // Where nothing was sent, there is no collector.
+        // If nothing was sent, there is no collector.
         if all.iter().all(|(_, counts)| *counts == (0, 0)) {
             return;
         }
@@ -213,7 +213,7 @@ impl Families {
         self.value(OTLP_SPANS_DROPPED, &[], observed.spans_dropped());
     }
 
-    /// In the order of the table.
+    /// Returns the families in the order of the table.
     fn in_order(self) -> Vec<wire::MetricFamily> {
         let place = |it: &wire::MetricFamily| METRICS.iter().position(|row| row.name == it.name);
         let mut families = self.0;
@@ -222,7 +222,7 @@ impl Families {
     }
 }
 
-/// A number as a metric has it.
+/// A number in the form of a metric.
 struct Number(f64);
 
 impl From<u64> for Number {
@@ -237,7 +237,7 @@ impl From<usize> for Number {
     }
 }
 
-/// For how long the oldest has waited, in seconds; zero where none waits.
+/// Returns how long the oldest has waited, in seconds; zero if none waits.
 fn age(now: Timestamp, crowd: Crowd) -> Number {
     Number(crowd.since.map_or(0, |since| now.since_ms(since)) as f64 / 1_000.0)
 }

@@ -1,7 +1,7 @@
 //! Provost's own API: HTTP with JSON on a Unix socket, for the command line and the tools built on it.
 //!
 //! Proof is the peer: a process of this user that is not jailed. It acts as the user, or, with a header, as an
-//! agent whose name is not reserved. Approvals are answered from a terminal that is not below any agent.
+//! agent whose name is not reserved. A person answers approvals at a terminal that no agent has started.
 #![forbid(unsafe_code)]
 
 mod applies;
@@ -89,45 +89,45 @@ pub use push::{PushTold, TellPush};
 pub(crate) use readiness::NotReady;
 pub use sign_in::{Fault, OpenedSession, Reading};
 
-/// How long a request's head may take; also how long a connection may be silent.
+/// How long a peer may take to send a request's head; also how long a connection may be silent.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
 
 pub use rules::{AboutRules, AskOtherRules, TellRules};
 
-/// What only the daemon as a whole can do.
+/// The commands that only the daemon as a whole can carry out.
 pub enum DaemonCommand {
-    /// Read configuration, policy and keys again.
+    /// Reads configuration, policy and keys again.
     Reload,
-    /// Open the DevIt door at another address, for this run, with a secret of its own if one is given.
+    /// Opens the DevIt door at another address, for this run, with a secret of its own if one is given.
     Listen(std::path::PathBuf, Option<provost_base::Secret>),
-    /// Open the page for people, for this run. What it says is the address.
+    /// Opens the page for people, for this run. The outcome is its address.
     OpenPage,
-    /// Send a sample to the address of this name. What it says is the address's answer.
+    /// Sends a sample to the address of this name. The outcome is the address's answer.
     TestNotice(String),
-    /// Say the public key with which browsers subscribe to their push services.
+    /// Returns the public key with which browsers subscribe to their push services.
     PushKey,
-    /// Check what a browser has said of its subscription.
+    /// Checks a browser's data about its subscription.
     CheckPush {
-        /// Where its push service takes messages for it.
+        /// The address at which its push service accepts messages for it.
         endpoint: Box<str>,
-        /// Its public key, and the secret that it shares.
+        /// Its public key, and the authentication secret that it shares.
         keys: (Box<str>, Box<str>),
     },
-    /// End the daemon in order, as the signal to terminate does.
+    /// Ends the daemon in order, as the signal to terminate does.
     Stop,
 }
 
-/// An [`DaemonCommand`] and where its outcome goes: one sentence, either way.
+/// A [`DaemonCommand`], and the sender for its outcome: one sentence, either way.
 pub type Ordered = (DaemonCommand, oneshot::Sender<Result<String, String>>);
 
 /// The door that serves Provost's own API. Clones share everything.
 #[derive(Clone)]
 pub struct Own(Arc<OwnInner>);
 
-/// Finds the work tree of the repository that is at a path, if one is. Blocks for as long as the disk does.
+/// Finds the work tree of the repository at a path, if there is one. Blocks for as long as the disk does.
 pub type Bases = Box<dyn Fn(&std::path::Path) -> Option<Base> + Send + Sync>;
 
-/// Tells the agents of sessions whose host's process runs.
+/// Returns the agents of sessions whose host's process runs.
 pub type SessionsThere = Arc<dyn Fn() -> BTreeSet<AgentId> + Send + Sync>;
 
 struct OwnInner {
@@ -139,7 +139,7 @@ struct OwnInner {
     orders: mpsc::Sender<Ordered>,
     about: Box<dyn Fn() -> wire::About + Send + Sync>,
     rules: AboutRules,
-    /// Held by who asks other rules about what is on record.
+    /// The permit to try other rules on recorded decisions.
     replays: tokio::sync::Semaphore,
     push: TellPush,
     bases: Bases,
@@ -150,27 +150,26 @@ struct OwnInner {
     passkey_files: provost_auth::passkeys::PasskeyFiles,
     /// The pages that may ask for a passkey.
     pages: Mutex<Vec<Page>>,
-    /// Where the page over all repositories may ask for one.
+    /// The addresses at which the page over all repositories may ask for one.
     hub: HubPages,
     pending: pending::Pending,
     checks: checking::JournalChecks,
     offers: push::Offers,
-    /// Held by who changes the list of passkeys, or puts on record what has changed in it.
+    /// The permit to change the list of passkeys, or to record a change in it.
     listing: tokio::sync::Semaphore,
     /// The browsers that are signed in to the page.
     sessions: WebSessions,
-    /// Tells which sessions of hosts are there.
+    /// Returns the sessions of hosts that are present.
     sessions_there: std::sync::OnceLock<SessionsThere>,
-    /// The addresses of the page elsewhere, while it is there.
+    /// The public addresses of the page, while it is open there.
     public: Mutex<Vec<String>>,
-    /// How many workers may run at a time.
+    /// The most workers that may run at a time.
     places: std::sync::OnceLock<usize>,
 }
 
 impl Own {
-    /// A door for the processes of `user`, whose `about` tells what the daemon knows of itself, `rules` what is in force, `push` how browsers are told,
-    /// and `bases` where
-    /// the files of its work trees are.
+    /// Makes a door for the processes of `user`. `about` returns the daemon's data about itself, `rules` the rules in
+    /// force, `push` the notices for browsers, and `bases` finds work trees.
     pub fn new(
         agents: AgentService,
         names: Arc<Names>,
@@ -215,8 +214,8 @@ impl Own {
         }))
     }
 
-    /// Keeps in mind that a host has called a hook. No process answers for a model, and the model may have started any
-    /// process below its host.
+    /// Remembers that a host has called a hook. No process can answer for a model, since the model may have started
+    /// any process below its host.
     fn note_host(&self, hook: &PeerId) {
         self.0.names.note(hook.line(), None);
     }
@@ -248,7 +247,7 @@ impl Own {
         }
         let (peer, open) = (Arc::new(peer), guard.clone());
         let service = hyper::service::service_fn(move |request| {
-            // A peer that is being answered is not closed to make room for others; one that asks nothing is.
+            // A connection with a request in progress is not closed to make room for others; an idle one is.
             let busy = open.busy();
             let answer = serve::answer(self.clone(), Arc::clone(&peer), open.clone(), request);
             async move { Ok::<_, Infallible>(answer.await.map(|body| BusyBody::new(body, busy))) }
@@ -256,7 +255,7 @@ impl Own {
         converse("own", stream, HEAD_TIME_MAX, &guard, service).await;
     }
 
-    /// Who is asking: the user, a person at a terminal, or an agent of this user.
+    /// Returns the caller: the user, a person at a terminal, or an agent of this user.
     async fn caller(&self, headers: &HeaderMap, peer: &PeerId) -> Result<VerifiedCaller, OwnError> {
         let token = self.token(headers).await?;
         let who = self.named(headers, peer, token.as_deref()).await?;
@@ -303,8 +302,8 @@ impl Own {
         Ok(who.coming_from(self.0.names.origin(peer.line())))
     }
 
-    /// Whether a caller may read or write in a name that the request gives: the user in any, an agent in its own and in
-    /// those that are free. A caller without a name counts as an agent where agents have spoken.
+    /// Checks whether a caller may read or write in a name that the request gives: the user in any, an agent in its
+    /// own and in free ones. A caller without a name counts as an agent if agents have spoken.
     fn check_other(&self, who: &Principal, agent: &AgentId) -> Result<(), OwnError> {
         let is_users = who.operates();
         if is_users || is_same(who.agent(), agent) {
@@ -313,7 +312,7 @@ impl Own {
         self.0.names.is_free(agent, Proof::PeerUid).map_err(|why| not_ones_own(why, agent, None))
     }
 
-    /// The token that a request shows.
+    /// Returns the token that a request shows.
     async fn token(&self, headers: &HeaderMap) -> Result<Option<Arc<Token>>, OwnError> {
         let shown = bearer::shown(headers.get_all(AUTHORIZATION).iter().map(|it| it.as_bytes()));
         let Some(digest) = shown.map_err(|_| bad_token())? else { return Ok(None) };
@@ -327,18 +326,18 @@ fn bad_token() -> OwnError {
         .hint("unset PROVOST_TOKEN, or have another one made: provost token mint AGENT")
 }
 
-/// Told to a peer that could not be looked at, or has too many connections.
+/// Returns the error for a peer that could not be identified, or has too many connections.
 fn crowded() -> OwnError {
     let why = "too much is open at the moment to take one more connection";
     OwnError::new(StatusCode::SERVICE_UNAVAILABLE, "busy", why).hint("try again in a moment")
 }
 
-/// Told to a peer that may be below an agent, or may not.
+/// Returns the error for a peer that an agent may have started.
 fn unseen() -> OwnError {
     OwnError::new(StatusCode::FORBIDDEN, "unproven", provost_auth::UNSEEN)
 }
 
-/// Answers each request of such a peer with the same fault.
+/// Answers each request of such a peer with the same error.
 async fn turn_away(stream: Stream, guard: &Guard, fault: fn() -> OwnError) {
     let service = hyper::service::service_fn(move |_: hyper::Request<Incoming>| {
         ready(Ok::<_, Infallible>(serve::versioned(serve::faulty(&fault()))))
@@ -346,7 +345,7 @@ async fn turn_away(stream: Stream, guard: &Guard, fault: fn() -> OwnError) {
     converse("own", stream, HEAD_TIME_MAX, guard, service).await;
 }
 
-/// Why a caller may not go by a name, in this door's words.
+/// Returns the error for a caller that may not use a name, in this door's words.
 fn not_ones_own(why: Rejected, agent: &AgentId, token: Option<&Token>) -> OwnError {
     tracing::warn!(door = "own", %agent, cause = why.cause(), "request refused");
     match (why, token) {

@@ -1,4 +1,4 @@
-//! The daemon itself: its state, the agents that it knows, and orders of its operator.
+//! The daemon itself: its state, the agents that it knows, and its operator's commands.
 
 use std::collections::BTreeSet;
 use std::sync::PoisonError;
@@ -15,7 +15,7 @@ use provost_base::{AgentId, HostId, HostRole};
 use provost_domain::view::{AllPasskeys, AllSwitches, KnownAgents, OwedNotices, TaskCounts, Waiting};
 use provost_domain::{OnlyWorks, Principal, Switch, WorkersElsewhere};
 
-/// What people read of a machine that has joined for no more.
+/// The text for people about a machine that has joined only to work.
 const ONLY_WORKS: &str = "this machine only works for the other hosts: it carries out their tasks, and refuses what only a full host decides";
 
 impl Handles<endpoints::About> for Own {
@@ -72,16 +72,16 @@ impl Handles<endpoints::WhoAmI> for Own {
 impl Handles<endpoints::Agents> for Own {
     async fn handle(&self, _call: &Call, (): ()) -> Answered<Vec<wire::Agent>> {
         let mut known = self.0.provost.view(KnownAgents).await.map_err(map::fault)?;
-        // A model that thinks for long says nothing, and its host runs.
+        // A model that thinks for long gives no sign of life, though its host runs.
         let there = self.sessions_there().await;
         known.iter_mut().for_each(|it| it.alive |= there.contains(&it.id));
-        // People, and the daemon itself, are no agents.
+        // People, and the daemon itself, are not agents.
         Ok(known.iter().filter(|it| !role::is_reserved(&it.id)).map(map::known_agent).collect())
     }
 }
 
 impl Own {
-    /// From now on this tells the agents of hosts' sessions whose process runs. It may block.
+    /// Sets the function that returns the agents of hosts' sessions whose process runs. It may block.
     pub fn knows_sessions(&self, there: SessionsThere) {
         let _known_already = self.0.sessions_there.set(there);
     }
@@ -138,8 +138,8 @@ impl Handles<endpoints::Stop> for Own {
     }
 }
 
-/// Orders are the operator's; agents that share the user do not give them. One that leaves its name out gains nothing by them: what
-/// is known of agents, and what a person holds back, stays so over a restart.
+/// Carries out a command of the operator; agents that share the user may not give them. An agent that omits its
+/// name gains no right: what is known of agents, and what a person holds back, survives a restart.
 pub(super) async fn order(own: &Own, who: &Principal, order: DaemonCommand) -> Answered<wire::Done> {
     if !who.may(provost_domain::Scope::Operate) {
         return Err(map::fault(provost_domain::Refusal::OutOfScope {
@@ -149,7 +149,7 @@ pub(super) async fn order(own: &Own, who: &Principal, order: DaemonCommand) -> A
     ask_daemon(own, order).await
 }
 
-/// Has the daemon as a whole do something that needs no right.
+/// Lets the daemon as a whole carry out a command that needs no right.
 pub(super) async fn ask_daemon(own: &Own, order: DaemonCommand) -> Answered<wire::Done> {
     let gone =
         || OwnError::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "the daemon is shutting down");
@@ -162,11 +162,11 @@ pub(super) async fn ask_daemon(own: &Own, order: DaemonCommand) -> Answered<wire
 }
 
 impl Own {
-    /// What every list says while no passkey counts because all were given up.
+    /// Returns the note of every list while no passkey counts because all were given up.
     async fn passkeys_given_up(&self) -> Option<String> {
         let known = self.0.provost.view(AllPasskeys).await.ok()?;
         known.waits_until?;
-        // In hours of its running, so that it says the same for an hour.
+        // The time is in hours, so that the note is the same for an hour.
         let hours = known.passkeys.standing().left_ms.div_ceil(3_600_000);
         Some(format!(
             "all passkeys were given up: until the daemon has run for {hours} more hours, none counts, and nothing that asks for one is \

@@ -1,9 +1,9 @@
-//! What came of a signed verb, in a sentence for the person who has signed it.
+//! The outcomes of signed verbs, as sentences for the person who has signed.
 
 use provost_api::wire;
 use provost_base::visible;
 
-/// What an apply or an undo has come to.
+/// Describes the outcome of an apply or an undo.
 pub(super) fn written(done: &mut wire::WordDone, it: wire::Applied) {
     let files = |count: u32| if count == 1 { "1 file".to_owned() } else { format!("{count} files") };
     done.said = Some(match it.state.as_str() {
@@ -32,7 +32,7 @@ pub(super) fn written(done: &mut wire::WordDone, it: wire::Applied) {
     });
 }
 
-/// What a discard has come to.
+/// Describes the outcome of a discard.
 pub(super) fn discarded(it: &wire::Discarded) -> String {
     match (it.already, it.files) {
         (true, _) => "The changes had been discarded before.".into(),
@@ -41,7 +41,7 @@ pub(super) fn discarded(it: &wire::Discarded) -> String {
     }
 }
 
-/// What a delegation has come to.
+/// Describes the outcome of a delegation.
 pub(super) fn delegated(done: &mut wire::WordDone, it: wire::Delegated) {
     done.said = Some(match it.state.as_str() {
         "awaiting" => format!("Task {} waits for approval {}.", it.task, it.approval.unwrap_or_default()),

@@ -1,4 +1,4 @@
-//! How passkeys come to count no more, without a signature: by a person at a terminal.
+//! The ways in which a person at a terminal ends passkeys, without a signature.
 
 use super::Own;
 use super::handle::{Answered, Call, Handles};
@@ -34,7 +34,7 @@ impl Handles<endpoints::ResetPasskeys> for Own {
         let _turn = self.0.listing.acquire().await.ok();
         let known = self.known_passkeys().await?;
         let (standing, shared) = (known.passkeys.standing(), known.shared);
-        // Of a list that was edited nothing is believed, its count neither.
+        // A list that was edited is not trusted, and neither is its count.
         let listed =
             self.listed(|files, keys| files.read(keys)).await.ok().flatten().map_or(0, |it| it.resets);
         let count = standing.count.max(listed) + 1;

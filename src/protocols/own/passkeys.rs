@@ -1,10 +1,10 @@
-//! The list of passkeys, and how one comes into it and out of it.
+//! The list of passkeys, with enrolment and revocation.
 //!
 //! ```text
 //!   code at a terminal -> begin (code) -> finish (new key) -> confirm (new key signs; a known one vouches) -> counts
 //! ```
-//! The file is shared by all daemons of the user. Each keeps on record what it knows of it: before a list is used, what was
-//! added or revoked elsewhere is put on record here ([`super::list_sync`]).
+//! All daemons of the user share the file. Each records its state: before a daemon uses the list, it records what
+//! was added or revoked elsewhere ([`super::list_sync`]).
 
 use std::sync::{Arc, PoisonError};
 
@@ -31,10 +31,10 @@ use provost_passkey::{
 };
 use serde::Deserialize as _;
 
-/// The verb of the frame in which a new passkey is made; nothing is signed in it.
+/// The verb of the transcript for making a passkey; no passkey signs it.
 const CREATE: &str = "CreatePasskey";
 
-/// The algorithms that browsers are asked for: ES256, Ed25519, RS256.
+/// The algorithms that the daemon asks browsers for: ES256, Ed25519, RS256.
 const ALGORITHMS: [i64; 3] = [-7, -8, -257];
 
 /// A page that may ask for a passkey.
@@ -42,19 +42,19 @@ const ALGORITHMS: [i64; 3] = [-7, -8, -257];
 pub struct Page {
     /// Scheme, host and port, as browsers write them.
     pub origin: String,
-    /// The host, to which the passkeys belong.
+    /// The domain, to which the passkeys belong.
     pub host: String,
 }
 
-/// What passkeys need of the daemon's places and settings.
+/// The parts of the daemon's places and configuration that passkeys need.
 pub struct PasskeySetup {
-    /// Where the lists are.
+    /// The files of the lists.
     pub files: PasskeyFiles,
-    /// The pages that settings name. The daemon's own joins them when it opens ([`super::InProcessApi::serves_pages`]).
+    /// The pages in the configuration. The daemon's own is added when it opens ([`super::InProcessApi::serves_pages`]).
     pub pages: Vec<Page>,
-    /// Where the page over all repositories may be.
+    /// The possible addresses of the page over all repositories.
     pub hub: HubPages,
-    /// The folder of the daemon's state, for who is signed in to the page.
+    /// The folder of the daemon's state, for the sessions of the page.
     pub state: std::path::PathBuf,
 }
 
@@ -67,7 +67,7 @@ pub(super) fn unusable(why: &ListError) -> OwnError {
     OwnError::new(StatusCode::CONFLICT, "passkeys_unusable", why.to_string()).hint("provost passkey list")
 }
 
-/// The passkey of a list as it goes on record.
+/// Converts a passkey of the list to the form for the record.
 pub(super) fn on_record(it: &ListedPasskey, of_root: bool) -> Passkey {
     let key = serde_json::to_value(&it.key).expect("our own types always encode");
     Passkey {
@@ -107,12 +107,12 @@ pub(super) fn row(it: &KnownPasskey) -> wire::Passkey {
 }
 
 impl Own {
-    /// The pages that may ask for a passkey at the moment.
+    /// Returns the pages that may ask for a passkey now.
     pub(super) fn pages(&self) -> Vec<Page> {
         self.0.pages.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// From now on these pages may ask for a passkey as well.
+    /// Lets these pages ask for a passkey, too.
     pub(super) fn serves_pages(&self, pages: Vec<Page>) {
         let mut known = self.0.pages.lock().unwrap_or_else(PoisonError::into_inner);
         let new: Vec<Page> = pages.into_iter().filter(|it| !known.contains(it)).collect();
@@ -123,12 +123,12 @@ impl Own {
         self.0.provost.view(AllPasskeys).await.map_err(map::fault)
     }
 
-    /// The list in force, after what has changed in it elsewhere is on record here.
+    /// Returns the list in force, after changes from elsewhere were recorded here.
     ///
     /// # Errors
-    /// Why no passkey counts: the list cannot be used.
+    /// The list cannot be used, so no passkey counts.
     pub(super) async fn synced_list(&self) -> Answered<PasskeyList> {
-        // Only what changes something waits for its turn, so that a process that holds the folder keeps no reader waiting.
+        // Only a change waits for the permit, so that a process that holds the folder delays no reader.
         let found = match self.compared().await {
             Ok((list, steps)) if steps.is_empty() => Ok(list),
             Ok(_) => {
@@ -141,13 +141,13 @@ impl Own {
         found.map_err(|why| unusable(&why))
     }
 
-    /// The list, and what is missing between it and the record.
+    /// Returns the list, and the steps that are missing between it and the record.
     async fn compared(&self) -> Result<(PasskeyList, Vec<Step>), ListError> {
         if let Some(known) = self.shared_record().await? {
             let roots = self.listed(|files, _| files.roots_list()).await?;
             return Ok((PasskeyList::of_record(&known, roots.as_ref()), Vec::new()));
         }
-        // The record first: each change goes into the file before it goes on record, so the file is never behind.
+        // The record is read first: each change is written to the file before it is recorded, so the file is never behind.
         let known = self.known().await?;
         let list = self.listed(|files, keys| files.read(keys)).await?;
         let Some(list) = list else {
@@ -160,7 +160,7 @@ impl Own {
         Ok((list, steps))
     }
 
-    /// Carries out what is missing. Needs the turn.
+    /// Carries out the missing steps. The caller holds the permit.
     async fn caught_up(&self) -> Result<PasskeyList, ListError> {
         let (mut list, steps) = self.compared().await?;
         let system = self.0.provost.system();
@@ -196,7 +196,7 @@ impl Own {
         Ok(list)
     }
 
-    /// Takes out of the list what was revoked here. Where that fails, it is no loss here; elsewhere it counts until a look succeeds.
+    /// Removes passkeys that were revoked here from the list. If that fails, they count at other daemons until a later try succeeds.
     async fn tidy_up(&self, change: impl FnOnce(&mut PasskeyList) -> Result<(), ListError> + Send + 'static) {
         let Ok(known) = self.known().await else { return };
         let noted = known.standing().number;
@@ -205,7 +205,7 @@ impl Own {
         }
     }
 
-    /// What empties the list as the last reset here wants it.
+    /// Returns the change that empties the list according to the last reset here.
     async fn emptying(
         &self,
     ) -> Result<impl FnOnce(&mut PasskeyList) -> Result<(), ListError> + Send + use<>, ListError> {
@@ -217,10 +217,10 @@ impl Own {
         })
     }
 
-    /// Keeps in mind how the list stands, where that is new: rules that ask for a passkey once there is one look at it.
+    /// Records the state of the list if it is new: rules that want a passkey once there is one depend on it.
     async fn note_list(&self, found: &Result<PasskeyList, ListError>) -> Answered<()> {
         let standing = self.known_passkeys().await?.passkeys.standing();
-        // What is wrong with a list of root's on one machine says nothing to the others.
+        // A fault in root's list on one machine concerns no other machine.
         if self.known_passkeys().await?.shared {
             return Ok(());
         }
@@ -234,7 +234,7 @@ impl Own {
         Ok(())
     }
 
-    /// The record, where several hosts share it: then it is the list, and no file has a part in it.
+    /// Returns the record if several hosts share it: then it is the list, and no file counts.
     async fn shared_record(&self) -> Result<Option<Passkeys>, ListError> {
         let known = self.known_passkeys().await;
         let known = known.map_err(|why| ListError::Disagrees(why.body.message))?;
@@ -246,7 +246,7 @@ impl Own {
         known.map(|it| it.passkeys).map_err(|why| ListError::Disagrees(why.body.message))
     }
 
-    /// Does something with the files, on a thread that may wait for the disk.
+    /// Does work with the files, on a thread that may wait for the disk.
     pub(super) async fn listed<T: Send + 'static>(
         &self,
         work: impl FnOnce(&PasskeyFiles, &provost_auth::keys::KeyRing) -> Result<T, ListError> + Send + 'static,
@@ -256,7 +256,7 @@ impl Own {
         done.unwrap_or_else(|_| Err(ListError::Disagrees("it cannot be read".into())))
     }
 
-    /// Changes the list. Needs the turn.
+    /// Changes the list. The caller holds the permit.
     async fn change_list(
         &self,
         change: impl FnOnce(&mut PasskeyList) -> Result<(), ListError> + Send + 'static,
@@ -271,7 +271,7 @@ impl Own {
         noted.map(drop).map_err(|why| ListError::Disagrees(why.body.message))
     }
 
-    /// Puts on record what has changed in the list, when nothing else is asked. Whether a reset waits.
+    /// Records changes of the list while no request is served. Returns whether a reset waits.
     pub async fn look_at_passkeys(&self) -> bool {
         if let Err(why) = self.synced_list().await {
             tracing::warn!(why = why.body.message, "no passkey counts");
@@ -279,8 +279,8 @@ impl Own {
         self.known_passkeys().await.is_ok_and(|it| it.waits_until.is_some())
     }
 
-    /// Takes from the wait after a reset what the daemon has run. Whether the wait goes on; when it is over, the list says so to daemons
-    /// that have not heard of it.
+    /// Subtracts the daemon's running time from the wait after a reset. Returns whether the wait goes on; at its
+    /// end, the list tells other daemons.
     pub async fn ran_for(&self, time: std::time::Duration) -> bool {
         let ran_ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let Ok(before) = self.known_passkeys().await else { return true };
@@ -304,7 +304,7 @@ impl Own {
         waits
     }
 
-    /// Ends what rests on passkeys that count no more, as another host may have said.
+    /// Ends what depends on passkeys that no longer count, as after a change by another host.
     pub async fn passkeys_have_changed(&self) {
         self.0.pending.clear();
         self.end_orphans().await;
@@ -315,7 +315,7 @@ impl Own {
         let (id, signed) = (verb.id.to_string(), verb.signed.clone());
         let _turn = self.0.listing.acquire().await.ok();
         let before = self.known_passkeys().await?.passkeys.standing().count;
-        // Here first: if the file cannot be written, the passkey is no good in this repository all the same.
+        // The record comes first: even if the file cannot be written, the passkey is invalid in this repository.
         self.submit(who, verb).await?;
         self.0.pending.clear();
         self.end_orphans().await;
@@ -340,7 +340,7 @@ impl Own {
         })
     }
 
-    /// Said where root's list is in force.
+    /// Returns the error while root's list is in force.
     pub(super) fn only_root(&self) -> OwnError {
         unusable(&ListError::OfRoot(self.0.passkey_files.system.clone()))
     }
@@ -381,7 +381,7 @@ impl Handles<endpoints::PasskeyCode> for Own {
         if list.of_root {
             return Err(self.only_root());
         }
-        // Before the code is used up by an enrolment that fails at it.
+        // This is checked before an enrolment uses the code up and then fails.
         let shared = self.known_passkeys().await?.shared;
         let folder = self.listed(move |files, _| if shared { Ok(()) } else { files.check_folder() }).await;
         folder.map_err(|why| OwnError::new(StatusCode::CONFLICT, "passkeys_unusable", why.to_string()))?;
@@ -401,7 +401,7 @@ impl Handles<endpoints::PasskeyCode> for Own {
     }
 }
 
-/// A name that a list shows: not empty, not long, and nothing in it hides.
+/// Checks the name of a passkey: not empty, not too long, and without hidden characters.
 pub(super) fn check_name(name: &str) -> Answered<()> {
     if name.trim().is_empty() || name.len() > PASSKEY_NAME_BYTES_MAX || visible(name) != name {
         let why = format!("name has 1 to {PASSKEY_NAME_BYTES_MAX} bytes, and none that is invisible");
@@ -509,7 +509,7 @@ impl Handles<endpoints::ConfirmPasskey> for Own {
 }
 
 impl Own {
-    /// Checks that a new passkey has signed for itself, which shows that it works.
+    /// Checks that a new passkey has signed for itself, which proves that it works.
     pub(super) fn signed_itself(
         &self,
         asker: &Asker,
@@ -543,7 +543,7 @@ impl Own {
         Ok(())
     }
 
-    /// Takes a new passkey into the list and puts it on record.
+    /// Adds a new passkey to the list, and records it.
     pub(super) async fn take_in(
         &self,
         listed: &ListedPasskey,
@@ -552,8 +552,8 @@ impl Own {
         let passkey = on_record(listed, false);
         let verb = AddPasskey { passkey, counter: listed.counter, vouched: listed.vouch.clone() };
         let (id, written) = (listed.id.clone(), listed.clone());
-        // The file first: a passkey that is on record and not in the file would count as revoked. The turn keeps other looks
-        // from comparing the two before both are written.
+        // The file comes first: a passkey that is recorded and not in the file would count as revoked. The permit
+        // keeps others from comparing the two before both are written.
         let turn = self.0.listing.acquire().await.ok();
         self.change_list(move |list| list.add(written)).await.map_err(|why| unusable(&why))?;
         let signer = self.signer(asserted);

@@ -1,7 +1,7 @@
-//! What waits for a signature: challenges and the code for a new passkey. In memory alone, so nothing of it outlives the daemon.
+//! The state that waits for signatures: challenges, and the code for a new passkey. It is in memory only, and ends with the daemon.
 //!
-//! A nonce is used up by the first request that names it, good or bad. A flood of challenges pushes out older ones and changes
-//! nothing else: who was pushed out asks again.
+//! A nonce is used up by the first request that names it, valid or not. A flood of challenges only displaces older
+//! ones: a client whose challenge was displaced asks again.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -20,55 +20,55 @@ use provost_base::limits::{
 use provost_base::{Json, Timestamp};
 use provost_passkey::{Asserted, Party, Transcript};
 
-/// What a nonce was made for.
+/// The purpose of a nonce.
 pub(super) enum Asked {
-    /// A word of a known passkey.
+    /// A word that a known passkey signs.
     Word(Transcript),
-    /// A verb with its arguments; the word has their digest.
+    /// A verb with its arguments; the signed word has their digest.
     Verb(Transcript, Said),
-    /// A new passkey of this name, for this party.
+    /// A new passkey with this name, for this party.
     Create(Transcript, Box<str>, Party),
     /// The first signature of a new passkey.
     Confirm(Transcript, Box<ListedPasskey>),
-    /// A browser that signs in.
+    /// A browser that is signing in.
     Session(Transcript, Box<Opening>),
 }
 
 /// A session that is not open yet.
 // No `Debug`: it holds a secret.
 pub(super) struct Opening {
-    /// What the browser gets once a passkey has signed.
+    /// The secret that the browser gets once a passkey has signed.
     pub(super) secret: [u8; WEB_SECRET_BYTES],
-    /// The page, and the host to which its passkeys belong.
+    /// The origin of the page, and the host to which its passkeys belong.
     pub(super) origin: Box<str>,
     pub(super) host: Box<str>,
-    /// When it is to end at the latest.
+    /// When it ends at the latest.
     pub(super) until: Timestamp,
-    /// What is signed, as canonical JSON.
+    /// The signed arguments, as canonical JSON.
     pub(super) arguments: Json,
 }
 
-/// A new passkey that has signed for itself, and waits until a known one has signed for it at another page.
+/// A new passkey that has signed for itself, and waits until a known one signs for it at another page.
 #[derive(Clone)]
 pub(super) struct Awaited {
     pub(super) transcript: Transcript,
     pub(super) listed: Box<ListedPasskey>,
     pub(super) asserted: Asserted,
-    /// Those that may sign for it.
+    /// The passkeys that may sign for it.
     pub(super) known: Vec<AllowedPasskey>,
     pub(super) until: Instant,
 }
 
-/// What a process does too often.
+/// The kinds of requests that are counted for each process.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Kind {
-    /// It has challenges made.
+    /// Requests for challenges.
     Challenge,
-    /// It has signatures checked.
+    /// Requests with signatures to check.
     Word,
 }
 
-/// A code for one new passkey.
+/// The code for a new passkey.
 struct Code {
     text: String,
     until: Instant,
@@ -83,11 +83,11 @@ struct Inner {
     awaited: Option<Awaited>,
 }
 
-/// Everything that waits.
+/// All waiting state.
 #[derive(Default)]
 pub(super) struct Pending(Mutex<Inner>);
 
-/// The letters of a code: none looks like another one.
+/// The letters of a code, which cannot be mistaken for one another.
 const LETTERS: &[u8; 31] = b"23456789ABCDEFGHJKMNPQRSTUVWXYZ";
 const CODE_LETTERS: usize = 12;
 const MINUTE: Duration = Duration::from_secs(60);
@@ -97,7 +97,7 @@ impl Pending {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps what a nonce was made for; the oldest gives way.
+    /// Stores the purpose of a nonce; the oldest is dropped.
     pub(super) fn put(&self, nonce: [u8; 32], asked: Asked) {
         let mut inner = self.inner();
         inner.forget_old(Instant::now());
@@ -107,7 +107,7 @@ impl Pending {
         inner.open.push_back((nonce, Instant::now(), asked));
     }
 
-    /// What the nonce was made for. From now on it is nothing.
+    /// Returns the purpose of a nonce, which is used up from now on.
     pub(super) fn take(&self, nonce: &[u8]) -> Result<Asked, OwnError> {
         let mut inner = self.inner();
         inner.forget_old(Instant::now());
@@ -121,25 +121,25 @@ impl Pending {
         })
     }
 
-    /// Has all challenges end: whose passkey was revoked signs nothing any more.
+    /// Ends all challenges: a revoked passkey must not sign any more.
     pub(super) fn clear(&self) {
         let mut inner = self.inner();
         inner.open.clear();
         inner.awaited = None;
     }
 
-    /// Keeps a new passkey that waits; the one before gives way.
+    /// Stores a new passkey that waits, in place of the previous one.
     pub(super) fn hold(&self, awaited: Awaited) {
         self.inner().awaited = Some(awaited);
     }
 
-    /// Looks at the passkey that waits, if one does.
+    /// Calls `look` with the passkey that waits, if there is one.
     pub(super) fn with_awaited<T>(&self, look: impl FnOnce(Option<&Awaited>) -> T) -> T {
         let now = Instant::now();
         look(self.inner().awaited.as_ref().filter(|it| now < it.until))
     }
 
-    /// The passkey under this nonce waits no more.
+    /// Forgets the waiting passkey with this nonce.
     pub(super) fn let_go(&self, nonce: &[u8; 32]) {
         let mut inner = self.inner();
         if inner.awaited.as_ref().is_some_and(|it| it.transcript.nonce == *nonce) {
@@ -147,7 +147,7 @@ impl Pending {
         }
     }
 
-    /// Counts a request of a process, unless it has made too many within a minute.
+    /// Counts a request of a process; an error if it has made too many within a minute.
     pub(super) fn count(&self, process: Counted, kind: Kind) -> Result<(), OwnError> {
         let (most, what) = match kind {
             Kind::Challenge => (CHALLENGES_PER_MINUTE_MAX, "challenges made"),
@@ -168,11 +168,11 @@ impl Pending {
         Ok(())
     }
 
-    /// A new code; one that was open is worth nothing from now on.
+    /// Makes a new code, in place of an open one.
     pub(super) fn new_code(&self) -> Result<String, OwnError> {
         let mut text = String::with_capacity(CODE_LETTERS);
         while text.len() < CODE_LETTERS {
-            // Bytes beyond the last whole multiple would make some letters likelier than others.
+            // Bytes beyond the last whole multiple would make some letters more likely than others.
             let fair = random::<32>()?
                 .into_iter()
                 .filter(|byte| usize::from(*byte) < 256 / LETTERS.len() * LETTERS.len());
@@ -185,7 +185,7 @@ impl Pending {
         Ok(text)
     }
 
-    /// Uses the code up, if it is this one. Blanks and dashes between its letters do not count, nor does their case.
+    /// Uses the code up if it is this one. Blanks, dashes and case do not count.
     pub(super) fn use_code(&self, said: &str) -> Result<(), OwnError> {
         let said = said.chars().filter(|it| !it.is_whitespace() && *it != '-');
         let said: String = said.map(|it| it.to_ascii_uppercase()).collect();
@@ -215,7 +215,7 @@ impl Inner {
     }
 }
 
-/// Bytes that no process can guess.
+/// Returns bytes that no process can guess.
 pub(super) fn random<const N: usize>() -> Result<[u8; N], OwnError> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).map_err(|_| {

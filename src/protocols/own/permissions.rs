@@ -1,4 +1,4 @@
-//! Tools of hosts: what their hooks ask before a person would be asked.
+//! Permission requests for tools of hosts: their hooks ask before the host would ask a person.
 
 use super::Own;
 use super::coordinate::base;
@@ -18,8 +18,8 @@ impl Handles<endpoints::AskPermission> for Own {
         if let Some(peer) = &call.peer {
             self.note_host(peer);
         }
-        // What our own tools do is judged by our rules when they are called. That the server of this name is ours is known of a
-        // host that speaks MCP to us itself.
+        // Provost's own tools are judged when they are called. Only a host that speaks MCP to the daemon itself
+        // proves that the server of this name is Provost.
         let host = || call.peer.as_ref().and_then(|peer| peer.parent());
         if verb.tool.starts_with(wire::OUR_TOOLS) && host().is_some_and(|pid| self.0.names.is_host(pid)) {
             return Ok(said("given"));

@@ -16,12 +16,12 @@ use provost_domain::{Refusal, Reservation, Scope};
 use provost_service::{ChangedSide, Difference, FoundMeeting, Letters, StoredPost};
 
 impl Handles<endpoints::PublishPost> for Own {
-    // The user may speak for any agent; an agent for those that have neither key nor token.
+    // The user may speak for any agent; an agent for those without a key or token.
     async fn handle(&self, call: &Call, body: wire::PublishPost) -> Answered<wire::PostPublished> {
         let message = body.message;
         let letterboxes = self.0.provost.engine().letterboxes();
         let now = self.0.provost.engine().now();
-        // A branch may be one word, and its agent goes by that.
+        // The name of a branch may be a single word, and is its agent's name.
         let sender = message.get("agent_id").and_then(|it| it.as_str()).map(slug);
         let post = read(message, now, &self.0.provost.checkouts(None), |it| {
             letterboxes.has(it) || call.who.may(Scope::Operate) || sender.as_ref() == Some(it)
@@ -54,7 +54,7 @@ impl Handles<endpoints::Posts> for Own {
             }
             None => query.since.map_or(Letters::Newest, |_| Letters::After(since)),
         };
-        // What people read is a fraction of what fits into an answer.
+        // People read only a fraction of the messages that fit into an answer.
         let most = query.limit.unwrap_or(usize::MAX).max(1);
         let letters = provost.letters_at_most(most, which, POLL_BYTES_MAX / 4).await.map_err(map::fault)?;
         let last_seq = letters.last().map_or(since.0, |it| it.n.0);
@@ -172,7 +172,7 @@ fn changed_side(it: ChangedSide) -> wire::ChangedSide {
 
 impl Handles<endpoints::PurgePosts> for Own {
     async fn handle(&self, call: &Call, (): ()) -> Answered<wire::LogBegun> {
-        // What others have written is not a model's to end, though it has left its name out.
+        // A model must not end other agents' messages, not even one that omits its name.
         if !call.who.operates() {
             return Err(map::fault(Refusal::OutOfScope { needs: Scope::Operate }));
         }

@@ -1,10 +1,10 @@
-//! Browsers that are told by their push services.
+//! Browsers that get notices through their push services.
 //!
 //! ```text
-//!   begin (the daemon's key) -> the browser subscribes -> offer (checked, kept for minutes) -> a passkey signs -> told
+//!   begin (the daemon's key) -> the browser subscribes -> offer (checked, kept for minutes) -> a passkey signs -> notices
 //! ```
-//! What is signed, and stays in the journal, is the digest of the offer: a browser's address is its secret. A
-//! process without the person's passkey can make offers, and no browser is told by them.
+//! The digest of the offer is signed and stays in the journal, since a browser's address is its secret. A process
+//! without the person's passkey can make offers, but no browser gets notices by them.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,27 +25,27 @@ use provost_domain::command::{AddPush, RemovePush, SnoozePush};
 use provost_domain::view::{AllPush, OwedNotices};
 use provost_domain::{Principal, PushSubscription, push_address};
 
-/// How many digits of an address's digest name a browser.
+/// The number of digits of an address's digest that identify a browser.
 const ID_DIGITS: usize = 8;
 
-/// What the daemon as a whole knows of messages to browsers.
+/// The daemon's knowledge of notices to browsers.
 #[derive(Clone, Default)]
 pub struct PushTold {
-    /// Why no browser can be told, if none can.
+    /// The reason why no browser can get notices, if so.
     pub problem: Option<String>,
-    /// How the last attempt at each went, by its name as an address for notices.
+    /// The last attempt at each browser, by its name as an address for notices.
     pub last: BTreeMap<String, wire::NoticeAttempt>,
 }
 
-/// Says it.
+/// Returns that knowledge.
 pub type TellPush = Box<dyn Fn() -> PushTold + Send + Sync>;
 
-/// Offers that wait for their signature.
+/// The offers that wait for their signature.
 #[derive(Default)]
 pub(super) struct Offers(Mutex<VecDeque<(Digest, Instant, PushSubscription)>>);
 
 impl Offers {
-    /// Keeps one; the oldest gives way.
+    /// Stores an offer; the oldest is dropped if there are too many.
     fn put(&self, digest: Digest, offered: PushSubscription) {
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         open.retain(|(it, at, _)| *it != digest && is_good(*at));
@@ -55,7 +55,7 @@ impl Offers {
         open.push_back((digest, Instant::now(), offered));
     }
 
-    /// The offer of this digest. From now on it is none.
+    /// Returns the offer with this digest, and removes it.
     fn take(&self, digest: &str) -> Option<PushSubscription> {
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         open.retain(|(_, at, _)| is_good(*at));
@@ -75,7 +75,7 @@ impl Own {
         Ok(all)
     }
 
-    /// The browser of this id, or of this name where only one has it.
+    /// Returns the browser with this id, or with this name if only one browser has it.
     async fn browser(&self, named: &str) -> Answered<Arc<PushSubscription>> {
         let all = self.browsers().await?;
         if let Some(found) = all.iter().find(|it| *it.id == *named) {
@@ -93,12 +93,12 @@ impl Own {
         }
     }
 
-    /// The daemon's public key for push services.
+    /// Returns the daemon's public key for push services.
     async fn push_key(&self) -> Answered<String> {
         Ok(ask_daemon(self, DaemonCommand::PushKey).await?.message)
     }
 
-    /// Has the browser of an offer told, for the person whose passkey has signed for it.
+    /// Subscribes the browser of an offer, for the person whose passkey has signed for it.
     pub(super) async fn subscribe_push(&self, who: &Principal, it: wire::SubscribePush) -> Answered<()> {
         let offered = self.0.offers.take(&it.offer).ok_or_else(|| {
             let why =
@@ -193,7 +193,7 @@ impl Handles<endpoints::RemovePush> for Own {
 impl Handles<endpoints::SnoozePush> for Own {
     async fn handle(&self, call: &Call, body: wire::SnoozePush) -> Answered<wire::PushSnoozed> {
         self.0.pending.count((call.process, None), Kind::Challenge)?;
-        // Digests, so that the time tells nothing of an address.
+        // Digests are compared, so that the duration reveals nothing about an address.
         let named = Digest::of(body.endpoint.as_bytes());
         let all = self.browsers().await?;
         let found = all.iter().find(|it| Digest::of(it.endpoint.as_bytes()) == named).ok_or_else(|| {
@@ -213,7 +213,7 @@ impl Handles<endpoints::TestPush> for Own {
     }
 }
 
-/// Checks what a passkey is to sign of an offer.
+/// Checks the arguments for the signature of an offer.
 pub(super) fn check(it: &wire::SubscribePush) -> Answered<()> {
     check_name(&it.name)
 }

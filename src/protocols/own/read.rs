@@ -1,4 +1,4 @@
-//! The members of requests over HTTP: of the query of a `GET`, of the body of a `POST`.
+//! Reads the members of requests over HTTP: from the query of a `GET`, from the body of a `POST`.
 
 use axum::Json;
 use axum::extract::Query;
@@ -44,7 +44,7 @@ fn of_body<T: DeserializeOwned>(head: &Parts, body: &Bytes) -> Answered<T> {
     read.map(|Json(members)| members).map_err(|why| OwnError::new(why.status(), "invalid", why.body_text()))
 }
 
-/// Whether a body says that it is JSON: `application/json`, or a type of it such as `application/merge-patch+json`.
+/// Returns whether a body's type is JSON: `application/json`, or a variant such as `application/merge-patch+json`.
 fn is_json(headers: &HeaderMap) -> bool {
     let said = headers.get(CONTENT_TYPE).and_then(|it| it.to_str().ok()).unwrap_or_default();
     let kind = said.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();

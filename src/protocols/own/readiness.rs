@@ -1,4 +1,4 @@
-//! Whether the daemon can carry out what it is asked, for who asks that from outside.
+//! Tells probes from outside whether the daemon can carry out requests.
 
 use std::time::Duration;
 
@@ -8,17 +8,17 @@ use super::Own;
 use provost_base::limits::{READY_ASK_MS_MAX, READY_STORE_MS_MAX};
 use provost_domain::view::TaskCounts;
 
-/// Why a daemon takes nothing at the moment.
+/// The reason why a daemon accepts no requests now.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct NotReady {
     /// A word for programs: `starting`, `draining`, `engine` or `store`.
     pub(crate) reason: &'static str,
-    /// A sentence for people, without anything of the store's own words.
+    /// A sentence for people, without any text of the store.
     pub(crate) says: &'static str,
 }
 
 impl Own {
-    /// Asks the engine for something, which has it look at its store, and says what keeps the daemon from taking requests.
+    /// Queries the engine, which makes it check its store, and returns what keeps the daemon from accepting requests.
     pub(crate) async fn not_ready(&self) -> Option<NotReady> {
         let engine = self.0.provost.engine();
         if engine.is_over() {
@@ -31,7 +31,7 @@ impl Own {
             let limit = Duration::from_millis(READY_STORE_MS_MAX);
             engine.measures().observed().is_some_and(|it| it.store_silent_for() > limit)
         };
-        // The engine looks at its store behind an answer, so the second one has what the first has found.
+        // The engine checks its store after an answer, so the second answer shows the result of the first check.
         for _ in 0..2 {
             let asked = timeout(Duration::from_millis(READY_ASK_MS_MAX), engine.view(TaskCounts)).await;
             if !matches!(asked, Ok(Ok(_))) {

@@ -1,4 +1,4 @@
-//! The rules in force, what they would say to a request that someone makes up, and what other rules would have decided.
+//! The rules in force, their decision about a hypothetical request, and the decisions that other rules would have made.
 
 use std::time::{Duration, Instant};
 
@@ -13,22 +13,22 @@ use provost_domain::WorkerSetting;
 use provost_domain::view::OneWorkerSetting;
 use provost_service::RecordedDecision;
 
-/// Tells the rules in force; with a request and the setting of its worker, also what they say to it. The error is a sentence.
+/// Returns the rules in force; for a request with its worker's setting, also their decision. The error is a sentence.
 pub type TellRules =
     Box<dyn Fn(&wire::RulesQuery, Option<&WorkerSetting>) -> Result<wire::Rules, String> + Send + Sync>;
 
-/// Asks other rules about decisions that are on record, as many as it comes to until then. The error is a sentence.
+/// Tries other rules on recorded decisions, as many as possible until the given time. The error is a sentence.
 pub type AskOtherRules = Box<
     dyn Fn(&wire::ReplayRules, &[RecordedDecision], Instant) -> Result<wire::RulesReplayed, String>
         + Send
         + Sync,
 >;
 
-/// What can be asked about rules.
+/// The queries about rules.
 pub struct AboutRules {
-    /// About those in force.
+    /// The query about the rules in force.
     pub told: TellRules,
-    /// About other ones.
+    /// The query about other rules.
     pub other: AskOtherRules,
 }
 
@@ -39,7 +39,7 @@ impl Handles<endpoints::Rules> for Own {
 }
 
 impl Own {
-    /// The rules in force, with what they say to a request that names a worker.
+    /// Returns the rules in force, with their decision about a request that names a worker.
     pub(super) async fn tell_rules(&self, mut query: wire::RulesQuery) -> Answered<wire::Rules> {
         if query.by_passkey {
             query.client = Some(self.0.user.to_string());
@@ -73,7 +73,7 @@ impl Handles<endpoints::ReplayRules> for Own {
         if body.builtin.is_some() == body.text.is_some() {
             return Err(OwnError::invalid("name ready-made rules as `builtin`, or send rules as `text`"));
         }
-        // One at a time: each reads a part of the store.
+        // Only one runs at a time, since each reads a part of the store.
         let _turn = self.0.replays.acquire().await.map_err(|_| ending())?;
         let until = Instant::now() + Duration::from_millis(REPLAY_MS);
         let provost = &self.0.provost;

@@ -1,4 +1,4 @@
-//! Requests over HTTP: read within bounds, carried out, and answered in this door's form.
+//! Reads requests over HTTP within bounds, and answers them in this door's form.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use provost_auth::peer::PeerId;
 use provost_base::limits::{FRAME_LEN_MAX, OWN_BODY_MS_MAX, OWN_FILES_BYTES_MAX};
 use provost_transport::accept::Guard;
 
-/// Answers a request of a peer, in this version of the API.
+/// Answers a peer's request, in this version of the API.
 pub(super) async fn answer(
     own: Own,
     peer: Arc<PeerId>,
@@ -37,7 +37,7 @@ pub(super) async fn answer(
     answer
 }
 
-/// The methods by which a path is asked.
+/// Returns the methods of a path.
 fn allowed(path: &str) -> &'static str {
     match Which::at(path).map(Which::method) {
         Some(Method::POST) => "POST",
@@ -45,13 +45,13 @@ fn allowed(path: &str) -> &'static str {
     }
 }
 
-/// An answer that says which version of the API it is of. Without that, a client takes the daemon for one of another version.
+/// Adds the version of the API to an answer. Without it, a client takes the daemon for one of another version.
 pub(super) fn versioned(mut answer: Response<Body>) -> Response<Body> {
     answer.headers_mut().insert(wire::VERSION_HEADER, HeaderValue::from_static(wire::API_VERSION));
     answer
 }
 
-/// A request of another version of this API is refused with a sentence; one of a browser never gets this far.
+/// Refuses a request of another version of this API, with a sentence; a browser's request never gets this far.
 fn check_version(headers: &HeaderMap) -> Result<(), OwnError> {
     match headers.get(wire::VERSION_HEADER) {
         Some(theirs) if theirs == wire::API_VERSION => Ok(()),
@@ -81,7 +81,7 @@ async fn answered(
         let bytes = whole(which, body).await?;
         read(wanted(which, &head.method)?, &head, &bytes)
     };
-    // A question takes nothing, so that nothing ends with its process.
+    // A query takes nothing that could end with its process.
     let tied =
         if head.method == Method::POST { Tied::of_process(&head.headers) } else { Tied::of_session(None) };
     let reply = own.respond(&known, (tied, Some(peer)), which, taken).await?;
@@ -95,7 +95,7 @@ async fn answered(
     Ok(whole_answer(StatusCode::OK, json))
 }
 
-/// Takes the whole body in before anything is done, within bounds of size and time.
+/// Reads the whole body before any work is done, within bounds of size and time.
 async fn whole(which: Option<Which>, body: Incoming) -> Answered<Bytes> {
     let large = which.is_some_and(|it| it.row().carries_files);
     let most = if large { OWN_FILES_BYTES_MAX } else { FRAME_LEN_MAX };
@@ -110,7 +110,7 @@ async fn whole(which: Option<Which>, body: Incoming) -> Answered<Bytes> {
     }
 }
 
-/// The endpoint at the path of a request, if it is asked by its method.
+/// Returns the endpoint at the path of a request, if the method is the endpoint's.
 fn wanted(which: Option<Which>, method: &Method) -> Answered<Which> {
     let which =
         which.ok_or_else(|| OwnError::new(StatusCode::NOT_FOUND, "no_such_path", "there is no such path"))?;
@@ -122,7 +122,7 @@ fn wanted(which: Option<Which>, method: &Method) -> Answered<Which> {
     Err(OwnError::new(StatusCode::METHOD_NOT_ALLOWED, "wrong_method", message))
 }
 
-/// The fault as an answer.
+/// Encodes an error as an answer.
 pub(super) fn faulty(fault: &OwnError) -> Response<Body> {
     let json = serde_json::to_vec(&fault.body).unwrap_or_default();
     whole_answer(fault.status, json)

@@ -1,10 +1,10 @@
-//! How a browser signs in to the page with a passkey, and how it gets out again.
+//! Signs browsers in to the page with a passkey, and out again.
 //!
 //! ```text
 //!   begin (origin) -> a secret is made, and a word over its digest -> a passkey of that host signs -> the secret is handed out, once
 //! ```
-//! The word is a verb, `open-web-session`, so it goes on record with its signature and counts once. A session reads, and answers
-//! nothing: each answer is signed for itself.
+//! The word is a verb, `open-web-session`, so it is recorded with its signature and counts once. A session can only
+//! read: each answer is signed by itself.
 
 use std::sync::PoisonError;
 
@@ -27,14 +27,14 @@ use provost_domain::view::AllPasskeys;
 use provost_domain::{Principal, Refusal, Scope};
 use provost_passkey::{Refused, VerbWord, Word, bytes_of, text_of};
 
-/// The verb that a passkey signs to sign in.
+/// The verb that a passkey signs in order to sign in.
 const OPEN: &str = "open-web-session";
 
-/// What the journal calls their ends, and invitations.
+/// The names of the events about the ends of sessions, and about invitations.
 const ENDED: &str = "web_session.ended";
 const INVITED: &str = "web_session.invited";
 
-/// The secret of a session, for its cookie, and until when it is good at the most.
+/// A session with its secret, for the cookie.
 // No `Debug`: it holds a secret.
 pub struct OpenedSession {
     /// 32 random bytes, base64url.
@@ -43,7 +43,7 @@ pub struct OpenedSession {
     pub session: WebSession,
 }
 
-/// Whose session a request has shown.
+/// The session that a request has shown.
 pub type Reading = GoodSession;
 
 fn full() -> OwnError {
@@ -52,21 +52,21 @@ fn full() -> OwnError {
         .hint("end one: provost web session list, provost web session end ID")
 }
 
-/// The digest of a secret as it travels; `None` for what cannot be one.
+/// Returns the digest of a base64url secret; `None` for a text that cannot be one.
 fn digest_of(secret: &str) -> Option<Digest> {
     let bytes = bytes_of(secret, "the secret").ok()?;
     Some(digest(&<[u8; WEB_SECRET_BYTES]>::try_from(bytes).ok()?))
 }
 
 impl Own {
-    /// Whether a passkey counts at the moment.
+    /// Returns whether a passkey counts now.
     async fn counts(&self, credential: &str) -> bool {
         let Ok(known) = self.0.provost.view(AllPasskeys).await else { return false };
         let is_good = known.passkeys.get(credential).is_some_and(|it| it.revoked_at.is_none());
         is_good && known.waits_until.is_none() && !known.passkeys.standing().is_unusable
     }
 
-    /// Ends the sessions of passkeys that count no more.
+    /// Ends the sessions of passkeys that no longer count.
     pub(super) async fn end_orphans(&self) {
         let sessions = &self.0.sessions;
         let mut gone = Vec::new();
@@ -83,7 +83,7 @@ impl Own {
         let ended = sessions.end(|it| gone.contains(&it.digest));
         self.note_ends(self.0.provost.system(), &ended, "its passkey counts no more").await;
         if let Err(why) = sessions.keep().await {
-            // At its next use the passkey is looked at again.
+            // The passkey is checked again at the session's next use.
             tracing::warn!(%why, "sessions that have ended are still in their file");
         }
     }
@@ -125,7 +125,7 @@ impl Own {
         let asked = |transcript| Asked::Session(transcript, Box::new(opening));
         let mut challenge = self.challenge(Word::Verb(word), &list, asked).await?;
         challenge.allow.retain(|it| it.rp_id == host);
-        // Every visitor of the page reads this. The ids are of no use without the keys; the names are left out.
+        // Every visitor of the page can read this. The ids are useless without the keys; the names are left out.
         challenge.allow.iter_mut().for_each(|it| it.name.clear());
         let daemon = self.0.provost.view(AllPasskeys).await.map_err(map::fault)?.passkeys.daemon().to_owned();
         Ok(wire::SignIn { challenge, arguments, daemon })
@@ -137,7 +137,7 @@ impl Own {
         body: wire::SignedWord,
         process: Option<i32>,
     ) -> Answered<OpenedSession> {
-        // Here sign in browsers of the daemon's own pages alone.
+        // Only browsers of the daemon's own pages sign in here.
         let asker = Asker { process: (process, None), pages: self.pages() };
         self.0.pending.count(asker.process, Kind::Word)?;
         let Asked::Session(transcript, opening) = self.0.pending.take(&bytes(&body.nonce, "nonce")?)? else {
@@ -153,7 +153,7 @@ impl Own {
         if !self.0.sessions.has_room(self.now()) {
             return Err(full());
         }
-        // On record first, so that the signature counts once.
+        // The word is recorded first, so that the signature counts once.
         let who = role::passkey_verb(self.0.user.clone(), &asserted);
         let signed = brought.for_log(&transcript, &asserted);
         self.submit(&who, SayWord { verb: OPEN.into(), arguments: opening.arguments, signed }).await?;
@@ -252,18 +252,18 @@ impl InProcessApi {
         &self.0
     }
 
-    /// Has a browser at a page of this origin begin to sign in. `process` counts for the limits.
+    /// Begins the sign-in of a browser at a page of this origin. `process` counts for the limits.
     ///
     /// # Errors
-    /// The status and the fault that a connection would have brought; so for all that follow.
+    /// The status and the error that a connection would have returned; the same for all methods that follow.
     pub async fn begin_session(&self, origin: &str, process: Option<i32>) -> Result<wire::SignIn, Fault> {
         self.own().begin_session(origin, process).await.map_err(faulty)
     }
 
-    /// Signs it in, if a passkey has signed.
+    /// Signs the browser in, if a passkey has signed.
     ///
     /// # Errors
-    /// What is wrong with the signature; that as many are signed in as may be.
+    /// An invalid signature; too many sessions.
     pub async fn open_session(
         &self,
         origin: &str,
@@ -273,10 +273,10 @@ impl InProcessApi {
         self.own().open_session(origin, body, process).await.map_err(faulty)
     }
 
-    /// Signs a browser in that has an invitation.
+    /// Signs in a browser that has an invitation.
     ///
     /// # Errors
-    /// That the invitation is none, or none any more.
+    /// The invitation is invalid or used.
     pub async fn redeem_invitation(
         &self,
         origin: &str,
@@ -286,12 +286,12 @@ impl InProcessApi {
         self.own().redeem(origin, invitation, process).await.map_err(faulty)
     }
 
-    /// The session of a secret at a page of this origin, if it is good and its passkey still counts.
+    /// Returns the session of a secret at a page of this origin, if it is valid and its passkey still counts.
     pub async fn reading(&self, secret: &str, origin: &str) -> Option<Reading> {
         self.own().reading(secret, origin).await
     }
 
-    /// When the session of this digest ends, if it has not.
+    /// Returns how long the session with this digest still lasts, if it has not ended.
     pub fn session_ends_in(&self, digest: &Digest) -> Option<std::time::Duration> {
         let now = self.own().now();
         let found = self.own().0.sessions.get(digest, now)?;
@@ -301,20 +301,20 @@ impl InProcessApi {
     /// Ends the session of a browser that signs out.
     ///
     /// # Errors
-    /// That its file cannot be written.
+    /// The file of sessions cannot be written.
     pub async fn sign_out(&self, digest: &Digest) -> Result<(), Fault> {
         let system = self.own().0.provost.system();
         let ended = self.own().end_sessions(system, |it| it.digest == *digest, "its browser has signed out");
         ended.await.map(drop).map_err(faulty)
     }
 
-    /// From now on, browsers elsewhere have the page at these origins.
+    /// Sets the origins of the page for browsers on other machines.
     pub fn serves_elsewhere(&self, origins: Vec<String>) {
         *self.own().0.public.lock().unwrap_or_else(PoisonError::into_inner) = origins;
     }
 }
 
-/// A status, and what is said with it.
+/// A status, with the body of the error.
 pub type Fault = (u16, wire::ErrorBody);
 
 fn faulty(err: OwnError) -> Fault {
@@ -394,7 +394,7 @@ impl Handles<endpoints::InviteReader> for Own {
     }
 }
 
-/// The sessions of a daemon whose state is in this folder. Blocks for as long as the disk does.
+/// Loads the sessions of a daemon whose state is in this folder. Blocks for as long as the disk does.
 pub(super) fn sessions(state: &std::path::Path, provost: &Provost) -> WebSessions {
     WebSessions::load(state.join("web-sessions.json"), provost.engine().now())
 }

@@ -1,4 +1,4 @@
-//! The words of refusals where agents have spoken: in the caller's terminal, or anywhere.
+//! Explains refusals that follow from an agent's presence: in the caller's terminal, or anywhere.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use super::map::OwnError;
 use provost_auth::peer::PeerId;
 use provost_domain::{Door, Principal, Proof};
 
-/// Agents at work that a refusal names.
+/// The most agents at work that a refusal names.
 const SPEAKING_NAMED: usize = 5;
 
 impl Own {
-    /// Whether an agent has spoken to another daemon of this user where the peer is. One that could not be looked at counts as one
-    /// where it has.
+    /// Returns whether an agent of another daemon of this user has spoken in the peer's terminal; `true` if that
+    /// cannot be checked.
     pub(super) async fn speaks_elsewhere(&self, peer: &PeerId) -> bool {
         let names = Arc::clone(&self.0.names);
         let known = tokio::task::spawn_blocking(move || names.speakers_elsewhere()).await;
@@ -24,7 +24,7 @@ impl Own {
         !known.is_empty() && !peer.is_at_terminal_outside(&known.into_iter().collect::<HashSet<i32>>())
     }
 
-    /// Why no code for a first passkey is made.
+    /// Returns the error that no code for a first passkey is made.
     pub(super) fn agents_at_work(&self) -> OwnError {
         let names: Vec<String> = self.0.names.speaking().into_iter().take(SPEAKING_NAMED).collect();
         let which = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
@@ -35,8 +35,8 @@ impl Own {
             .hint("end them first, or say that you watch them: provost passkey add --even-so")
     }
 
-    /// The same fault with its cause and the next step, where a right of a person is missing because an agent has spoken among
-    /// the caller's processes; any other fault as it is. `data.spoken` has the agent's name, for programs.
+    /// Adds the cause and the next step to an error, if a right of a person is missing because an agent has spoken
+    /// among the caller's processes; other errors stay unchanged. `data.spoken` has the agent's name, for programs.
     pub(super) fn naming_speaker(&self, fault: OwnError, who: &Principal, peer: Option<&PeerId>) -> OwnError {
         let is_unproved = who.proof() == Proof::PeerUid && who.door() == Door::Own;
         let is_a_persons = matches!(fault.body.error.as_str(), "out_of_scope" | "held_back" | "person_only");

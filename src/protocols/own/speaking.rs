@@ -1,4 +1,4 @@
-//! What a person says to agents by signature: messages, and answers to their questions.
+//! The messages that a person sends to agents by signature, and answers to their questions.
 
 use std::collections::BTreeSet;
 
@@ -16,15 +16,15 @@ use provost_domain::post::{Post, slug};
 use provost_domain::view::OpenQuestions;
 use provost_domain::{Principal, Refusal, Scope};
 
-/// A message of the person's to an agent.
+/// Makes a message from the person to an agent.
 fn message(to: &str, text: &str) -> wire::SendMessage {
     wire::SendMessage { kind: "message".into(), to: Some(to.to_owned()), text: text.to_owned(), re: None }
 }
 
-/// That a message can be sent to each of its agents: what cannot is told before anything is signed.
+/// Checks that the message can be sent to each of its agents, before a passkey signs.
 ///
 /// # Errors
-/// No agent, too many, one that is named twice, a name that is none, and a text that is empty or too long.
+/// No agent, too many, a repeated name, an invalid name, or a text that is empty or too long.
 pub(super) fn check(it: &wire::MessageAgents) -> Answered<()> {
     if it.to.is_empty() || it.to.len() > MESSAGED_AT_ONCE_MAX {
         return Err(OwnError::invalid(format!("to: name 1 to {MESSAGED_AT_ONCE_MAX} agents")));
@@ -38,10 +38,10 @@ pub(super) fn check(it: &wire::MessageAgents) -> Answered<()> {
 }
 
 impl Own {
-    /// Writes to each of these agents; a sentence that says how it went.
+    /// Sends the message to each of these agents; returns a sentence about the outcome.
     ///
     /// # Errors
-    /// What the core says to one of them; those before it have the message, and the error says so.
+    /// The refusal for one of them; the agents before it have the message, and the error says so.
     pub(super) async fn message_agents(&self, who: &Principal, it: wire::MessageAgents) -> Answered<String> {
         let mut sent: Vec<String> = Vec::new();
         for to in &it.to {
@@ -59,10 +59,10 @@ impl Own {
         Ok(format!("Sent to {}.", sent.join(" and ")))
     }
 
-    /// Answers a question: for an agent that reads answers, and for one that knows feedback alone.
+    /// Answers a question: for an agent that reads answers, and for one that only knows feedback.
     ///
     /// # Errors
-    /// A question that does not wait any more, a text that is empty or too long, and what the core says.
+    /// A question that no longer waits, a text that is empty or too long, and the refusals of the core.
     pub(super) async fn answer_question(
         &self,
         who: &Principal,

@@ -1,8 +1,8 @@
 //! The stream of events: `GET /event-stream`, server-sent events with a cursor that outlives connections and restarts.
 //!
-//! Each event of the journal is `id: SEQ`, `event: KIND` and `data:` with the same JSON as at `/events`. A reader goes on behind the
-//! number that it names in `Last-Event-ID`, else in `after`, else behind the newest event. It sees each event once and in order: what it
-//! has missed comes from the store, at its own pace.
+//! Each event of the journal is `id: SEQ`, `event: KIND` and `data:` with the same JSON as at `/events`. A reader
+//! continues after the number in `Last-Event-ID`, else in `after`, else after the newest event. It gets each event
+//! once and in order: missed events come from the store, at the reader's pace.
 
 use std::time::Duration;
 
@@ -25,12 +25,12 @@ use provost_domain::{Event, event_kinds};
 use provost_transport::accept::Guard;
 use provost_transport::sse::{CutOff, EventSender, Pulse};
 
-/// The streams of this door.
+/// Makes the streams of this door.
 pub(super) fn streams() -> EventStreams {
     EventStreams::new(|event| Some(EventText::of(event, event.kind.name(), &shape(event))))
 }
 
-/// An event in the shape of this API: as it is stored, with its time in words.
+/// Returns an event in the form of this API: as it is stored, with its time as text.
 pub(super) fn shape(event: &Event) -> Value {
     let mut value = serde_json::to_value(event).unwrap_or(Value::Null);
     value["at"] = json!(event.at.rfc3339());
@@ -42,7 +42,7 @@ fn stops() -> OwnError {
         .hint("read on behind the last number, once it runs again")
 }
 
-/// Which events a reader wants.
+/// The events that a reader wants.
 struct Wanted {
     after: EventSeq,
     kinds: Vec<Box<str>>,
@@ -55,7 +55,7 @@ impl Wanted {
 }
 
 impl Own {
-    /// Answers a request for the stream. The head of the answer is sent at once, and events as there are any.
+    /// Answers a request for the stream. The head of the answer is sent at once, and events when there are any.
     pub(super) async fn stream(
         &self,
         known: VerifiedCaller,
@@ -105,7 +105,7 @@ impl Own {
         Ok(Wanted { after, kinds })
     }
 
-    /// Sends a reader its events until it goes, its proof ends, or the daemon stops.
+    /// Sends a reader its events until it disconnects, its proof ends, or the daemon stops.
     async fn send_all(
         self,
         known: VerifiedCaller,
@@ -124,11 +124,11 @@ impl Own {
         };
         tracing::debug!(door = "own", error = why.body.error, "a stream of events ends");
         let data = serde_json::to_string(&why.body).unwrap_or_default();
-        // One that is gone does not hear of it.
+        // A reader that is gone does not get it.
         let _sent = sender.send(format!("event: error\ndata: {data}\n\n").into());
     }
 
-    /// Ends with the reason that the reader is to be told, if it is still there.
+    /// Sends each event; ends with the error for the reader, if it is still connected.
     async fn send_each(
         &self,
         known: &VerifiedCaller,
@@ -143,7 +143,7 @@ impl Own {
             if !wanted.takes(&next.event) {
                 continue;
             }
-            // An event that has ended the proof was committed before this.
+            // The change that has ended the proof was committed before this event.
             self.still(known).map_err(Some)?;
             let sent = sender.send_in_turn(next.frame.0.clone()).await;
             sent.map_err(|_: CutOff| None)?;

@@ -1,4 +1,4 @@
-//! What is said to the agents of tasks while they work.
+//! The sayings to the agents of tasks while they work.
 
 use super::Own;
 use super::handle::{Answered, Call, Handles};

@@ -1,4 +1,4 @@
-//! Tasks: delegated, looked at, reported on and cancelled.
+//! Tasks: delegating, showing, reporting and cancelling.
 
 use super::Own;
 use super::handle::{Answered, Call, Handles, patience};
@@ -31,7 +31,7 @@ impl Handles<endpoints::Screenshot> for Own {
         Ok(match self.0.provost.submit_judged(&call.who, verb).await.map_err(map::fault)? {
             Answer::Done(done) => map::delegated(&done.task, &done.state),
             Answer::Parked(id) => {
-                // The one that waits already, if the caller has asked before.
+                // If the caller has asked before, this is the task that waits already.
                 let waiting = self.0.provost.view(WaitingOne(id)).await.map_err(map::fault)?;
                 let waiting = waiting.and_then(|it| it.task().cloned());
                 map::parked(waiting.as_ref().unwrap_or(&task), id)
@@ -82,7 +82,7 @@ impl Handles<endpoints::Task> for Own {
 }
 
 impl Own {
-    /// A delegation to a pool gets the worker of it that has the least to do; a repeated one, the worker that it has.
+    /// Names the worker of a delegation to a pool: the one with the least to do; for a repeated request, the worker that it has.
     async fn with_worker(&self, body: wire::Delegate) -> Answered<wire::Delegate> {
         let Some(pool) = body.pool.as_deref().map(str::trim).filter(|it| !it.is_empty()) else {
             return Ok(body);
@@ -105,7 +105,7 @@ impl Own {
         Ok(wire::Delegate { worker: worker.to_string(), ..body })
     }
 
-    /// A task with what has become of its changes.
+    /// Encodes a task with the state of its changes.
     pub(super) async fn told(&self, task: &Task) -> wire::Task {
         let changed = task.changes.iter().map(|_| task.id().clone()).collect();
         let there = self.0.provost.with_changes(changed).await;

@@ -1,9 +1,9 @@
-//! Releases what a process or an MCP session has taken when it ends. `provost mcp` names its own process with
-//! each request, and the MCP door over HTTP names the session.
+//! Releases the holds of a process or an MCP session at its end. `provost mcp` names its own process with each
+//! request, and the MCP door over HTTP names the session.
 //!
-//! The core ends the locks of a process by itself, also over a restart of the daemon. This module keeps
-//! claims, intents, and the locks of sessions in memory: what was taken before a restart ends with its time,
-//! or when its agent falls silent.
+//! The core itself ends the locks of a process, also after a restart of the daemon. This module keeps claims,
+//! intents, and the locks of sessions in memory: those from before a restart end after their time, or when their
+//! agent falls silent.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,10 +21,10 @@ use provost_domain::command::ReleaseLock;
 use provost_domain::view::ClaimsOf;
 use provost_domain::{IntentStatus, Principal, ProcessMark};
 
-/// How often a process is looked at.
+/// The interval between checks of a process.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// What one process or session has taken that is kept in mind; the oldest gives way.
+/// The most holds of a process or session that are remembered; the oldest is dropped.
 const TIED_MAX: usize = CLAIMS_PER_AGENT_MAX + INTENTS_PER_AGENT_MAX + LOCKS_PER_AGENT_MAX;
 
 /// The process or the session whose end releases what a request takes.
@@ -34,45 +34,45 @@ enum End {
     Session(Arc<str>),
 }
 
-/// The process or the session that a request is made for, if it says so and it is there.
+/// The process or session for which a request is made, if the request names one that exists.
 pub(super) struct Tied(Option<End>);
 
 impl Tied {
-    /// The process that the headers of a request name. Those of a connection name no session: a caller that could name one
-    /// could end another one's.
+    /// Reads the process from the headers of a request. The headers cannot name a session, since a caller could
+    /// then end another one's.
     pub(super) fn of_process(headers: &HeaderMap) -> Self {
         let said = headers.get(wire::PROCESS_HEADER).and_then(|it| it.to_str().ok());
         Self(said.and_then(|it| process_of_ours(it.parse().ok()?)).map(End::Process))
     }
 
-    /// The session that a door of this process names.
+    /// Ties to the session that a door of this process names.
     pub(super) fn of_session(session: Option<Arc<str>>) -> Self {
         Self(session.map(End::Session))
     }
 
-    /// The process, where it is one.
+    /// Returns the process, if it is one.
     pub(super) fn process(&self) -> Option<ProcessMark> {
         if let Some(End::Process(mark)) = &self.0 { Some(*mark) } else { None }
     }
 
-    /// Whether it is a session.
+    /// Returns whether it is a session.
     pub(super) fn is_session(&self) -> bool {
         matches!(self.0, Some(End::Session(_)))
     }
 }
 
-/// Something that was taken.
+/// A hold that was taken.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Taken {
-    /// A claim, by its grant.
+    /// A claim, by its fence.
     Claim(RepoPath, Fence),
-    /// An announced change, by its id.
+    /// An intent, by its id.
     Intent(IntentId),
-    /// A lock, by its grant.
+    /// A lock, by its fence.
     Lock(Fence),
 }
 
-/// All of it, by what it ends with, and for whom it was taken.
+/// All holds, by the process or session that they end with, with their agents.
 #[derive(Default)]
 pub(super) struct Ties(Mutex<HashMap<End, Vec<(Principal, Taken)>>>);
 
@@ -83,12 +83,12 @@ impl Ties {
 }
 
 impl Own {
-    /// What was taken is tied to nothing that is noted here any more.
+    /// Forgets a hold: it no longer ends with a process or session in this list.
     pub(super) fn untie(&self, taken: &Taken) {
         self.0.ties.all().values_mut().for_each(|list| list.retain(|(_, it)| it != taken));
     }
 
-    /// Notes what was taken; where it was tied to something else before, it is no longer.
+    /// Remembers a hold; an earlier tie of the same hold is replaced.
     pub(super) fn tie(&self, tied: &Tied, who: &Principal, taken: Taken) {
         let Some(end) = &tied.0 else { return };
         let is_first = {
@@ -109,9 +109,9 @@ impl Own {
         }
     }
 
-    /// Waits for a process to end, and gives back what it has taken.
+    /// Waits for a process to end, and releases its holds.
     async fn look_on(self, mark: ProcessMark) {
-        // A look that fails, as it does where descriptors are few, says nothing of the process.
+        // A failed check, as when descriptors are scarce, proves nothing about the process.
         while runs(&mark) != Some(false) {
             tokio::time::sleep(LOOK_EVERY).await;
         }
@@ -119,7 +119,7 @@ impl Own {
         tracing::info!(pid = mark.pid, count, "claims and intents of a process that ended are given back");
     }
 
-    /// Gives back what was taken in the session that a request names.
+    /// Releases the holds of the session that a request names.
     pub(super) async fn end_session(&self, tied: &Tied) -> usize {
         match &tied.0 {
             Some(end @ End::Session(_)) => self.end(end).await,
@@ -136,7 +136,7 @@ impl Own {
         count
     }
 
-    /// What is not there any more, or not the same, stays as it is.
+    /// Releases a hold; one that no longer exists, or is another grant, is left alone.
     async fn give_back(&self, who: &Principal, taken: Taken) {
         let provost = &self.0.provost;
         let given = match taken {
@@ -148,7 +148,7 @@ impl Own {
                 }
             }
             Taken::Lock(fence) => {
-                // Found by its grant: its file may have another name by now.
+                // The lock is found by its fence, since its file may have been renamed.
                 let held = provost.locks(Some(who.agent().clone()), Vec::new()).await;
                 let held = held.map(|it| it.0).unwrap_or_default();
                 match held.iter().find(|it| it.it.fence == fence) {

@@ -12,7 +12,7 @@ use provost_domain::command::{MintToken, RevokeTokens, WhichTokens};
 use provost_domain::view::GoodTokens;
 use provost_domain::{Scope, Scopes, TOKEN_SCOPES, Token};
 
-/// How long a token is good if the request does not say it.
+/// How long a token is valid if the request names no time.
 const TTL: Ttl = Ttl::minutes(24 * 60);
 
 impl Handles<endpoints::MintToken> for Own {

@@ -1,7 +1,7 @@
-//! Verbs other than answers that a passkey may sign: what each is, and how it is carried out.
+//! The verbs other than answers that a passkey may sign: their arguments, and how they are carried out.
 //!
-//! The word is put on record first, with its arguments and its signature, so that it counts once; then the verb is submitted as the
-//! person who has signed it, by the handler that it has for every caller.
+//! The word is recorded first, with its arguments and its signature, so that it counts once; then the verb's usual
+//! handler submits it as the person who has signed.
 
 use hyper::StatusCode;
 use serde::de::DeserializeOwned;
@@ -27,7 +27,7 @@ pub(super) struct Said {
     pub(super) arguments: Json,
 }
 
-/// What may be signed.
+/// The verbs that a passkey may sign.
 enum SignedVerb {
     CancelTask(wire::Cancel),
     SayToTask(wire::SayToTask),
@@ -50,7 +50,7 @@ enum SignedVerb {
     ReleaseAgent(wire::ReleaseAgent),
 }
 
-/// The verbs that a passkey signs, for who asks for another one.
+/// The error that lists the verbs, for a request with another one.
 const SIGNED: &str = "verb: a passkey signs cancel-task, say-to-task, unlock, revoke-tokens, switch-worker, end-web-session, \
     subscribe-push, remove-push, apply-task, undo, discard-task, end-wait, delegate, message-agents, answer-question, cancel-tasks, \
     release-claim, update-intent and release-agent";
@@ -60,10 +60,10 @@ fn read<T: DeserializeOwned>(arguments: &Value) -> Answered<T> {
 }
 
 impl Said {
-    /// Reads what is to be signed.
+    /// Reads a verb and its arguments.
     ///
     /// # Errors
-    /// A verb that no passkey signs, arguments that are not its own, and a lock of another that is released without a reason.
+    /// A verb that no passkey signs, arguments of another form, and the release of another agent's lock without a reason.
     // tidy: long because it is one table of verbs
     pub(super) fn read(verb: &str, arguments: &Value) -> Answered<Self> {
         let text = Json::from_value(arguments);
@@ -111,7 +111,7 @@ impl Said {
                         "rules: name the rules' answer that was shown: digest, decision and rule",
                     )
                 })?;
-                // What is no request is told before anything is signed.
+                // An invalid request is refused before a passkey signs.
                 map::delegate(it.clone())?;
                 SignedVerb::Delegate(Box::new(it), read(rules)?)
             }
@@ -148,7 +148,7 @@ impl Said {
     }
 }
 
-/// That a person says why.
+/// Checks that the person gives a reason.
 fn has_reason(arguments: &Value, what: &str) -> Answered<()> {
     let reason = arguments.get("reason").and_then(Value::as_str).unwrap_or_default().trim();
     match reason.is_empty() || reason.len() > SIGNED_NOTE_BYTES_MAX {
@@ -159,17 +159,17 @@ fn has_reason(arguments: &Value, what: &str) -> Answered<()> {
     }
 }
 
-/// That a person has seen what would be written.
+/// Checks that the person has seen the planned content.
 fn is_seen(seen: Option<&str>) -> Answered<()> {
     let missing = || OwnError::invalid("seen: a passkey signs for what was shown; `view-apply` shows it");
     seen.filter(|it| !it.is_empty()).map(drop).ok_or_else(missing)
 }
 
 impl Own {
-    /// Puts a signed verb on record, and carries it out as the person who has signed it.
+    /// Records a signed verb, and carries it out as the person who has signed it.
     ///
     /// # Errors
-    /// What the core says of the passkey, and what the verb's own handler says.
+    /// The core's refusals about the passkey, and the errors of the verb's own handler.
     pub(super) async fn carry_out_signed(
         &self,
         said: Said,
@@ -240,7 +240,7 @@ impl Own {
         Ok(done)
     }
 
-    /// That the rules say of a delegation what the person was shown before it was signed.
+    /// Checks that the rules still decide about a delegation as the person was shown.
     async fn rules_still_say(&self, it: &wire::Delegate, said: &wire::RulesSaid) -> Answered<()> {
         let query = wire::RulesQuery {
             worker: Some(it.worker.clone()),

@@ -1,8 +1,8 @@
-//! A new passkey for which a known one signs at another page.
+//! Adds a new passkey for which a known one signs at another page.
 //!
-//! A browser gives one page the passkeys of one host. So who has one for `provost.localhost`, and makes one at a public page, signs for it at
-//! the page of this machine: the new passkey waits, shown with its key, until a known one has signed the very word that it has signed
-//! itself. One waits at a time, for ten minutes, in memory.
+//! A browser gives a page only the passkeys of its host. So a person with a passkey for `provost.localhost` who makes one at a
+//! public page signs for it at the page of this machine: the new passkey waits, shown with its key, until a known one has
+//! signed the same word that the new one has signed. Only one waits at a time, for ten minutes, in memory.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ use provost_base::limits::PASSKEY_HELD_MS_MAX;
 use provost_passkey::{Refused, Transcript, text_of};
 
 impl Own {
-    /// The passkey that waits for the signature of a known one.
+    /// Returns the passkey that waits for the signature of a known one.
     pub(super) fn waiting_passkey(&self) -> Option<wire::WaitingPasskey> {
         self.0.pending.with_awaited(|it| it.map(shown))
     }
@@ -46,7 +46,7 @@ fn shown(it: &Awaited) -> wire::WaitingPasskey {
 }
 
 impl Own {
-    /// The new passkey whose browser was asked to sign under this nonce, which counts once.
+    /// Returns the new passkey whose browser was asked to sign with this nonce, which counts once.
     pub(super) fn to_confirm(&self, nonce: &str) -> Answered<(Transcript, Box<ListedPasskey>)> {
         match self.0.pending.take(&bytes(nonce, "nonce")?)? {
             Asked::Confirm(transcript, listed) => Ok((transcript, listed)),
@@ -89,7 +89,7 @@ impl Handles<endpoints::VouchPasskey> for Own {
             OwnError::new(StatusCode::GONE, "challenge_gone", why).hint("enrol it once more")
         })?;
         let list = self.synced_list().await?;
-        // It goes on waiting where this fails, since any process could end the wait with a made-up signature.
+        // If this fails, the passkey goes on waiting: otherwise any process could end the wait with a forged signature.
         self.vouched(&asker, &list, &mut listed, &transcript, body.assertion).await?;
         self.0.pending.let_go(&transcript.nonce);
         self.take_in(&listed, &asserted).await

@@ -1,4 +1,4 @@
-//! Who waits for what.
+//! The waits of agents: for locks, approvals, answers and more.
 
 use super::Own;
 use super::handle::{Answered, Call, Handles};

@@ -1,6 +1,6 @@
-//! Words that passkeys sign: challenges for them, and what a signature carries out.
+//! The words that passkeys sign: challenges for them, and their effects.
 //!
-//! Who brings a signature does not matter: the signature is the proof. So an agent may carry one, and gains nothing by it.
+//! The sender of a signature does not matter: the signature is the proof. So an agent may pass one on, and gains nothing by it.
 
 use super::Own;
 use super::handle::{Answered, Call, Handles};
@@ -26,17 +26,17 @@ use provost_view::{Shown, facts, signed, words};
 use serde::Deserialize as _;
 use serde_json::Value;
 
-/// How far a signed answer reaches.
+/// The scope of a signed answer.
 const ONCE: &str = "once";
 
-/// The text that a page shows of an approval, and a passkey signs: the one that `view` makes for every reader. Nothing hides in it: a
-/// person signs what can be seen. Who signs has a passkey enrolled.
+/// Returns the text that a page shows of an approval, and that a passkey signs: `view` makes the same for every reader. It has
+/// no hidden characters, since a person signs what can be seen. A person who signs has a passkey enrolled.
 pub(super) fn view_of(parked: &Parked) -> Json {
     let approval = map::approval(parked, true);
     text_of_view(signed(&approval, facts(&approval, str::to_owned), words(&approval)))
 }
 
-/// A view as the text that a page draws and a passkey signs.
+/// Encodes a view as the text that a page draws and a passkey signs.
 pub(super) fn text_of_view(shown: Shown) -> Json {
     let value = serde_json::to_value(shown).expect("our own types always encode");
     Json::from_value(&all_visible(value))
@@ -53,7 +53,7 @@ fn all_visible(value: Value) -> Value {
     }
 }
 
-/// An assertion as it came, with its bytes.
+/// An assertion, with its decoded bytes.
 pub(super) struct Brought {
     pub(super) credential: String,
     client_data: Vec<u8>,
@@ -87,13 +87,13 @@ impl Brought {
         asserted(party, transcript.digest().as_bytes(), &known, &it)
     }
 
-    /// The page that has asked for it, as its browser says. Only of use once the signature was checked.
+    /// Returns the page that has asked for it, according to the browser. Only reliable once the signature was checked.
     pub(super) fn origin(&self) -> Option<String> {
         let data: Value = serde_json::from_slice(&self.client_data).ok()?;
         data.get("origin")?.as_str().map(str::to_owned)
     }
 
-    /// The form in which the log keeps it.
+    /// Returns the form in which the journal keeps it.
     pub(super) fn for_log(&self, transcript: &Transcript, asserted: &Asserted) -> Box<SignedWord> {
         Box::new(SignedWord {
             credential: self.credential.as_str().into(),
@@ -107,7 +107,7 @@ impl Brought {
     }
 }
 
-/// The bytes of a member; no member is longer than an attestation object.
+/// Decodes a member; no member is longer than an attestation object.
 pub(super) fn bytes(text: &str, member: &'static str) -> Answered<Vec<u8>> {
     if text.len() > ATTESTATION_BYTES_MAX * 2 {
         return Err(refused(Refused::TooLong(member)));
@@ -115,7 +115,7 @@ pub(super) fn bytes(text: &str, member: &'static str) -> Answered<Vec<u8>> {
     bytes_of(text, member).map_err(refused)
 }
 
-/// What is told of a check that has failed.
+/// Returns the error for a failed check.
 pub(super) fn refused(why: Refused) -> OwnError {
     let (status, word) = match why {
         Refused::Encoding(_) | Refused::TooLong(_) | Refused::ClientData => {
@@ -128,12 +128,12 @@ pub(super) fn refused(why: Refused) -> OwnError {
 }
 
 impl Own {
-    /// The principal of a word that was signed.
+    /// Returns the principal of a signed word.
     pub(super) fn signer(&self, asserted: &Asserted) -> Principal {
         role::passkey(self.0.user.clone(), asserted)
     }
 
-    /// A challenge over a word, which waits for its signature.
+    /// Makes a challenge over a word, which waits for its signature.
     pub(super) async fn challenge(
         &self,
         word: Word,
@@ -154,14 +154,14 @@ impl Own {
         Ok(challenge)
     }
 
-    /// The approval that waits under this number.
+    /// Returns the approval that waits under this number.
     async fn waiting(&self, approval: u64) -> Answered<std::sync::Arc<Parked>> {
         let approval = ApprovalId(approval);
         let parked = self.0.provost.view(WaitingOne(approval)).await.map_err(map::fault)?;
         parked.ok_or_else(|| map::fault(Refusal::ApprovalNotFound(approval)))
     }
 
-    /// Checks the signature of a known passkey over a transcript. A counter that went back goes into the journal.
+    /// Checks the signature of a known passkey over a transcript. A counter that went back is recorded in the journal.
     pub(super) async fn known_word(
         &self,
         asker: &Asker,
@@ -174,7 +174,7 @@ impl Own {
                 why: "this passkey is not in the list of passkeys that count".into(),
             })
         })?;
-        // The key on record, and not that of the list, which is a file of the user.
+        // The recorded key counts, not that of the list, which is a file of the user.
         let all = self.0.provost.view(AllPasskeys).await.map_err(map::fault)?.passkeys;
         let on_record = all.get(&listed.id).filter(|it| it.revoked_at.is_none()).ok_or_else(|| {
             map::fault(Refusal::PasskeyRefused { why: "this passkey is not on record here".into() })
@@ -303,7 +303,7 @@ impl Handles<endpoints::SignedWord> for Own {
     async fn handle(&self, call: &Call, body: wire::SignedWord) -> Answered<wire::WordDone> {
         let asker = self.asker(call).await;
         self.0.pending.count(asker.process, Kind::Word)?;
-        // The nonce first: an attempt that fails uses it up as well.
+        // The nonce comes first: a failed attempt uses it up as well.
         let (transcript, said) = match self.0.pending.take(&bytes(&body.nonce, "nonce")?)? {
             Asked::Word(transcript) => (transcript, None),
             Asked::Verb(transcript, said) => (transcript, Some(said)),
@@ -333,7 +333,7 @@ impl Handles<endpoints::SignedWord> for Own {
 }
 
 impl Own {
-    /// Answers as the passkey has signed, if what waits is still what it has signed.
+    /// Answers as the passkey has signed, if the waiting command is still the one that was signed.
     async fn answer_signed(
         &self,
         word: &AnswerWord,
@@ -360,7 +360,7 @@ impl Own {
         })
     }
 
-    /// The daemon's time.
+    /// Returns the daemon's time.
     pub(super) fn now(&self) -> Timestamp {
         self.0.provost.engine().now()
     }

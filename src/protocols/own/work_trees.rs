@@ -1,4 +1,4 @@
-//! Git work trees of runs: listed and removed.
+//! Git work trees of runs: the list, and the removal.
 
 use super::Own;
 use super::handle::{Answered, Call, Handles};

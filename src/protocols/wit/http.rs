@@ -25,7 +25,7 @@ pub(super) const BODIES: BodyLimits = BodyLimits {
     time: Duration::from_millis(WIT_BODY_MS_MAX),
 };
 
-/// Answers one request. Errors of methods are answers like others; only what is no request has another status.
+/// Answers a request. Errors of methods are answers like others; only an invalid request gets another status.
 pub(super) async fn serve(wit: Wit, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
     if request.version() == Version::HTTP_11 && !request.headers().contains_key(HOST) {
         return Ok(empty(StatusCode::BAD_REQUEST));
@@ -53,7 +53,7 @@ pub(super) async fn serve(wit: Wit, request: Request<Incoming>) -> Result<Respon
     })
 }
 
-/// For a peer that could not be identified, or has too many connections: it should try again.
+/// Returns the answer for a peer that could not be identified, or has too many connections: it should try again.
 pub(super) fn turned_away(cause: &str) -> Result<Response<Full<Bytes>>, Infallible> {
     let fault = WitError::method("BUSY", &json!({ "message": format!("{cause}; try again") }));
     Ok(closing(in_json(StatusCode::SERVICE_UNAVAILABLE, response(None, &Err(fault.0)))))
@@ -71,7 +71,7 @@ async fn respond(wit: &Wit, taken: Taken) -> (StatusCode, String) {
     let bad = |fault: WitError| (StatusCode::BAD_REQUEST, response(None, &Err(fault.0)));
     match read {
         Ok((id, asked)) => {
-            // A request that waits for a lock keeps no other request out.
+            // A request that waits for a lock keeps no other request from being answered.
             share.take_if(|_| matches!(asked, Ok(WitRequest::Acquire(..))));
             let outcome = match asked {
                 Ok(asked) => wit.perform(asked).await,
@@ -98,13 +98,13 @@ fn empty(status: StatusCode) -> Response<Full<Bytes>> {
     answer
 }
 
-/// What is left of the body is not read, so nothing can follow it.
+/// Ends the connection: the rest of the body is not read, so no request can follow it.
 fn closing(mut answer: Response<Full<Bytes>>) -> Response<Full<Bytes>> {
     answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     answer
 }
 
-/// Whether a path is `/rpc`, plain or percent-encoded.
+/// Returns whether a path is `/rpc`, plain or percent-encoded.
 fn is_rpc(path: &str) -> bool {
     percent_decode_str(path).eq("/rpc".bytes())
 }

@@ -1,4 +1,4 @@
-//! The dictionary between wit's words and ours. wit, 5 to 7.4.
+//! The dictionary between wit's words and Provost's. wit, 5 to 7.4.
 
 use serde::Serialize;
 use serde_json::json;
@@ -18,17 +18,17 @@ impl WitError {
         Self(wire::Error { code, message, data })
     }
 
-    /// A method's own error: the word that programs compare, and the rest beside it.
+    /// Makes a method's own error: the word that programs compare, and its data.
     pub(super) fn method(token: &'static str, data: &impl Serialize) -> Self {
         Self::of(-32000, token, Some(wire::json(data)))
     }
 
-    /// The same without anything to add.
+    /// Makes a method's error without data.
     fn bare(token: &'static str) -> Self {
         Self::of(-32000, token, None)
     }
 
-    /// The error for wrong parameters, with all that is wrong.
+    /// Makes the error for wrong parameters, with all faults.
     pub(super) fn params(faults: Faults) -> Self {
         Self::invalid(&faults)
     }
@@ -49,7 +49,7 @@ impl WitError {
         Self::of(-32601, "METHOD_NOT_FOUND", None)
     }
 
-    /// `received` is the text of what stood in `witVersion`.
+    /// Makes the error for another version; `received` is the text of `witVersion`.
     pub(super) fn other_version(received: Option<&str>) -> Self {
         #[derive(Serialize)]
         struct Versions {
@@ -62,7 +62,7 @@ impl WitError {
         Self::of(-32001, "VERSION_MISMATCH", Some(data))
     }
 
-    /// The session's name is another caller's.
+    /// Makes the error for a session whose name is reserved.
     pub(super) fn reserved() -> Self {
         let message = "this name is reserved: it has a key of its own, or belongs to the daemon or a person; choose another sessionId";
         Self::method("SESSION_RESERVED", &json!({ "message": message }))
@@ -111,13 +111,13 @@ fn refused(refusal: &Refusal) -> WitError {
     }
 }
 
-/// The word for refusals that have none of their own.
+/// Returns the word for refusals that have none of their own.
 fn word(kind: RefusalKind) -> &'static str {
     match kind {
         RefusalKind::Full => "BUSY",
         RefusalKind::Unready => "UNAVAILABLE",
         RefusalKind::Rights | RefusalKind::Name | RefusalKind::Forbidden => "NOT_ALLOWED",
-        // These are about what a request has in it, or about verbs that this door does not have.
+        // These concern the content of a request, or verbs that this door does not have.
         RefusalKind::Size
         | RefusalKind::Exists
         | RefusalKind::HeldElsewhere
@@ -138,7 +138,7 @@ struct Conflict {
     agent_name: Option<Box<str>>,
     acquired_at: String,
     symbol_path: Box<str>,
-    /// Absent for one who waits, and comes first.
+    /// Absent if the rival only waits, ahead of the caller.
     #[serde(skip_serializing_if = "Option::is_none")]
     fence: Option<Fence>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -147,7 +147,7 @@ struct Conflict {
     retry_after_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     waiting: Option<usize>,
-    /// Who waits for whom, from the caller on.
+    /// The agents that wait for each other, from the caller on.
     #[serde(skip_serializing_if = "Option::is_none")]
     cycle: Option<Vec<AgentId>>,
     message: String,
@@ -174,7 +174,7 @@ impl Conflict {
 }
 
 impl Conflict {
-    /// A reservation of another door. A claim has no end of its own; wit's clients print one.
+    /// Makes a conflict with a reservation of another door. A claim has no end of its own; wit's clients print one.
     fn elsewhere(stake: &Reservation, message: String) -> Self {
         const NEVER: &str = "9999-12-31T23:59:59.999Z";
         Self {
@@ -189,7 +189,7 @@ impl Conflict {
     }
 }
 
-/// A conflict with all that there is to tell: the rival's name for people, and how many wait.
+/// Makes a conflict with its details: the rival's name for people, and the number of waiting agents.
 pub(super) fn conflict(
     refusal: &Refusal,
     rival: &Rival,
@@ -206,7 +206,7 @@ pub(super) fn conflict(
     WitError::method("LOCK_CONFLICT", &data)
 }
 
-/// Why there is no contract to offer.
+/// Returns the error for a contract that cannot be offered.
 pub(super) fn not_proposed(fault: ProposeError, asked: &str) -> WitError {
     match fault {
         ProposeError::Refused(refusal) => refusal.into(),
@@ -217,13 +217,13 @@ pub(super) fn not_proposed(fault: ProposeError, asked: &str) -> WitError {
     }
 }
 
-/// wit's word for where an intent stands.
+/// Returns the status of an intent for wit's word.
 pub(super) fn intent_status(word: &str) -> Option<IntentStatus> {
     use IntentStatus::{Abandoned, Active, Declared, Resolved};
     [Active, Declared, Resolved, Abandoned].into_iter().find(|it| it.as_str() == word)
 }
 
-/// wit's word for where a contract stands, or one of ours.
+/// Returns the status of a contract for wit's word, or for one of Provost's.
 pub(super) fn contract_status(word: &str) -> Option<ContractStatus> {
     use ContractStatus::{Accepted, Proposed, Rejected, Superseded, Withdrawn};
     [Proposed, Accepted, Rejected, Superseded, Withdrawn].into_iter().find(|it| it.as_str() == word)

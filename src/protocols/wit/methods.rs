@@ -17,7 +17,7 @@ use provost_service::{IntentOrder, LockOrder, Staged};
 type Answered = Result<Box<RawValue>, WitError>;
 
 impl Wit {
-    /// Carries out one request.
+    /// Carries out a request.
     pub(super) async fn perform(&self, asked: WitRequest) -> Answered {
         match asked {
             WitRequest::Ping => Ok(wire::json(&"pong")),
@@ -53,8 +53,8 @@ impl Wit {
         }
     }
 
-    /// The caller under the name that it gave itself. The name must be one that every process
-    /// of this user may take.
+    /// Returns the caller's principal under the name that it gives. The name must be one that every process of this
+    /// user may use.
     fn speaks_as(&self, session: AgentId) -> Result<Principal, WitError> {
         self.0.names.local(session, Door::Wit, None, &self.1).map_err(|why| {
             tracing::warn!(door = "wit", cause = why.cause(), "request refused");
@@ -93,7 +93,7 @@ impl Wit {
         }
     }
 
-    /// A conflict, with what its asker may want to know for the next try.
+    /// Makes the error for a conflict, with the data for the asker's next try.
     async fn conflict(
         &self,
         refusal: &Refusal,
@@ -109,14 +109,14 @@ impl Wit {
 
     async fn release(&self, who: AgentId, release: Release) -> Answered {
         let who = self.speaks_as(who)?;
-        // What is no symbol was never locked.
+        // A text that is no symbol was never locked.
         let at = SymbolPath::parse(&release.at).map_err(|_| WitError::from(Refusal::LockNotFound))?;
         self.0.provost.unlock(&who, self.0.base.as_ref(), &at, release.fence, false).await?;
         Ok(wire::json(&json!({ "released": true })))
     }
 
     async fn locks(&self, session: Option<String>) -> Answered {
-        // No agent has a name that is not well-formed, so it has no locks.
+        // No agent has a malformed name, so it has no locks.
         let Some(holder) = all_or_one(session, agent) else { return Ok(nothing()) };
         let (found, now) = self.0.provost.locks(holder, Vec::new()).await?;
         Ok(wire::json(&rows::locks(&found, now)))
@@ -169,7 +169,7 @@ impl Wit {
             Staged { path, content: Some(content.into_bytes().into()), renamed_from }
         });
         let staged: Vec<Staged> = staged.collect();
-        // A file that went where nothing was sent of it has gone.
+        // A file that was renamed, and whose new content was not sent, counts as deleted.
         let mut deleted = check.deleted;
         deleted.extend(from.into_values());
         let base = self.0.base.as_ref();
@@ -193,7 +193,7 @@ fn contract_id(id: &str) -> Result<ContractId, WitError> {
     ContractId::parse(id).map_err(|_| Refusal::ContractNotFound.into())
 }
 
-/// A filter in our words; `None` for one that nothing can meet.
+/// Converts a filter; `None` for one that nothing can match.
 fn all_or_one<T>(filter: Option<String>, read: impl Fn(&str) -> Option<T>) -> Option<Option<T>> {
     filter.map_or(Some(None), |text| read(&text).map(Some))
 }

@@ -1,9 +1,9 @@
 //! The wit protocol: JSON-RPC over HTTP on a Unix socket in the work tree, for wit's command line, hooks and plugins.
 //!
 //! Proof is the peer: a process of this user that is not jailed. It acts as the session that it names, unless that
-//! name is reserved. Promises: what wit documents holds to the letter; nothing that a peer sends is answered with
-//! anything but JSON, held beyond its bounds, or waited for beyond its time. Leaves where the socket lies, and
-//! whose it is there, to the daemon.
+//! name is reserved. Promises: the door keeps to wit's documents to the letter; every answer is JSON; no data of a
+//! peer is held beyond its bounds or waited for beyond its time. The daemon decides the place and the owner of the
+//! socket.
 #![forbid(unsafe_code)]
 
 mod http;
@@ -31,7 +31,7 @@ use provost_transport::accept::Guard;
 use provost_transport::http::{Room, converse};
 use provost_transport::write_timeout::WriteTimeout;
 
-/// How long a request's head may take; also how long a connection may be silent. wit's own daemon takes about as long.
+/// How long a peer may take to send a request's head; also how long a connection may be silent. wit's own daemon allows about as much.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(12);
 
 /// How long a client may leave an answer unread.
@@ -46,18 +46,18 @@ struct WitInner {
     names: Arc<Names>,
     uid: u32,
     room: Room,
-    /// Where its clients work, if that is not the daemon's own checkout.
+    /// The checkout in which its clients work, if that is not the daemon's own.
     base: Option<Base>,
 }
 
 impl Wit {
-    /// A door for the processes of the user `uid`; `names` tells which are free.
+    /// Makes a door for the processes of the user `uid`; `names` tells which names are free.
     pub fn new(provost: Provost, names: Arc<Names>, uid: u32) -> Self {
         let parts = WitInner { provost, names, uid, room: Room::new(http::BODIES), base: None };
         Self(Arc::new(parts), Arc::default())
     }
 
-    /// The same for a socket in another checkout, whose files its requests are about.
+    /// Returns the same door for a socket in another checkout, whose files its requests concern.
     #[must_use]
     pub fn at(&self, base: Base) -> Self {
         let WitInner { provost, names, uid, room, .. } = &*self.0;
@@ -66,7 +66,7 @@ impl Wit {
         Self(Arc::new(parts), Arc::default())
     }
 
-    /// From where absolute paths in its requests are understood.
+    /// Returns the directories in which absolute paths of its requests are understood.
     fn checkouts(&self) -> Checkouts {
         self.0.provost.checkouts(self.0.base.as_ref())
     }
@@ -100,7 +100,7 @@ impl Wit {
         }
         let busy = guard.clone();
         let service = hyper::service::service_fn(move |request| {
-            // A connection that is being answered, or waits for a lock, is not closed to make room; an idle one is.
+            // A connection with a request in progress, or with a wait for a lock, is not closed to make room; an idle one is.
             let (wit, busy) = (self.clone(), busy.busy());
             async move {
                 let answer = http::serve(wit, request).await;

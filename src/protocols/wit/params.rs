@@ -1,5 +1,4 @@
-//! Reads and checks the parameters of a request, member by member, and reports all that is
-//! wrong at once. wit, 4.
+//! Reads and checks the parameters of a request, member by member, and reports all faults at once. wit, 4.
 
 use serde_json::value::RawValue;
 
@@ -11,14 +10,14 @@ use provost_base::{AgentId, RepoPath, SymbolPath, Ttl, WITH_BACKSLASH, check_loo
 use provost_domain::ProcessMark;
 use provost_service::Checkouts;
 
-/// What a request gives along, and from where absolute paths in it are understood.
+/// The parameters of a request, with the checkouts for its absolute paths.
 #[derive(Clone, Copy)]
 pub(super) struct Given<'a> {
     pub(super) params: Option<&'a RawValue>,
     pub(super) checkouts: &'a Checkouts,
 }
 
-/// The parameters of one request. Reading notes what is wrong; [`Params::all`] tells it.
+/// A reader of a request's parameters. It collects the faults, and [`Params::all`] returns them.
 pub(super) struct Params<'a, const N: usize> {
     names: [&'static str; N],
     values: [Option<&'a RawValue>; N],
@@ -27,7 +26,7 @@ pub(super) struct Params<'a, const N: usize> {
 }
 
 impl<'a, const N: usize> Params<'a, N> {
-    /// Finds members by name. What is no object has none.
+    /// Finds members by name. A value that is no object is an error.
     pub(super) fn of(given: Given<'a>, names: [&'static str; N]) -> Result<Self, WitError> {
         let values = given.params.and_then(|it| members(it, names));
         let values = values.ok_or_else(|| {
@@ -36,7 +35,7 @@ impl<'a, const N: usize> Params<'a, N> {
         Ok(Self { names, values, checkouts: given.checkouts, faults: Faults::default() })
     }
 
-    /// The same for a question, which may come without parameters: all of its members are filters.
+    /// Does the same for a query, which may have no parameters: all of its members are filters.
     pub(super) fn of_question(given: Given<'a>, names: [&'static str; N]) -> Result<Self, WitError> {
         match given.params {
             Some(it) if it.get() != "null" => Self::of(given, names),
@@ -44,7 +43,7 @@ impl<'a, const N: usize> Params<'a, N> {
         }
     }
 
-    /// The parts of a request, if nothing at all was wrong.
+    /// Returns the parts of a request, if there was no fault at all.
     pub(super) fn all<T>(self, parts: Option<T>) -> Result<T, WitError> {
         match parts {
             Some(parts) if self.faults.field_errors.is_empty() => Ok(parts),
@@ -57,7 +56,7 @@ impl<'a, const N: usize> Params<'a, N> {
         self.values[at.expect("a member is read that was found by name")]
     }
 
-    /// Notes what is wrong with a member; the result is for the place of its value.
+    /// Notes a fault of a member; the result `None` takes the place of its value.
     pub(super) fn wrong<T>(&mut self, name: &'static str, why: impl Into<String>) -> Option<T> {
         let fields = &mut self.faults.field_errors;
         match fields.iter_mut().find(|(it, _)| *it == name) {
@@ -67,18 +66,18 @@ impl<'a, const N: usize> Params<'a, N> {
         None
     }
 
-    /// A member that must be there.
+    /// Returns a required member.
     fn required(&mut self, name: &'static str) -> Option<&'a RawValue> {
         self.value(name).or_else(|| self.wrong(name, "is missing"))
     }
 
-    /// A member that must be a string, which may be empty.
+    /// Returns a required string, which may be empty.
     pub(super) fn any_text(&mut self, name: &'static str) -> Option<String> {
         let value = self.required(name)?;
         string(value).or_else(|| self.wrong(name, format!("must be a string, not {}", kind(value))))
     }
 
-    /// A string with something in it.
+    /// Returns a required string that is not empty.
     pub(super) fn text(&mut self, name: &'static str) -> Option<String> {
         self.any_text(name).filter(|it| !it.is_empty()).or_else(|| self.empty(name))
     }
@@ -88,7 +87,7 @@ impl<'a, const N: usize> Params<'a, N> {
         if known { None } else { self.wrong(name, "must not be empty") }
     }
 
-    /// A string that may be left out; `Some(None)` then.
+    /// Returns an optional string; `Some(None)` if it is absent.
     pub(super) fn filter(&mut self, name: &'static str) -> Option<Option<String>> {
         match self.value(name) {
             None => Some(None),
@@ -96,13 +95,13 @@ impl<'a, const N: usize> Params<'a, N> {
         }
     }
 
-    /// A path or a symbol that may be left out, from the top; `Some(None)` then.
+    /// Returns an optional path or symbol, relative to the top; `Some(None)` if it is absent.
     pub(super) fn place(&mut self, name: &'static str) -> Option<Option<String>> {
         let checkouts = self.checkouts;
         Some(self.filter(name)?.map(|it| checkouts.inside(&it).into_owned()))
     }
 
-    /// Words for people, and not more than people read.
+    /// Returns a text for people, within a bound.
     fn words(&mut self, name: &'static str, len_max: usize) -> Option<Box<str>> {
         let text = self.text(name)?;
         if text.len() > len_max {
@@ -111,7 +110,7 @@ impl<'a, const N: usize> Params<'a, N> {
         Some(text.into())
     }
 
-    /// A name for people.
+    /// Returns a name for people.
     pub(super) fn name(&mut self, name: &'static str) -> Option<Box<str>> {
         let text = self.words(name, ID_LEN_MAX)?;
         if text.chars().any(char::is_control) {
@@ -123,12 +122,12 @@ impl<'a, const N: usize> Params<'a, N> {
         Some(text)
     }
 
-    /// A member that describes a change; must not be blank, and has a bound.
+    /// Returns the description of a change; it must not be empty, and has a bound.
     pub(super) fn description(&mut self, name: &'static str) -> Option<Box<str>> {
         self.words(name, DESCRIPTION_LEN_MAX)
     }
 
-    /// A member that gives a reason; `Some(None)` where it is absent.
+    /// Returns a reason; `Some(None)` if it is absent.
     pub(super) fn reason(&mut self, name: &'static str) -> Option<Option<Box<str>>> {
         match self.value(name) {
             None => Some(None),
@@ -136,13 +135,13 @@ impl<'a, const N: usize> Params<'a, N> {
         }
     }
 
-    /// The name of the session that asks, which is an agent's name.
+    /// Returns the name of the calling session, which is an agent's name.
     pub(super) fn session(&mut self, name: &'static str) -> Option<AgentId> {
         let text = self.text(name)?;
         AgentId::parse(&text).map_err(|why| self.wrong::<()>(name, why.to_string())).ok()
     }
 
-    /// A symbol, in the file's one spelling and as it was written. An empty one is wrong twice, as with wit.
+    /// Returns a symbol, in the file's one spelling and as it was written. An empty one has two faults, as with wit.
     pub(super) fn symbol(&mut self, name: &'static str) -> Option<(SymbolPath, Box<str>)> {
         let text = self.any_text(name)?;
         if text.is_empty() {
@@ -158,19 +157,19 @@ impl<'a, const N: usize> Params<'a, N> {
         }
     }
 
-    /// A member that must be `true` or `false`.
+    /// Returns a required boolean.
     pub(super) fn flag(&mut self, name: &'static str) -> Option<bool> {
         let value = self.required(name)?;
         let flag = serde_json::from_str(value.get()).ok();
         flag.or_else(|| self.wrong(name, format!("must be true or false, not {}", kind(value))))
     }
 
-    /// A boolean that may be left out.
+    /// Returns an optional boolean.
     pub(super) fn switch(&mut self, name: &'static str) -> Option<bool> {
         if self.value(name).is_some() { self.flag(name) } else { Some(false) }
     }
 
-    /// How long, in milliseconds: any number above zero. Fractions are dropped, and a week is the longest.
+    /// Returns a duration in milliseconds: any number above zero. Fractions are dropped; the longest is a week.
     pub(super) fn duration(&mut self, name: &'static str) -> Option<Option<Ttl>> {
         let Some(value) = self.value(name) else { return Some(None) };
         let Some(number) = number(value) else {
@@ -187,7 +186,7 @@ impl<'a, const N: usize> Params<'a, N> {
         Some(Ttl::from_millis(ms))
     }
 
-    /// How long to wait, in milliseconds; zero is not to wait.
+    /// Returns how long to wait, in milliseconds; zero means not to wait.
     pub(super) fn wait(&mut self, name: &'static str) -> Option<Option<Ttl>> {
         match self.value(name).and_then(number) {
             Some(0.0) => Some(None),
@@ -195,7 +194,7 @@ impl<'a, const N: usize> Params<'a, N> {
         }
     }
 
-    /// A whole number that may be left out.
+    /// Returns an optional whole number.
     pub(super) fn integer(&mut self, name: &'static str) -> Option<Option<u64>> {
         let Some(value) = self.value(name) else { return Some(None) };
         match serde_json::from_str(value.get()) {
@@ -204,7 +203,7 @@ impl<'a, const N: usize> Params<'a, N> {
         }
     }
 
-    /// A process of this user, with which something is to end.
+    /// Returns a process of this user, with whose end something will end.
     pub(super) fn process(&mut self, name: &'static str) -> Option<Option<ProcessMark>> {
         let Some(number) = self.integer(name)? else { return Some(None) };
         let process = u32::try_from(number).ok().and_then(process_of_ours);
@@ -214,7 +213,7 @@ impl<'a, const N: usize> Params<'a, N> {
         }
     }
 
-    /// A list that may be left out, each of its elements read by `read`, which says what is wrong.
+    /// Returns an optional list; `read` parses each element, and its error is the fault.
     pub(super) fn list<T>(
         &mut self,
         name: &'static str,
@@ -232,14 +231,14 @@ impl<'a, const N: usize> Params<'a, N> {
         for (at, element) in elements.into_iter().enumerate() {
             match read(element) {
                 Ok(it) => found.push(it),
-                // The first one tells what to look for; a thousand would not tell more.
+                // The first fault is enough; a thousand would not say more.
                 Err(why) => return self.wrong(name, format!("[{at}] {why}")),
             }
         }
         Some(found)
     }
 
-    /// The same for a list that must be there.
+    /// Returns a required list in the same way.
     pub(super) fn full_list<T>(
         &mut self,
         name: &'static str,
@@ -251,7 +250,7 @@ impl<'a, const N: usize> Params<'a, N> {
     }
 }
 
-/// A path of the repository, with how it was written.
+/// Reads a path of the repository, with its original spelling.
 pub(super) fn path(value: &RawValue, checkouts: &Checkouts) -> Result<(RepoPath, Box<str>), String> {
     let text = filled(value)?;
     if checkouts.has_with_backslash(&text) {
@@ -262,25 +261,25 @@ pub(super) fn path(value: &RawValue, checkouts: &Checkouts) -> Result<(RepoPath,
     Ok((path, text.as_ref().into()))
 }
 
-/// A string with something in it.
+/// Reads a string that is not empty.
 fn filled(value: &RawValue) -> Result<String, String> {
     let text = string(value).ok_or_else(|| format!("must be a string, not {}", kind(value)))?;
     if text.is_empty() { Err("must not be empty".into()) } else { Ok(text) }
 }
 
-/// The elements of an array, and one more than `most` if there are more.
+/// Returns the elements of an array; at most one more than `most`.
 fn elements(value: &RawValue, most: usize) -> Option<Vec<&RawValue>> {
     let mut reader = serde_json::Deserializer::from_str(value.get());
     serde::Deserializer::deserialize_seq(&mut reader, wire::Elements(most)).ok()
 }
 
-/// A number as JavaScript has it: one that is too large is infinite.
+/// Reads a number as JavaScript does: one that is too large is infinite.
 fn number(value: &RawValue) -> Option<f64> {
     let text = value.get();
     text.starts_with(|first: char| first == '-' || first.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
-/// What a value is, for the caller that sent another.
+/// Returns the kind of a value, for the caller that sent a wrong one.
 pub(super) fn kind(value: &RawValue) -> &'static str {
     match value.get().as_bytes().first() {
         Some(b'"') => "a string",

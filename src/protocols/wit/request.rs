@@ -1,4 +1,4 @@
-//! What a request asks for, in our words: each method with its members. wit, 5.
+//! The requests of the protocol, in Provost's types: each method with its members. wit, 5.
 
 use serde_json::value::RawValue;
 
@@ -13,13 +13,13 @@ use provost_service::Checkouts;
 /// A path or a symbol in its one spelling, and as it was written.
 pub(super) type Written<T> = (T, Box<str>);
 
-/// One request, with members that were checked.
+/// A request, with checked members.
 pub(super) enum WitRequest {
     Ping,
     Register(AgentId, Box<str>),
     Acquire(AgentId, Acquire),
     Release(AgentId, Release),
-    /// The agent whose locks are asked for; `None` for all agents.
+    /// The agent whose locks are wanted; `None` for all agents.
     Locks(Option<String>),
     Declare(AgentId, Declare),
     Update(AgentId, String, IntentStatus),
@@ -28,9 +28,9 @@ pub(super) enum WitRequest {
     Respond(AgentId, String, bool),
     Contracts(Option<String>, Option<String>),
     Check(Check),
-    /// Ours: a session ends, with its intents or without.
+    /// Provost's own: ends a session, and its intents if the flag is set.
     Leave(AgentId, bool),
-    /// Ours: an offer is taken back.
+    /// Provost's own: withdraws an offer.
     Withdraw(AgentId, String),
 }
 
@@ -62,13 +62,13 @@ pub(super) struct Intents {
 
 pub(super) struct Check {
     pub(super) files: Vec<(Written<RepoPath>, String)>,
-    /// From where, and to where.
+    /// The renamed files: the old path and the new path.
     pub(super) renamed: Vec<(RepoPath, RepoPath)>,
     pub(super) deleted: Vec<RepoPath>,
 }
 
 impl WitRequest {
-    /// Reads a request, which is wholly here then: nothing of its text is needed any more.
+    /// Reads a request; the result owns all of its data.
     pub(super) fn read(envelope: &Envelope<'_>, checkouts: &Checkouts) -> Result<Self, WitError> {
         let params = Given { params: envelope.params, checkouts };
         match envelope.method.as_str() {
@@ -120,7 +120,7 @@ fn release(params: Given<'_>) -> Result<WitRequest, WitError> {
 fn locks(params: Given<'_>) -> Result<WitRequest, WitError> {
     let mut read = Params::of_question(params, ["sessionId"])?;
     let session = read.filter("sessionId");
-    // Here, and only here, an empty name is no filter.
+    // Here, and only here, an empty name means no filter.
     Ok(WitRequest::Locks(read.all(session)?.filter(|it| !it.is_empty())))
 }
 
@@ -137,7 +137,7 @@ fn declare(params: Given<'_>) -> Result<WitRequest, WitError> {
     Ok(WitRequest::Declare(who, Declare { description, files, symbols, ttl }))
 }
 
-/// A symbol within a file; an empty one is in no file, and no error.
+/// Reads a symbol within a file; an empty one matches no symbol, and is no error.
 fn symbol(value: &RawValue) -> Result<Box<str>, String> {
     let text = string(value).ok_or_else(|| format!("must be a string, not {}", kind(value)))?;
     if text.len() > SYMBOL_LEN_MAX {

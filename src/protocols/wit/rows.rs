@@ -1,4 +1,4 @@
-//! Results: locks, intents and contracts as wit shows them. wit, 5; what we add stands behind what wit has.
+//! Encodes results: locks, intents and contracts in wit's form. wit, 5; Provost's own members come after wit's.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(super) struct Granted {
     expires_at: String,
     warnings: Vec<Alert>,
     fence: Fence,
-    /// Warnings that are not listed.
+    /// The number of warnings that are not listed.
     #[serde(skip_serializing_if = "is_zero")]
     more_warnings: usize,
 }
@@ -29,7 +29,7 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-/// A warning: wit's members, and what its command line prints of each.
+/// A warning: wit's members, and the text that its command line prints.
 #[derive(Serialize, Default)]
 #[serde(rename_all = "camelCase")]
 struct Alert {
@@ -46,7 +46,7 @@ struct Alert {
     intent_id: Option<String>,
 }
 
-/// The answer to `lock.acquire`; the symbol is written as the caller wrote it.
+/// Returns the answer to `lock.acquire`; the symbol is written as the caller wrote it.
 pub(super) fn granted(asked: &str, granted: &service::Granted) -> Granted {
     let lock = &granted.lock;
     Granted {
@@ -60,7 +60,7 @@ pub(super) fn granted(asked: &str, granted: &service::Granted) -> Granted {
     }
 }
 
-/// In wit's words, and in our own where it has none.
+/// Encodes a warning with wit's word, or with Provost's own if wit has none.
 fn told(asked: &str, warning: &Warning) -> Alert {
     match warning {
         Warning::CallerLocked { caller, lock } => {
@@ -129,12 +129,12 @@ fn told(asked: &str, warning: &Warning) -> Alert {
     }
 }
 
-/// A warning about the symbol alone.
+/// Makes a warning about the symbol alone.
 fn plain(asked: &str, r#type: &'static str, message: String) -> Alert {
     Alert { locked_symbol: asked.into(), r#type, message, ..Alert::default() }
 }
 
-/// The type of a reservation of another door.
+/// Returns the type of a warning about a reservation of another door.
 fn elsewhere(kind: ReservationKind) -> &'static str {
     match kind {
         ReservationKind::Claim => "FILE_CLAIMED",
@@ -181,7 +181,7 @@ pub(super) struct LockRow {
     reason: Option<Box<str>>,
 }
 
-/// The rows of `lock.query`. A resource is none: wit has symbols alone, and its clients would take `@db:test` for one of a file.
+/// Returns the rows of `lock.query`. Resources are left out: wit has only symbols, and its clients would take `@db:test` for a file's.
 pub(super) fn locks(found: &[Named<Arc<Lock>>], now: Timestamp) -> Vec<LockRow> {
     let row = |Named { it: lock, name }: &Named<Arc<Lock>>| LockRow {
         symbol_path: lock.asked.clone(),
@@ -207,14 +207,14 @@ pub(super) struct Report {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Conflicts {
-    /// Whether there is one of those kinds that wit has; clients take it for "go no further".
+    /// Whether there is a conflict of a kind that wit has; clients take it for "go no further".
     has_conflicts: bool,
     items: Vec<Item>,
     #[serde(skip_serializing_if = "is_zero")]
     more_items: usize,
 }
 
-/// One conflict. Each kind has members of its own; all have a description and a message, which are printed.
+/// A conflict. Each kind has members of its own; all have a description and a message, which are printed.
 #[derive(Serialize, Default)]
 #[serde(rename_all = "camelCase")]
 struct Item {
@@ -283,7 +283,7 @@ fn item(conflict: &Conflict) -> Item {
             let message = format!("callers and callees may be missing here: {why}");
             Item { r#type: "INCOMPLETE", description: message.clone(), message, ..Item::default() }
         }
-        // Of a whole file wit has no such kind.
+        // wit has no such kind for a whole file.
         Conflict::Chain { symbol, lock } if symbol.symbol().is_empty() => {
             let message =
                 format!("{} calls {}, which is locked by {}", symbol.file(), lock.asked, held(lock));
@@ -347,7 +347,7 @@ pub(super) struct IntentRow {
     #[serde(skip_serializing_if = "Option::is_none")]
     agent_name: Option<Box<str>>,
     expires_at: String,
-    /// Each file by itself.
+    /// The files, each by itself.
     ranges: Vec<Range>,
 }
 
@@ -449,7 +449,7 @@ pub(super) fn contracts(found: &[Arc<Contract>]) -> Vec<ContractRow> {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Verdict {
     violations: Vec<Violated>,
-    /// Contracts that were compared.
+    /// The number of contracts that were compared.
     compared: usize,
 }
 
@@ -469,7 +469,7 @@ pub(super) fn checked(checked: &service::Checked) -> Verdict {
     let row = |it: &service::Violation| {
         let (fault, actual) = match &it.fault {
             service::ContractMismatch::Changed(signature) => ("changed", signature.to_string()),
-            // wit's own words, by which its clients may go.
+            // These are wit's own texts, since its clients may compare them.
             service::ContractMismatch::Missing => ("missing", "(symbol not found in staged content)".into()),
             service::ContractMismatch::Deleted => ("deleted", "(file deleted)".into()),
             service::ContractMismatch::Untold(why) => ("untold", format!("(not known: {why})")),

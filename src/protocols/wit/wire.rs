@@ -1,6 +1,6 @@
-//! Messages as they travel: JSON-RPC 2.0 with a version, and the shapes of results. wit, 3 to 6.
+//! The types of the messages: JSON-RPC 2.0 with a version, and results. wit, 3 to 6.
 //!
-//! Members are in the order in which wit sends them; ours follow after its own.
+//! Members are in the order in which wit sends them; Provost's follow after its own.
 
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::ser::SerializeMap as _;
@@ -12,29 +12,29 @@ use provost_base::limits::WIT_ID_LEN_MAX;
 /// The version of the protocol.
 pub(super) const VERSION: &str = "1";
 
-/// What a request says before its method is looked at.
+/// The envelope of a request, read before its method.
 pub(super) struct Envelope<'a> {
-    /// The text of `id`: a string, or, which is ours, a number. It is sent back as it came.
+    /// The text of `id`: a string or, as Provost's extension, a number. It is sent back unchanged.
     pub(super) id: Box<RawValue>,
     /// The name of the method.
     pub(super) method: String,
-    /// The text of `params`; absent where the request has none.
+    /// The text of `params`; `None` if the request has none.
     pub(super) params: Option<&'a RawValue>,
 }
 
-/// Why an envelope was turned down; none of them has an id in its answer.
+/// The reason why an envelope is refused; the answer then has no id.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum BadEnvelope {
     /// Not one JSON value.
     NotJson,
     /// JSON, but not a request.
     NotARequest,
-    /// For another version, or for none. The text of what was received.
+    /// A request for another version, or for none, with the text of the version.
     OtherVersion(Option<Box<str>>),
 }
 
 impl<'a> Envelope<'a> {
-    /// Reads one request. Where a name is given twice, the last one counts; what is unknown is passed over.
+    /// Parses a request. If a name occurs twice, the last one counts; unknown members are ignored.
     pub(super) fn parse(body: &'a [u8]) -> Result<Self, BadEnvelope> {
         let body = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
         let text = std::str::from_utf8(body).map_err(|_| BadEnvelope::NotJson)?;
@@ -49,7 +49,7 @@ impl<'a> Envelope<'a> {
         match (jsonrpc.and_then(string).as_deref(), shape) {
             (Some("2.0"), (Some(id), Some(method))) if is_current => Ok(Self { id, method, params }),
             (Some("2.0"), (Some(_), Some(_))) => Err(BadEnvelope::OtherVersion(version.map(text_of))),
-            // A request of another version may have another shape: then the version is what is wrong.
+            // A request of another version may have another shape: then the version is the fault.
             _ if !is_current && version.is_some_and(|it| string(it).is_some()) => {
                 Err(BadEnvelope::OtherVersion(version.map(text_of)))
             }
@@ -67,12 +67,12 @@ fn is_id(value: &RawValue) -> bool {
         && value.get().starts_with(|first: char| first == '"' || first == '-' || first.is_ascii_digit())
 }
 
-/// The string that a value is, if it is one.
+/// Returns the string in a value, if it is one.
 pub(super) fn string(value: &RawValue) -> Option<String> {
     serde_json::from_str(value.get()).ok()
 }
 
-/// The members of an object that are asked for by name; `None` for what is no object.
+/// Returns the named members of an object; `None` for a value that is no object.
 pub(super) fn members<'a, const N: usize>(
     value: &'a RawValue,
     names: [&str; N],
@@ -110,7 +110,7 @@ impl<'de, const N: usize> Visitor<'de> for Members<'_, N> {
     }
 }
 
-/// Reads the elements of an array, and stops to keep them after one more than this many.
+/// Reads the elements of an array, and keeps at most one more than this many.
 pub(super) struct Elements(pub(super) usize);
 
 impl<'de> Visitor<'de> for Elements {
@@ -132,11 +132,11 @@ impl<'de> Visitor<'de> for Elements {
     }
 }
 
-/// A member's name, copied only where it is escaped.
+/// A member's name, copied only if it contains escapes.
 #[derive(Deserialize)]
 struct Name<'a>(#[serde(borrow)] std::borrow::Cow<'a, str>);
 
-/// Whether valid JSON has half of a surrogate pair in a string: it stands for no text.
+/// Returns whether valid JSON has half of a surrogate pair in a string: that stands for no text.
 fn has_half_a_pair(json: &str) -> bool {
     let bytes = json.as_bytes();
     let unit = |at: usize| -> Option<u16> {
@@ -156,9 +156,9 @@ fn has_half_a_pair(json: &str) -> bool {
     false
 }
 
-/// The text of something that we send.
+/// Encodes a value.
 pub(super) fn json(value: &impl Serialize) -> Box<RawValue> {
-    // Our own types have text keys and finite numbers.
+    // Provost's own types have text keys and finite numbers.
     serde_json::value::to_raw_value(value).expect("our own types always encode")
 }
 
@@ -178,16 +178,16 @@ struct Response<'a> {
 /// The error with which a request is refused.
 #[derive(Serialize, Debug)]
 pub(super) struct Error {
-    /// wit, 6.
+    /// The code; wit, 6.
     pub(super) code: i32,
-    /// One word, for programs.
+    /// A word for programs.
     pub(super) message: &'static str,
-    /// More, for programs and people.
+    /// More data for programs and people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) data: Option<Box<RawValue>>,
 }
 
-/// The answer to a request; `None` for the id of one that has none, or whose id cannot be believed.
+/// Encodes the answer to a request; the id is `None` if the request has none, or one that cannot be trusted.
 pub(super) fn response(id: Option<&RawValue>, outcome: &Result<Box<RawValue>, Error>) -> String {
     let response = Response {
         jsonrpc: "2.0",
@@ -199,13 +199,13 @@ pub(super) fn response(id: Option<&RawValue>, outcome: &Result<Box<RawValue>, Er
     json(&response).get().to_owned()
 }
 
-/// What is wrong with parameters, as wit's validation library has it.
+/// The faults of parameters, in the form of wit's validation library.
 #[derive(Serialize, Default, Debug)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Faults {
-    /// Of the parameters as a whole.
+    /// The faults of the parameters as a whole.
     pub(super) form_errors: Vec<String>,
-    /// Of one member each.
+    /// The faults of single members.
     #[serde(serialize_with = "as_object")]
     pub(super) field_errors: Vec<(&'static str, Vec<String>)>,
 }

@@ -1,10 +1,10 @@
-//! What an apply or an undo would write, as a person is shown it before it is begun, and that exactly this is written.
+//! The preview of an apply or an undo that a person confirms, and the check that exactly this is written.
 
 use super::{ApplyError, Provost, Sorted, digest_of};
 use provost_base::{AgentId, ApplyId, Digest, TaskId};
 use provost_workspace::change_plan::FileWrite;
 
-/// What would be written.
+/// The writes that an apply or an undo would make.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WouldWrite {
     /// The difference, in git's form, as much of it as an approver is shown.
@@ -15,11 +15,11 @@ pub struct WouldWrite {
     pub skipped: u32,
     /// Files that would not be written, each with the reason.
     pub errors: Vec<String>,
-    /// What a person agrees to with it.
+    /// The content that a person agrees to by confirming.
     pub agreed: Agreed,
 }
 
-/// What a person has agreed to: these contents in these files, and the difference that was shown of them.
+/// The content that a person has agreed to: these contents in these files, and the difference that showed them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Agreed {
     orders: Digest,
@@ -33,7 +33,7 @@ impl Agreed {
 }
 
 impl Sorted {
-    /// The same for a person who has yet to agree.
+    /// Turns sorted artifacts into a preview for a person who has yet to agree.
     fn would_write(self, undoes: Option<ApplyId>) -> WouldWrite {
         let Self { orders, applied, shown, .. } = self;
         let diff = shown.done();
@@ -43,8 +43,8 @@ impl Sorted {
 }
 
 impl Provost {
-    /// What taking in a task's changes would write at this moment, if this agent asked for it: all of them, or those at these
-    /// paths and below them. Changes nothing.
+    /// Returns the writes that taking in a task's changes would make now for this agent: all changes, or those at
+    /// these paths and below them. Changes nothing.
     ///
     /// # Errors
     /// [`ApplyError`].
@@ -58,7 +58,7 @@ impl Provost {
         Ok(self.sorted(who, changes).await?.would_write(None))
     }
 
-    /// What an undo would bring back at this moment. Changes nothing.
+    /// Returns the writes that an undo would make now. Changes nothing.
     ///
     /// # Errors
     /// [`ApplyError`].

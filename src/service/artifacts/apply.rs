@@ -19,8 +19,8 @@ use provost_workspace::apply_record::{Head, Pen, Side, Step, Totals};
 use provost_workspace::change_plan::{FileWrite, Plan, Want, plan};
 use provost_workspace::file::{self, Done, Found, New};
 
-/// How long the answer to an apply waits until its end is on record. A store that takes nothing for longer is told the end
-/// afterwards.
+/// How long the answer to an apply waits until the end of the apply is on record. If the store accepts nothing for
+/// longer, the end is recorded after the answer.
 const ENDED_WITHIN: Duration = Duration::from_secs(2);
 
 /// An apply under way.
@@ -29,19 +29,19 @@ struct Carrying {
     by: AgentId,
     apply: ApplyId,
     pen: Option<Pen>,
-    /// Whether an approval covers exactly this, so that nothing else is written.
+    /// Whether an approval covers exactly these changes, so that no other content may be written.
     exactly: bool,
-    /// What it does with the changes of a task.
+    /// The effect on the changes of a task.
     takes: Option<Taking>,
     judged: Judged,
-    /// Files that were written and are not on record as written.
+    /// The files that were written, and whose writing is not on record yet.
     untold: Vec<Written>,
 }
 
-/// A file that was written, with what that means for the changes of a task.
+/// A written file, and the effect on the changes of a task.
 pub(super) type Written = (AppliedFile, Option<Taking>);
 
-/// Writes the files of an apply, and says what has become of them and of those that were counted before.
+/// Writes the files of an apply, and returns the outcome of all its files, also of those that were counted before.
 pub(super) async fn out(
     provost: Provost,
     by: AgentId,
@@ -74,15 +74,15 @@ pub(super) async fn out(
 }
 
 impl Carrying {
-    /// Writes all files, one after the other. Of a change that is several files, all or none.
+    /// Writes all files in order. Of a change that consists of several files, it writes all or none.
     async fn all(&mut self, orders: Vec<FileWrite>, applied: &mut Applied) {
         let groups = places::groups(&orders);
         let mut waiting = places::together(&orders, &groups);
-        // By group: what was written of it, and what of it could not be.
+        // By the number of the group: the files that were written, and those that could not be.
         let (mut written, mut failed) = (BTreeMap::<usize, BTreeSet<RepoPath>>::new(), BTreeMap::new());
         for (order, group) in orders.into_iter().zip(groups) {
             let path = order.path.clone();
-            // The others were looked at when the apply began, which may have been a while ago.
+            // The other files were checked when the apply began, which may have been a while ago.
             if let Some(all) = waiting.remove(&group)
                 && let Err((one, why)) = self.still_fits(all).await
             {
@@ -114,8 +114,8 @@ impl Carrying {
         }
     }
 
-    /// Looks at all files of a change again before the first of them is removed. Names a file that does not
-    /// fit any more, with the reason.
+    /// Checks all files of a change again before the first of them is removed. The error names a file that no
+    /// longer fits, with the reason.
     async fn still_fits(&self, orders: Vec<FileWrite>) -> Result<(), (RepoPath, String)> {
         let (provost, exactly) = (self.provost.clone(), self.exactly);
         let first = orders.first().map(|it| it.path.clone()).unwrap_or_default();
@@ -124,7 +124,7 @@ impl Carrying {
         looked.unwrap_or_else(|refusal| Err((first, refusal.to_string())))
     }
 
-    /// Puts back what was written of a change of which one file cannot be.
+    /// Restores the written files of a change when one of its files cannot be written.
     async fn put_back(&mut self, paths: &BTreeSet<RepoPath>, one: &RepoPath, applied: &mut Applied) {
         if paths.is_empty() {
             return;
@@ -160,7 +160,7 @@ impl Carrying {
         }
     }
 
-    /// Notes a file that was written.
+    /// Remembers a written file, and reports it when enough have come together.
     async fn wrote(&mut self, file: AppliedFile, takes: Option<Taking>) {
         self.untold.push((file, takes));
         if self.untold.len() >= APPLIED_TOLD_AT_ONCE {
@@ -181,7 +181,7 @@ impl Carrying {
         self.write(order, self.exactly, turn).await
     }
 
-    /// The same in its turn, and its keeper.
+    /// Writes the file in its turn, once no reservation protects it.
     async fn write(
         &mut self,
         order: FileWrite,
@@ -205,21 +205,21 @@ impl Carrying {
         written
     }
 
-    /// Puts what was written on record.
+    /// Records the written files in the journal.
     async fn tell(&mut self) {
         let Some(verb) = told(self.apply, &self.by, &self.untold) else { return };
         let first = verb.files.len();
         match self.provost.submit(self.provost.system(), verb).await {
             Ok(_) => drop(self.untold.drain(..first)),
-            // They are put on record after the next ones, or at the end.
+            // These files are recorded after the next ones, or at the end.
             Err(refusal) => {
                 tracing::debug!(%refusal, apply = %self.apply, "files of an apply are told later")
             }
         }
     }
 
-    /// Nothing more is written. The record has the end first: an end that does not come to be on record here is read there by
-    /// the next start, which owes it.
+    /// Ends the apply: nothing more is written. Its own record gets the end first: if the journal cannot get it
+    /// now, the next start reads it there and owes it.
     async fn end(self, applied: &Applied) {
         let errors = u32::try_from(applied.errors.len()).unwrap_or(u32::MAX);
         let totals = Totals { applied: applied.applied, skipped: applied.skipped, errors, broken_off: false };
@@ -243,7 +243,7 @@ impl Carrying {
 }
 
 impl Provost {
-    /// Whether each of these files can be written once those of them are gone that go.
+    /// Checks whether each of these files can be written once the files that the apply removes are gone.
     fn look_again(&self, orders: &[FileWrite], exactly: bool) -> Result<(), (RepoPath, String)> {
         let root = self.root().handle();
         let leaving = orders.iter().filter(|it| it.is_removal()).map(|it| it.path.clone()).collect();
@@ -270,7 +270,7 @@ impl Provost {
         let root = self.root().handle();
         let plainly = |trouble: file::Trouble| trouble.to_string();
         if !order.is_removal() {
-            // What was in its place is gone by now, and this is what is left of it.
+            // The file that was in its place is gone by now; this removes its remains.
             places::sweep(root, &order.path);
         }
         for _ in 0..APPLY_TRIES_MAX {
@@ -289,7 +289,7 @@ impl Provost {
             let step = Step {
                 n,
                 path: order.path.clone(),
-                // Not to be guessed by a worker, which could take the name before.
+                // A worker must not guess the name, or it could take it first.
                 beside: format!(".provost-{apply}-{n}-{}", uuid::Uuid::new_v4().simple()).into(),
                 before: old.clone(),
                 after: new.clone(),
@@ -323,7 +323,7 @@ impl Provost {
         Err("it keeps changing while it is written".into())
     }
 
-    /// What is to be written: what was there before an apply, where that is wanted.
+    /// Returns the content to write: the old content from before an apply where the order wants that, else these bytes.
     pub(super) fn kept_or(&self, order: &FileWrite, bytes: Arc<[u8]>) -> Result<Arc<[u8]>, String> {
         let Want::Kept { apply, side, at, .. } = &order.want else { return Ok(bytes) };
         let kept = self.0.applying.records.old(*apply, side, *at);
@@ -335,7 +335,7 @@ impl Provost {
     }
 }
 
-/// The next report of written files: as many as one report has, all of one meaning.
+/// Returns the next report of written files: up to the size of one report, all with the same effect on a task.
 pub(super) fn told(apply: ApplyId, by: &AgentId, untold: &[Written]) -> Option<TellApplied> {
     let (_, takes) = untold.first()?;
     let same = untold.iter().take(APPLIED_TOLD_AT_ONCE).take_while(|(_, its)| its == takes);
@@ -343,7 +343,7 @@ pub(super) fn told(apply: ApplyId, by: &AgentId, untold: &[Written]) -> Option<T
     Some(TellApplied { apply, by: by.clone(), files, takes: takes.clone() })
 }
 
-/// Whether a plan is what was allowed, where an allowance is needed.
+/// Checks that a plan is the one that was allowed, where an approval covers it.
 fn fits(exactly: bool, plan: &Plan, found: Option<&Found>, order: &FileWrite) -> Result<(), String> {
     match exactly && !plan.is_nothing() && plan.sides(found, &order.want) != order.sides {
         true => Err("changed on disk since its difference was allowed; ask again".into()),

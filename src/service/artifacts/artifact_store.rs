@@ -10,7 +10,7 @@ use provost_store::Artifacts;
 use provost_workspace::change_plan::{Check, FileWrite, NOT_KEPT, Want};
 use provost_workspace::file::plain_mode;
 
-/// Why an artifact that an editor has changed or added is not written.
+/// The reason why an artifact that an editor has changed or added is not written.
 const NOT_OURS: &str = "no run here has left it exactly so, and a6s.apply_unknown is false";
 
 /// An artifact that a run of this daemon has left, as its record says.
@@ -24,7 +24,7 @@ struct RecordedArtifact {
 }
 
 impl RecordedArtifact {
-    /// Whether an order is for exactly what was kept.
+    /// Returns whether an order is for exactly the content that was kept.
     fn is_meant(&self, order: &FileWrite) -> bool {
         let says = match &order.want {
             Want::Says { bytes, .. } => Digest::of(bytes) == self.says,
@@ -38,7 +38,7 @@ impl RecordedArtifact {
 /// The kept contents for one call, each task's read once. May block.
 pub(super) struct ArtifactStore {
     artifacts: Artifacts,
-    /// Whether what is not on them counts as well.
+    /// Whether artifacts that no record names are accepted, too.
     unknown: bool,
     read: BTreeMap<String, BTreeMap<Box<str>, RecordedArtifact>>,
 }
@@ -72,17 +72,17 @@ impl ArtifactStore {
         self.read.entry(shelf.to_owned()).or_insert_with(read).get(id)
     }
 
-    /// Adds the known data to an order. A caller that has given an artifact another path, or says that it was made
-    /// for something else, is believed.
+    /// Adds the recorded data to an order. A caller that has given an artifact another path, or says that it was
+    /// made for another base, is believed.
     ///
     /// # Errors
-    /// Why nothing can be written.
+    /// The reason why nothing can be written.
     pub(super) fn complete(&mut self, order: &mut FileWrite) -> Result<(), String> {
         let (path, unknown) = (order.path.clone(), self.unknown);
         let known = self.known(&order.id);
         if !unknown {
             known.filter(|it| it.is_meant(order)).ok_or(NOT_OURS)?;
-            // What it was made for is what is known of it.
+            // The record says for which old content the artifact was made; the caller's word is not needed.
             order.check = Check::Nothing;
         }
         let known = known.filter(|it| it.path == path).map(|it| (it.base, it.mode, it.program));
@@ -107,7 +107,7 @@ impl ArtifactStore {
         Ok(())
     }
 
-    /// The task whose changes all of these are; `None` where one of them is not exactly a file of it, or another's.
+    /// Returns the task to which all these changes belong; `None` if one of them is not exactly a file of it.
     pub(super) fn task_of(&mut self, orders: &[FileWrite]) -> Option<TaskId> {
         let first = &orders.first()?.id;
         let (shelf, _) = place_of(first)?;

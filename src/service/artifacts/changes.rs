@@ -1,7 +1,7 @@
-//! The changes that a task's run has made in its private copy: found, shown, taken into the workspace, discarded.
+//! The changes that a task's run has made in its private copy: finding, showing, taking into the workspace, discarding.
 //!
-//! A job is carried out by several runs in one copy, so its changes are those of its last run that has kept any. Whoever may
-//! read a task may see its changes; who may have them written is for the rules, and who may discard them for the core.
+//! A job is carried out by several runs in one copy, so its changes are those of its last run that has kept any. An agent that
+//! may read a task may see its changes; the rules decide who may have them written, and the core decides who may discard them.
 
 use std::collections::BTreeSet;
 
@@ -20,17 +20,17 @@ const NEAR_MAX: usize = 3;
 /// The longest path that is compared with each of the changes, in bytes.
 const COMPARED_LEN_MAX: usize = 256;
 
-/// What a discard has done.
+/// The outcome of a discard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Discarded {
-    /// Files that were kept.
+    /// The number of files that were kept.
     pub files: u32,
-    /// Whether they had been discarded before.
+    /// Whether they had been discarded before this call.
     pub already: bool,
 }
 
 impl Provost {
-    /// What taking in a task's changes would do at this moment; all of them, or those at these paths and below them.
+    /// Returns the effects of taking in a task's changes now; all of them, or those at these paths and below them.
     ///
     /// # Errors
     /// [`ApplyError`].
@@ -44,8 +44,8 @@ impl Provost {
         self.compare_all(who, changes).await
     }
 
-    /// Writes a task's changes into the workspace; all of them, or those at these paths and below them. Nothing is written where a
-    /// person has agreed to something else.
+    /// Writes a task's changes into the workspace; all of them, or those at these paths and below them. Writes
+    /// nothing if a person has agreed to other content.
     ///
     /// # Errors
     /// [`ApplyError`]; then nothing has changed.
@@ -60,10 +60,10 @@ impl Provost {
         self.apply_all(who, changes, agreed).await
     }
 
-    /// Forgets a task's changes for good; of a job, those of all its runs.
+    /// Forgets a task's changes for good; for a job, the changes of all its runs.
     ///
     /// # Errors
-    /// [`ApplyError`]; then they are as they were, but of a job some may be gone.
+    /// [`ApplyError`]; then the changes of a task are unchanged, but some runs of a job may have lost theirs.
     pub async fn discard_task(&self, who: &Principal, task: &TaskId) -> Result<Discarded, ApplyError> {
         let mut done: Option<Discarded> = None;
         for run in self.runs_of(task).await? {
@@ -71,7 +71,7 @@ impl Provost {
             let files = u32::try_from(kept).unwrap_or(u32::MAX);
             match self.submit(who, DiscardChanges { task: run.clone(), files }).await {
                 Ok(it) => {
-                    // The runs of a job have one copy: the last one has the files of all.
+                    // The runs of a job share one copy, so the last one has the files of all.
                     let before = done.is_none_or(|it: Discarded| it.already);
                     done = Some(Discarded { files: it.files, already: it.already && before });
                     self.drop_changes(&run).await?;
@@ -86,10 +86,10 @@ impl Provost {
         }
     }
 
-    /// Removes from the disk what a task has changed, since that is discarded on record.
+    /// Removes the changes of a task from the disk, once the journal has their discard.
     ///
     /// # Errors
-    /// [`Refusal::NotReady`] with what the disk says.
+    /// [`Refusal::NotReady`] with the system's error.
     pub async fn drop_changes(&self, task: &TaskId) -> Result<(), Refusal> {
         let (artifacts, id) = (self.artifacts(), task.clone());
         let stopping = || Refusal::Unavailable { why: "the daemon is stopping".into() };
@@ -100,7 +100,7 @@ impl Provost {
         })
     }
 
-    /// Those of these tasks whose changes are on the disk.
+    /// Returns those of these tasks whose changes are on the disk.
     pub async fn with_changes(&self, tasks: Vec<TaskId>) -> BTreeSet<TaskId> {
         if tasks.is_empty() {
             return BTreeSet::new();
@@ -110,7 +110,7 @@ impl Provost {
         tokio::task::spawn_blocking(there).await.unwrap_or_default()
     }
 
-    /// The changes of a task as they are kept, or a part of them.
+    /// Returns the kept changes of a task, or those at these paths.
     pub(super) async fn changes_of(
         &self,
         task: &TaskId,
@@ -128,8 +128,8 @@ impl Provost {
         Err(self.why_nothing(task, &runs).await)
     }
 
-    /// The tasks in whose copies the changes were made, in their order: of a job its runs, else the task itself. The first run
-    /// of a job goes by the job's id.
+    /// Returns the tasks in whose copies the changes were made, in order: for a job its runs, else the task itself.
+    /// The first run of a job has the job's id.
     async fn runs_of(&self, task: &TaskId) -> Result<Vec<TaskId>, ApplyError> {
         let job = task.as_str().strip_prefix("job_").and_then(|it| JobId::parse(it).ok());
         let job = match job {
@@ -145,14 +145,14 @@ impl Provost {
         }
     }
 
-    /// Whether a task may have changes to be taken: `false` for what was discarded.
+    /// Returns whether a task may have changes to take in; `false` if they were discarded.
     async fn has_ended(&self, task: &TaskId) -> Result<bool, ApplyError> {
         match self.task(task).await {
             Ok(it) if !it.state.is_finished() => {
                 Err(ApplyError::NotEnded { task: task.clone(), state: it.state.as_str() })
             }
             Ok(it) => Ok(it.changes.as_ref().is_none_or(|it| it.discarded.is_none())),
-            // What is kept of it may be younger than its record.
+            // The kept changes may outlive the record of the task.
             Err(Refusal::TaskNotFound) => Ok(true),
             Err(refusal) => Err(refusal.into()),
         }
@@ -171,7 +171,7 @@ impl Provost {
         kept.map_err(|err| ApplyError::Unreadable(err.to_string().into()))
     }
 
-    /// Why there are no changes of a task.
+    /// Finds out why a task has no changes.
     async fn why_nothing(&self, task: &TaskId, runs: &[TaskId]) -> ApplyError {
         let (mut is_known, mut were_kept) = (false, false);
         let here = self.view(HereIs).await.ok();
@@ -201,7 +201,7 @@ impl Provost {
         }
     }
 
-    /// Those of the changes that are at these paths, or below them; all where there are none.
+    /// Selects the changes at these paths or below them; all changes if there are no paths.
     fn chosen(
         &self,
         task: &TaskId,
@@ -234,20 +234,20 @@ impl Provost {
     }
 }
 
-/// Whether a file is the one at a path, or below it.
+/// Returns whether a file is the one at this path, or below it.
 fn is_at(path: &RepoPath, file: &str) -> bool {
     let rest = file.strip_prefix(path.as_str());
     path.is_root() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Why a path is not among the changes, if it was left out.
+/// Returns why a path was left out of the changes, if it was.
 fn left_out_as(path: &str, left_out: &[Box<str>]) -> Option<String> {
     let begins = |it: &&str| it.strip_prefix(path).is_some_and(|rest| rest.starts_with(": "));
     let why = left_out.iter().map(|it| &**it).find(begins)?;
     Some(format!(", since it was not kept: {}", visible_name(why, SHOWN_CHARS)))
 }
 
-/// What to say instead of a path that is not among the changes.
+/// Returns the end of the error for a path that is not among the changes.
 fn instead(path: &RepoPath, artifacts: &[Artifact], left_out: &[Box<str>]) -> String {
     if let Some(why) = left_out_as(path.as_str(), left_out) {
         return why;
@@ -256,7 +256,7 @@ fn instead(path: &RepoPath, artifacts: &[Artifact], left_out: &[Box<str>]) -> St
     let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
     let same_name = || all().filter(|it| name(it) == name(path.as_str()));
     let mut near: Vec<&str> = same_name().take(NEAR_MAX).collect();
-    // A comparison with each path takes as long as both are.
+    // A comparison takes time in proportion to the product of the two lengths.
     if path.as_str().len() <= COMPARED_LEN_MAX {
         near.extend(nearest(path.as_str(), all()).filter(|it| !near.contains(it)));
     }
@@ -264,7 +264,7 @@ fn instead(path: &RepoPath, artifacts: &[Artifact], left_out: &[Box<str>]) -> St
         near = all().take(NEAR_MAX).collect();
     }
     near.truncate(NEAR_MAX);
-    // As they are typed: names may have spaces and characters that hide.
+    // The paths as a shell accepts them: names may have spaces and hidden characters.
     let near: Vec<String> = near.into_iter().map(shell_word).collect();
     format!("; among them: {}", near.join(", "))
 }

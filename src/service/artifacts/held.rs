@@ -14,11 +14,11 @@ use provost_jail::RepositoryParts;
 use provost_workspace::artifact_path::{self, plain};
 use provost_workspace::change_plan::{FileWrite, Want};
 
-/// Finds the files that run outside of every jail in the checkout at this path, also according to the new contents of these files; the error says why
-/// they are not known.
+/// Finds the files that run outside of every jail in the checkout at this path, also according to the new contents
+/// of these files; the error is the reason why they are not known.
 pub type Held = Box<dyn Fn(&Path, &[(RepoPath, String)]) -> Result<RunsOutside, String> + Send + Sync>;
 
-/// The judgement on a file of an apply.
+/// The decision about one file of an apply.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum FileDecision {
     /// It is an ordinary file.
@@ -30,8 +30,8 @@ pub(super) enum FileDecision {
 }
 
 impl Provost {
-    /// Marks the files of an undo that run later; an undo restores them without a setting. If it cannot find
-    /// out which do, it marks all files.
+    /// Marks the files of an undo that run later; an undo restores them without a setting. If the daemon cannot
+    /// find out which files run later, it marks all.
     pub(super) fn mark_what_runs_later(&self, orders: &mut [FileWrite]) {
         if orders.is_empty() {
             return;
@@ -47,8 +47,8 @@ impl Provost {
         }
     }
 
-    /// Why a commit in the work tree at this path leaves files out; by the rules for applies. In place of each file that is
-    /// to be committed it has nothing.
+    /// Returns, for each file, why a commit in the work tree at this path leaves it out, by the rules for applies;
+    /// `None` for a file that is committed.
     pub(crate) fn not_to_be_written(&self, root: &Path, all: &[CollectedArtifact]) -> Vec<Option<String>> {
         let bounds = self.0.applying.bounds();
         let text = root.to_string_lossy();
@@ -67,7 +67,7 @@ impl Provost {
         let coming: BTreeSet<RepoPath> = paths.iter().filter_map(|it| it.as_ref().ok()).cloned().collect();
         let repositories = repositories(root, &coming, &coming);
         let why = |path: &RepoPath, it: &CollectedArtifact| {
-            // What a setting names and was not there before is only reported, as after a run in place.
+            // A new file that a setting names is only reported, as after a run in place.
             let settings = bounds.settings || it.artifact.base_hash.is_none();
             let word = match &outside {
                 Err(why) => FileDecision::No(why.clone()),
@@ -80,11 +80,11 @@ impl Provost {
         all.map(|(path, it)| path.map_or_else(Some, |path| why(&path, it))).collect()
     }
 
-    /// Whether each of these files, by its path from the top of the repository, runs outside of every jail or is kept from
-    /// being written by the configuration. With each is said whether it is a link: one above such a file would bring another.
+    /// Returns, for each of these paths from the top of the repository, whether the file runs outside of every jail or the configuration
+    /// keeps it from being written. The caller says whether each is a link: a link above such a file would replace it.
     ///
     /// # Errors
-    /// Why that is not known.
+    /// The reason why that is not known.
     pub(crate) fn are_held(&self, paths: &[(String, bool)]) -> Result<Vec<bool>, String> {
         let bounds = self.0.applying.bounds();
         let root = self.root().place().path().to_path_buf();
@@ -104,7 +104,7 @@ impl Provost {
             outside.by_git_or_us.iter().chain(&outside.by_settings).any(|it| it.starts_with(&at))
         };
         let is_held = |(path, is_link): &(String, bool)| {
-            // What is no path of ours may be read as any path on another system.
+            // Another system may read a text that is no path of ours as any path.
             let Some(path) = RepoPath::as_is(path) else { return true };
             word_of(top, &outside, &path, false) != FileDecision::Free
                 || is_denied(&path)
@@ -115,7 +115,7 @@ impl Provost {
         Ok(paths.iter().map(is_held).collect())
     }
 
-    /// Refuses those artifacts of a call that are held.
+    /// Refuses the artifacts of a call that an apply never writes.
     pub(super) fn withhold(&self, asked: &mut [ApplyItem]) {
         let root = self.root().place().path().to_path_buf();
         let paths: BTreeSet<RepoPath> =
@@ -142,7 +142,7 @@ impl Provost {
     }
 }
 
-/// Settings among the files of a call, with their new contents.
+/// Returns the settings among the files of a call, with their new contents.
 fn new_settings(asked: &[ApplyItem]) -> Vec<(RepoPath, String)> {
     let orders = asked.iter().filter_map(|it| it.way.as_ref().ok());
     let settings = orders.filter(|it| artifact_path::setting(&it.path).is_some_and(Row::is_read_only));
@@ -153,7 +153,7 @@ fn new_settings(asked: &[ApplyItem]) -> Vec<(RepoPath, String)> {
     settings.filter_map(says).collect()
 }
 
-/// Sizes of letters make no difference on some systems, nor does what cannot be seen, or dots and spaces at the end.
+/// Decides about one file. Names are equal despite case, invisible characters, and dots and spaces at the end, as on some systems.
 pub(super) fn word_of(root: &Path, outside: &RunsOutside, path: &RepoPath, settings: bool) -> FileDecision {
     let folded = |path: &Path| path.iter().map(|it| plain(&it.to_string_lossy())).collect::<PathBuf>();
     let (at, below) = (folded(&root.join(path.as_str())), folded(Path::new(path.as_str())));
@@ -170,7 +170,7 @@ pub(super) fn word_of(root: &Path, outside: &RunsOutside, path: &RepoPath, setti
     }
     let is_there = |it: &Path| it.symlink_metadata().is_ok();
     if let Some(name) = outside.by_settings.iter().find(is_it) {
-        // A worker in place could make a file that does not exist yet, too, and the report would name it.
+        // A worker in place could also create a file that does not exist yet, and the report would name it.
         let is_held =
             is_there(if name.is_absolute() { name.clone() } else { root.join(path.as_str()) }.as_path());
         return match is_held && !settings {
@@ -201,7 +201,7 @@ fn bytes_of(path: &Path) -> Vec<u8> {
     path.as_os_str().as_encoded_bytes().to_vec()
 }
 
-/// What is said of a file in a folder that is a repository.
+/// Returns the text for a file in a folder that is a repository.
 pub(super) fn becomes_one(folder: &RepoPath) -> String {
     let folder = if folder.is_root() { "the workspace" } else { folder.as_str() };
     format!("{folder} is a repository, or becomes one, and git runs what its files name")
@@ -211,27 +211,27 @@ fn is_in(path: &RepoPath, folder: &RepoPath) -> bool {
     below(path.as_str(), folder.as_str()).is_some()
 }
 
-/// The rest of a path in a folder.
+/// Returns the rest of a path below a folder.
 fn below<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
     if folder.is_empty() { Some(path) } else { path.strip_prefix(folder)?.strip_prefix('/') }
 }
 
-/// What makes a folder a repository.
+/// The names that make a folder a repository.
 const PARTS: [&str; 4] = ["HEAD", "objects", "refs", "commondir"];
 
-/// The part of a repository that a name means on some system.
+/// Returns the part of a repository that a name means on some system.
 pub(super) fn part(name: &str) -> Option<&'static str> {
     let name = plain(name);
     PARTS.into_iter().find(|it| name == plain(it))
 }
 
-/// Folders around these files that git takes for repositories once those files are there that come.
+/// Returns the folders around these files that git takes for repositories once the coming files exist.
 pub(super) fn repositories(
     root: &Path,
     coming: &BTreeSet<RepoPath>,
     around: &BTreeSet<RepoPath>,
 ) -> Vec<RepoPath> {
-    // Git looks at the workspace itself only where it has no folder of git's.
+    // Git takes the workspace itself for a repository only if it has no `.git`.
     let has_git = || std::fs::symlink_metadata(root.join(".git")).is_ok();
     let top = (!around.is_empty() && !has_git()).then_some("");
     let above = |path: &str| path.match_indices('/').map(|(end, _)| end).collect::<Vec<_>>();

@@ -1,5 +1,5 @@
-//! The judgement on a file and its write as one step, for what counts together with other files: parts of repositories,
-//! settings that run later, and what they name. Two applies that bring one half each are judged like one apply.
+//! Judges and writes a file in one step if it counts together with other files: parts of repositories, settings
+//! that run later, and the files that these name. Two applies that bring one half each are judged like one apply.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
@@ -13,26 +13,26 @@ use provost_base::later::RunsOutside;
 use provost_workspace::artifact_path;
 use provost_workspace::change_plan::{FileWrite, Want};
 
-/// As of when the files of an apply were judged.
+/// The state in which the files of an apply were judged.
 pub(super) struct Judged {
-    /// How many settings applies had written.
+    /// The number of settings that applies had written by then.
     settings: u64,
-    /// What runs later, as found again after so many.
+    /// The files that run later, as found again after this number of written settings.
     again: Option<(u64, Result<RunsOutside, String>)>,
 }
 
 impl Judged {
-    /// As of so many written settings.
+    /// Makes a judgement as of this number of written settings.
     pub(super) fn at(settings: u64) -> Self {
         Self { settings, again: None }
     }
 }
 
-/// Keeps a judgement true until the file is written.
+/// A guard that keeps a judgement true until the file is written.
 pub(super) enum Beside {
     /// An ordinary file: others are written at the same time.
     Others { _held: OwnedRwLockReadGuard<()> },
-    /// What counts together with other files: no other file is written meanwhile.
+    /// A file that counts together with others: no other file is written meanwhile.
     Nothing { _held: OwnedRwLockWriteGuard<()> },
 }
 
@@ -46,23 +46,23 @@ impl Applying {
         }
     }
 
-    /// How many settings applies have written.
+    /// Returns the number of settings that applies have written.
     pub(super) fn settings_written(&self) -> u64 {
         self.settings_written.load(Ordering::SeqCst)
     }
 }
 
 impl Provost {
-    /// Whether a file can be written beside what other applies have written since it was judged. Blocking; under the guard
-    /// of [`Applying::beside_others`], which is held until the file is written.
+    /// Checks whether a file can still be written, given what other applies have written since it was judged.
+    /// Blocking; the caller holds the guard of [`Applying::beside_others`] until the file is written.
     ///
     /// # Errors
-    /// Why it cannot, safe to show.
+    /// The reason why it cannot, safe to show.
     pub(super) fn judge_again(&self, order: &FileWrite, judged: &mut Judged) -> Result<(), String> {
         let root = self.root().place().path();
         if !order.is_removal() {
             let (path, none) = (BTreeSet::from([order.path.clone()]), BTreeSet::new());
-            // An undo restores a file of a repository that was made since, and makes none.
+            // An undo restores a file in a repository that was created since, and does not create one.
             let is_back = matches!(order.want, Want::Kept { .. });
             let is_one = if is_back { repositories(root, &none, &path) } else { Vec::new() };
             if let Some(folder) = repositories(root, &path, &path).iter().find(|it| !is_one.contains(it)) {

@@ -1,7 +1,7 @@
 //! A file that takes the place of a folder, and files in a folder that takes the place of a file.
 //!
-//! Such changes are several artifacts, removals among them, of which each alone would be refused or would leave half of
-//! it done. The daemon plans them as if the removals were already done, and does all of them or none.
+//! Such a change consists of several artifacts, removals among them; each alone would be refused, or would leave the change
+//! half done. The daemon plans them as if the removals were done already, and carries out all of them or none.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -15,10 +15,10 @@ use provost_system::walk::{Bounds, Entry, Folder, Kind, Step, Unread, Visitor, w
 use provost_workspace::change_plan::FileWrite;
 use provost_workspace::file::{self, Found, Trouble};
 
-/// What a file says, as it will be once these are gone.
+/// Reads a file as it will be once the leaving files are gone.
 ///
 /// # Errors
-/// Why it cannot be looked at, safe to show.
+/// The reason why it cannot be read, safe to show.
 pub(super) fn look_past(
     root: &Dir,
     path: &RepoPath,
@@ -41,16 +41,16 @@ fn is_below(path: &RepoPath, folder: &RepoPath) -> bool {
     path.as_str().strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// How far such folders are looked into.
+/// The bounds of a walk through such a folder.
 const BOUNDS: Bounds = Bounds { entries: HARVEST_ENTRIES_MAX, depth: COPY_DEPTH_MAX, until: None };
 
-/// Looks for what is in a folder and does not go. One stops it.
+/// Looks for an entry of a folder that stays. The first one ends the walk.
 struct Staying<'a> {
     leaving: &'a BTreeSet<RepoPath>,
 }
 
 impl Visitor for Staying<'_> {
-    /// How many entries of a folder were looked at.
+    /// The number of entries of a folder that were looked at.
     type Here = usize;
     type Stop = String;
 
@@ -58,7 +58,7 @@ impl Visitor for Staying<'_> {
         let path = at.text().ok_or("what cannot be looked at")?;
         *number += 1;
         match at.open() {
-            // More folders than files that go: some of them have others in them.
+            // There are more folders than leaving files, so some of them hold other files.
             Ok(_) if *number > self.leaving.len() + 1 => Err(path.to_owned()),
             Ok(inner) => Ok(Step::Into(inner, 0)),
             Err(_) if RepoPath::as_is(path).is_some_and(|path| self.leaving.contains(&path)) => {
@@ -73,24 +73,24 @@ impl Visitor for Staying<'_> {
     }
 }
 
-/// Removes a folder in the place of a file, with the folders in it, as far as there are no files in them.
+/// Removes a folder in the place of a file, and the folders in it, if there are no files in them.
 pub(super) fn sweep(root: &Dir, path: &RepoPath) {
     let Ok(Some(folder)) = file::folder_at(root, path) else { return };
     let mut found = Folders(vec![path.clone()]);
-    // What could not be looked at is not empty, and stays.
+    // A folder that could not be read is not empty, and stays.
     let _seen = walk(&mut found, (folder, OsStr::new(path.as_str())), (), BOUNDS);
     let Folders(mut folders) = found;
-    // The innermost of each first; one that is not empty is left, and those around it.
+    // The innermost folders come first; a folder that is not empty stays, and so do the folders around it.
     folders.sort_by_key(|it| std::cmp::Reverse(it.as_str().matches('/').count()));
     for folder in folders {
         file::remove_folders(root, &[folder]);
     }
 }
 
-/// The folders in a folder, as many as could become empty.
+/// The folders within a folder, up to the number that could become empty.
 struct Folders(Vec<RepoPath>);
 
-/// There are more folders than files that have gone.
+/// The error that there are more folders than removed files.
 struct TooMany;
 
 impl Visitor for Folders {
@@ -112,12 +112,12 @@ impl Visitor for Folders {
     }
 }
 
-/// Whether one of two takes the place of the other; each with whether it is removed.
+/// Returns whether one of two files takes the place of the other; each comes with whether it is removed.
 fn meets((path, gone): (&RepoPath, bool), (other, other_gone): (&RepoPath, bool)) -> bool {
     gone != other_gone && (is_below(path, other) || is_below(other, path))
 }
 
-/// Which orders belong to one change: those of one group have the same number.
+/// Returns a group number for each order; the orders of one change have the same number.
 pub(super) fn groups(orders: &[FileWrite]) -> Vec<usize> {
     let mut groups: Vec<usize> = (0..orders.len()).collect();
     for (at, order) in orders.iter().enumerate() {
@@ -131,7 +131,7 @@ pub(super) fn groups(orders: &[FileWrite]) -> Vec<usize> {
     groups
 }
 
-/// The orders of each group that has several, by its number.
+/// Returns the orders of each group that has several, by the group's number.
 pub(super) fn together(orders: &[FileWrite], groups: &[usize]) -> BTreeMap<usize, Vec<FileWrite>> {
     let mut all: BTreeMap<usize, Vec<FileWrite>> = BTreeMap::new();
     for (order, group) in orders.iter().zip(groups) {
@@ -141,8 +141,8 @@ pub(super) fn together(orders: &[FileWrite], groups: &[usize]) -> BTreeMap<usize
     all
 }
 
-/// Withholds from a preview what an apply withholds: what belongs to something that cannot be done. `places` are the files,
-/// each with whether it is removed; `None` where the path is no file.
+/// Withholds from a preview the files that an apply withholds: those of a change of which another part cannot be
+/// written. `places` are the files, each with whether it is removed; `None` where the path is no file.
 pub(super) fn withhold_together(found: &mut [Previewed], places: &[Option<(RepoPath, bool)>]) {
     let refused = found.iter().zip(places).filter(|(it, _)| it.reason.is_some());
     let mut failed: Vec<(RepoPath, bool)> = refused.filter_map(|(_, place)| place.clone()).collect();
@@ -160,8 +160,8 @@ pub(super) fn withhold_together(found: &mut [Previewed], places: &[Option<(RepoP
 }
 
 impl Sorted {
-    /// Withholds what belongs to something that cannot be done, and puts what goes before what takes its place.
-    /// `failed` are files that cannot be written, or cannot be removed where it says so.
+    /// Withholds the orders of a change of which another part cannot be written, and puts each removal before the file that
+    /// takes its place. `failed` are the files that cannot be written, or that cannot be removed if the flag is set.
     pub(super) fn keep_together(&mut self, mut failed: Vec<(RepoPath, bool)>) {
         let mut at = 0;
         while let Some((one, is_removal)) = failed.get(at).cloned() {

@@ -5,16 +5,16 @@ use provost_base::{Digest, RepoPath};
 use provost_workspace::{artifact_path, file};
 
 impl Provost {
-    /// What a file of the workspace says, and its digest; `None` where there is none. No link is followed. Blocking.
+    /// Returns the content and the digest of a file of the workspace; `None` if it does not exist. Follows no link. Blocking.
     ///
     /// # Errors
-    /// Why it cannot be looked at.
+    /// The reason why the file cannot be read.
     pub fn file_now(&self, path: &RepoPath) -> Result<Option<(Vec<u8>, Digest)>, String> {
         let found = file::look(self.root().handle(), path).map_err(|trouble| trouble.to_string())?;
         Ok(found.map(|it| (it.bytes, it.digest)))
     }
 
-    /// Why nothing that an agent makes of a file could ever be written there; `None` where it could.
+    /// Returns why no change of this file by an agent could ever be written; `None` if it could.
     pub fn never_written(&self, path: &RepoPath) -> Option<String> {
         let root = self.root().place().path().to_string_lossy().into_owned();
         let bounds = self.0.applying.bounds();

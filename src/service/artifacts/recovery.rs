@@ -1,5 +1,5 @@
-//! The end of applies: of one that was carried out, and of one that a crash has broken off. The effect that is owed says which
-//! those are; the record says how far they came.
+//! Ends applies: those that were carried out, and those that a crash has cut short. The owed effect names them; the
+//! record of each says how far it came.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -14,7 +14,7 @@ use provost_workspace::file;
 
 impl Provost {
     /// Settles an apply that an earlier daemon owes, before any client asks for a file to be written: each file has its old or
-    /// its new content, temporary files are removed, and the journal records which.
+    /// its new content, temporary files are removed, and the journal records which content each file has.
     ///
     /// # Errors
     /// A [`Refusal`]; then the apply is still owed.
@@ -23,7 +23,7 @@ impl Provost {
         let looked = self.in_applying_turn(move || provost.look_over(apply)).await?;
         let (files, totals) = looked.map_err(|err| {
             tracing::error!(%err, %apply, "the record of an apply cannot be read or written");
-            // No matter of the core's: it is tried again by the next start.
+            // This is no error of the core: the next start tries it again.
             Refusal::NotReady { why: ApplyError::from(err).to_string().into() }
         })?;
         self.end_apply(apply, by, totals, files).await?;
@@ -34,7 +34,7 @@ impl Provost {
         Ok(())
     }
 
-    /// Puts the end of an apply on record, with the written files that are not on record yet. The effect is owed until then.
+    /// Puts the end of an apply on record, with the written files that are not on record yet. The effect stays owed until then.
     pub(super) async fn end_apply(
         &self,
         apply: ApplyId,
@@ -51,16 +51,16 @@ impl Provost {
         self.insist(EndApply { apply, by, applied, skipped, errors, broken_off }).await
     }
 
-    /// Says something as the daemon, until the core takes it.
+    /// Submits a verb as the daemon until the core accepts it.
     async fn insist<V: Verb + Clone>(&self, verb: V) -> Result<(), Refusal> {
-        // The engine's own end is what ends this.
+        // This ends at the latest when the engine does.
         self.engine().insist(None, || self.submit(self.system(), verb.clone())).await.map(drop)
     }
 
-    /// Looks how far an apply came, and has its record say so: the files that were written, and the totals.
+    /// Finds out how far an apply came, and completes its record: the files that were written, and the totals.
     fn look_over(&self, apply: ApplyId) -> io::Result<(Vec<Written>, Totals)> {
         let Some(record) = self.0.applying.records.read(apply)? else {
-            // The daemon ended before the first file was about to be written.
+            // The daemon ended before the apply was about to write the first file.
             return Ok((Vec::new(), Totals { broken_off: true, ..Totals::default() }));
         };
         if let Some(totals) = record.end {
@@ -69,7 +69,7 @@ impl Provost {
         self.settle_files(record)
     }
 
-    /// Looks at each file that was about to be written; the record then says which were.
+    /// Checks each file that was about to be written, and notes in the record whether it was.
     fn settle_files(&self, mut record: Record) -> io::Result<(Vec<Written>, Totals)> {
         let (mut written, mut troubles) = (Vec::new(), 0);
         let root = self.root().handle();
@@ -98,7 +98,7 @@ impl Provost {
     }
 }
 
-/// What a record says was written. A file that was put back is none of what was taken.
+/// Returns the writes of a record. For a file that was put back, the effect on the task is reversed.
 fn written_of(record: &Record) -> Vec<Written> {
     let changed: BTreeSet<RepoPath> = record.changed().into_iter().map(|(step, _)| step.path).collect();
     let takes = |path: &RepoPath| {

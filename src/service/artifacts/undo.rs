@@ -1,4 +1,4 @@
-//! Earlier applies, and their undo: it restores the old files, as an apply of its own.
+//! Earlier applies and their undo, which is an apply of its own that restores the old files.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -11,10 +11,10 @@ use provost_domain::{Answer, Principal, Seen, Taking};
 use provost_workspace::apply_record::{Record, Side, Step};
 use provost_workspace::change_plan::{Check, FileWrite, Want, plan};
 
-/// An apply that is kept.
+/// An apply whose record is kept.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PastApply {
-    /// The number that `undo` takes; it rises with every apply.
+    /// The id that `undo` takes; it rises with every apply.
     pub apply: ApplyId,
     /// The agent that asked for it.
     pub by: AgentId,
@@ -22,22 +22,22 @@ pub struct PastApply {
     pub at: Timestamp,
     /// The apply that this one has undone; `None` for one that is no undo.
     pub undoes: Option<ApplyId>,
-    /// The task whose changes it has written, or taken back; `None` where they are no task's.
+    /// The task whose changes it has written or taken back; `None` if the files are no task's changes.
     pub task: Option<TaskId>,
     /// The last apply that has undone this one.
     pub undone_by: Option<ApplyId>,
-    /// Files that it has written, and what became of them.
+    /// The files that it has written, and their present state.
     pub files: Vec<(RepoPath, Seen)>,
-    /// Files that it could not write.
+    /// The number of files that it could not write.
     pub errors: u32,
-    /// Whether it is over.
+    /// Whether it has ended.
     pub over: bool,
-    /// Whether the daemon ended in the middle of it.
+    /// Whether the daemon ended during the apply.
     pub broken_off: bool,
 }
 
 impl Provost {
-    /// Applies that can be undone, the newest first.
+    /// Returns the applies that can be undone, the newest first.
     ///
     /// # Errors
     /// [`ApplyError::Unreadable`].
@@ -49,7 +49,7 @@ impl Provost {
             records.all()?.into_iter().filter_map(one).collect::<std::io::Result<Vec<Record>>>()
         };
         let records = self.in_applying_turn(read).await??;
-        // Asked afterwards: what has a record and goes on is owed.
+        // This query comes after the records: an apply that has a record and goes on is owed.
         let under_way = self.view(AppliesUnderWay).await?;
         let undone = records.iter().filter(|it| !it.changed().is_empty());
         let undone: BTreeMap<ApplyId, ApplyId> =
@@ -69,8 +69,8 @@ impl Provost {
         Ok(records.iter().rev().map(past).collect())
     }
 
-    /// Brings back what was there before an apply. A file that has changed since is left alone, unless `force` says that
-    /// its present content, which is kept as well, is not wanted.
+    /// Restores the files as they were before an apply. A file that has changed since is left alone, unless `force`
+    /// says that its present content is not wanted; that content is kept, too.
     ///
     /// # Errors
     /// [`ApplyError`]; then nothing has changed.
@@ -85,7 +85,7 @@ impl Provost {
         self.write(who, sorted, Some(apply), agreed).await
     }
 
-    /// What an undo of this apply would bring back.
+    /// Returns the writes that an undo of this apply would make.
     pub(super) async fn sorted_back(&self, apply: ApplyId, force: bool) -> Result<Sorted, ApplyError> {
         let (provost, under_way) = (self.clone(), self.view(AppliesUnderWay).await?);
         let sorted = move || {
@@ -98,7 +98,7 @@ impl Provost {
         self.in_applying_turn(sorted).await?
     }
 
-    /// What is to be done, and what has become of the others.
+    /// Returns the planned writes, and the outcome of the other files.
     fn sort_back(&self, record: &Record, force: bool) -> Sorted {
         let mut sorted = Sorted { settings: self.0.applying.settings_written(), ..Sorted::default() };
         let changed = record.changed();
@@ -133,13 +133,13 @@ impl Provost {
     }
 }
 
-/// What brings back what was there before a step, unless it has changed since.
+/// Returns the write that restores a file as it was before a step, unless the file has changed since.
 pub(super) fn back(apply: ApplyId, step: &Step, at: u64) -> FileWrite {
     let want = match &step.before {
         Some(side) => {
             let is_program = |side: &Side| side.mode.map(|it| it & 0o100 != 0);
             let after = step.after.as_ref().and_then(is_program);
-            // Its rights come back where the apply has changed them.
+            // Its permission bits come back if the apply has changed them.
             let program = is_program(side).filter(|was| after.is_some_and(|is| is != *was));
             Want::Kept { apply, side: side.clone(), at, program }
         }

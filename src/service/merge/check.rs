@@ -1,5 +1,5 @@
-//! The checks of a merge: each is a task of the user's in the jail, on the merged commit. One that a rule has a person approve is
-//! asked about, and the entry comes again with the answer.
+//! The checks of a merge: each is a task of the user's in the jail, on the merged commit. If a rule wants a
+//! person's approval for one, the entry waits for the answer.
 
 use super::super::Provost;
 use super::run::{Aside, FOR_LONG, Stop};
@@ -17,23 +17,23 @@ pub(super) struct AskedCheck {
     pub(super) number: Fence,
     pub(super) into: Box<str>,
     check: Box<str>,
-    /// Its place among the checks.
+    /// The check's place in the list of checks.
     at: usize,
     pub(super) task: TaskId,
-    /// The commit of the trunk with which the branch is merged there.
+    /// The commit of the trunk that the merged commit has as a parent.
     pub(super) trunk: String,
     /// The merged commit.
     pub(super) commit: String,
 }
 
-/// Whether a task waits for an approval.
+/// Returns whether a task waits for an approval.
 pub(super) fn waits(task: &Task) -> bool {
     matches!(task.state, TaskState::Awaiting { .. })
 }
 
 impl Provost {
-    /// Runs the configured checks on a commit, each as a task of the user who has begun the run. `asked` is the one with which to
-    /// go on.
+    /// Runs the configured checks on a commit, each as a task of the user who has begun the run. `asked` is the
+    /// approved check with which the run continues.
     pub(super) async fn check(
         &self,
         entry: &MergeEntry,
@@ -78,7 +78,7 @@ impl Provost {
         Ok(())
     }
 
-    /// A person has to answer before the check begins: the entry says which command does that.
+    /// Reports in the entry that a person must approve the check before it begins, with the command for that.
     async fn asks(
         &self,
         entry: &MergeEntry,
@@ -99,7 +99,7 @@ impl Provost {
         })))
     }
 
-    /// Takes a check back that was asked about, and is not needed any more.
+    /// Withdraws a check that waits for approval and is no longer needed.
     pub(super) async fn withdraw(&self, asked: Option<AskedCheck>) {
         let Some(AskedCheck { task, .. }) = asked else { return };
         let reason = "the trunk has moved since: it is asked again about what would be merged now".into();
@@ -108,12 +108,12 @@ impl Provost {
         }
     }
 
-    /// Whether a check is a command line, which is the same for each branch.
+    /// Returns whether a check is a command line, which is the same for each branch.
     fn is_line(&self, check: &str) -> bool {
         !AgentId::parse(check).is_ok_and(|it| self.profiles().contains_key(&it))
     }
 
-    /// Why a check that has not passed sets the branch aside. Of the owner is only what its command has said itself.
+    /// Returns why a failed check sets the branch aside. The branch's owner is told only the output of the check's command.
     fn failed_check(
         &self,
         (entry, trunk, rebase): (&MergeEntry, &str, &str),
@@ -189,7 +189,7 @@ impl Provost {
         }
     }
 
-    /// How a check has ended, and the end of what it has said.
+    /// Returns how a check has ended, with the end of its output.
     fn last_words(&self, task: &Task) -> String {
         let summary = task.notes.last().map(|it| it.report.summary.to_string()).unwrap_or_default();
         let live = self.outputs().get(task.id());

@@ -1,5 +1,5 @@
-//! Two sides held against each other: the symbols that both have changed, and the calls of one side of what
-//! the other side has changed. Pure.
+//! Compares two sides: finds the symbols that both have changed, and calls by one side of symbols that the other
+//! side has changed. Pure.
 
 use provost_base::SymbolPath;
 use provost_base::limits::MERGE_TOLD_MAX;
@@ -13,14 +13,14 @@ pub enum ConflictKind {
     Text,
     /// Both sides have changed one symbol.
     Symbol,
-    /// One side calls what the other side has removed or given another signature.
+    /// One side calls a symbol that the other side has removed or given another signature.
     Call,
     /// A contract in force would be broken.
     Contract,
 }
 
 impl ConflictKind {
-    /// The word for it.
+    /// Returns the word for this kind.
     pub fn as_str(self) -> &'static str {
         match self {
             ConflictKind::Text => "text",
@@ -31,20 +31,20 @@ impl ConflictKind {
     }
 }
 
-/// Something in which two sides collide.
+/// A place in which two sides collide.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MergeConflict {
     /// The kind of conflict.
     pub kind: ConflictKind,
     /// The file, from the top of the repository.
     pub file: String,
-    /// The symbol in it; `None` where it is about the file.
+    /// The symbol in the file; `None` if the conflict concerns the file.
     pub symbol: Option<String>,
-    /// What it is, as a sentence.
+    /// The conflict as a sentence.
     pub text: String,
 }
 
-/// The conflicts of symbols of two sides, each with its name; no more than are told.
+/// Returns the conflicts of the symbols of two sides, up to the number that is reported. Each side comes with its name.
 pub(super) fn compared(one: (&str, &SideFacts), other: (&str, &SideFacts)) -> Vec<MergeConflict> {
     let mut found = both_changed(one, other);
     found.extend(calls_of_broken(one, other));
@@ -71,13 +71,13 @@ fn both_changed(one: (&str, &SideFacts), other: (&str, &SideFacts)) -> Vec<Merge
     found
 }
 
-/// A symbol; of a constructor, its class.
+/// Returns the name of a symbol; for a constructor, the name of its class.
 fn class(name: &str) -> &str {
     let inner = name.rsplit_once('.').filter(|(_, it)| matches!(*it, "constructor" | "__init__"));
     inner.map_or(name, |(class, _)| class)
 }
 
-/// Whether a call is one of a symbol: of itself, or, of a class whose constructor has changed, of either.
+/// Checks whether a call is to this symbol; a class and its constructor count as the same.
 fn is_call_of(called: &SymbolPath, file: &str, symbol: &str) -> bool {
     called.file().as_str() == file && class(called.symbol()) == class(symbol)
 }
@@ -85,13 +85,13 @@ fn is_call_of(called: &SymbolPath, file: &str, symbol: &str) -> bool {
 fn calls_of_broken(broken: (&str, &SideFacts), calls: (&str, &SideFacts)) -> Vec<MergeConflict> {
     let mut found: Vec<MergeConflict> = Vec::new();
     for ((file, symbol), how) in &broken.1.broken {
-        // Who has changed it in the same way knows of it.
+        // A side that has made the same change knows of it.
         if calls.1.broken.get(&(file.clone(), symbol.clone())) == Some(how) {
             continue;
         }
         let callers = calls.1.calls.iter().filter(|(_, called)| is_call_of(called, file, symbol));
         let callers = callers.map(|(caller, _)| caller.to_string());
-        // A file that imports the other one, and calls it by name when it is loaded.
+        // These are files that import the changed file, and call the symbol when they are loaded.
         let is_at_top = |(_, it): &(&String, &CallsAtTop)| {
             it.imports.contains(file.as_str()) && it.names.contains(class(symbol))
         };
@@ -118,12 +118,12 @@ fn calls_of_broken(broken: (&str, &SideFacts), calls: (&str, &SideFacts)) -> Vec
     found
 }
 
-/// Whether a class was told of for the same call as its constructor.
+/// Checks whether a conflict for the same call was already reported for the symbol's class.
 fn is_inner(told: &MergeConflict, symbol: &str) -> bool {
     told.symbol.as_deref().is_some_and(|it| symbol.starts_with(&format!("{it}.")))
 }
 
-/// Whether one side changes what another one calls.
+/// Checks whether one side breaks a symbol that the other side calls.
 pub(super) fn is_called_by(broken: &SideFacts, calls: &SideFacts) -> bool {
     !calls_of_broken(("", broken), ("", calls)).is_empty()
 }

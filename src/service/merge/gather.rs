@@ -1,5 +1,5 @@
-//! What the core says of the files that a merge changes: contracts that it breaks, and what agents hold and
-//! have announced.
+//! Collects the core's facts about the files that a merge changes: the contracts that it breaks, and the
+//! reservations and intents of agents.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use provost_domain::view::{ClaimsOn, ContractsOn, IntentsOn, LiveLocks};
 use provost_domain::{Refusal, unknown};
 use provost_workspace::git_objects::TreeChange;
 
-/// What was found.
+/// The collected facts.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Gathered {
-    /// Contracts that are broken, and are not broken in the trunk already.
+    /// The contracts that the merge breaks and the trunk alone does not.
     pub(super) contracts: Vec<MergeConflict>,
-    /// What agents hold; each sentence begins with the agent's name.
+    /// The reservations of agents, as sentences that begin with the agent's name.
     pub(super) held: Vec<String>,
-    /// What agents have announced; the same.
+    /// The intents of agents, in the same form.
     pub(super) announced: Vec<String>,
-    /// Contracts that go along with renamed files.
+    /// The contracts that move with renamed files.
     pub(super) moves: Vec<(ContractId, RepoPath)>,
 }
 
@@ -36,8 +36,8 @@ struct Changed {
 }
 
 impl Provost {
-    /// Holds what differs between the trunk and a merged tree against what the core knows. Every lock and
-    /// claim counts: whose the branch is, its commits alone say.
+    /// Compares the differences between the trunk and a merged tree with the state of the core. Every lock and
+    /// claim counts, since only the commits tell whose the branch is.
     pub(super) async fn gathered(&self, changes: Arc<Vec<TreeChange>>) -> Result<Gathered, MergeError> {
         let mut all = Gathered::default();
         for from in (0..changes.len()).step_by(STAGED_FILES_MAX) {
@@ -69,7 +69,7 @@ impl Provost {
             RepoPath::as_is(&it.path).is_some_and(|it| bound.contains(&it) || concerned.contains(&it))
         };
         let mut wanted: Vec<TreeChange> = some.into_iter().filter(of).collect();
-        // A file of a contract that is gone may have come up elsewhere.
+        // The file of a contract may have been renamed.
         let renames = renames(&wanted, changes);
         wanted
             .extend(renames.values().flat_map(|to| changes.iter().filter(move |it| it.path == *to)).cloned());
@@ -78,7 +78,7 @@ impl Provost {
         self.held_of(files.into_iter().filter(|it| concerned.contains(&it.path)).collect(), all).await
     }
 
-    /// The files among these in which agents hold something, or have announced something.
+    /// Returns those of these files on which agents have a lock, a claim or an intent.
     async fn concerned_of(&self, paths: &[RepoPath]) -> Result<BTreeSet<RepoPath>, Refusal> {
         let locks = self.view(LiveLocks { holder: None, files: paths.to_vec() }).await?.0;
         let claims = self.view(ClaimsOn { files: paths.to_vec(), others_than: unknown() }).await?;
@@ -97,7 +97,7 @@ impl Provost {
             let sides = files.iter().flat_map(|it| [&it.old, &it.new]).flatten();
             let ids: Vec<&str> = sides.filter(|it| it.is_regular()).map(|it| &*it.object).collect();
             let mut contents = objects.contents(&ids)?.into_iter();
-            // What is too large to be read stands for itself: it is longer than what is read.
+            // A file that is too large to read is replaced by content beyond the bound, which counts as too large, too.
             let too_large = || vec![b' '; SOURCE_BYTES_MAX + 1];
             let mut next = |it: &Option<_>| {
                 let file: &provost_workspace::git_objects::TreeFile = it.as_ref()?;
@@ -148,7 +148,7 @@ impl Provost {
         if checked.violations.is_empty() {
             return Ok(());
         }
-        // A contract that the trunk breaks already is no fault of this branch.
+        // A contract that the trunk itself breaks does not count against this branch.
         let (trunk, _) = self.compare_contracts(None, Binding::All, before, Vec::new()).await?;
         let is_old = |it: &Violation| {
             trunk.violations.iter().any(|old| old.contract.id == it.contract.id && old.fault == it.fault)
@@ -176,11 +176,11 @@ impl Provost {
         Ok(())
     }
 
-    /// Has contracts go along with the files that were renamed between two commits of the trunk, where a daemon that has moved
-    /// it has not come to that. Those that have gone along already stay.
+    /// Moves contracts with the files that were renamed between two commits of the trunk, for a daemon that moved
+    /// the trunk and ended before it did so. Contracts that have moved already stay.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] also where the commits cannot be compared; then the run is still owed.
+    /// [`Refusal::Unavailable`] also if the commits cannot be compared; then the run is still owed.
     pub(super) async fn follow_moves_of(&self, from: &str, to: &str) -> Result<(), Refusal> {
         let (from, to) = (from.to_owned(), to.to_owned());
         let found = async {
@@ -194,7 +194,7 @@ impl Provost {
         }
     }
 
-    /// Has contracts go along with renamed files, once the trunk has them.
+    /// Moves contracts with renamed files, once the trunk has the renames.
     pub(super) async fn follow_moves(&self, moves: Vec<(ContractId, RepoPath)>) -> Result<(), Refusal> {
         match moves.is_empty() {
             true => Ok(()),
@@ -203,7 +203,7 @@ impl Provost {
     }
 }
 
-/// Files that are gone and have come up elsewhere with the same content.
+/// Returns the removed files whose content appears in a new file, with the new path.
 fn renames(gone: &[TreeChange], changes: &[TreeChange]) -> BTreeMap<RepoPath, String> {
     let mut found = BTreeMap::new();
     for it in gone.iter().filter(|it| it.new.is_none()) {

@@ -1,22 +1,22 @@
 //! The order in which branches are merged, each place with its reason. Pure.
 //!
-//! A branch that changes what another one calls goes before that one: then the caller is told what has
-//! changed, and its owner is the one to follow. Among the others: first what has no conflict, then what
-//! touches what agents have announced, then what they hold, and last what conflicts or breaks a contract; in
-//! each group, the order that was asked for.
+//! A branch that changes symbols that another branch calls goes first: then the owner of the caller is told what
+//! has changed, and adapts. The order of the others: branches without conflict, then those that touch an intent of
+//! an agent, then those that touch a reservation, and last those that conflict or break a contract; in each group,
+//! the order of the request.
 
-/// What is known of a branch for its place.
+/// The facts about a branch that decide its place.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Standing {
-    /// It conflicts with the trunk.
+    /// Whether it conflicts with the trunk.
     pub(super) conflicts: bool,
-    /// It breaks a contract.
+    /// Whether it breaks a contract.
     pub(super) breaks: bool,
-    /// An agent holds what it touches.
+    /// The reservation of an agent that it touches.
     pub(super) held: Option<String>,
-    /// An agent has announced to change what it touches.
+    /// The intent of an agent that it touches.
     pub(super) announced: Option<String>,
-    /// The branches, by their places in the list, that call what it changes.
+    /// The branches, by their places in the list, that call a symbol that it changes.
     pub(super) callers: Vec<usize>,
 }
 
@@ -48,13 +48,12 @@ impl Standing {
     }
 }
 
-/// The places of the list in the order in which they are merged, each with its reason.
+/// Returns the places of the list in the order of the merges, each with its reason.
 pub(super) fn ordered(all: &[Standing], names: &[&str]) -> Vec<(usize, String)> {
     let mut left: Vec<usize> = (0..all.len()).collect();
     let mut found = Vec::with_capacity(all.len());
     while !left.is_empty() {
-        // Only those count that are left; where branches call each other in a circle, the rest of the rules
-        // decides.
+        // Only the branches that are left count; if branches call each other in a circle, the other rules decide.
         let waits = |it: usize| {
             let before = |other: &usize| {
                 *other != it && all[*other].callers.contains(&it) && all[*other].group() <= all[it].group()

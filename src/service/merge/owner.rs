@@ -1,8 +1,8 @@
-//! Whose branch it is, and what its owner is told.
+//! Finds the owner of a branch, and writes what the owner is told.
 //!
-//! The commits say it by their trailers, which their writer has chosen: so a name in them is told of the
-//! branch, and gives no right. Where they say nothing, an agent that has named the branch in an intent or a
-//! lock is taken for its owner.
+//! The commits name the owner in their trailers, which their writer has chosen: so such a name is reported with the
+//! branch, and gives no right. Without trailers, an agent that has named the branch in an intent or a lock counts
+//! as its owner.
 
 use std::collections::BTreeSet;
 
@@ -23,20 +23,20 @@ const TASK: &str = "Provost-Task: ";
 pub struct Owner {
     /// The agent.
     pub agent: AgentId,
-    /// How that is known, as part of a sentence.
+    /// The source of that knowledge, as part of a sentence.
     pub by: &'static str,
-    /// Whether the daemon's own record says so, too.
+    /// Whether the daemon's own record confirms it.
     pub is_proven: bool,
-    /// Whether the daemon knows such an agent. Only such a one is told.
+    /// Whether the daemon knows such an agent. Only known agents are told.
     pub is_known: bool,
-    /// Whether it is a worker of the configuration without a run that could read a message.
+    /// Whether the agent is a worker of the configuration without a run that could read a message.
     pub is_away: bool,
 }
 
-/// What the commits of a branch say of those who have made them.
+/// The makers of a branch, as its commits name them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Makers {
-    /// The newest agent and task that are named together.
+    /// The newest agent and task that are named in one commit.
     pub(super) newest: Option<(AgentId, Option<TaskId>)>,
     /// All agents, and all authors as `Name <address>`.
     pub(super) agents: BTreeSet<String>,
@@ -69,14 +69,14 @@ impl Makers {
 }
 
 impl Provost {
-    /// Whose branch it is, if that is known.
+    /// Returns the owner of a branch, if that is known.
     pub(super) async fn owner_of(&self, branch: &str, makers: &Makers) -> Result<Option<Owner>, Refusal> {
         if let Some((agent, task)) = &makers.newest {
             let record = match task {
                 Some(task) => self.task(task).await.ok(),
                 None => None,
             };
-            // Trailers can be copied: only a commit that the record of the run names shows whose work it is.
+            // Trailers can be copied: only a commit that the record of the run names proves its maker.
             let is_left = |it: &Task| left(it).is_some_and(|it| is_among(&it, &makers.commits));
             let is_proven = record.is_some_and(|it| it.order.worker == *agent && is_left(&it));
             let is_known = is_proven || self.knows(agent).await?;
@@ -114,7 +114,7 @@ impl Provost {
         }))
     }
 
-    /// Whether an agent is a worker that reads nothing now: no task of its is unfinished, and no other program goes by its name.
+    /// Checks whether an agent is a worker that cannot read messages now: it has no unfinished task, and no other program uses its name.
     async fn is_away(&self, agent: &AgentId) -> Result<bool, Refusal> {
         if !self.profiles().contains_key(agent) {
             return Ok(false);
@@ -123,7 +123,7 @@ impl Provost {
         Ok(!works && !self.view(KnownAgents).await?.iter().any(|it| it.id == *agent && it.alive))
     }
 
-    /// Whether there is an agent of this name: one that has come to a door, or a worker of the configuration.
+    /// Checks whether an agent of this name exists: one that has come to a door, or a worker of the configuration.
     async fn knows(&self, agent: &AgentId) -> Result<bool, Refusal> {
         let is_worker = self.profiles().contains_key(agent);
         Ok(is_worker || self.view(KnownAgents).await?.iter().any(|it| it.id == *agent))
@@ -131,8 +131,8 @@ impl Provost {
 }
 
 impl Provost {
-    /// Puts on record that the commits of runs are merged, each where the daemon's own record of the task names the
-    /// commit, or the branch on which it was left and rebased since, and the commit held all that the run has changed.
+    /// Records that the commits of runs are merged. A commit counts if the daemon's record of the task names it, or
+    /// names the branch on which the run left it before a rebase, and if it held all changes of the run.
     ///
     /// # Errors
     /// A [`Refusal`] of the core. If git does not answer, the changes are left as they are, and the log says so.
@@ -158,19 +158,19 @@ impl Provost {
     }
 }
 
-/// What the record of a task says of the work tree that its run has left.
+/// Returns the work tree that a run has left, by the record of its task.
 fn left(task: &Task) -> Option<serde_json::Value> {
     let said = task.notes.iter().rev().filter_map(|it| it.report.details.as_ref());
     said.map(|it| it.value()["work_tree"].clone()).find(|it| it["branch"].is_string())
 }
 
-/// Whether one of some commits is the one that was left.
+/// Checks whether these commits include the one that the run has left.
 fn is_among(left: &serde_json::Value, commits: &BTreeSet<String>) -> bool {
     left["commit"].as_str().is_some_and(|it| commits.contains(it))
 }
 
-/// Whether the record of a task says that its run has left this commit, and nothing beside it. A rebase gives the commit another
-/// name, and maybe other text; its trailer and the branch on which the run has left it stay.
+/// Checks whether a run has left this commit and no other changes, by the record of its task. A rebase changes the
+/// commit's id, and maybe its message; its trailer and the branch on which the run has left it stay.
 fn holds_all(task: &Task, commit: &str, branch: &str) -> bool {
     left(task).is_some_and(|it| {
         (it["commit"] == commit || it["branch"] == branch)
@@ -178,14 +178,14 @@ fn holds_all(task: &Task, commit: &str, branch: &str) -> bool {
     })
 }
 
-/// What the last paragraph of a commit's message says under a key.
+/// Returns the value of a key in the last paragraph of a commit's message.
 fn trailer(commit: &CommitInfo, key: &str) -> Option<String> {
     let last = commit.message.trim_end().rsplit("\n\n").next().unwrap_or_default();
     last.lines().rev().find_map(|line| line.strip_prefix(key)).map(|it| it.trim().to_owned())
 }
 
 impl Owner {
-    /// Who is told, and why, for the end of a message that a person and the owner read.
+    /// Names the agent that is told, and why, for the end of a message that a person and the owner read.
     pub(super) fn why_told(&self, branch: &str) -> String {
         let agent = &self.agent;
         if !self.is_known {

@@ -1,4 +1,4 @@
-//! What a merge of some branches would come to, before anything is moved.
+//! The preview of a merge: its results, before anything is moved.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use provost_domain::command::MergeAsked;
 use provost_syntax::Cache;
 use provost_workspace::git_objects::{Objects, TextConflict, TreeChange};
 
-/// A branch as it would be merged.
+/// The preview of one branch.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BranchPreview {
     /// Its name.
@@ -24,21 +24,21 @@ pub struct BranchPreview {
     pub commit: String,
     /// The agent that made it, if that is known.
     pub owner: Option<Owner>,
-    /// How many files it changes.
+    /// The number of files that it changes.
     pub files: usize,
-    /// Whether the trunk has it already.
+    /// Whether the trunk contains it already.
     pub is_merged: bool,
-    /// Whether the trunk would simply go to it.
+    /// Whether the trunk can be fast-forwarded to it.
     pub is_ahead: bool,
     /// Its conflicts with the trunk.
     pub conflicts: Vec<MergeConflict>,
-    /// What agents hold of what it touches, each as a sentence.
+    /// The reservations of agents that it touches, each as a sentence.
     pub held: Vec<String>,
-    /// What agents have announced about what it touches, each as a sentence.
+    /// The intents of agents that it touches, each as a sentence.
     pub announced: Vec<String>,
-    /// Files that run later, or tell agents what to do.
+    /// Files that run later, or instruct agents.
     pub settings: Vec<String>,
-    /// Why it has this place in the order.
+    /// The reason for its place in the order.
     pub reason: String,
 }
 
@@ -47,13 +47,13 @@ pub struct BranchPreview {
 pub struct PairPreview {
     /// The branch that is merged first.
     pub one: String,
-    /// The other one.
+    /// The branch that is merged second.
     pub other: String,
     /// Their conflicts.
     pub conflicts: Vec<MergeConflict>,
 }
 
-/// What a merge would come to.
+/// The result that a merge would have.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MergePreview {
     /// The branch into which the others are merged.
@@ -64,9 +64,9 @@ pub struct MergePreview {
     pub branches: Vec<BranchPreview>,
     /// The pairs that collide.
     pub pairs: Vec<PairPreview>,
-    /// What is run on the merged tree.
+    /// The checks of the merged tree.
     pub checks: Vec<String>,
-    /// Whether calls were looked for in the whole tree, and not in changed files alone.
+    /// Whether calls were searched in the whole tree, and not only in changed files.
     pub is_whole: bool,
 }
 
@@ -77,17 +77,16 @@ pub(super) struct Looked {
     pub(super) commit: String,
     pub(super) is_merged: bool,
     pub(super) is_ahead: bool,
-    /// The merged tree; none where the text is in conflict.
+    /// The merged tree; `None` if the text is in conflict.
     pub(super) tree: Option<String>,
     pub(super) conflicts: Vec<MergeConflict>,
-    /// What differs between the trunk and the merged tree; without a merged tree, what the branch has
-    /// changed.
+    /// The differences between the trunk and the merged tree; without a merged tree, the changes of the branch.
     pub(super) changes: Vec<TreeChange>,
     pub(super) makers: Makers,
     pub(super) facts: SideFacts,
 }
 
-/// Finds the commits of what is asked for.
+/// Finds the commits of the branches in a request.
 pub(super) fn named(objects: &Objects, order: &MergeOrder) -> Result<Named, MergeError> {
     let repository = objects.repository();
     if order.branches.is_empty() {
@@ -119,7 +118,7 @@ pub(super) fn named(objects: &Objects, order: &MergeOrder) -> Result<Named, Merg
     Ok(Named { into: (into, trunk), branches })
 }
 
-/// The same, for the queue.
+/// Finds the branches of a request for the queue.
 pub(super) fn asked(
     objects: &Objects,
     order: &MergeOrder,
@@ -139,12 +138,12 @@ pub(super) fn asked(
     Ok((named.into.0.into(), found))
 }
 
-/// Git's words about a file, as a conflict.
+/// Turns git's message about a file into a conflict.
 fn of_text(it: TextConflict) -> MergeConflict {
     MergeConflict { kind: ConflictKind::Text, file: it.path, symbol: None, text: it.why }
 }
 
-/// Two branches whose common commit is not in a clone with a part of the history.
+/// Returns the error for two branches whose common commit is missing in a shallow clone.
 pub(super) fn cut_off(branch: &str, into: &str) -> String {
     format!(
         "{branch} and {into} have no commit in common in this clone, which has only a part of the history; get the rest with \
@@ -152,7 +151,7 @@ pub(super) fn cut_off(branch: &str, into: &str) -> String {
     )
 }
 
-/// Looks at one branch beside the trunk.
+/// Compares one branch with the trunk.
 pub(super) fn look(
     study: &mut Study<'_>,
     objects: &Objects,
@@ -203,14 +202,14 @@ pub(super) fn look(
     }
     looked.changes = match &looked.tree {
         Some(tree) => objects.changes(&objects.tree_of(trunk.1)?, tree)?,
-        // Of what git cannot merge, what the branch itself has changed counts.
+        // If git cannot merge the text, the branch's own changes count.
         None => looked.facts.changes.clone(),
     };
     objects.see_that_there_are(&looked.changes)?;
     Ok(looked)
 }
 
-/// Conflicts of two branches with each other, of text and of symbols.
+/// Returns the conflicts of two branches with each other, of text and of symbols.
 fn pair(objects: &Objects, one: &Looked, other: &Looked) -> Result<Vec<MergeConflict>, MergeError> {
     let mut found = Vec::new();
     let shares_a_file = {
@@ -223,7 +222,7 @@ fn pair(objects: &Objects, one: &Looked, other: &Looked) -> Result<Vec<MergeConf
             .any(|it| mine.contains(it.path.as_str()) || mine.iter().any(|mine| beside(mine, &it.path)))
     };
     let is_related = objects.base_of(&one.commit, &other.commit)?.is_some();
-    // Where they change no file in common, there is nothing for git to put together.
+    // If they change no common file, git has nothing to merge.
     if shares_a_file && is_related {
         let merged = objects.merge(&one.commit, &other.commit)?;
         found.extend(merged.conflicts.into_iter().map(of_text));
@@ -233,7 +232,7 @@ fn pair(objects: &Objects, one: &Looked, other: &Looked) -> Result<Vec<MergeConf
     Ok(found)
 }
 
-/// Everything that git's objects say of the branches.
+/// The facts about all branches that come from git's objects.
 struct AllLooked {
     named: Named,
     branches: Vec<Looked>,
@@ -265,7 +264,7 @@ fn look_at_all(objects: &Objects, order: &MergeOrder, cache: &Cache) -> Result<A
 }
 
 impl Provost {
-    /// What a merge of some branches would come to. No ref, no index and no file changes.
+    /// Returns the result that a merge of some branches would have. Changes no ref, no index and no file.
     ///
     /// # Errors
     /// [`MergeError`].
@@ -309,7 +308,7 @@ impl Provost {
         Ok(MergePreview { into, commit, branches, pairs, checks, is_whole: all.is_whole })
     }
 
-    /// Adds what the core knows: owner, contracts, and what agents hold and have announced.
+    /// Adds the facts of the core: the owner, contracts, reservations and intents.
     async fn previewed(&self, looked: &Looked, settings: Vec<String>) -> Result<BranchPreview, MergeError> {
         let owner = self.owner_of(&looked.branch, &looked.makers).await?;
         let gathered = self.gathered(Arc::new(looked.changes.clone())).await?;

@@ -1,11 +1,11 @@
-//! A run of the queue: each branch is merged, held against everything that could keep it out, and checked;
-//! then the trunk is moved. One that is not merged is set aside with its reason, and the next one goes on.
+//! A run of the queue: merges each branch, compares it with everything that could forbid it, checks it, and moves
+//! the trunk. A branch that is not merged is set aside with the reason, and the run goes on with the next.
 //!
-//! One whose check waits for a person's approval holds up none of the others: they go on, and it does when the answer has come.
+//! A branch whose check waits for a person's approval does not delay the others; it continues when the answer comes.
 //!
-//! Until the trunk is moved, nothing of the user's changes. A run that was broken off is begun again: an
-//! entry that was being merged is merged again, and for one whose trunk was being moved, the trunk says what
-//! has become of it.
+//! Until the trunk is moved, the user's files and refs stay unchanged. After a crash, the run begins again: an
+//! entry that was being merged is merged again; if its trunk was being moved, the trunk shows whether that was
+//! done.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,17 +27,17 @@ use provost_domain::{MergeEntry, MergeState, Principal, Refusal};
 use provost_workspace::git_objects::Objects;
 use provost_workspace::git_refs::Person;
 
-/// Longer than any check may run or wait for a place; the end of its task is what counts.
+/// Longer than any check may run or wait for a place; the end of the check's task counts.
 pub(super) const FOR_LONG: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// Why a branch is not merged.
+/// The reason why a branch is not merged.
 #[derive(Debug)]
 pub(super) struct Aside {
-    /// The cause in a word.
+    /// The cause, as a word.
     cause: &'static str,
     /// The reason, in sentences.
     why: String,
-    /// Whether the owner of the branch is the one to act.
+    /// Whether the owner of the branch must act.
     is_owners: bool,
 }
 
@@ -51,38 +51,38 @@ impl Aside {
     }
 }
 
-/// How one try has ended.
+/// The end of one try.
 enum Try {
     Moved {
-        /// The commit at which the trunk was; `None` where it had the branch already.
+        /// The commit of the trunk before; `None` if it contained the branch already.
         from: Option<String>,
-        /// The commit at which it is.
+        /// The commit of the trunk now.
         to: String,
-        /// How the work trees have followed.
+        /// The state of the work trees that follow the trunk.
         followed: Followed,
     },
-    /// The trunk was moved by another process.
+    /// Another process has moved the trunk meanwhile.
     Again,
 }
 
-/// What has become of an entry in its turn.
+/// The outcome of an entry's turn.
 enum Outcome {
-    /// It is merged, or set aside.
+    /// The entry is merged, or set aside.
     Over,
     /// Its check waits for an approval.
     Waits(AskedCheck),
-    /// It comes again after an entry before it, whose check is the same and waits for an approval.
+    /// The entry comes later: an entry before it has the same check, which waits for an approval.
     Behind,
 }
 
-/// Why one try has come to nothing.
+/// The reason why one try has failed.
 pub(super) enum Stop {
     Aside(Aside),
     /// A check waits for an approval.
     Asked(Box<AskedCheck>),
-    /// The same check of an entry before it does.
+    /// The same check of an earlier entry waits for an approval.
     Behind,
-    /// The core or git does not answer; then the entry stays as it is.
+    /// The core or git has failed; the entry stays as it is.
     Broken(Refusal),
 }
 
@@ -107,15 +107,15 @@ impl From<MergeError> for Stop {
 /// A merge that is ready to be checked.
 struct Ready {
     looked: Looked,
-    /// The commit at which the trunk was.
+    /// The commit of the trunk before the merge.
     trunk: String,
-    /// The commit to which it would go.
+    /// The commit to which the trunk would move.
     commit: String,
     user: Person,
 }
 
 impl Provost {
-    /// Carries out a run of the queue that is owed.
+    /// Carries out an owed run of the queue.
     ///
     /// # Errors
     /// A [`Refusal`]; then the run is still owed.
@@ -133,7 +133,7 @@ impl Provost {
             if waiting.is_empty() {
                 return Ok(());
             }
-            // No turn is held meanwhile: other runs go on, too.
+            // The permit to merge is free meanwhile, so other runs go on.
             let answered = waiting.remove(self.first_answered(&waiting).await?);
             let number = answered.number;
             match self.merge_in_turn(number, &asker, Some(answered), &waiting).await? {
@@ -156,14 +156,14 @@ impl Provost {
         let turn = self.0.merging.acquire().await;
         let _turn = turn.map_err(|_| Refusal::Unavailable { why: "it is shutting down".into() })?;
         let entry = self.merges().await?.into_iter().find(|it| it.number == number);
-        // One that was removed, or is over, is not begun again.
+        // An entry that was removed or has ended is not merged again.
         match entry.filter(|it| !it.state.is_over()) {
             Some(entry) => self.merge_one(&entry, asker, asked, waiting).await,
             None => Ok(Outcome::Over),
         }
     }
 
-    /// Which of some checks is the first that waits for no approval any more.
+    /// Waits until one of these checks waits for no approval any more, and returns its position.
     async fn first_answered(&self, waiting: &[AskedCheck]) -> Result<usize, Refusal> {
         let answered = waiting.iter().map(|it| {
             Box::pin(async move {
@@ -223,7 +223,7 @@ impl Provost {
         Ok(Outcome::Over)
     }
 
-    /// Says where an entry stands.
+    /// Records the state of an entry.
     async fn move_entry(&self, number: Fence, to: MergeState) -> Result<(), Refusal> {
         self.submit(self.system(), MoveMerge { number, to }).await.map(drop)
     }
@@ -232,8 +232,8 @@ impl Provost {
         self.move_entry(entry.number, MergeState::Working { step: step.into() }).await
     }
 
-    /// Puts on record that a branch is in the trunk. What runs have committed there is on record first, so that
-    /// a start that finds the entry unfinished says it again.
+    /// Records that a branch is in the trunk. The merged commits of runs are recorded first, so that a start that
+    /// finds the entry unfinished records them again.
     async fn merged(
         &self,
         entry: &MergeEntry,
@@ -309,7 +309,7 @@ impl Provost {
             let asked = match asked {
                 Some(asked) if asked.trunk == ready.trunk => Some(asked),
                 asked => {
-                    // What was asked about is not what would be merged now.
+                    // The approval was for another commit than the one that would be merged now.
                     self.withdraw(asked).await;
                     None
                 }
@@ -332,7 +332,7 @@ impl Provost {
         }
     }
 
-    /// Merges it among the objects. `Err` in the answer is the commit of a trunk that has it already.
+    /// Merges an entry in git's objects. The inner `Err` is the commit of a trunk that contains the branch already.
     async fn made_ready(
         &self,
         entry: &Arc<MergeEntry>,
@@ -360,7 +360,7 @@ impl Provost {
         Ok(Ok(Ready { looked, trunk, commit, user }))
     }
 
-    /// The command that rebases a branch on the trunk: in the work tree that has it, where there is one.
+    /// Returns the command that rebases a branch on the trunk: in the work tree that has the branch, if one does.
     pub(super) async fn rebase_of(&self, entry: &MergeEntry) -> String {
         let branch = entry.branch.to_string();
         let folder = self.with_objects(move |objects| {
@@ -379,7 +379,7 @@ fn unsettled(error: &MergeError) -> Aside {
     Aside::of_person("unsettled", format!("the trunk was being moved when the daemon ended, and {error}"))
 }
 
-/// Looks at one entry with the trunk as it is now.
+/// Compares one entry with the present trunk.
 fn looked_at(
     objects: &Objects,
     entry: &MergeEntry,
@@ -422,7 +422,7 @@ fn looked_at(
     Ok(Ok((trunk, user, looked)))
 }
 
-/// What the owner of a branch reads of its conflicts.
+/// Writes the text about conflicts for the owner of a branch.
 fn conflicting(entry: &MergeEntry, trunk: &str, conflicts: &[MergeConflict], rebase: &str) -> Aside {
     let mut text = String::new();
     for it in conflicts {
@@ -444,7 +444,7 @@ fn conflicting(entry: &MergeEntry, trunk: &str, conflicts: &[MergeConflict], reb
     Aside::of_owner(cause, why)
 }
 
-/// The message of a merge, with those who have made what is merged.
+/// Writes the message of a merge commit, with the makers of the merged commits.
 fn message(entry: &MergeEntry, makers: &super::owner::Makers, user: &Person) -> String {
     let mut text = format!("Merge branch '{}' into {}\n\n", entry.branch, entry.into);
     let own = format!("{} <{}>", user.name, user.email);

@@ -1,4 +1,4 @@
-//! Files of a branch that are merged only where a person says so: they run later, or tell agents what to do.
+//! Files of a branch that are merged only with a person's consent: they run later, or instruct agents.
 
 use super::super::Provost;
 use super::MergeError;
@@ -8,11 +8,12 @@ use provost_domain::Refusal;
 use provost_workspace::git_objects::TreeChange;
 
 impl Provost {
-    /// Such files among the changes of each of some branches: by their names; because git's configuration or ours names
-    /// or protects them, in the workspace as it is; or because a check of a merge is in them and was there before.
+    /// Returns the files that need consent among the changes of each branch: by their names; because git's or Provost's
+    /// configuration names or protects them, in the present workspace; or because a check of a merge names them and they
+    /// existed before.
     ///
     /// # Errors
-    /// [`MergeError::Unknown`] where it is not known what runs outside of every jail.
+    /// [`MergeError::Unknown`] if the daemon cannot determine which files run outside of every jail.
     pub(super) async fn settings_among(
         &self,
         all: Vec<Vec<TreeChange>>,
@@ -40,7 +41,7 @@ impl Provost {
 }
 
 impl Provost {
-    /// The command lines of the checks; of a check by a worker, the worker's own.
+    /// Returns the command lines of the checks; for a check by a worker, the worker's own command line.
     fn lines_of_checks(&self) -> Vec<String> {
         let profiles = self.profiles();
         let line = |check: &str| {
@@ -51,17 +52,17 @@ impl Provost {
     }
 }
 
-/// Whether it is a link, or was one.
+/// Checks whether a change adds or removes a link.
 fn is_link(change: &TreeChange) -> bool {
     [&change.old, &change.new].into_iter().flatten().any(|it| it.mode == "120000")
 }
 
-/// Whether a file is one by its name, or leads to another repository.
+/// Checks whether a file needs consent because of its name, or because it leads to another repository.
 fn is_setting(change: &TreeChange) -> bool {
     let path = change.path.as_str();
     let hides = path.split('/').next_back().is_some_and(|it| matches!(it, ".gitattributes" | ".gitmodules"));
     let is_submodule = change.new.as_ref().is_some_and(|it| it.mode == "160000");
-    // A link in the place of a folder brings the settings that are at its end.
+    // A link in the place of a folder brings the settings in its target.
     let brings = || {
         let name = path.rsplit('/').next().unwrap_or(path);
         is_link(change) && ROWS.iter().any(|it| it.pattern.split('/').next() == Some(name))
@@ -73,7 +74,7 @@ fn is_setting(change: &TreeChange) -> bool {
         || brings()
 }
 
-/// Whether a command line has a file among its words, from the top or from a folder that it goes to first.
+/// Checks whether a command line names a file, from the top or from a folder that it changes to first.
 fn names_file(line: &str, path: &str) -> bool {
     let mut words = line.split(|c: char| c.is_whitespace() || "'\"=;&|()<>".contains(c));
     let is_it = |word: &str| path == word || path.strip_suffix(word).is_some_and(|it| it.ends_with('/'));

@@ -1,8 +1,7 @@
-//! What a branch changes, by symbols, and what it calls: read off git's objects, never off a work tree.
-//! Blocking.
+//! Finds the symbols that a branch changes, and their calls: from git's objects, never from a work tree. Blocking.
 //!
-//! The graph is that of a whole tree, and goes from one tree to the next by what differs. Of a repository
-//! with more source files than are read, it has only the files that the branches change.
+//! The graph covers a whole tree, and is updated by the differences from one tree to the next. If a repository has
+//! more source files than the bound, the graph has only the files that the branches change.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,49 +13,49 @@ use provost_syntax::{Cache, Call, ParseDeadline, Reading, Receiver, Version, lan
 use provost_workspace::GitError;
 use provost_workspace::git_objects::{Objects, TreeChange, TreeFile};
 
-/// The bytes of a source file, and what was read in them.
+/// The bytes of a source file, and their parsed form.
 type Read = (Vec<u8>, Arc<Reading>);
 
-/// How a symbol is not any more what its callers rely on.
+/// The way in which a symbol no longer fits its callers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Broken {
-    /// It is gone, or has another name.
+    /// The symbol is removed or renamed.
     Gone,
-    /// It has another signature.
+    /// The symbol has another signature.
     Changed(Box<str>),
 }
 
-/// What one side has changed since it has gone its own way.
+/// The changes of one side since its common commit with the other.
 #[derive(Clone, Default, Debug)]
 pub(super) struct SideFacts {
-    /// The files.
+    /// The changed files.
     pub(super) changes: Vec<TreeChange>,
     /// The symbols that are new, changed or gone, by file.
     pub(super) touched: BTreeMap<String, BTreeSet<Box<str>>>,
-    /// Symbols on which callers cannot rely any more.
+    /// The symbols that no longer fit their callers.
     pub(super) broken: BTreeMap<(String, Box<str>), Broken>,
-    /// Calls from the symbols that it has changed: caller and called symbol. What was changed around an old call may rely on
-    /// what is called as much as a new call does.
+    /// The calls from symbols that this side has changed: caller and callee. A change around an old call may rely
+    /// on the callee as much as a new call does.
     pub(super) calls: BTreeSet<(SymbolPath, SymbolPath)>,
-    /// What files call outside of all symbols that it has changed there, by file.
+    /// The calls outside of all symbols, by file, for the files that this side has changed outside of all symbols.
     pub(super) at_top: BTreeMap<String, CallsAtTop>,
 }
 
-/// What a file calls outside of all symbols: when it is loaded, or run as a script.
+/// The calls of a file outside of all symbols: made when it is loaded, or run as a script.
 #[derive(Clone, Default, Debug)]
 pub(super) struct CallsAtTop {
-    /// Called names that the file does not define itself.
+    /// The called names that the file does not define itself.
     pub(super) names: BTreeSet<Box<str>>,
     /// The files that it imports.
     pub(super) imports: BTreeSet<String>,
 }
 
-/// Reads sides one after the other.
+/// Reads sides one by one.
 pub(super) struct Study<'a> {
     objects: &'a Objects,
     cache: &'a Cache,
     graph: Graph,
-    /// The tree that the graph is of.
+    /// The commit whose tree the graph shows.
     at: Option<String>,
     /// Whether all source files are in the graph.
     pub(super) is_whole: bool,
@@ -71,7 +70,7 @@ impl<'a> Study<'a> {
         Self { objects, cache, graph: Graph::default(), at: None, is_whole: true }
     }
 
-    /// What lies between two commits.
+    /// Returns the changes between two commits.
     pub(super) fn side(&mut self, base: &str, tip: &str) -> Result<SideFacts, GitError> {
         let changes = self.objects.changes(base, tip)?;
         if changes.len() > MERGE_FILES_MAX {
@@ -123,7 +122,7 @@ impl<'a> Study<'a> {
         found
     }
 
-    /// Brings the graph to another tree.
+    /// Updates the graph to the tree of another commit.
     fn go_to(&mut self, commit: &str) -> Result<(), GitError> {
         let changes = match &self.at {
             Some(at) if at == commit => return Ok(()),
@@ -135,7 +134,7 @@ impl<'a> Study<'a> {
         for (it, read) in sources.iter().zip(read) {
             let Some(path) = RepoPath::as_is(&it.path) else { continue };
             match read {
-                // Without room for all of them, some calls are not seen.
+                // If the graph has no room for all files, some calls are missed.
                 Some((_, reading)) => {
                     self.is_whole &= self.graph.put(&path, Arc::new(Outline::of(&reading))).is_ok();
                 }
@@ -158,7 +157,7 @@ impl<'a> Study<'a> {
         Ok(())
     }
 
-    /// All files of a tree as changes of an empty one; none where there are too many.
+    /// Returns all files of a tree, as changes to an empty tree; empty if there are too many.
     fn all_of(&mut self, commit: &str) -> Result<Vec<TreeChange>, GitError> {
         let files = self.objects.files(commit)?;
         let sources = files.iter().filter(|(path, file)| is_source(path, Some(*file))).count();
@@ -192,7 +191,7 @@ fn version((bytes, reading): &Read) -> Version<'_> {
     Version { reading, bytes }
 }
 
-/// The names that a file calls outside of all symbols, and does not define itself.
+/// Returns the names that a file calls outside of all symbols, and does not define itself.
 fn called_at_top(reading: &Reading) -> BTreeSet<Box<str>> {
     let is_named = |it: &&Call| matches!(it.callee.receiver, Receiver::None | Receiver::Path(_));
     let at_top = reading.calls.iter().filter(|it| it.caller.is_none()).filter(is_named);
@@ -200,14 +199,14 @@ fn called_at_top(reading: &Reading) -> BTreeSet<Box<str>> {
     names.filter(|it| reading.find(it).is_empty()).collect()
 }
 
-/// The symbols that differ; with an empty name where a file differs outside of all symbols, or is new.
+/// Returns the symbols that differ; an empty name stands for a file that is new, or differs outside of all symbols.
 fn touched_in(old: Option<&Read>, new: Option<&Read>) -> BTreeSet<Box<str>> {
     let all = |it: &Read| it.1.symbols.iter().map(|it| it.path.clone()).collect::<Vec<_>>();
     let is_whole = |it: &Read| it.1.is_whole();
     let found = match (old, new) {
         (Some(old), Some(new)) => {
             let mut found = touched(version(old), version(new));
-            // Of what cannot be read as a whole each symbol may have changed.
+            // In a file that cannot be read whole, each symbol may have changed.
             if found.iter().any(|it| it.is_empty()) && !(is_whole(old) && is_whole(new)) {
                 found.extend(all(old).into_iter().chain(all(new)));
             }
@@ -231,7 +230,7 @@ fn broken_in(
         let how = match new {
             None => Some(Broken::Gone),
             Some((_, new)) if new.find(&symbol.path).is_empty() => {
-                // Where it cannot be read, nothing is known of it.
+                // If the file cannot be read whole, the symbol may still be there.
                 new.is_whole().then_some(Broken::Gone)
             }
             Some((_, new)) => match (old.contract(&symbol.path), new.contract(&symbol.path)) {

@@ -1,8 +1,8 @@
-//! The step that changes something of the user's: the trunk goes from one commit to another, and the work
-//! trees in which it is checked out follow.
+//! The step that changes the user's refs and files: the trunk moves from one commit to another, and the work trees
+//! in which it is checked out follow.
 //!
-//! Once the trunk has moved, the branch is merged, whatever becomes of its work trees. One that could not follow keeps its
-//! lock; the next merge, or the next start, brings it to where its branch is.
+//! Once the trunk has moved, the branch is merged, even if its work trees cannot follow. A work tree that could not
+//! follow keeps its lock; the next merge, or the next start, brings it to its branch.
 
 use super::super::Provost;
 use super::MergeError;
@@ -12,37 +12,37 @@ use provost_workspace::git_objects::Objects;
 use provost_workspace::git_refs::{BranchError, Person, WorkTree};
 use provost_workspace::trunk::{CannotFollow, Follower, LeftAlone, marked_way};
 
-/// How often a work tree is tried: a git that was stopped may do it the next time.
+/// How often following is tried in a work tree: if git was killed, the next try may succeed.
 const TRIES: usize = 3;
 
-/// Where a trunk is to go.
+/// The planned move of a trunk.
 pub(super) struct Way<'a> {
     /// The name of the trunk.
     pub(super) branch: &'a str,
-    /// The commit at which it is.
+    /// The commit of the trunk before the move.
     pub(super) from: &'a str,
     /// The commit to which it goes.
     pub(super) to: &'a str,
 }
 
-/// What became of it.
+/// The outcome of a move.
 pub(super) enum Moved {
-    /// It is there.
+    /// The trunk is at the new commit.
     Yes(Followed),
-    /// It was moved by another process.
+    /// Another process has moved the trunk.
     No,
 }
 
-/// How work trees have followed.
+/// The state of the work trees that follow.
 #[derive(Debug, Default)]
 pub(super) struct Followed {
     left: LeftAlone,
-    /// Work trees that have not followed yet, each with the reason.
+    /// The work trees that have not followed yet, each with the reason.
     behind: Vec<String>,
 }
 
 impl Followed {
-    /// What a person has to know of it; empty where all is as it should be.
+    /// Returns the text for a person about files and work trees that were left; empty if all have followed.
     pub(super) fn note(&self) -> String {
         let mut notes = Vec::new();
         let (yours, unwritten) = (self.left.yours.join(", "), self.left.unwritten.join(", "));
@@ -83,7 +83,7 @@ fn checked_out(objects: &Objects, branch: &str) -> Result<Vec<WorkTree>, MergeEr
 }
 
 impl Provost {
-    /// Moves the trunk. It is on record before anything changes, so that a start finds out how far it came.
+    /// Moves the trunk. The move is recorded before anything changes, so that a start can find out how far it came.
     pub(super) async fn move_trunk(
         &self,
         entry: &MergeEntry,
@@ -104,7 +104,7 @@ impl Provost {
         let (branch, from, to) = (way.branch.to_owned(), way.from.to_owned(), way.to.to_owned());
         let (by, reason) = (by.clone(), format!("provost merge: {}", entry.branch));
         self.with_objects(move |objects| {
-            // No run begins in a work tree that is half of each.
+            // No run may begin in a work tree that holds files of both commits.
             let _held = held;
             let followers: Vec<Follower<'_>> =
                 trees.iter().map(|tree| Follower::new(objects, tree, (&from, &to))).collect();
@@ -118,7 +118,7 @@ impl Provost {
             if matches!(moved, Ok(true)) {
                 return Ok(Moved::Yes(finish(&followers)));
             }
-            // What a git has done that was stopped, the branch says.
+            // If git was killed, the branch shows whether it has moved.
             match is_there(objects, &branch, (&from, &to)) {
                 Ok(true) => Ok(Moved::Yes(finish(&followers))),
                 Ok(false) => {
@@ -134,8 +134,8 @@ impl Provost {
         .await
     }
 
-    /// After a crash: where the trunk was moved, its work trees follow to the end; where it was not, they are as they were,
-    /// and there is nothing to say.
+    /// Settles a move after a crash: if the trunk was moved, its work trees follow now; if not, they are unchanged,
+    /// and the answer is `None`.
     pub(super) async fn settle_trunk(&self, way: &Way<'_>) -> Result<Option<Followed>, MergeError> {
         let (branch, from, to) = (way.branch.to_owned(), way.from.to_owned(), way.to.to_owned());
         self.with_objects(move |objects| {
@@ -152,8 +152,8 @@ impl Provost {
         .await
     }
 
-    /// At a start: brings work trees to where their branches are that an earlier merge has left with a lock of ours. Those of
-    /// a run that is still owed are left to it.
+    /// Brings work trees, at a start, to their branches if an earlier merge has left them with the daemon's lock. Those
+    /// of a run that is still owed are left to that run.
     pub async fn settle_followers(&self) {
         let Ok(_turn) = self.0.merging.acquire().await else { return };
         let Ok(entries) = self.merges().await else { return };
@@ -172,14 +172,14 @@ impl Provost {
     }
 }
 
-/// Why nothing is merged into a branch.
+/// Returns the error for a trunk in whose work tree a run works.
 pub(super) fn run_works_on(branch: &str) -> MergeError {
     MergeError::CannotFollow(format!(
         "a run works there: in the work tree of {branch}. Merge again when it has ended; `provost worktree list` names its task"
     ))
 }
 
-/// Whether a branch has come to where it was to go, or beyond.
+/// Checks whether a branch has reached its target commit, or a later one.
 fn is_there(objects: &Objects, branch: &str, (from, to): (&str, &str)) -> Result<bool, MergeError> {
     match objects.repository().commit_of(branch) {
         Ok(now) => Ok(now != from && objects.is_ancestor(to, &now)?),
@@ -188,7 +188,7 @@ fn is_there(objects: &Objects, branch: &str, (from, to): (&str, &str)) -> Result
     }
 }
 
-/// Settles each work tree whose index has a lock of ours, but for those on these ways.
+/// Settles each work tree whose index has the daemon's lock, except for these moves.
 fn settle_marked(objects: &Objects, but_for: &[(String, String)]) -> Result<(), MergeError> {
     for tree in objects.repository().work_trees()? {
         let Some(way) = marked_way(objects, &tree).filter(|it| !but_for.contains(it)) else { continue };
@@ -205,7 +205,7 @@ fn settle_marked(objects: &Objects, but_for: &[(String, String)]) -> Result<(), 
     Ok(())
 }
 
-/// Brings all work trees to where the branch is, as far as that can be done.
+/// Brings all work trees to the branch's commit, as far as possible.
 fn finish(followers: &[Follower<'_>]) -> Followed {
     let mut all = Followed::default();
     for follower in followers {

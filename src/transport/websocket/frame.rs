@@ -1,11 +1,11 @@
-//! Frames as they travel: heads read and written, masks taken off. RFC 6455, 5.2 and 5.3.
+//! The encoding of frames: reads and writes heads, and removes masks. RFC 6455, 5.2 and 5.3.
 
 use super::Code;
 
-/// What a frame is. RFC 6455, 11.8.
+/// The kind of a frame. RFC 6455, 11.8.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
-    /// Goes on with a message.
+    /// Continues a message.
     More,
     /// Begins a message, in UTF-8.
     Text,
@@ -42,28 +42,28 @@ impl Kind {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Head {
     pub(super) kind: Kind,
-    /// Whether its message ends with it.
+    /// Whether it is the last frame of its message.
     pub(super) last: bool,
     pub(super) mask: [u8; 4],
     pub(super) len: u64,
 }
 
-/// Payload of a control frame at most, in bytes.
+/// The longest payload of a control frame, in bytes.
 const CONTROL_LEN_MAX: u64 = 125;
 
 /// The longest head of a client's frame, in bytes.
 pub(super) const HEAD_LEN_MAX: usize = 14;
 
 impl Head {
-    /// Reads a client's head off the beginning of some bytes, and says how many it takes; `None` while some are missing.
+    /// Reads a client's head from the beginning of some bytes, and returns its length; `None` if bytes are missing.
     ///
     /// # Errors
-    /// What the connection is closed with.
+    /// The code with which the connection is closed.
     pub(super) fn read(bytes: &[u8]) -> Result<Option<(Self, usize)>, Code> {
         let [first, second, rest @ ..] = bytes else { return Ok(None) };
         let kind = Kind::of(first & 0x0f).ok_or(Code::WRONG)?;
         let (last, masked) = (first & 0x80 != 0, second & 0x80 != 0);
-        // Nothing was agreed on that would use these.
+        // No extension was negotiated that would use these bits.
         if first & 0x70 != 0 {
             return Err(Code::WRONG);
         }
@@ -82,7 +82,7 @@ impl Head {
             return Err(Code::WRONG);
         }
         if !masked {
-            // Emacs' websocket.el says goodbye like this; nothing else may come without a mask.
+            // Emacs' websocket.el says goodbye like this; no other frame may come without a mask.
             let goodbye = kind == Kind::Close && len == 0;
             let head = Self { kind, last, mask: [0; 4], len };
             return if goodbye { Ok(Some((head, bytes.len() - rest.len()))) } else { Err(Code::WRONG) };
@@ -92,7 +92,7 @@ impl Head {
     }
 }
 
-/// Takes the mask off a part of a payload, which begins at a multiple of four bytes of it.
+/// Removes the mask from a part of a payload; the part begins at a multiple of four bytes.
 pub(super) fn unmask(part: &mut [u8], mask: [u8; 4]) {
     let (fours, rest) = part.as_chunks_mut::<4>();
     for four in fours {
@@ -101,7 +101,7 @@ pub(super) fn unmask(part: &mut [u8], mask: [u8; 4]) {
     rest.iter_mut().zip(mask).for_each(|(byte, key)| *byte ^= key);
 }
 
-/// Writes the head of a frame of ours, which is a whole message and has no mask.
+/// Writes the head of an outgoing frame, which is a whole message and has no mask.
 pub(super) fn put_head(kind: Kind, len: usize, to: &mut Vec<u8>) {
     to.push(0x80 | kind.number());
     match (u8::try_from(len), u16::try_from(len)) {

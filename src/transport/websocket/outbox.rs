@@ -1,7 +1,7 @@
-//! The outgoing queue of one peer: bounded, so that a peer that does not read costs no other peer anything.
+//! The outgoing queue of a peer: bounded, so that a peer that does not read cannot harm others.
 //!
-//! A message either has to arrive, or only reports progress; its successor replaces a progress message, and so does
-//! every other message in a full queue. If a message that has to arrive finds no room, the connection ends.
+//! A message either must arrive, or only reports progress. A progress message is replaced by its successor, and
+//! dropped if a full queue needs its room. If a message that must arrive finds no room, the connection ends.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -19,17 +19,17 @@ use provost_base::limits::{
     SOCKET_QUEUE_BYTES_MAX, SOCKET_QUEUE_FAIR_BYTES, SOCKET_QUEUE_MESSAGES_MAX, SOCKET_QUEUES_BYTES_MAX,
 };
 
-/// Messages are put together up to this many bytes before they are written.
+/// Messages are joined up to this many bytes before they are written.
 const WRITE_BYTES: usize = 32 << 10;
 
-/// What a passing message is about: the next one about the same takes its place.
+/// The topic of a progress message: the next one with the same topic takes its place.
 pub type Topic = u64;
 
-/// Where messages for one peer are put. Clones are the same.
+/// The queue of messages for a peer. Clones are the same.
 #[derive(Clone, Debug)]
 pub struct Outbox(Arc<Shared>);
 
-/// Bytes that wait at one door, over all its connections.
+/// The bytes that wait at a door, over all its connections.
 #[derive(Clone, Debug, Default)]
 pub struct Waiting(Arc<AtomicUsize>);
 
@@ -37,7 +37,7 @@ pub struct Waiting(Arc<AtomicUsize>);
 struct Shared {
     queue: Mutex<Queue>,
     news: Notify,
-    /// Cancelled when the connection ends as it is, whatever is being written.
+    /// Cancelled when the connection ends at once, even during a write.
     cut: CancellationToken,
     waiting: Waiting,
 }
@@ -45,11 +45,11 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Queue {
     messages: VecDeque<Message>,
-    /// The number of the first of them, counted from the beginning.
+    /// The number of the first waiting message, counted from the beginning.
     first: u64,
-    /// Where the passing message about something is.
+    /// The number of the waiting progress message of each topic.
     passing: BTreeMap<Topic, u64>,
-    /// Messages and bytes that are in it or being written.
+    /// The number of messages that wait or are being written.
     count: usize,
     bytes: usize,
     /// The payload of the last ping that was not answered.
@@ -63,16 +63,16 @@ struct Message {
     topic: Option<Topic>,
 }
 
-/// How a connection ends.
+/// The way in which a connection ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum End {
-    /// With a close frame, after what waits.
+    /// With a close frame, after the waiting messages.
     Close(Code),
-    /// At once, without a close frame and without what waits.
+    /// At once, without a close frame and without the waiting messages.
     Cut,
 }
 
-/// Why a message was not put into the queue.
+/// The reason why a message was not put into the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unsent {
     /// The connection has ended, or is about to.
@@ -81,7 +81,7 @@ pub enum Unsent {
     TooSlow,
 }
 
-/// The next thing to be written.
+/// The next data to write.
 enum Next {
     Write(Vec<Bytes>, Option<Vec<u8>>),
     Last(Code),
@@ -89,7 +89,7 @@ enum Next {
 }
 
 impl Outbox {
-    /// An empty one, at a door with so much waiting.
+    /// Makes an empty queue, at a door with these waiting bytes.
     pub fn new(waiting: Waiting) -> Self {
         Self(Arc::new(Shared {
             queue: Mutex::default(),
@@ -99,7 +99,7 @@ impl Outbox {
         }))
     }
 
-    /// Sends a message that has to arrive.
+    /// Sends a message that must arrive.
     ///
     /// # Errors
     /// [`Unsent`].
@@ -118,8 +118,8 @@ impl Outbox {
         Ok(())
     }
 
-    /// Sends a message that only says how something stands, in place of an earlier one about the same that still
-    /// waits. Where there is no room, it is dropped.
+    /// Sends a progress message, in place of an earlier waiting one with the same topic. If there is no room, it is
+    /// dropped.
     ///
     /// # Errors
     /// [`Unsent::Gone`].
@@ -136,7 +136,7 @@ impl Outbox {
         Ok(())
     }
 
-    /// Answers a ping; of several that wait for it, the last.
+    /// Answers a ping; if several wait, only the last is answered.
     pub fn pong(&self, payload: Vec<u8>) {
         if let Ok(mut queue) = self.open() {
             queue.pong = Some(payload);
@@ -145,14 +145,14 @@ impl Outbox {
         }
     }
 
-    /// Ends the connection in order, once everything that waits has been sent.
+    /// Ends the connection in order, once all waiting messages have been sent.
     pub fn close(&self, code: Code) {
         if let Ok(queue) = self.open() {
             self.end(queue, End::Close(code));
         }
     }
 
-    /// Ends the connection in order, without what waits.
+    /// Ends the connection in order, without the waiting messages.
     pub fn close_now(&self, code: Code) {
         if let Ok(mut queue) = self.open() {
             self.0.waiting.sub(queue.clear());
@@ -160,27 +160,27 @@ impl Outbox {
         }
     }
 
-    /// Ends the connection as it is.
+    /// Ends the connection at once.
     pub fn cut(&self) {
         let mut queue = self.lock();
         self.0.waiting.sub(queue.clear());
         self.end(queue, End::Cut);
     }
 
-    /// Returns when the connection ends as it is.
+    /// Returns when the connection is ended at once.
     pub async fn was_cut(&self) {
         self.0.cut.cancelled().await;
     }
 
-    /// Whether nothing can be sent any more.
+    /// Returns whether no more messages can be sent.
     pub fn is_closed(&self) -> bool {
         self.lock().end.is_some()
     }
 
-    /// Writes what comes, until the close frame is written.
+    /// Writes the queued messages, until the close frame is written.
     ///
     /// # Errors
-    /// When the connection has ended or does not take what is written.
+    /// The connection has ended, or the peer does not read.
     pub(super) async fn write(&self, mut to: impl AsyncWrite + Unpin) -> io::Result<()> {
         let (mut out, mut written) = (Vec::new(), (0, 0));
         loop {
@@ -188,7 +188,7 @@ impl Outbox {
             written = (0, 0);
             match next {
                 Next::Nothing => {
-                    // Idle connections are many, and hold nothing.
+                    // There are many idle connections, so they hold no memory.
                     out = Vec::new();
                     self.0.news.notified().await;
                     continue;
@@ -223,7 +223,7 @@ impl Outbox {
         }
     }
 
-    /// Takes note of what was written, and out what comes next; `None` once the connection was cut.
+    /// Subtracts the written messages, and takes the next data; `None` once the connection was ended at once.
     fn next(&self, (count, bytes): (usize, usize)) -> Option<Next> {
         let mut queue = self.lock();
         queue.count -= count;
@@ -239,17 +239,17 @@ impl Outbox {
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue> {
-        // Whole between any two of its operations.
+        // The queue is consistent between any two operations.
         self.0.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The queue, as long as something can be put into it.
+    /// Returns the queue, as long as messages can be added.
     fn open(&self) -> Result<MutexGuard<'_, Queue>, Unsent> {
         let queue = self.lock();
         if queue.end.is_some() { Err(Unsent::Gone) } else { Ok(queue) }
     }
 
-    /// Whether there is room for a message. One alone may be of any size that an answer can have.
+    /// Returns whether there is room for a message. A single message may have the size of any answer.
     fn fits(&self, queue: &Queue, len: usize) -> bool {
         let crowded = self.0.waiting.now() + len > SOCKET_QUEUES_BYTES_MAX;
         let most = if crowded { SOCKET_QUEUE_FAIR_BYTES } else { SOCKET_QUEUE_BYTES_MAX };
@@ -276,7 +276,7 @@ impl Outbox {
 }
 
 impl Queue {
-    /// The next messages, as many as are written at once.
+    /// Takes the next messages, as many as are written at once.
     fn take(&mut self) -> Vec<Bytes> {
         let (mut taken, mut bytes) = (Vec::new(), 0);
         while bytes < WRITE_BYTES
@@ -292,7 +292,7 @@ impl Queue {
         taken
     }
 
-    /// Puts another text in the place of a passing one; returns how many bytes were there, and are.
+    /// Replaces the text of a progress message; returns the old and the new number of bytes.
     fn replace(&mut self, at: u64, text: Bytes) -> (usize, usize) {
         let index = usize::try_from(at - self.first).unwrap_or(usize::MAX);
         let Some(message) = self.messages.get_mut(index) else { return (0, 0) };
@@ -302,13 +302,13 @@ impl Queue {
         change
     }
 
-    /// Makes room by what is passing; returns how many bytes that were.
+    /// Drops the progress messages; returns the number of freed bytes.
     fn drop_passing(&mut self) -> usize {
         self.passing.clear();
         self.keep(|message| message.topic.is_none())
     }
 
-    /// Forgets what waits, but for what is being written; returns how many bytes that were.
+    /// Drops the waiting messages, except for those being written; returns the number of freed bytes.
     fn clear(&mut self) -> usize {
         self.passing.clear();
         self.keep(|_| false)
@@ -323,7 +323,7 @@ impl Queue {
         gone
     }
 
-    /// Bytes that wait and are not being written.
+    /// Returns the bytes that wait and are not being written.
     fn waiting(&self) -> usize {
         self.messages.iter().map(|message| message.text.len()).sum()
     }

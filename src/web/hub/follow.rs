@@ -1,7 +1,7 @@
 //! Follows the daemon of a repository: live while its stream of events is open.
 //!
-//! One that has gone is not asked again and again: a daemon that comes back writes its entry among those of its user, which is
-//! heard of. One that is there and does not answer is asked once, and the answer to that is waited for.
+//! A daemon that has gone is not polled: when it comes back it writes its entry in the user's list, and the page is
+//! told of that. A daemon that runs and does not answer is asked once, and the page waits for that answer.
 
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -18,7 +18,7 @@ use provost_client::{Client, ClientError, EventReader};
 use provost_domain::Event;
 use provost_view::State;
 
-/// Pauses before a stream that broke is opened again by itself. A daemon that runs has closed it for a reason that passes.
+/// The pauses before a broken stream is opened again. A running daemon has closed it for a passing reason.
 const PAUSES_MS: [u64; 3] = [200, 1_000, 5_000];
 
 /// Follows a daemon until the page ends.
@@ -35,7 +35,7 @@ pub(super) async fn follow(hub: Hub, repo: Arc<Repo>) {
         } else {
             hub.stands(&repo, repo.after(&ended.why));
         }
-        // It says so until it starts again, which is heard of.
+        // The daemon refuses until it starts again, and the page is told of a start.
         let is_apart =
             matches!(&ended.why, ClientError::Refused { fault, .. } if fault.error == OWN_PAGE_ONLY);
         let has_gone = is_apart || matches!(ended.why, ClientError::NotRunning(_) | ClientError::Version(_));
@@ -48,7 +48,7 @@ pub(super) async fn follow(hub: Hub, repo: Arc<Repo>) {
     }
 }
 
-/// Waits until daemons have come or gone, and no longer than the pause; whether they have.
+/// Waits until daemons have come or gone, but no longer than the pause; returns whether they have.
 async fn heard(repo: &Repo, pause: Option<u64>) -> bool {
     let again = repo.again.notified();
     match pause {
@@ -60,7 +60,7 @@ async fn heard(repo: &Repo, pause: Option<u64>) -> bool {
     }
 }
 
-/// Why a daemon is not followed any more, and whether it was.
+/// The reason why a daemon is no longer followed, and whether its stream was open.
 struct Ended {
     why: ClientError,
     was_live: bool,
@@ -94,7 +94,7 @@ async fn once(hub: &Hub, repo: &Repo) -> Ended {
     }
 }
 
-/// Has the daemon say what it is. One that is slow is told of as such, and its answer is waited for.
+/// Asks the daemon for its identity. A slow daemon is shown as such, and the page waits for its answer.
 async fn answer(hub: &Hub, repo: &Repo, client: &Client) -> Result<wire::About, ClientError> {
     let mut asked = std::pin::pin!(client.about());
     if let Ok(about) = timeout(Duration::from_millis(DAEMON_ASKED_MS), asked.as_mut()).await {
@@ -103,7 +103,7 @@ async fn answer(hub: &Hub, repo: &Repo, client: &Client) -> Result<wire::About, 
     hub.stands(repo, repo.after(&ClientError::Slow));
     loop {
         let again = match asked.as_mut().await {
-            // It took the connection, and has not answered yet.
+            // The daemon has accepted the connection, and not answered yet.
             Err(ClientError::Slow) => client.about(),
             done => return done,
         };
@@ -111,7 +111,7 @@ async fn answer(hub: &Hub, repo: &Repo, client: &Client) -> Result<wire::About, 
     }
 }
 
-/// The stream of events, behind the last one that has come. Where the journal is another one, its readers ask for everything.
+/// Opens the stream of events after the last one that has come. If the journal is another one, the readers fetch everything again.
 async fn opened(hub: &Hub, repo: &Repo, client: &Client, head: u64) -> Result<EventReader, ClientError> {
     let last = hub.0.log.lock().unwrap_or_else(PoisonError::into_inner).head(&repo.id);
     if let Some(last) = last.filter(|it| *it <= head) {
@@ -120,7 +120,7 @@ async fn opened(hub: &Hub, repo: &Repo, client: &Client, head: u64) -> Result<Ev
     let events = client.event_stream(head).await?;
     let mut log = hub.0.log.lock().unwrap_or_else(PoisonError::into_inner);
     log.begin(&repo.id, head);
-    // One that reads nothing hears of nothing.
+    // Without readers, the message is dropped.
     let _heard = hub.0.told.send(Arc::new(Told::Gap(Arc::clone(&repo.id), head)));
     drop(log);
     Ok(events)
@@ -128,16 +128,16 @@ async fn opened(hub: &Hub, repo: &Repo, client: &Client, head: u64) -> Result<Ev
 
 fn changed(hub: &Hub, repo: &Repo, mut event: Value) {
     let Some(seq) = event.get("seq").and_then(Value::as_u64) else { return };
-    // Its time is in words there, and is not needed here.
+    // The page over all repositories needs no times of events.
     event["at"] = json!(0);
     let data = match Event::from_json(&event.to_string()) {
         Ok(event) => without_content(&event),
-        // One of a newer version: it may be about anything.
+        // An event of a newer version may be about anything.
         Err(_) => json!({ "kind": "unknown", "task": null, "approval": null }),
     };
     let change = Change { id: Arc::clone(&repo.id), seq, data };
     let mut log = hub.0.log.lock().unwrap_or_else(PoisonError::into_inner);
     log.push(change.clone());
-    // While nothing else is added, so that readers get them in the order in which they are kept.
+    // The lock is held, so that readers get changes in the order of the log.
     let _heard = hub.0.told.send(Arc::new(Told::Change(change)));
 }

@@ -1,4 +1,4 @@
-//! The repositories whose daemons have been found, and how each stands.
+//! The repositories whose daemons have been found, and the state of each.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,13 +18,13 @@ use provost_client::{Client, ClientError};
 use provost_transport::sse::Readers;
 use provost_view::{APART, Known, Lead, Shown, State};
 
-/// The time of this machine.
+/// Returns the time of this machine.
 pub(super) fn now() -> Timestamp {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// Everything that the page over all repositories knows. Clones share it.
+/// The whole state of the page over all repositories. Clones share it.
 #[derive(Clone)]
 pub(super) struct Hub(pub(super) Arc<Inner>);
 
@@ -34,19 +34,19 @@ pub(super) struct Inner {
     pub(super) told: broadcast::Sender<Arc<Told>>,
     pub(super) readers: Readers,
     pub(super) stop: CancellationToken,
-    /// Tells this process from another one.
+    /// The id of this process, which differs from that of any other.
     pub(super) identity: String,
 }
 
-/// A repository, and the way to its daemon.
+/// A repository, and the client for its daemon.
 pub(super) struct Repo {
     pub(super) id: Arc<str>,
     pub(super) repository: Repository,
     pub(super) lead: Lead,
     client: Mutex<Client>,
-    /// Told when daemons have come or gone.
+    /// Signalled when daemons have come or gone.
     pub(super) again: Notify,
-    /// Told when a request was not answered in time.
+    /// Signalled when a request was not answered in time.
     pub(super) doubted: Notify,
     standing: Mutex<Standing>,
 }
@@ -83,7 +83,7 @@ impl Hub {
         lock(&self.0.repositories).values().cloned().collect()
     }
 
-    /// Takes in what was found; a repository that is new is followed from now on.
+    /// Updates the repositories with the daemons that were found; a new repository is followed from now on.
     pub(super) fn take(&self, found: Vec<Found>) {
         for it in found {
             let client = Client::at(it.places.own_socket()).speaking_as(reader()).keeping_connections();
@@ -113,7 +113,7 @@ impl Hub {
         tokio::spawn(super::follow::follow(self.clone(), repo));
     }
 
-    /// Notes how a repository stands from now on, and tells all readers.
+    /// Sets the state of a repository, and tells all readers.
     pub(super) fn stands(&self, repo: &Repo, state: State) {
         {
             let mut standing = lock(&repo.standing);
@@ -121,24 +121,24 @@ impl Hub {
                 return;
             }
             if matches!(state, State::Apart(_)) {
-                // It was read before the daemon's last start.
+                // These needs were read before the daemon's last start.
                 standing.needs = None;
             }
             standing.state = state;
             standing.since = now();
         }
-        // One that reads nothing hears of nothing.
+        // Without readers, the message is dropped.
         let _heard = self.0.told.send(Arc::new(Told::Standing(repo.as_told())));
     }
 }
 
-/// As whom it reads: a page.
+/// Returns the name as which this process reads: that of a page.
 fn reader() -> Option<AgentId> {
     AgentId::parse(crate::READER).ok()
 }
 
 impl Repo {
-    /// What is known of it, for a view.
+    /// Returns the known state of the repository, for a view.
     pub(super) fn known(&self) -> Known {
         let standing = lock(&self.standing);
         Known {
@@ -152,7 +152,7 @@ impl Repo {
         }
     }
 
-    /// How it stands, for the stream.
+    /// Returns the state of the repository, for the stream.
     pub(super) fn as_told(&self) -> serde_json::Value {
         let known = self.known();
         serde_json::json!({
@@ -165,20 +165,20 @@ impl Repo {
         lock(&self.standing).needs = Some((needs, now()));
     }
 
-    /// Whether its daemon may answer.
+    /// Returns whether the daemon may answer.
     pub(super) fn may_answer(&self) -> bool {
         !matches!(lock(&self.standing).state, State::Stale(..) | State::Stopped(_) | State::Apart(_))
     }
 
-    /// The way to the daemon, however it stands.
+    /// Returns the client for the daemon, whatever its state.
     pub(super) fn way(&self) -> Client {
         lock(&self.client).clone()
     }
 
-    /// The way to the daemon, unless it is known not to answer.
+    /// Returns the client for the daemon, unless the daemon is known not to answer.
     ///
     /// # Errors
-    /// Why it does not answer.
+    /// The reason why it does not answer.
     pub(super) fn client(&self) -> Result<Client, WebError> {
         let (error, why, next) = match &lock(&self.standing).state {
             State::Stale(why, next) => ("stale", why.clone(), next.clone()),
@@ -199,10 +199,10 @@ impl Repo {
         err
     }
 
-    /// An answer of the daemon, if it comes in time. Where it does not, the daemon is looked at.
+    /// Returns the daemon's answer if it comes in time. If it does not, the daemon is checked.
     ///
     /// # Errors
-    /// What the work says, and that the time was over.
+    /// The error of the work, or that the time was over.
     pub(super) async fn in_time<T>(
         &self,
         most: Duration,
@@ -218,7 +218,7 @@ impl Repo {
         }
     }
 
-    /// A fault as the reader is told it. After one of the connection, the daemon is looked at.
+    /// Returns an error in the form for the reader. After a connection error, the daemon is checked.
     pub(super) fn told(&self, mut err: WebError) -> WebError {
         if err.body.error == "unavailable" {
             self.doubted.notify_one();
@@ -227,7 +227,7 @@ impl Repo {
         err
     }
 
-    /// How it stands after its daemon has not answered for this reason.
+    /// Returns the state of the repository after its daemon has failed to answer for this reason.
     pub(super) fn after(&self, err: &ClientError) -> State {
         let run = &self.repository.program;
         match err {

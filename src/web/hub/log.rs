@@ -1,8 +1,8 @@
-//! The newest changes of all repositories, and which of them a reader has missed that comes back.
+//! The newest changes of all repositories, and the ones among them that a returning reader has missed.
 //!
-//! A cursor names the last event of each repository: `ID.SEQ`, with `~` between. It outlives connections; what is not kept any
-//! more, or never was here, is a gap, and its reader asks for that repository again. Since a change has no content, nothing is
-//! lost by that.
+//! A cursor names the last event of each repository: `ID.SEQ`, with `~` between. It outlives connections; for a
+//! position that is no longer in the log, or never was, the reader gets a gap and fetches that repository again.
+//! Since a change has no content, this loses no data.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -11,18 +11,18 @@ use serde_json::Value;
 
 use provost_base::limits::{DAEMONS_ASKED_MAX, HUB_CHANGES_MAX};
 
-/// What readers are told.
+/// A message to readers.
 #[derive(Clone, Debug)]
 pub(super) enum Told {
-    /// Something has changed in a repository.
+    /// A repository has changed.
     Change(Change),
-    /// A repository has to be asked for again; its journal ends here.
+    /// The reader must fetch a repository again; its journal ends here.
     Gap(Arc<str>, u64),
-    /// How a repository stands.
+    /// The state of a repository.
     Standing(Value),
 }
 
-/// That something has changed, and of which kind.
+/// The notice of a change, with its kind.
 #[derive(Clone, Debug)]
 pub(super) struct Change {
     /// The repository.
@@ -38,7 +38,7 @@ pub(super) struct Change {
 pub(super) struct Cursor(pub(super) BTreeMap<Arc<str>, u64>);
 
 impl Cursor {
-    /// Reads one; what makes no sense in it is left out, as of a repository that was not seen.
+    /// Parses a cursor; unreadable parts are left out, as if the reader had not seen those repositories.
     pub(super) fn read(text: &str) -> Self {
         let parts = text.split('~').take(DAEMONS_ASKED_MAX);
         let part = |it: &str| {
@@ -54,10 +54,10 @@ impl Cursor {
     }
 }
 
-/// Where the journal of a repository stands.
+/// The position in the journal of a repository.
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    /// Each change behind this one is kept.
+    /// Each change after this one is kept.
     from: u64,
     head: u64,
 }
@@ -70,18 +70,18 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// A repository is followed from here on; nothing before is kept.
+    /// Starts to follow a repository from here; earlier changes are dropped.
     pub(super) fn begin(&mut self, id: &Arc<str>, head: u64) {
         self.kept.retain(|it| it.id != *id);
         self.places.insert(Arc::clone(id), Place { from: head, head });
     }
 
-    /// The last event that has come of a repository, once it is followed.
+    /// Returns the last event that has come from a repository, once it is followed.
     pub(super) fn head(&self, id: &str) -> Option<u64> {
         self.places.get(id).map(|it| it.head)
     }
 
-    /// Keeps a change; the oldest gives way.
+    /// Adds a change; the oldest is dropped if there are too many.
     pub(super) fn push(&mut self, change: Change) {
         if self.kept.len() >= HUB_CHANGES_MAX
             && let Some(gone) = self.kept.pop_front()
@@ -95,7 +95,7 @@ impl Log {
         self.kept.push_back(change);
     }
 
-    /// What a reader with this cursor has missed, and where it is after that.
+    /// Returns the messages that a reader with this cursor has missed, and its cursor after them.
     pub(super) fn missed(&self, cursor: &Cursor) -> (Vec<Told>, Cursor) {
         let is_gap = |id: &Arc<str>, place: &Place| {
             cursor.0.get(id).is_none_or(|seq| *seq < place.from || *seq > place.head)
@@ -111,7 +111,7 @@ impl Log {
         (told, self.now())
     }
 
-    /// Where all journals stand.
+    /// Returns the present end of all journals.
     pub(super) fn now(&self) -> Cursor {
         Cursor(self.places.iter().map(|(id, place)| (Arc::clone(id), place.head)).collect())
     }

@@ -1,4 +1,4 @@
-//! What is shown of all repositories together.
+//! The views over all repositories together.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use provost_api::wire::{Found, SearchQuery};
 use provost_base::limits::{DAEMON_ASKED_MS, SEARCH_EACH_MAX};
 use provost_view::{self as view, Known, Shown};
 
-/// The blocks of a view over all repositories.
+/// Returns the blocks of a view over all repositories.
 ///
 /// # Errors
-/// A view that is not there.
+/// A view that does not exist.
 pub(super) async fn rows(hub: &Hub, name: &str, query: &Query) -> Result<String, WebError> {
     if name == "search" {
         return rows::over_all(search(hub, query.text("q").unwrap_or_default()).await?, now());
@@ -33,7 +33,7 @@ pub(super) async fn rows(hub: &Hub, name: &str, query: &Query) -> Result<String,
     rows::over_all(show(&known), now())
 }
 
-/// What is found by words in all repositories, each asked at the same time; one that does not answer in time is named.
+/// Searches all repositories at the same time; the result names those that do not answer in time.
 async fn search(hub: &Hub, words: &str) -> Result<Shown, WebError> {
     if words.trim().is_empty() {
         return Ok(view::no_search(
@@ -48,7 +48,7 @@ async fn search(hub: &Hub, words: &str) -> Result<Shown, WebError> {
     for asked in asked {
         let answer = asked.await.unwrap_or_else(|_| Err(WebError::not_there()));
         match answer {
-            // All daemons read words alike.
+            // All daemons parse a search in the same way.
             Err(err) if err.status == StatusCode::BAD_REQUEST => {
                 return Ok(view::no_search(&err.body.message));
             }
@@ -69,15 +69,15 @@ async fn found(repo: Arc<Repo>, words: Arc<str>) -> Result<Found, WebError> {
     repo.in_time(Duration::from_millis(DAEMON_ASKED_MS), asked).await
 }
 
-/// Asks a daemon what needs its user, and keeps the answer. What does not come in time is not waited for again until the daemon
-/// answers.
+/// Asks a daemon for everything that needs its user, and keeps the answer. If it does not come in time, the daemon
+/// is not asked again until it answers.
 async fn ask(repo: Arc<Repo>) {
     let asked = async {
         let client = repo.client()?;
         let about = client.about().await?;
         Ok(client.view_of_needs(about, now()).await?)
     };
-    // How it stands says why there is none.
+    // If there is none, the state of the repository says why.
     if let Ok(needs) = repo.in_time(Duration::from_millis(DAEMON_ASKED_MS), asked).await {
         repo.keep(needs);
     }

@@ -1,14 +1,14 @@
-//! The page over all repositories of the user: the page of each below `/r/REPOSITORY/`, what needs the user in all of them at `/`, and
-//! one stream of events for all.
+//! The page over all repositories of the user: each repository's page is below `/r/REPOSITORY/`, the list of
+//! everything that needs the user is at `/`, and one stream carries the events of all.
 //!
 //! ```text
 //!   browser -- loopback HTTP --> this process -- own API's socket --> the daemon of each repository
 //! ```
 //!
-//! Promises: it holds no key, no token and no right but that of a page, which reads; what a passkey has signed it hands on as it
-//! is to the daemon of the repository that the address names, and that daemon checks it. It stores nothing, so that nothing is
-//! lost with it. A daemon that does not answer is waited for once, and takes no other repository's place. Leaves to the shell who
-//! may ask (`protocols::loopback`), and to the page's modules what is shown of one repository.
+//! Promises: the process holds no key and no token, and has only the right of a page, to read; a request that a passkey has
+//! signed goes unchanged to the daemon of the repository in the address, and that daemon checks it. The process stores nothing
+//! that could be lost. It waits once for a daemon that does not answer, and other repositories do not wait for it. The shell
+//! decides who may connect (`protocols::loopback`), and the page's modules decide what they show of a repository.
 #![forbid(unsafe_code)]
 
 mod follow;
@@ -40,7 +40,7 @@ struct HubDoor {
     hub: Hub,
 }
 
-/// What a path says: the path below which a repository is shown, the repository, and what is asked of it.
+/// Splits a path: the base path of a repository's page, the repository, and the path within its page.
 fn of_one(path: &str) -> Option<(&str, &str, &str)> {
     let rest = path.strip_prefix("/r/")?;
     let end = rest.find('/').unwrap_or(rest.len());
@@ -51,7 +51,7 @@ fn of_one(path: &str) -> Option<(&str, &str, &str)> {
     is_id.then_some((base, id, if asked.is_empty() { "/" } else { asked }))
 }
 
-/// The document at a path.
+/// Returns the document at a path.
 fn document_at(path: &str) -> Option<String> {
     match of_one(path) {
         Some((base, _, asked)) => document::of_one(base, asked),
@@ -89,14 +89,14 @@ impl HubDoor {
         Ok(whole(StatusCode::OK, JSON, said))
     }
 
-    /// A view of one repository.
+    /// Returns a view of one repository.
     async fn rows_of(&self, id: &str, asked: &str, query: &Query) -> Result<String, WebError> {
         let name = asked.strip_prefix("/rows/").ok_or_else(WebError::not_there)?;
         let repo = self.repo(id)?;
         let client = repo.client()?;
         let waits = query.number("wait_ms")?.filter(|_| name == "output").unwrap_or(0);
         let most = Duration::from_millis(HUB_VIEW_MS.saturating_add(waits));
-        // Its readers are processes of this user; a daemon that wants a passkey to sign in first refuses this page.
+        // The readers here are processes of this user; a daemon that wants a sign-in by passkey first refuses this page.
         let work = rows::answer(&client, name, query, known::now(), Sees::All, Some(&repo.lead));
         repo.in_time(most, work).await
     }
@@ -110,9 +110,9 @@ impl HubDoor {
         })
     }
 
-    /// Hands what was sent on to the daemon of the repository that the address names, and its answer back.
+    /// Passes a request body on to the daemon of the repository in the address, and returns its answer.
     async fn hand_on(&self, head: &Parts, process: Option<u32>, body: Body) -> Result<Answer, WebError> {
-        // At the page's own paths nothing is taken: no word is for all repositories.
+        // The page's own paths accept no such body: no request concerns all repositories.
         let (_, id, asked) = of_one(head.uri.path()).unwrap_or(("", "", ""));
         let taken = words::taken_over_all(head, asked, body).await?;
         let repo = self.repo(id)?;

@@ -1,4 +1,4 @@
-//! The process of the page over all repositories: opens its port, finds daemons, and ends in order.
+//! The process of the page over all repositories: opens its port, finds daemons, and shuts down in order.
 
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
@@ -22,33 +22,33 @@ use provost_system::{Signals, descriptors_max, listener_at, process_began, user_
 use provost_transport::accept::{AllDoors, Capacity, accept_loop};
 use provost_transport::loopback::{Loopback, bind};
 
-/// How long answers that are on their way may take at the end.
+/// How long unfinished answers may take at the end.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Looks for daemons of which the outcome waits.
+/// The number of search results for daemons that can wait in the queue.
 const FOUND_MAX: usize = 16;
 
-/// Threads that serve: what takes time is done by the daemons.
+/// The number of threads that serve: the daemons do the slow work.
 const THREADS: usize = 2;
 
-/// What a page over all repositories begins with.
+/// The settings with which a page over all repositories starts.
 pub struct Start {
-    /// Whose daemons are shown.
+    /// The environment of the user whose daemons are shown.
     pub environment: Environment,
-    /// The names by which browsers ask for it; it goes by the first.
+    /// The names by which browsers reach it; it calls itself by the first.
     pub names: Vec<String>,
     /// Its port.
     pub port: u16,
-    /// Told the address when it is open.
+    /// Called with the address once the page is open.
     pub opened: Box<dyn FnOnce(&str)>,
 }
 
-/// Why there is no page.
+/// The reason why the page cannot run.
 #[derive(Debug)]
 pub struct Failed {
-    /// What is wrong, as a sentence.
+    /// The problem, as a sentence.
     pub why: String,
-    /// What to do about it.
+    /// The next step for the user.
     pub next: String,
 }
 
@@ -65,7 +65,7 @@ impl Failed {
 /// Serves the page until a signal ends it.
 ///
 /// # Errors
-/// Why it cannot be opened.
+/// The reason why it cannot be opened.
 pub fn run(start: Start) -> Result<(), Failed> {
     if !KNOWS_PEERS {
         let why = "this system does not say who connects, so the page has to stay shut";
@@ -79,14 +79,14 @@ pub fn run(start: Start) -> Result<(), Failed> {
     let runtime = runtime.worker_threads(THREADS).enable_all().build();
     let runtime = runtime.map_err(|err| Failed::system("the system has no resources left", &err))?;
     let outcome = runtime.block_on(serve(start));
-    // A disk that does not answer holds up no end.
+    // A disk that does not answer does not delay the end.
     runtime.shutdown_background();
     outcome
 }
 
 async fn serve(start: Start) -> Result<(), Failed> {
     let Start { environment, names, port, opened } = start;
-    // Before anything is open, so that none is lost.
+    // Signals are caught before anything is open, so that none is lost.
     let mut signals = Signals::catch().map_err(|err| Failed::system("signals cannot be heard", &err))?;
     if let Some(other) = HubRecord::of_running(&environment) {
         let why = format!("process {} shows all repositories already, at port {}", other.pid, other.port);
@@ -123,7 +123,7 @@ async fn serve(start: Start) -> Result<(), Failed> {
         }
     }
     stop.cancel();
-    // What is on its way is finished, or cut off.
+    // Unfinished answers are completed, or cut off after a time.
     let _finished = doors.await;
     Ok(())
 }
@@ -145,7 +145,7 @@ fn open(bound: Loopback, names: Vec<String>, hub: Hub) -> tokio::task::JoinHandl
     tokio::spawn(accept_loop(bound, capacity, stop, GRACE, serve))
 }
 
-/// Why the port cannot be had, and what to do about it.
+/// Returns why the port cannot be opened, and the next step.
 fn taken(err: &io::Error, port: u16, environment: &Environment) -> Failed {
     let other = "name another port: `all_port` in `[web]` of your provost.toml, and restart your daemons";
     if err.kind() != ErrorKind::AddrInUse {
@@ -170,7 +170,7 @@ fn taken(err: &io::Error, port: u16, environment: &Environment) -> Failed {
     Failed::new(format!("port {port} is taken by {who}"), format!("end that process, or {other}"))
 }
 
-/// The daemon of this user that has a port: its repository, its process, and the door.
+/// Returns the daemon of this user that uses a port: its repository, its process, and the door.
 fn daemon_at(port: u16, environment: &Environment) -> Option<(String, u32, Door)> {
     let files = daemons::files(environment, DAEMONS_ASKED_MAX).ok()?.0;
     files.iter().find_map(|file| {

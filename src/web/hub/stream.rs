@@ -1,9 +1,9 @@
-//! The one stream of events over all repositories: which kind of thing has changed in which of them, how each stands, and no
-//! content.
+//! The stream of events over all repositories: the kind of each change and its repository, and the state of each
+//! repository; no content.
 //!
-//! It begins with `hello`, which tells this process and this page from others, and with `repository` for each: how it stands. Then
-//! comes `change` for each event of a journal. A reader that comes back goes on behind its `Last-Event-ID`, a cursor over all
-//! repositories (`log.rs`); of those for which that is not possible it gets `gap`, and asks for them again.
+//! It begins with `hello`, which identifies this process and this page, and with `repository` for the state of each. Then comes
+//! `change` for each event of a journal. A returning reader continues after its `Last-Event-ID`, a cursor over all repositories
+//! (`log.rs`); for those of which that is not possible it gets `gap`, and fetches them again.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ use provost_protocols::event_streams::TOO_MANY;
 use provost_protocols::loopback::{Answer, empty, stream};
 use provost_transport::sse::{EventSender, Pulse};
 
-/// A reader, and where it is.
+/// A reader with its position.
 struct Reader {
     sender: EventSender,
     cursor: Cursor,
@@ -55,7 +55,7 @@ impl Reader {
         self.sender.send_in_turn(text.into()).await.is_ok()
     }
 
-    /// Sends what comes until the reader goes.
+    /// Sends messages until the reader goes.
     async fn each(mut self, hub: Hub, missed: Vec<Told>, mut news: Receiver<Arc<Told>>) {
         let hello = json!({ "daemon": hub.0.identity, "page": assets::version() });
         let retry = format!("retry: {WEB_RETRY_MS}\n\n");
@@ -76,7 +76,7 @@ impl Reader {
             };
             let goes_on = match told {
                 Ok(told) => self.send(&told).await,
-                // What was dropped may be of any of them.
+                // The dropped messages may concern any repository.
                 Err(RecvError::Lagged(_)) => self.catch_up(&hub).await,
                 Err(RecvError::Closed) => false,
             };
@@ -113,7 +113,7 @@ impl Hub {
         };
         let (missed, cursor, news) = {
             let log = self.0.log.lock().unwrap_or_else(PoisonError::into_inner);
-            // While nothing is added: an event is either kept here, or comes.
+            // The log is locked: an event is either in it, or still to come.
             let news = self.0.told.subscribe();
             match resumed {
                 Some(resumed) => {

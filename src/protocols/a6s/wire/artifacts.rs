@@ -1,8 +1,8 @@
 //! Lists of artifacts, also as Emacs mangles them. A6s 3.1.
 //!
-//! Emacs reads an object as a property list, and writes a list of property lists as one object: the member's name is an
-//! artifact's first key, its value an array of that key's value and all further keys and values. With several artifacts
-//! that member is there several times. Read as what it was meant to be, nothing is lost.
+//! Emacs reads an object as a property list, and writes a list of property lists as a single object: the member's
+//! name is an artifact's first key, its value an array of that key's value and all further keys and values. With
+//! several artifacts, that member occurs several times. Read in this way, no data is lost.
 
 use std::fmt;
 
@@ -12,14 +12,14 @@ use serde_json::value::RawValue;
 
 use provost_base::limits::{A6S_ARTIFACTS_MAX, ID_LEN_MAX};
 
-/// Members of one artifact that are looked at; ours have six.
+/// The most members of an artifact that are read; Provost's have six.
 const MEMBERS_MAX: usize = 64;
 
-/// A whole new file, or what is to be done to one.
+/// A new file as a whole, or an instruction for a file.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Artifact {
-    /// The id under which the daemon has kept what the file was before; empty where there is none.
+    /// The id under which the daemon has kept the file's old content; empty if there is none.
     #[serde(deserialize_with = "text")]
     pub id: String,
     /// `file`, `test`, `delete`, `binary`, `log`, `snippet`, or another daemon's word.
@@ -34,19 +34,19 @@ pub struct Artifact {
     /// The language of the file; may be empty.
     #[serde(deserialize_with = "text")]
     pub language: String,
-    /// Digest of what the file was before; `None` for a new file, and where it is not known.
+    /// Digest of the file's old content; `None` for a new file, and if it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_hash: Option<String>,
 }
 
-/// A text that may be missing: Emacs writes an empty one as it came, others leave it out or say `null`.
+/// Reads an optional text: Emacs returns an empty one, others omit it or send `null`.
 fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 impl Artifact {
-    /// Only what no artifact can be is an error of the whole call: a path or a content that will not do is refused by
-    /// itself, beside the others.
+    /// Checks the members whose errors concern the whole call: an invalid path or content is refused by itself,
+    /// beside the other artifacts.
     fn check(self) -> Result<Self, String> {
         if [&self.id, &self.kind, &self.language].iter().any(|it| it.len() > ID_LEN_MAX) {
             return Err(format!("an artifact's id, type or language is longer than {ID_LEN_MAX} bytes"));
@@ -58,11 +58,11 @@ impl Artifact {
 /// `artifacts.preview`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Previews {
-    /// One for each artifact, in their order.
+    /// The previews, one for each artifact, in their order.
     pub files: Vec<Previewed>,
 }
 
-/// What an apply would do with one artifact.
+/// The effect that an apply would have on an artifact.
 #[derive(Clone, Debug, Serialize)]
 pub struct Previewed {
     /// The path of the file, relative to the workspace.
@@ -72,26 +72,26 @@ pub struct Previewed {
     /// The difference in git's form, or a line that says why the file is not written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
-    /// Why it would not be written.
+    /// The reason why it would not be written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// `artifacts.apply`. All together are as many as there were artifacts.
+/// The answer of `artifacts.apply`. The numbers add up to the number of artifacts.
 #[derive(Clone, Debug, Serialize)]
 pub struct Applied {
-    /// So many were written.
+    /// The number of files that were written.
     pub applied: u32,
-    /// So many needed nothing.
+    /// The number of files that needed no change.
     pub skipped: u32,
     /// A sentence about each of the others.
     pub errors: Vec<String>,
-    /// By which it is undone, where anything was to be written.
+    /// The number by which it can be undone, if any file was to be written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub apply: Option<u64>,
 }
 
-/// Artifacts, however they are written.
+/// Artifacts in any of the accepted forms.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Artifacts(pub Vec<Artifact>);
 
@@ -101,7 +101,7 @@ impl<'de> Deserialize<'de> for Artifacts {
     }
 }
 
-/// Reads a list, one artifact, what Emacs makes of a list, or nothing.
+/// Reads a list, a single artifact, Emacs' form of a list, or an empty value.
 struct Forms;
 
 impl<'de> Visitor<'de> for Forms {
@@ -159,7 +159,7 @@ fn push(all: &mut Vec<Artifact>, artifact: Artifact) -> Result<(), String> {
     Ok(())
 }
 
-/// One artifact out of its first key and the array of everything else.
+/// Restores an artifact from its first key and the array with the rest.
 fn unmangled(first: &str, rest: &RawValue) -> Result<Artifact, String> {
     let no_list = || "artifacts must be a list".to_owned();
     let Values(values) = serde_json::from_str(rest.get()).map_err(|_| no_list())?;
@@ -172,7 +172,7 @@ fn unmangled(first: &str, rest: &RawValue) -> Result<Artifact, String> {
     from_pairs(names.iter().map(|(name, value)| (name.as_str(), *value)))
 }
 
-/// An artifact out of its members, of which an unknown one is passed over and a later one counts.
+/// Makes an artifact from its members; unknown ones are ignored, and the last of equal ones counts.
 fn from_pairs<'a>(pairs: impl Iterator<Item = (&'a str, &'a RawValue)>) -> Result<Artifact, String> {
     let mut one = Artifact::default();
     for (name, value) in pairs {
@@ -193,7 +193,7 @@ fn from_pairs<'a>(pairs: impl Iterator<Item = (&'a str, &'a RawValue)>) -> Resul
     Ok(one)
 }
 
-/// Values of an array as they came, no more than an artifact can have.
+/// The values of an array, unparsed; at most as many as an artifact can have.
 struct Values<'a>(Vec<&'a RawValue>);
 
 impl<'de> Deserialize<'de> for Values<'de> {

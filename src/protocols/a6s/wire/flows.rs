@@ -1,9 +1,9 @@
-//! Workflows and scans as they travel. A6s 3.0 and 6.9.
+//! The types for workflows and scans. A6s 3.0 and 6.9.
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// One of `workflows.list`.
+/// A row of `workflows.list`.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkflowRow {
@@ -17,23 +17,23 @@ pub struct WorkflowRow {
     pub description: String,
     /// `sequential`, `parallel`, `supervisor`, `maker_checker`.
     pub pattern: &'static str,
-    /// How many steps it has.
+    /// The number of its steps.
     pub step_count: usize,
-    /// The agents that take its steps, each once.
+    /// The agents of its steps, each once.
     pub agents: Vec<String>,
 }
 
-/// `scan.techDebt`, `scan.modernize`, `scan.status`, whose members have names of another kind than all others.
+/// The answer of `scan.techDebt`, `scan.modernize` and `scan.status`; its members are named in another style than all others.
 #[derive(Clone, Debug, Serialize)]
 pub struct ScanJob {
     /// The id of the scan's job.
     pub job_id: String,
     /// `queued`, `running`, `completed`, `failed`.
     pub status: &'static str,
-    /// What was found; Emacs opens a window for anything that is there.
+    /// The findings; Emacs opens a window if the member is present.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub report: Option<Value>,
-    /// Why it failed, or that it was taken back; absent otherwise.
+    /// The reason of its failure or of its cancellation; absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }

@@ -10,7 +10,7 @@ use provost_base::limits::{
     A6S_CODE_BYTES_MAX, A6S_CONTEXT_BYTES_MAX, A6S_TEXT_CHARS_MAX, ID_LEN_MAX, PATH_LEN_MAX,
 };
 
-/// A text within bounds that say what they are called.
+/// Defines a bounded text, whose errors name its kind.
 macro_rules! bounded {
     ($(#[doc = $about:literal])+ $Name:ident, $check:expr $(, $Default:ident)?) => {
         $(#[doc = $about])+
@@ -18,7 +18,7 @@ macro_rules! bounded {
         pub struct $Name(Box<str>);
 
         impl $Name {
-            /// The text exactly as the client sent it.
+            /// Returns the text exactly as the client sent it.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -36,18 +36,18 @@ macro_rules! bounded {
 }
 
 bounded!(
-    /// What a person has written: not empty, and not endless.
+    /// A text that a person has written: not blank, and bounded.
     Text,
     |text| {
         not_blank(text)?;
-        // More characters than bytes there cannot be.
+        // A text has at most as many characters as bytes.
         let fits = text.len() <= A6S_TEXT_CHARS_MAX || text.trim().chars().count() <= A6S_TEXT_CHARS_MAX;
         if fits { Ok(()) } else { Err(format!("is longer than {A6S_TEXT_CHARS_MAX} characters")) }
     }
 );
 
 bounded!(
-    /// The name of something.
+    /// The name of a thing.
     Id,
     |text| {
         not_blank(text)?;
@@ -63,14 +63,14 @@ bounded!(
 );
 
 bounded!(
-    /// A path that may be empty, and anything else that a buffer is called.
+    /// A path, or any other name of a buffer; may be empty.
     Path,
     |text| at_most(text, PATH_LEN_MAX),
     Default
 );
 
 bounded!(
-    /// Code, kept to the letter.
+    /// Code, kept unchanged.
     Code,
     |text| {
         not_blank(text)?;
@@ -86,12 +86,12 @@ fn at_most(text: &str, bytes: usize) -> Result<(), String> {
     if text.len() <= bytes { Ok(()) } else { Err(format!("is longer than {bytes} bytes")) }
 }
 
-/// Any JSON, as it came.
+/// Any JSON, unparsed.
 #[derive(Clone, Debug)]
 pub struct Json(Box<RawValue>);
 
 impl Json {
-    /// The JSON text exactly as the client sent it.
+    /// Returns the JSON text exactly as the client sent it.
     pub fn as_str(&self) -> &str {
         self.0.get()
     }

@@ -1,4 +1,4 @@
-//! Locks, intents and contracts: the own API's words and ours.
+//! Locks, intents and contracts: the dictionary between the own API's words and Provost's.
 
 use axum::http::StatusCode;
 use base64::Engine as _;
@@ -17,7 +17,7 @@ use provost_domain::{
 };
 use provost_service::{Blocked, Edit, Granted, Guarded, Obstacle, ProposeError, Staged, Violation};
 
-/// What programs may want to know of a refusal, and what to do about it.
+/// Adds the data of a refusal for programs, and the next step.
 pub(in super::super) fn with_data(fault: OwnError, refusal: &Refusal) -> OwnError {
     match refusal {
         Refusal::LockConflict(rival) => {
@@ -91,14 +91,14 @@ pub(in super::super) fn proposed(fault: ProposeError) -> OwnError {
     }
 }
 
-/// `file:symbol`; a file alone stands for all that is in it.
+/// Parses `file:symbol`; a file alone stands for the whole file.
 pub(in super::super) fn symbol(text: &str) -> Result<SymbolPath, OwnError> {
     let whole = if text.contains(':') { String::new() } else { format!("{text}:") };
     let text = if whole.is_empty() { text } else { &whole };
     SymbolPath::parse(text).map_err(|err| OwnError::invalid(format!("symbol {err}")))
 }
 
-/// What can be locked: a symbol, a file, or a resource.
+/// Parses the name of a symbol, a file, or a resource that can be locked.
 pub(in super::super) fn lockable(text: &str) -> Result<SymbolPath, OwnError> {
     let named = |err| match err {
         BadSymbol::Resource(err) => OwnError::invalid(format!("the resource {err}")),
@@ -190,7 +190,7 @@ pub(in super::super) fn staged(file: wire::StagedFile) -> Result<Staged, OwnErro
     })
 }
 
-/// A file as it is on disk.
+/// Makes a staged file with its content on disk.
 pub(in super::super) fn on_disk(path: RepoPath) -> Staged {
     Staged { path, content: None, renamed_from: None }
 }
@@ -276,7 +276,7 @@ fn had(stake: &Reservation) -> String {
     format!("{} {}{until}: {}", stake.kind.verb(), stake.agent, stake.asked)
 }
 
-/// A warning about what another agent has through another door.
+/// Encodes a warning about another agent's reservation through another door.
 fn of_stake(stake: &Reservation, message: String) -> wire::Told {
     let kind = match stake.kind {
         ReservationKind::Claim => "file_claimed",
@@ -352,7 +352,7 @@ pub(in super::super) fn conflicts(all: &[Conflict]) -> Vec<wire::Told> {
     all.iter().map(conflict_told).collect()
 }
 
-/// A symbol, or a whole file by its path alone.
+/// Writes a symbol, or a whole file as its path alone.
 fn place(symbol: &SymbolPath) -> String {
     symbol.to_string().trim_end_matches(':').to_owned()
 }
@@ -454,7 +454,7 @@ fn blocked(it: &Blocked) -> wire::Blocked {
     wire::Blocked { lock, claim, touched: it.touched, doing: it.doing.as_ref().map(ToString::to_string) }
 }
 
-/// What stands in the way of an agent's edits, and what is near.
+/// Encodes the obstacles to an agent's edits, and the intents near them.
 pub(in super::super) fn guarded(agent: &AgentId, found: &Guarded) -> wire::Guarded {
     let near = found.near.iter().map(|(intent, at)| wire::NearIntent {
         agent: intent.agent.to_string(),

@@ -1,4 +1,4 @@
-//! The crew: the own API's words and ours.
+//! The crew: the dictionary between the own API's words and Provost's.
 
 use super::{OwnError, agent};
 use axum::http::StatusCode;
@@ -92,7 +92,7 @@ fn stake(it: &Reservation) -> wire::Reservation {
         ReservationKind::Lock => "lock",
         ReservationKind::Intent | ReservationKind::Plan => "intent",
     };
-    // A pattern says more than the folder in which it begins.
+    // A pattern is more exact than the folder in which it begins.
     let at = it.pattern.as_deref().unwrap_or(it.at.as_str());
     wire::Reservation {
         at: at.into(),
@@ -169,7 +169,7 @@ pub(in super::super) fn handed_over(it: &Handoff) -> wire::HandedOver {
     }
 }
 
-/// A hand-off with a name of its own, as the door of Agent Protocol names them.
+/// Makes a hand-off with a new id, in the form of the door of Agent Protocol.
 pub(in super::super) fn offer(it: wire::OfferHandoff) -> Result<OfferTransfer, OwnError> {
     let filled = |text: &str, member: &str| match text.trim() {
         "" => Err(OwnError::invalid(format!("{member} is empty"))),
@@ -190,7 +190,7 @@ pub(in super::super) fn offer(it: wire::OfferHandoff) -> Result<OfferTransfer, O
     })
 }
 
-/// Refuses an answer to a hand-off from its maker, and from any agent but the one that it is for.
+/// Refuses an answer to a hand-off from its maker, and from any agent but the intended one.
 pub(in super::super) fn may_answer(it: &Handoff, who: &AgentId) -> Result<(), OwnError> {
     let for_whom = it.to.as_deref().filter(|to| *to != who.as_str());
     let why = match for_whom {

@@ -1,4 +1,4 @@
-//! What is in an inbox: the own API's words and ours.
+//! The entries of an inbox: the dictionary between the own API's words and Provost's.
 
 use super::{OwnError, agent};
 use provost_api::wire;
@@ -10,7 +10,7 @@ use provost_domain::post::Post;
 use provost_domain::{Mail, MailKind, Reservation, Task};
 use provost_service::{InboxItem, StoredPost};
 
-/// A message of the caller's, in our words.
+/// Makes a post from the caller's message.
 pub(in super::super) fn post(me: AgentId, it: wire::SendMessage) -> Result<Post, OwnError> {
     let text = it.text.trim();
     if text.is_empty() {
@@ -43,7 +43,7 @@ pub(in super::super) fn post(me: AgentId, it: wire::SendMessage) -> Result<Post,
     })
 }
 
-/// The agent that gets such a message.
+/// Returns the agent that gets such a message.
 pub(in super::super) fn recipient(post: &Post) -> String {
     match post {
         Post::Feedback { agent, .. } | Post::Answer { agent, .. } => agent.to_string(),
@@ -59,7 +59,7 @@ pub(in super::super) fn entry(it: &InboxItem) -> wire::InboxEntry {
     }
 }
 
-/// The beginning of a text, and whether that is not all of it.
+/// Returns the beginning of a text, and whether it was cut.
 fn begin(mut text: String) -> (String, bool) {
     let end = text.floor_char_boundary(INBOX_TEXT_MAX.min(text.len()));
     let cut = end < text.len();
@@ -85,7 +85,7 @@ fn list(texts: &[Box<str>]) -> String {
     texts.join(", ")
 }
 
-/// All that a message says.
+/// Returns the whole content of a message.
 pub(in super::super) fn said(post: &Post) -> String {
     match post {
         Post::Status { status, message, files, .. } => {
@@ -159,7 +159,7 @@ fn word(kind: &MailKind) -> (String, &'static str, String) {
     }
 }
 
-/// A worker's task, as its asker wrote it besides.
+/// Encodes a worker's task, with the task as its asker wrote it.
 pub(in super::super) fn order(task: &Task, payload: &Json, root: &Path) -> wire::WorkOrder {
     let order = &task.order;
     let relative = task.directory.as_ref().map(|it| it.relative.to_string());

@@ -1,4 +1,4 @@
-//! When work begins, as it travels, and the words for where tasks stand.
+//! The turn of tasks: its encoding, and the words for their states.
 
 use super::{OwnError, task_id, text};
 use provost_api::wire;
@@ -6,7 +6,7 @@ use provost_base::{ApprovalId, TaskId};
 use provost_domain::command::Status;
 use provost_domain::{Delegate, Denial, Placement, Priority, Task, TaskState};
 
-/// The turn that a delegation asks for; `None` where that is nothing special.
+/// Reads the priority, pool and host of a delegation; `None` if it names none.
 pub(super) fn placement(asked: &wire::Delegate) -> Result<Option<Box<Placement>>, OwnError> {
     let priority = match asked.priority.as_deref().map(str::trim).filter(|it| !it.is_empty()) {
         None => Priority::Normal,
@@ -33,12 +33,12 @@ pub(super) fn placement(asked: &wire::Delegate) -> Result<Option<Box<Placement>>
     Ok(placement.unless_usual())
 }
 
-/// The priority of a task; `None` for the usual one.
+/// Returns the priority of a task; `None` for the usual one.
 fn priority_word(order: &Delegate) -> Option<String> {
     Some(order.priority()).filter(|it| !it.is_normal()).map(|it| it.as_str().into())
 }
 
-/// A task with what is known of its turn.
+/// Adds the data about its turn to a task.
 pub(super) fn with_placement(of_task: &Task, task: wire::Task) -> wire::Task {
     let order = &of_task.order;
     let placement = order.placement.as_deref();
@@ -57,7 +57,7 @@ pub(super) fn with_placement(of_task: &Task, task: wire::Task) -> wire::Task {
     wire::Task { priority: priority_word(order), pool, on, host, left_by, attempt, again_at, ..task }
 }
 
-/// The word for the state of a task.
+/// Returns the word for the state of a task.
 pub(in crate::own) fn state_word(state: &TaskState) -> &'static str {
     match state {
         TaskState::Awaiting { .. } => "awaiting",

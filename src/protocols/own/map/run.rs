@@ -1,4 +1,4 @@
-//! What a run of a task has come to: when it began and ended, and what became of watched files.
+//! The times of a task's run, and the changes of watched files.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use provost_api::wire;
 use provost_domain::command::Status;
 use provost_domain::{Task, TaskState, Watched, WatchedFile};
 
-/// When it began: by the task's state, by the last report of its run, or by the first progress that a polling worker reported.
+/// Returns when the run began: by the task's state, by the run's last report, or by the first progress that a polling worker reported.
 pub(super) fn started_at(task: &Task, metadata: Option<&Value>) -> Option<String> {
     let reported = || metadata?.get("time_started")?.as_str().map(str::to_owned);
     let progress = || task.notes.iter().find(|it| &*it.said == Status::InProgress.as_str());
@@ -21,7 +21,7 @@ pub(super) fn started_at(task: &Task, metadata: Option<&Value>) -> Option<String
     }
 }
 
-/// When it ended.
+/// Returns when the task ended.
 pub(super) fn ended_at(task: &Task) -> Option<String> {
     match task.state {
         TaskState::Finished { at, .. } => Some(at.rfc3339()),
@@ -34,7 +34,7 @@ pub(super) fn ended_at(task: &Task) -> Option<String> {
     }
 }
 
-/// The files that its asker wanted watched.
+/// Encodes the changes of the files that the asker wanted watched.
 pub(super) fn files_changed(it: &Watched) -> wire::FilesChanged {
     let file = |it: &WatchedFile| wire::ChangedFile {
         path: it.path.to_string(),

@@ -1,4 +1,4 @@
-//! What is said to agents while they work, in the own API's words.
+//! Sayings to agents while they work, in the own API's words.
 
 use super::{OwnError, task_id};
 use provost_api::wire;
@@ -12,14 +12,14 @@ pub(in crate::own) fn say(it: wire::SayToTask) -> Result<SayToTask, OwnError> {
     Ok(SayToTask { task: task_id(&it.task)?, text: it.text.into(), now: it.now })
 }
 
-/// What an agent cannot, and the next step behind it.
+/// Splits the reason of an error into what an agent cannot do, and the next step.
 pub(super) fn with_next_step(mut fault: OwnError, why: &str) -> OwnError {
     let Some((what, next)) = why.split_once("; ") else { return fault };
     fault.body.message = what.to_owned();
     fault.hint(next)
 }
 
-/// The earlier task whose session is gone on with; the service looks for it.
+/// Returns the earlier task whose session the delegation continues; the service finds the session.
 pub(super) fn continued(task: Option<&str>) -> Result<Option<Box<Continued>>, OwnError> {
     let Some(task) = task else { return Ok(None) };
     Ok(Some(Box::new(Continued { task: task_id(task)?, session: None })))
