@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use provost_base::{ApplyId, ApprovalId, EffectId, EventSeq, Fence, MailSeq, PostSeq, Ticket};
 
-/// The last number handed out of each kind, and totals that pruning never lowers.
+/// The last number issued of each kind, and totals that pruning never lowers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Counters {
@@ -26,16 +26,16 @@ pub struct Counters {
     pub post: PostSeq,
     /// Number of the agent that was named last.
     pub named: u64,
-    /// Tasks that ended completed or cancelled, since the beginning.
+    /// The number of tasks that ended completed or cancelled, since the beginning.
     pub completed: u64,
-    /// Tasks that failed, since the beginning.
+    /// The number of tasks that failed, since the beginning.
     pub failed: u64,
-    /// Events on the timeline, since the beginning.
+    /// The number of events on the timeline, since the beginning.
     pub timeline: u64,
 }
 
 impl Counters {
-    /// Each of them, in one order.
+    /// Returns all counters, in a fixed order.
     pub(super) fn all(&self) -> [u64; 12] {
         let Self { event, effect, approval, apply, mail, fence, ticket, post, .. } = self;
         let Self { named, completed, failed, timeline, .. } = *self;
@@ -44,7 +44,7 @@ impl Counters {
         [event, effect, approval, apply, mail, fence, ticket, post, named, completed, failed, timeline]
     }
 
-    /// The same with so many of each number passed over that something outside may have kept. Numbers of events are dense.
+    /// Returns the counters with `step` numbers of each kind skipped, which something outside may have kept. Numbers of events are dense.
     #[must_use]
     pub fn skipped(self, step: u64) -> Self {
         Self {
