@@ -1,7 +1,7 @@
-//! What runs have left for other hosts than the one that ran them: the files of its folder, packed and sealed, in the database that the
-//! hosts share.
+//! Results of runs for other hosts than the one that ran them: the files of the run's folder, packed and sealed, in
+//! the database that the hosts share.
 //!
-//! The seal is made with the journal's key, which the database never has: a host takes nothing that no other host has put there.
+//! The seal is made with the journal's key, which the database never has: a host accepts only files that another host has put there.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -15,9 +15,9 @@ use super::{StoreError, files};
 use provost_base::limits::SHARED_ARTIFACT_BYTES_MAX;
 use provost_base::{Digest, TaskId};
 
-/// Begins what is packed.
+/// The first bytes of a pack.
 const MAGIC: &[u8] = b"provost-artifacts-1\n";
-/// What the seal is of.
+/// The label in the seal.
 const SEALED: &[u8] = b"provost-artifacts-v1";
 
 /// The database in which runs leave their results for other hosts. Cheap to clone. Blocking.
@@ -28,14 +28,14 @@ pub struct SharedArtifacts {
     link: Arc<Mutex<Link>>,
 }
 
-/// The connection, and when the last one failed: who only looks does not wait for a database that is away.
+/// The connection, and when the last one failed: a reader does not wait for a database that is away.
 #[derive(Default)]
 struct Link {
     open: Option<in_database::Shelves>,
     failed: Option<Instant>,
 }
 
-/// How long after a failure no connection is made.
+/// The time after a failure in which no connection is tried.
 const AGAIN_AFTER: Duration = Duration::from_secs(5);
 
 impl fmt::Debug for SharedArtifacts {
@@ -48,15 +48,15 @@ impl fmt::Debug for SharedArtifacts {
 pub(super) type Packed = Vec<(String, Vec<u8>)>;
 
 impl SharedArtifacts {
-    /// In this database, for the state folder of one of its hosts. It connects when it is first used.
+    /// Returns the shelves in this database, for the state folder of one of its hosts. It connects at its first use.
     pub fn of(state: &Path, database: Database) -> Self {
         Self { state: state.to_owned(), database: Arc::new(database), link: Arc::default() }
     }
 
-    /// Leaves files of a task's run for the other hosts, instead of those that were there.
+    /// Leaves files of a task's run for the other hosts, and replaces earlier ones.
     ///
     /// # Errors
-    /// [`StoreError::Database`] where they are more than go through the database, and when that does not answer.
+    /// [`StoreError::Database`] if they are too large for the database, or if it does not answer.
     pub(super) fn put(&self, task: &TaskId, shelf: &str, files: &Packed) -> Result<(), StoreError> {
         let bytes = pack(files);
         if bytes.len() > SHARED_ARTIFACT_BYTES_MAX {
@@ -70,10 +70,10 @@ impl SharedArtifacts {
         self.with(|link| link.put(task, shelf, &seal, &bytes))
     }
 
-    /// The files on a shelf; `None` where there are none.
+    /// Returns the files on a shelf; `None` if there are none.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] where the seal is not that of a host, and when the database does not answer.
+    /// [`StoreError::Damaged`] if no host has made the seal, or an error if the database does not answer.
     pub(super) fn get(&self, shelf: &str) -> Result<Option<Packed>, StoreError> {
         let Some((seal, bytes)) = self.with(|link| link.get(shelf))? else { return Ok(None) };
         if self.seal(shelf, &bytes)? != seal {
@@ -84,18 +84,18 @@ impl SharedArtifacts {
         unpack(&bytes).map(Some)
     }
 
-    /// Those of these shelves that have something.
+    /// Returns those of these shelves that have content.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// If the database does not answer.
     pub(super) fn has(&self, shelves: Vec<String>) -> Result<BTreeSet<String>, StoreError> {
         self.with(|link| link.has(&shelves))
     }
 
-    /// Removes what is on a shelf.
+    /// Removes the content of a shelf.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// If the database does not answer.
     pub(super) fn clear(&self, shelf: &str) -> Result<(), StoreError> {
         self.with(|link| link.clear(shelf))
     }
@@ -106,7 +106,8 @@ impl SharedArtifacts {
         Ok(Key::new(&secret).mac(SEALED, &[shelf.as_bytes(), bytes]))
     }
 
-    /// Over the connection that there is, or over a new one. One that was lost is made again once: each of these can be done twice.
+    /// Does the work over the existing connection, or over a new one. A lost connection is made again once: each of
+    /// these actions can be done twice.
     fn with<T>(
         &self,
         work: impl Fn(&mut in_database::Shelves) -> Result<T, StoreError>,
