@@ -1,6 +1,6 @@
-//! Bounds of what is seen from outside: metrics and health.
+//! Bounds of the daemon's view from outside: metrics and health.
 
-/// Workers that are told apart in metrics; what further ones use is counted together. Each is some lines in every answer.
+/// Workers that metrics distinguish; the usage of further ones is counted together. Each takes some lines in every answer.
 pub const OBSERVED_WORKERS_MAX: usize = 100;
 
 /// Connections to the listener for metrics at a time: a few collectors and probes.
@@ -13,13 +13,13 @@ pub const METRICS_HEAD_MS_MAX: u64 = 70_000;
 /// How long a reader may leave an answer unread, in milliseconds.
 pub const METRICS_WRITE_MS_MAX: u64 = 10_000;
 
-/// For how long an answer is given again, in milliseconds, so that no crowd of readers keeps the engine busy.
+/// How long an answer is reused, in milliseconds, so that a crowd of readers does not keep the engine busy.
 pub const METRICS_FRESH_MS: u64 = 250;
 
-/// How long the engine may take to answer a question about its health, in milliseconds. One whose store is slow takes longer.
+/// How long the engine may take to answer a question about its health, in milliseconds. An engine with a slow store takes longer.
 pub const READY_ASK_MS_MAX: u64 = 2_000;
 
-/// How long the store may have been silent when a daemon counts as ready, in milliseconds.
+/// How long the store of a daemon that counts as ready may have been silent, in milliseconds.
 pub const READY_STORE_MS_MAX: u64 = 10_000;
 
 /// Spans that wait to be sent to a collector; further ones are dropped, and counted. Some seconds of a busy daemon.

@@ -6,7 +6,7 @@ pub const BRANCH_LEN_MAX: usize = 200;
 /// How long git may take to make a work tree, in milliseconds: it writes every file of the repository.
 pub const TREE_MADE_MS_MAX: u64 = 10 * 60 * 1000;
 
-/// How long any other command of git may take that a work tree needs, in milliseconds.
+/// How long any other command of git for a work tree may take, in milliseconds.
 pub const TREE_GIT_MS_MAX: u64 = 60 * 1000;
 
 /// Longest answer of such a command, in bytes: the names of all files of a large repository.

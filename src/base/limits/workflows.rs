@@ -9,10 +9,10 @@ pub const WORKFLOW_FILES_MAX: usize = 64;
 /// Steps of one workflow: each is a job, and has a row in an editor's window.
 pub const WORKFLOW_STEPS_MAX: usize = 20;
 
-/// Rounds of what is repeated; each of them runs agents, which take time and may cost money.
+/// Rounds of a repeated part; each of them runs agents, which take time and may cost money.
 pub const WORKFLOW_ROUNDS_MAX: u32 = 20;
 
-/// Rounds where a workflow says nothing.
+/// Rounds if a workflow does not say it.
 pub const WORKFLOW_ROUNDS: u32 = 5;
 
 /// Bytes from the end of an answer, or of a check's output, that the next step gets.
