@@ -15,7 +15,7 @@ const KINDS: [&str; 10] =
 pub const PATH_ARGUMENTS: [&str; 5] = ["file_path", "filePath", "filepath", "path", "notebook_path"];
 /// Tools that write nothing, as agents name them.
 const READERS: [&str; 4] = ["Read", "Grep", "Glob", "LS"];
-/// How many earlier differences and places are kept.
+/// The number of earlier differences and places that are kept.
 const EARLIER_MAX: usize = 64;
 
 /// Merges an update into the known description of a call: members that the update lacks stay. ACP v1: absent and

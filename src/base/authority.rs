@@ -140,7 +140,7 @@ fn name_or_ipv4(text: &str) -> Result<Host, BadAuthority> {
     if labels().any(|label| label.starts_with('-') || label.ends_with('-')) {
         return Err(BadAuthority::Labels);
     }
-    // Resolvers take `127.1`, `2130706433` and `0x7f.1` for addresses. What ends with a number is one.
+    // Resolvers take `127.1`, `2130706433` and `0x7f.1` for addresses. Text that ends with a number is one.
     let last = labels().next_back().unwrap_or_default().to_ascii_lowercase();
     let number = last.bytes().all(|b| b.is_ascii_digit());
     let hexadecimal = last.strip_prefix("0x").is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_hexdigit()));

@@ -129,7 +129,7 @@ pub const HOOK_VALUE_BYTES_MAX: usize = 30 << 10;
 /// The part of a failed hook's standard error that is logged, in bytes.
 pub const HOOK_COMPLAINT_MAX: usize = 2_000;
 
-/// How long the processes of an ended hook may take to die, in milliseconds. They are killed, so it takes one.
+/// The longest time that the processes of an ended hook may take to die, in milliseconds. They are killed, so it takes one.
 pub const HOOK_END_MS_MAX: u64 = 5_000;
 
 /// Connections that wait at one hook's ACK socket; a hook needs one. The oldest gives way.
@@ -209,11 +209,11 @@ pub const CAPTURE_TRIES: u32 = 4;
 /// to a hundred thousand, with the signed words of each.
 pub const KEY_FILE_BYTES_MAX: usize = 256 << 10;
 
-/// How long a process waits for the lock of a folder of keys, in milliseconds: a change takes a few, and a process
-/// that holds it longer blocks others.
+/// The time for which a process waits for the lock of a folder of keys, in milliseconds: a change takes a few, and
+/// a process that holds it longer blocks others.
 pub const FOLDER_LOCK_MS_MAX: u64 = 3_000;
 
-/// How long a thread sleeps between two tries for that lock, in milliseconds.
+/// The time for which a thread sleeps between two tries for that lock, in milliseconds.
 pub const FOLDER_LOCK_TRY_MS: u64 = 20;
 
 /// Keys of one ident that may be valid at once: two, and the few of a hasty second rotation.
@@ -230,8 +230,8 @@ pub const LOG_LINES_WAITING_MAX: usize = 8_192;
 /// milliseconds that it takes.
 pub const MEMORY_SLACK_BYTES: u64 = 32 << 20;
 
-/// How long a statement waits for another program's lock on the store, in milliseconds: only a person with a
-/// database shell can hold one.
+/// The time for which a statement waits for another program's lock on the store, in milliseconds: only a person
+/// with a database shell can hold one.
 pub const STORE_BUSY_MS: u64 = 5_000;
 
 /// Longest standard output in a result, in bytes, whatever the worker's profile says. Twice as long where every
@@ -304,19 +304,19 @@ pub const COPY_DEPTH_MAX: usize = 128;
 /// Largest answer that Provost's client takes from the daemon, in bytes: a thousand tasks with all their notes.
 pub const OWN_ANSWER_BYTES_MAX: usize = 64 << 20;
 
-/// How long Provost's client waits for an answer beyond the time that it asked the daemon to wait, in milliseconds.
-/// A busy daemon answers within one; only one that hangs takes this long.
+/// The time beyond the wait that it asked for, in milliseconds, that Provost's client waits for the daemon's
+/// answer. A busy daemon answers within one; only one that hangs takes this long.
 pub const OWN_ANSWER_MS_MAX: u64 = 30_000;
 
 /// Connections to the own API that one client keeps for its next questions: a host's calls are rarely more at
 /// once.
 pub const OWN_KEPT_MAX: usize = 4;
 
-/// How long such a connection is kept, in milliseconds: half of the silence that the daemon tolerates.
+/// The time for which such a connection is kept, in milliseconds: half of the silence that the daemon tolerates.
 pub const OWN_IDLE_MS_MAX: u64 = 5_000;
 
-/// How long a daemon may take to open its doors, in milliseconds. It takes 50; a long journal to verify on a
-/// slow disk gets the rest.
+/// The longest time that a daemon may take to open its doors, in milliseconds. It takes 50; a long journal to
+/// verify on a slow disk gets the rest.
 pub const READY_MS_MAX: u64 = 60_000;
 
 /// Names of tasks that a task's result lists as having run beside it; more names would not help.
@@ -329,8 +329,8 @@ pub const MODEL_LEN_MAX: usize = 200;
 /// second at most; in a larger workspace the report is incomplete, and says so.
 pub const SURVEY_ENTRIES_MAX: u64 = 500_000;
 
-/// How many times as many are examined after a run: a worker may have added files, and their number must not hide
-/// them.
+/// The factor by which that limit is larger after a run: a worker may have added files, and their number must not
+/// hide them.
 pub const SURVEY_AFTER_TIMES: u64 = 4;
 
 /// Files that matter for a hand-off report, held in memory while their task runs: some 20 MB.
@@ -339,8 +339,8 @@ pub const SURVEY_KEPT_MAX: usize = 100_000;
 /// Symbolic links that lead over each other, as many as Linux follows.
 pub const LINKS_FOLLOWED_MAX: u32 = 40;
 
-/// How long the examination of a workspace may take, in milliseconds: a network's disk may be slow, and a task
-/// waits for it.
+/// The longest time that the examination of a workspace may take, in milliseconds: a network's disk may be slow,
+/// and a task waits for it.
 pub const SURVEY_MS_MAX: u64 = 20_000;
 
 /// Local sockets that are covered for one worker; each takes a mount.
@@ -409,7 +409,7 @@ pub const GIT_ENTRY_BYTES_MAX: u64 = 1 << 16;
 /// Places in one index where other repositories belong. Each is protected by a mount.
 pub const GIT_LINKS_MAX: usize = 4_096;
 
-/// How long git may take to answer, in milliseconds. It takes five; if it takes longer, an included file blocks.
+/// The longest time that git may take to answer, in milliseconds. It takes five; if it takes longer, an included file blocks.
 pub const GIT_ANSWER_MS_MAX: u64 = 5_000;
 
 /// Longest line of a worker that speaks MCP, in bytes. A result is cut at [`RESPONSE_BYTES_MAX`]; the rest is
@@ -422,8 +422,8 @@ pub const MCP_BYTES_MAX: usize = 64 << 20;
 /// Lines of a worker that speaks MCP that are not messages; some write a greeting before they begin.
 pub const MCP_GARBAGE_LINES_MAX: usize = 100;
 
-/// How long a worker that speaks MCP may take for the handshake, in milliseconds. Programs that load much before
-/// they speak take seconds.
+/// The longest time that a worker that speaks MCP may take for the handshake, in milliseconds. Programs that load
+/// much before they speak take seconds.
 pub const MCP_HANDSHAKE_MS_MAX: u64 = 60_000;
 
 /// Longest name of a secret that workers may be given, in bytes.
@@ -457,8 +457,8 @@ pub const SIGNATURE_LEN_MAX: usize = 16 << 10;
 /// symbol there; this much takes a second or two.
 pub const SOURCE_BYTES_MAX: usize = 4 << 20;
 
-/// How long the reading of one source file may take, in milliseconds. Four megabytes of code take one second; noise
-/// of that size takes twenty, since a parser tries to make sense of it.
+/// The longest time that the reading of one source file may take, in milliseconds. Four megabytes of code take one
+/// second; noise of that size takes twenty, since a parser tries to make sense of it.
 pub const SOURCE_READ_MS_MAX: u64 = 10_000;
 
 /// The time after which a source file that took longer is tried again, in milliseconds.
@@ -536,7 +536,7 @@ pub const GRAPH_BYTES_MAX: usize = 512 << 20;
 /// names in circles.
 pub const RESOLVE_STEPS_MAX: u32 = 2_000;
 
-/// How far they may lead from one to the next; each level takes some of the stack.
+/// The most steps from one to the next; each level takes some of the stack.
 pub const RESOLVE_DEPTH_MAX: u32 = 48;
 
 /// Files that are followed before a query is answered, at some 50 microseconds each; more would only be waiting
@@ -574,7 +574,7 @@ pub const SETTINGS_BYTES_MAX: usize = 1 << 20;
 /// Files of any kind whose time of writing is remembered, at some 150 bytes each.
 pub const SEEN_FILES_MAX: usize = 50_000;
 
-/// How often files are examined if the system does not report changes, in milliseconds.
+/// The interval at which files are examined if the system does not report changes, in milliseconds.
 pub const INDEX_LOOK_EVERY_MS: u64 = 20_000;
 
 /// Files that are read by one thread in a row before another one helps.
@@ -593,6 +593,6 @@ pub const OWN_FILES_BYTES_MAX: usize = 24 << 20;
 /// Contents of files in one such request, in bytes, before the encoding adds a third; or one file, if it is larger.
 pub const FILES_AT_ONCE_BYTES: usize = 8 << 20;
 
-/// How often the daemon checks whether its rules have changed and whether its repository still exists, in seconds:
-/// about the time until a person who has saved a file goes on.
+/// The interval at which the daemon checks whether its rules have changed and whether its repository still exists,
+/// in seconds: about the time until a person who has saved a file goes on.
 pub const POLICY_LOOK_S: u64 = 2;

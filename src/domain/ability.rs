@@ -1,5 +1,5 @@
-//! What the hosts of a repository can do: the workers that each of them starts, its labels, its pools and its places, as its daemon
-//! has published them in the shared log.
+//! The abilities of a repository's hosts: the workers that each of them starts, its labels, its pools and its
+//! places, as its daemon has published them in the shared log.
 //!
 //! A daemon publishes at its start, when its configuration is read again, and when it is drained; it withdraws the
 //! publication when it stops. The published abilities say which hosts may take a task. Whether a host can really do
@@ -30,7 +30,7 @@ pub struct HostAbility {
     pub workers: BTreeMap<AgentId, AbleWorker>,
     /// The pools of its configuration.
     pub pools: BTreeMap<Box<str>, PoolSetting>,
-    /// How many tasks it runs at once.
+    /// The number of tasks that it runs at once.
     pub places: u32,
     /// Whether it takes no new tasks.
     pub drains: bool,

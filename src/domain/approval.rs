@@ -72,11 +72,11 @@ pub struct Parked {
 /// A question that is asked again when its time is over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Again {
-    /// How long each repetition waits for an answer.
+    /// The time for which each repetition waits for an answer.
     pub wait: Ttl,
-    /// How often the question was asked again so far.
+    /// The number of times that the question has been asked again so far.
     pub asked: u32,
-    /// How often it will be asked again.
+    /// The number of times that it will still be asked again.
     pub left: u32,
 }
 
@@ -86,7 +86,7 @@ impl Parked {
         self.command.judged()?.task()
     }
 
-    /// How often the question will be asked again before it counts as denied.
+    /// Returns the number of times that the question will still be asked again before it counts as denied.
     pub fn asks_left(&self) -> u32 {
         self.again.map_or(0, |it| it.left)
     }
@@ -404,8 +404,8 @@ impl State {
 /// Checks whether an answer comes from the same processes as the question. Any process of the user can get hold of
 /// a name and a key; but an agent cannot be in two trees of processes without leaving its own.
 fn is_from_asker(who: &Principal, parked: &Parked) -> bool {
-    // Where a rule trusts the host, the asker itself shows its dialog. A notice belongs to the desktop; a signature belongs
-    // to the passkey, not to the process that carries it; a worker in its jail and the daemon itself answer nothing.
+    // If a rule trusts the host, the asker itself shows its dialog. A notice belongs to the desktop; a signature belongs to
+    // the passkey, not to the process that carries it; a worker in its jail and the daemon itself answer nothing.
     let is_elsewhere = who.is_host_dialog() || matches!(who.proof(), Proof::Desktop | Proof::Passkey);
     if is_elsewhere || matches!(parked.who.proof(), Proof::Jailed | Proof::Internal) {
         return false;

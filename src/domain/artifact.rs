@@ -62,7 +62,7 @@ pub struct Changeset {
     pub left_out: Vec<Box<str>>,
     /// Whether changed files are missing here: more files than the limit, larger ones, or unreadable ones.
     pub incomplete: bool,
-    /// How many files have changed and how many fit, with the settings behind that, if this is the reason why it is incomplete.
+    /// The numbers of changed files and of files that fit, with the settings behind that, if this is the reason why it is incomplete.
     pub beyond: Option<Box<str>>,
 }
 

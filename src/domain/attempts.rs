@@ -27,7 +27,7 @@ use provost_base::{DaemonId, Json, Timestamp, Ttl};
 pub struct Retries {
     /// The highest number of attempts after the first one.
     pub most: u32,
-    /// How long the second attempt waits; each later one waits twice as long as the one before it.
+    /// The time for which the second attempt waits; each later one waits twice as long as the one before it.
     pub delay: Ttl,
     /// Whether a run that was lost with its daemon begins again, too.
     pub lost: bool,

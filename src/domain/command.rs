@@ -353,7 +353,7 @@ pub struct AnswerApproval {
 pub struct Answered {
     /// The task that the approval was about.
     pub task: Option<TaskId>,
-    /// Why a granted command was not carried out after all.
+    /// The reason why a granted command was not carried out after all.
     pub failed: Option<Box<str>>,
 }
 

@@ -113,14 +113,14 @@ pub enum EventKind {
         findings: Vec<Finding>,
         /// Findings that are not listed.
         more: u32,
-        /// Why the comparison is incomplete.
+        /// The reason why the comparison is incomplete.
         unknown: Option<Box<str>>,
     },
     /// Files that a delegation wanted watched have changed.
     FilesChanged {
         /// The task of that delegation.
         task: TaskId,
-        /// How many files have changed since the task began.
+        /// The number of files that have changed since the task began.
         count: u32,
     },
     /// A picture of the screen was taken.
@@ -166,7 +166,7 @@ pub enum EventKind {
     ChangesDiscarded {
         /// The task of that run.
         task: TaskId,
-        /// How many files of the run were kept.
+        /// The number of the run's files that were kept.
         files: u32,
     },
     /// The commit with the changes of a task's run is in a branch of the user.
@@ -205,7 +205,7 @@ pub enum EventKind {
     MailDropped {
         /// The agent in whose queue they were.
         to: AgentId,
-        /// How many messages were given up.
+        /// The number of messages that were given up.
         count: u32,
         /// The reason, in words for people.
         why: Box<str>,
@@ -258,9 +258,9 @@ pub enum EventKind {
         task: Option<TaskId>,
         /// Digest of what is shown to the approver; the same as before.
         shown: Digest,
-        /// How often it was asked again so far.
+        /// The number of times that it has been asked again so far.
         asked: u32,
-        /// How often it will be asked again.
+        /// The number of times that it will still be asked again.
         left: u32,
         /// The end of the time in which an answer counts.
         expires_at: Timestamp,
@@ -329,7 +329,7 @@ pub enum EventKind {
         intent: IntentId,
         /// The files that will change; the first few.
         files: Vec<RepoPath>,
-        /// How many conflicts its owner was told about.
+        /// The number of conflicts that its owner was told about.
         conflicts: u32,
     },
     /// The status of an intent has changed.
@@ -462,7 +462,7 @@ pub enum EventKind {
     },
     /// All passkeys were given up, and none counts for a while.
     PasskeysReset {
-        /// How many passkeys there were.
+        /// The number of passkeys before the reset.
         revoked: u32,
         /// The time from which passkeys count again.
         until: Timestamp,

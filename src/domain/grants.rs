@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{Change, Failure, Outbox, Parked, Refusal};
 use provost_base::{AgentId, ApprovalId, Digest, RuleId, TaskId, Timestamp, Ttl};
 
-/// How long an outcome is kept. Chosen with [`super::ALIVE_FOR`] in mind: an asker that is away longer has mail about it.
+/// The time for which an outcome is kept. Chosen with [`super::ALIVE_FOR`] in mind: an asker that is away longer has mail about it.
 const KEPT_FOR: Ttl = Ttl::minutes(5);
 
 /// The outcome of a question, kept for its asker.

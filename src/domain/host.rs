@@ -194,7 +194,7 @@ pub enum Gone {
     Removed,
 }
 
-/// What happens to an effect that a host owed which is down.
+/// The consequence for an effect that a host owed when it went down.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     /// Any host can carry it out: the one that has noticed the silence does.

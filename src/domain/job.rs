@@ -28,7 +28,7 @@ use super::{Change, EventKind, Outbox, Principal, Refusal, Scope, State, TaskSta
 use provost_base::limits::{JOBS_KEPT_MAX, JOBS_LIVE_MAX, JOBS_OF_ONE_MAX};
 use provost_base::{AgentId, Digest, JobId, Json, TaskId, Timestamp, Ttl};
 
-/// How long a job that is over is remembered.
+/// The time for which a job that is over is remembered.
 const KEPT_FOR: Ttl = Ttl::minutes(7 * 24 * 60);
 
 /// The kind of request that a job answers.

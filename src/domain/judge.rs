@@ -163,7 +163,7 @@ pub struct Terms {
     pub processes: Option<u32>,
     /// The number of this client's tasks that may be unfinished under this rule.
     pub concurrent: Option<u32>,
-    /// How often this client may use the rule.
+    /// The rate at which this client may use the rule.
     pub rate: Option<Rate>,
     /// `host:port` pairs that the proxy may connect to.
     pub hosts: Vec<Box<str>>,
@@ -248,7 +248,7 @@ pub enum Decision {
         terms: Terms,
         /// The time in which an answer counts.
         wait: Ttl,
-        /// How often the question is asked again after that time, before it counts as denied.
+        /// The number of times that the question is asked again after that time, before it counts as denied.
         again: u32,
         /// The kinds of approvers whose answer counts.
         by: Vec<Approver>,

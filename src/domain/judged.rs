@@ -6,7 +6,7 @@ use super::{
 };
 use provost_base::{Digest, Json, RuleId, TaskId, Timestamp, Ttl};
 
-/// What happens to a granted command, as its row in the table of verbs says.
+/// The next step of a granted command, by its row in the table of verbs.
 pub(super) enum Turn<'a> {
     /// It runs as soon as it is granted.
     Runs(&'a dyn Runs),

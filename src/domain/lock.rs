@@ -46,7 +46,7 @@ pub use table::Locks;
 pub use waiting::{Units, Waiter};
 pub use writing::{UntilCommit, Writer, Writing};
 
-/// How long a lapsed lock is remembered for its late holder.
+/// The time for which a lapsed lock is remembered for its late holder.
 const LAPSED_KEEP: Ttl = Ttl::minutes(10);
 
 /// A process, marked so that a later process with the same number is not taken for it.

@@ -262,7 +262,7 @@ pub struct State {
     pub spending: Spending,
     /// Workers that a command has switched off.
     pub switches: Switches,
-    /// What the users of the hosts may do.
+    /// The rights of the hosts' users.
     pub users: Users,
     /// The abilities of the hosts that take part.
     pub abilities: Abilities,

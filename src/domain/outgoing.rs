@@ -154,9 +154,9 @@ pub struct ApprovalFacts {
     pub asked_at: Timestamp,
     /// When its time is over.
     pub expires_at: Timestamp,
-    /// How often it was asked again so far.
+    /// The number of times that it has been asked again so far.
     pub asked_again: u32,
-    /// How often it will be asked again.
+    /// The number of times that it will still be asked again.
     pub asks_left: u32,
     /// The outcome: `granted`, `denied`, `expired`, `withdrawn`; `None` while the question waits.
     pub outcome: Option<Box<str>>,

@@ -18,9 +18,9 @@ use provost_base::{AgentId, Timestamp};
 pub struct PoolSetting {
     /// The workers in the pool.
     pub workers: BTreeSet<AgentId>,
-    /// How many of their tasks run at once.
+    /// The number of their tasks that run at once.
     pub concurrent: u32,
-    /// How many of their tasks may wait for a place.
+    /// The number of their tasks that may wait for a place.
     pub waiting: u32,
 }
 

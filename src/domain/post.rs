@@ -110,7 +110,7 @@ pub enum Post {
         files: Vec<IntendedFile>,
         /// The purpose of the change, for people.
         summary: Box<str>,
-        /// How long the announcement counts, in seconds.
+        /// The time for which the announcement counts, in seconds.
         valid_s: u64,
     },
     /// The answer to an agent's question.
@@ -315,7 +315,7 @@ pub enum Source {
 pub struct PostSettings {
     /// Whether the daemon looks for conflicts.
     pub detector: bool,
-    /// How long two agents may change one file before the supervisor is asked.
+    /// The time for which two agents may change one file before the supervisor is asked.
     pub window: Ttl,
     /// Whether overlapping intents are reported.
     pub warn_on_overlap: bool,
@@ -323,7 +323,8 @@ pub struct PostSettings {
     pub escalate: bool,
     /// Whether a commit calls for a check.
     pub nudge: bool,
-    /// How long an agent's work stays finished although late signs of work still come, in seconds; with zero for good, and commits, too.
+    /// The time for which an agent's work stays finished although late signs of work still come, in seconds; with
+    /// zero for good, and commits, too.
     pub settle_s: u64,
     /// The owners of files by the repository's own list, whatever agents announce.
     pub code_owners: Vec<Owner>,

@@ -1,4 +1,4 @@
-//! When allowed work begins: its priority, and the tasks that it waits for.
+//! Decides when allowed work begins: its priority, and the tasks that it waits for.
 //!
 //! ```text
 //!   [awaiting] --granted--> [waiting] --all of them have succeeded--> [queued]

@@ -1,4 +1,4 @@
-//! How often a client has used a rate-limited rule.
+//! Counts the uses of a rate-limited rule by each client.
 
 use std::collections::BTreeMap;
 

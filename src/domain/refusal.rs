@@ -174,7 +174,7 @@ pub enum Refusal {
     TooOften {
         /// The capability, in words for people.
         what: Box<str>,
-        /// How often it may be used.
+        /// The number of uses that the rate permits.
         most: u32,
         /// The window in which the uses are counted, in seconds.
         per_s: u64,
@@ -206,7 +206,7 @@ pub enum Refusal {
         asked: Box<str>,
         /// The kind, without its `@`.
         kind: Box<str>,
-        /// How many units exist.
+        /// The number of units that exist.
         of: u32,
     },
     /// A worker needs a resource that the asker of its work holds.
@@ -333,7 +333,7 @@ pub enum Refusal {
     /// The system lacks what the daemon needs for this.
     #[error("the daemon is not ready for this: {why}")]
     NotReady {
-        /// What the system lacks, in words for people.
+        /// The missing part, in words for people.
         why: Box<str>,
     },
     /// The store does not answer; nothing was changed.
@@ -510,7 +510,7 @@ pub enum Failure {
     },
     /// A polling worker never came for its task.
     WorkerAway {
-        /// How long the task was kept for it, in seconds.
+        /// The time for which the task was kept for it, in seconds.
         kept_s: u64,
         /// The worker that did not come.
         worker: AgentId,
@@ -531,7 +531,7 @@ pub enum Failure {
     NotBegun {
         /// The task that it has waited for.
         task: TaskId,
-        /// How that task has ended, or the other obstacle, in words for people.
+        /// The end of that task, or the other obstacle, in words for people.
         why: Box<str>,
     },
     /// No host was left that could do the task.

@@ -20,11 +20,11 @@ use provost_base::limits::{AGENTS_MAX, AGENTS_OF_ONE_MAX, CAPS_MAX, ID_LEN_MAX};
 use provost_base::small;
 use provost_base::{AgentId, DaemonId, Timestamp, Ttl};
 
-/// How long after its last sign of life an agent counts as alive. DevIt: 30 s, checked every 10 s.
+/// The time after its last sign of life for which an agent counts as alive. DevIt: 30 s, checked every 10 s.
 pub const ALIVE_FOR: Ttl = Ttl::seconds_clamped(30);
 
-/// How old the last published sign of life may be, before the next one is published to the other hosts: much less
-/// than [`ALIVE_FOR`].
+/// The age of the last published sign of life at which the next one is published to the other hosts: much less than
+/// [`ALIVE_FOR`].
 pub(super) const SEEN_TOLD: Ttl = Ttl::seconds_clamped(10);
 
 /// The daemon and time of an agent's sign of life, as all hosts know them.
@@ -36,7 +36,7 @@ pub struct SeenAt {
     pub at: Timestamp,
 }
 
-/// How long the daemon remembers where an unregistered agent was seen.
+/// The time for which the daemon remembers where an unregistered agent was seen.
 const STRANGERS_KEPT: Ttl = Ttl::minutes(60);
 
 /// The record of an agent.
@@ -86,7 +86,7 @@ pub struct Nick {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Agents {
     known: BTreeMap<AgentId, Arc<RegisteredAgent>>,
-    /// How many known agents each share has.
+    /// The number of known agents of each share.
     names: Tally,
     seen: BTreeMap<AgentId, Timestamp>,
     /// The place where each agent was last seen, over all hosts; empty if a daemon writes alone.

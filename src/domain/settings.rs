@@ -21,19 +21,19 @@ pub struct Settings {
     pub workers: BTreeMap<AgentId, WorkerSetting>,
     /// The shortest lease of a polled task; a task with a longer timeout has a longer lease.
     pub lease_min: Ttl,
-    /// How long a worker that is away keeps its tasks.
+    /// The time for which a worker that is away keeps its tasks.
     pub away_keep: Ttl,
-    /// How long mail is kept for an agent that does not collect it.
+    /// The time for which mail is kept for an agent that does not collect it.
     pub mail_keep: Ttl,
     /// The longest wait of an approval, whatever its rule says.
     pub approval_wait_max: Ttl,
-    /// How many unfinished tasks one agent may have asked for.
+    /// The most unfinished tasks that one agent may have asked for.
     pub tasks_per_agent: u32,
     /// Pools of workers, by name.
     pub pools: BTreeMap<Box<str>, PoolSetting>,
     /// The labels of this host, such as `gpu`.
     pub labels: BTreeSet<Box<str>>,
-    /// How many workers of the daemon run here at once.
+    /// The number of the daemon's workers that run here at once.
     pub places: u32,
     /// Agents that may give work a high priority, if they prove their names.
     pub high_priority: BTreeSet<AgentId>,
@@ -43,7 +43,7 @@ pub struct Settings {
     pub contracts_by_branch: bool,
     /// The leases that agents take by writing.
     pub auto: AutoSetting,
-    /// How many units each counted kind of resource has.
+    /// The number of units of each counted kind of resource.
     pub counted: BTreeMap<Box<str>, u32>,
     /// Whether pictures of the screen may be taken at all.
     pub screenshots: bool,
@@ -59,7 +59,7 @@ pub struct Settings {
     pub crew: CrewSetting,
     /// Prices and budgets.
     pub spending: SpendingSettings,
-    /// How many pictures may be taken; `None` for any number.
+    /// The rate at which pictures may be taken; `None` for any number.
     pub screenshot_rate: Option<Rate>,
 }
 
@@ -82,7 +82,7 @@ pub struct AutoSetting {
     pub mode: Auto,
     /// Whether a lease keeps agents of other work trees out, too.
     pub everywhere: bool,
-    /// How long a lease lasts after the last write.
+    /// The time for which a lease lasts after the last write.
     pub ttl: Ttl,
     /// Whether subagents of one session keep each other out.
     pub subagents_differ: bool,
@@ -97,11 +97,11 @@ impl Default for AutoSetting {
 /// The rules of a crew. Agent Protocol, 3.8.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CrewSetting {
-    /// How long a member may be silent.
+    /// The longest time that a member may be silent.
     pub dead_after: Ttl,
-    /// How late an agent may report a change of its own that was already seen.
+    /// The longest delay with which an agent may report a change of its own that was already seen.
     pub detection_window: Ttl,
-    /// How often the daemon checks for members that have fallen silent; `None` for as soon as they have.
+    /// The interval at which the daemon checks for members that have fallen silent; `None` for as soon as they have.
     pub heartbeat_interval: Option<Ttl>,
     /// Whether the timeline shows signs of life.
     pub beats: bool,
@@ -151,11 +151,11 @@ pub struct WorkerSetting {
     pub speaks: bool,
     /// The resources that each of its runs has for itself.
     pub needs: Vec<Resource>,
-    /// How long a task waits for these resources before it fails.
+    /// The time for which a task waits for these resources before it fails.
     pub needs_wait: Ttl,
-    /// How often its failed runs begin again.
+    /// The retries of its failed runs.
     pub retries: Retries,
-    /// Why it cannot be used, if its entry is wrong: delegations to it are refused with this sentence.
+    /// The reason why it cannot be used, if its entry is wrong: delegations to it are refused with this sentence.
     pub broken: Option<Box<str>>,
 }
 

@@ -24,7 +24,7 @@ pub enum Switch {
     /// The worker accepts tasks, and begins them.
     #[default]
     On,
-    /// The worker begins nothing for now: its tasks wait.
+    /// The worker begins nothing at the moment: its tasks wait.
     Paused,
     /// The worker accepts no tasks; those that it had accepted wait.
     Off,

@@ -1,4 +1,5 @@
-//! How a host takes an open task: which task is next, whether its rules and its worker allow it, and what happens to a task that it leaves.
+//! Lets a host take an open task: finds the next task, checks whether the host's rules and worker allow it, and
+//! handles a task that the host leaves.
 //!
 //! All daemons have the same tasks and abilities in memory, so that each knows which task comes first. A host's
 //! findings about its own clone are in the command; the turn at the store decides which host was first.

@@ -109,7 +109,7 @@ pub struct Talk {
     pub said: u32,
     /// Whether the agent's last turn is over, so that it takes no more words.
     pub closed: bool,
-    /// How often its run was begun again in the same session.
+    /// The number of times that its run was begun again in the same session.
     pub resumed: u32,
 }
 

@@ -43,7 +43,7 @@ pub struct Travel {
     pub commit: Box<str>,
     /// The worker for which it was allowed.
     pub judged: AbleWorker,
-    /// How often the host that has the task tries it again.
+    /// The retries by the host that has the task.
     #[serde(default)]
     pub retries: Retries,
     /// The effect by which that host starts the task.

@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use provost_base::limits::AGENTS_MAX;
 use provost_base::{AgentId, Timestamp, Ttl};
 
-/// How long an empty queue counts as empty; also how often the engine learns of a sign of life.
+/// The time for which an empty queue counts as empty; also the interval at which the engine learns of a sign of life.
 const IDLE_FOR: Ttl = Ttl::seconds_clamped(5);
 
 /// One agent's place among the empty queues.

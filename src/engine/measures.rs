@@ -1,4 +1,4 @@
-//! How long things take, since the start: counted in steps of time, so that memory does not grow and no thread waits to count.
+//! Measures how long things take, since the start: counted in steps of time, so that memory does not grow and no thread waits to count.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -110,9 +110,9 @@ fn end(step: usize) -> Duration {
 /// The engine's measures of itself.
 #[derive(Clone, Default)]
 pub struct Measures {
-    /// How long commits have taken.
+    /// The durations of commits.
     pub commits: Arc<Durations>,
-    /// How long agents have waited for locks that they got.
+    /// The times for which agents have waited for locks that they got.
     pub lock_waits: Arc<Durations>,
     /// The number of commands that wait for the engine.
     queued: Arc<AtomicI64>,

@@ -178,7 +178,7 @@ pub struct Observed {
     pub turns: Durations,
     /// The times from a task's acceptance to its end, by the kind of end.
     tasks: [Durations; TaskEnd::ALL.len()],
-    /// How often the store has refused or failed.
+    /// The number of times that the store has refused or failed.
     store_errors: AtomicU64,
     unknown: [AtomicU64; Found::ALL.len()],
     hosts: [AtomicU64; HOST_STATES.len()],

@@ -43,7 +43,7 @@ pub(super) enum Taken {
 #[derive(Debug, Default)]
 pub(super) struct Repeats {
     inner: Mutex<Inner>,
-    /// How many wait, readable without the lock.
+    /// The number of statuses that wait, readable without the lock.
     waiting: AtomicUsize,
 }
 

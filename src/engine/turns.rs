@@ -21,7 +21,7 @@ use super::worker::Worker;
 use super::worker::steps::Step;
 use super::{Envelope, Lost};
 
-/// How many steps of messages the thread of a door does in a row.
+/// The number of message steps that the thread of a door does in a row.
 const STEPS_AT_DOOR: usize = 4;
 
 /// The worker, which one thread uses at a time.

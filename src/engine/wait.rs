@@ -13,7 +13,7 @@ use provost_domain::{Event, Refusal};
 /// The pause between two tries of a request that the core could not take at the moment.
 const AGAIN_FIRST: Duration = Duration::from_millis(20);
 const AGAIN_LAST: Duration = Duration::from_secs(2);
-/// How long a request is repeated to a core that does not take it while the daemon stops.
+/// The time for which a request is repeated to a core that does not take it while the daemon stops.
 const LAST_TRIES: Duration = Duration::from_secs(5);
 
 /// The reason why a wait for an event has ended.

@@ -51,7 +51,7 @@ const PROBE_EVERY: Duration = Duration::from_secs(1);
 const PRUNE_PAUSE: Duration = Duration::from_millis(20);
 /// Rows pruned at a time, so that no command waits long for housekeeping.
 const PRUNE_BITE: u32 = 200;
-/// How long repeated statuses wait for more.
+/// The time for which repeated statuses wait for more.
 const REPEATS_TOLD: Duration = Duration::from_millis(REPEATS_TOLD_MS_MAX);
 
 /// An answer that a caller gets once the batch is committed.

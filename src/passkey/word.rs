@@ -46,7 +46,7 @@ pub struct AnswerWord {
     pub grant: bool,
     /// The note for the asker; empty without one.
     pub note: String,
-    /// How far the answer reaches: `once`.
+    /// The reach of the answer: `once`.
     pub scope: String,
 }
 

@@ -109,7 +109,7 @@ pub struct Limit {
     pub rate: Option<Rate>,
     /// The `host:port` pairs that may be reached.
     pub hosts: Option<Vec<Box<str>>>,
-    /// How far secrets may go.
+    /// The furthest that secrets may go.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub credentials: Option<Credentials>,
 }

@@ -37,7 +37,7 @@ pub struct Artifacts {
     shared: Option<SharedArtifacts>,
 }
 
-/// How many results are kept, and for how long.
+/// The number of results that are kept, and the time for which they are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Keeping {
     /// The number of runs whose results are kept, newest first.

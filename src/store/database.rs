@@ -133,7 +133,7 @@ impl Protection {
 pub struct Moved {
     /// The end of the journal, on both sides.
     pub head: Anchor,
-    /// How many rows were moved; zero if an earlier move that had moved all rows was completed.
+    /// The number of rows that were moved; zero if an earlier move that had moved all rows was completed.
     pub rows: u64,
     /// The new name of the folder's file, if the state has left it.
     pub aside: Option<String>,

@@ -21,7 +21,7 @@ pub struct RecordedDecision {
 pub struct RecordedDecisions {
     /// The decisions.
     pub decisions: Vec<RecordedDecision>,
-    /// How many events were read, a page at a time.
+    /// The number of events that were read, a page at a time.
     pub events: u64,
     /// The event before the oldest one that was read.
     pub from: EventSeq,

@@ -123,7 +123,7 @@ pub enum StoreError {
          run `provost up`, then this again"
     )]
     NotOnRecord {
-        /// How many messages the intake has.
+        /// The number of messages in the intake.
         messages: usize,
     },
     /// Another program keeps the store from being read.

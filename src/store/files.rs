@@ -334,7 +334,7 @@ pub(super) fn private_text(dir: &Path, name: &str, most: u64) -> Result<Option<S
     Ok(Some(text))
 }
 
-/// How long a lease may outlive its daemon, and how long the next daemon tries.
+/// The time for which a lease may outlive its daemon, and for which the next daemon tries.
 const LEASE_LINGERS: Duration = Duration::from_millis(500);
 const LEASE_LOOK: Duration = Duration::from_millis(10);
 

@@ -154,7 +154,7 @@ pub(super) struct Invitation {
     pub(super) by: HostId,
     /// The key with which the new host proves that it was invited.
     pub(super) key: HostKey,
-    /// How many hosts it lets in.
+    /// The number of hosts that it lets in.
     pub(super) most: u32,
     /// The role with which these hosts join.
     #[serde(default, skip_serializing_if = "HostRole::is_full")]

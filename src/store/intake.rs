@@ -99,9 +99,9 @@ struct IntakeFile {
     path: PathBuf,
     file: File,
     identity: Option<Identity>,
-    /// Where the next frame begins, in bytes.
+    /// The place where the next frame begins, in bytes.
     at: u64,
-    /// Where the system writes next, if it is known.
+    /// The place where the system writes next, if it is known.
     cursor: Option<u64>,
 }
 

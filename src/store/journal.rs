@@ -46,7 +46,7 @@ pub(super) const LOSS_ACCEPTED: &str = "store.loss_accepted";
 pub enum Verdict {
     /// The chain is whole.
     Ok {
-        /// How many events were checked.
+        /// The number of events that were checked.
         events: u64,
         /// The last event, with its link of the chain.
         head: JournalHead,

@@ -415,14 +415,14 @@ pub enum TimelineOrder {
     OldestFirst,
 }
 
-/// How long history is kept.
+/// The times for which history is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Retention {
-    /// How long finished tasks are kept. Afterwards their ids are free again.
+    /// The time for which finished tasks are kept. Afterwards their ids are free again.
     pub tasks: Duration,
     /// The highest number of finished tasks; the oldest go first.
     pub tasks_most: u32,
-    /// How long the bodies of events are kept. Their links of the chain are kept forever.
+    /// The time for which the bodies of events are kept. Their links of the chain are kept forever.
     pub events: Duration,
 }
 

@@ -51,10 +51,10 @@ pub(super) use read::{look, open_reader};
 /// The key of the fact with the end of the intake that the journal includes.
 const INTAKE_END: &str = "intake_end";
 
-/// How long the sums of usage are kept.
+/// The time for which the sums of usage are kept.
 const USAGE_KEPT: Duration = Duration::from_secs(USAGE_DAYS_KEPT * 86_400);
 
-/// How long signs of life of the crew can be queried. Older ones are only in the journal.
+/// The time for which signs of life of the crew can be queried. Older ones are only in the journal.
 const BEATS_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The store in a state folder.

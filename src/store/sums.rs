@@ -36,7 +36,7 @@ pub struct UsageRow {
     pub key: Box<str>,
     /// The worker, if there is exactly one.
     pub worker: Option<Box<str>>,
-    /// How many runs have reported their usage.
+    /// The number of runs that have reported their usage.
     pub runs: u64,
     /// The sum, with the model if there is exactly one.
     pub used: Usage,

@@ -21,10 +21,10 @@ pub enum Reading {
     Settled,
 }
 
-/// How often a number is read and printed again in search of its fixpoint; usually at most three times.
+/// The number of times that a number is read and printed again in search of its fixpoint; usually at most three times.
 const TURNS_MAX: usize = 6;
 
-/// How many doubles towards zero are tried if that search goes in circles; one in ten would be suitable.
+/// The number of doubles towards zero that are tried if that search goes in circles; one in ten would be suitable.
 const NEIGHBOURS_MAX: usize = 1_000;
 
 /// Powers of ten that a double holds, each correctly rounded.

@@ -9,7 +9,7 @@ pub const ACP_BYTES_MAX: usize = 512 << 20;
 /// Lines of an agent that speaks ACP that are not messages, and updates that may come before its session has an id.
 pub const ACP_GARBAGE_LINES_MAX: usize = 100;
 
-/// How long an agent that speaks ACP may take to begin a session, in milliseconds.
+/// The longest time that an agent that speaks ACP may take to begin a session, in milliseconds.
 pub const ACP_HANDSHAKE_MS_MAX: u64 = 60_000;
 
 /// Permission requests of one agent that may wait at once.
@@ -18,7 +18,7 @@ pub const ACP_QUESTIONS_MAX: usize = 16;
 /// Tool calls for which an agent's statements are kept for a permission request about them.
 pub const ACP_CALLS_KNOWN_MAX: usize = 64;
 
-/// How often an agent's mode is set again in one run before the run ends.
+/// The number of times in one run that an agent's mode is set again before the run ends.
 pub const ACP_MODE_CHANGES_MAX: usize = 3;
 
 /// Longest text that is sent to an agent at once, in bytes: a long message by hand; files are named instead.
@@ -30,10 +30,10 @@ pub const SAYINGS_WAITING_MAX: usize = 16;
 /// Sayings that are shown with a task; older ones that were delivered are forgotten.
 pub const SAYINGS_KEPT_MAX: usize = 64;
 
-/// How much of a delivered saying is kept with its task, in bytes: its whole text is in the run's output.
+/// The part of a delivered saying that is kept with its task, in bytes: its whole text is in the run's output.
 pub const SAID_TEXT_KEPT: usize = 1 << 10;
 
-/// How long an agent that speaks ACP may take to end a turn that was cancelled, in milliseconds.
+/// The longest time that an agent that speaks ACP may take to end a turn that was cancelled, in milliseconds.
 pub const ACP_CANCEL_MS_MAX: u64 = 10_000;
 
 /// Longest id of an agent's session, in bytes; those of real agents are UUIDs.
@@ -42,7 +42,7 @@ pub const ACP_SESSION_ID_MAX: usize = 256;
 /// Pages of an agent's list of sessions that are read if it could not continue one.
 pub const ACP_SESSION_PAGES_MAX: usize = 20;
 
-/// How long a question of an agent waits for its answer, in milliseconds; then it is declined, and the agent goes on.
+/// The time for which a question of an agent waits for its answer, in milliseconds; then it is declined, and the agent goes on.
 pub const ACP_ANSWER_MS_MAX: u64 = 600_000;
 
 /// Sessions of agents whose homes are kept for a follow-up; the oldest go first.
@@ -74,14 +74,14 @@ pub const ACP_PROXY_CALLS_BYTES_MAX: usize = 32 << 20;
 /// Longest id of a message, in bytes, and longest id of a session; those in use are numbers and UUIDs.
 pub const ACP_ID_BYTES_MAX: usize = 1 << 10;
 
-/// How long an agent may take to end after its editor has gone, in milliseconds, before it gets a signal, and again
-/// before it is killed.
+/// The longest time that an agent may take to end after its editor has gone, in milliseconds, before it gets a
+/// signal, and again before it is killed.
 pub const ACP_PROXY_END_MS: u64 = 2_000;
 
-/// How long `provost acp` waits for its turns after the editor has gone, in milliseconds: their tasks are cancelled meanwhile.
+/// The time for which `provost acp` waits for its turns after the editor has gone, in milliseconds: their tasks are cancelled meanwhile.
 pub const ACP_JAILED_LEAVE_MS: u64 = 5_000;
 
-/// How long the end of a run is awaited whose task is over, in milliseconds: before that, its changes are not known.
+/// The time for which the daemon waits for the end of a run whose task is over, in milliseconds: before that, its changes are not known.
 pub const ACP_JAILED_LATE_MS: u64 = 10_000;
 
 /// The part of a turn's differences that an editor's dialog shows, in bytes.
@@ -93,8 +93,8 @@ pub const ACP_JAILED_PAST_MAX: usize = 50;
 /// The part of each turn's text that it is shown again, in bytes.
 pub const ACP_JAILED_PAST_TEXT_MAX: usize = 64 << 10;
 
-/// How long the preparation of a session may delay the editor's messages, in milliseconds: it looks for the repository.
+/// The longest time that the preparation of a session may delay the editor's messages, in milliseconds: it looks for the repository.
 pub const ACP_PROXY_SETUP_MS_MAX: u64 = 2_000;
 
-/// How long a permission request waits in the queue, in milliseconds: as long as its editor shows it, and at most a day.
+/// The time for which a permission request waits in the queue, in milliseconds: as long as its editor shows it, and at most a day.
 pub const ACP_PROXY_PATIENCE_MS: u64 = 24 * 60 * 60 * 1000;

@@ -53,12 +53,12 @@ pub const LEFT_OUT_MAX: usize = 50;
 /// Runs whose changes are kept, if `changes.runs` is missing; the oldest go first.
 pub const HARVESTS_KEPT_MAX: usize = 500;
 
-/// How long changes are kept, in days, if `changes.days` is missing; and private copies of runs whose daemon was
-/// killed.
+/// The time for which changes are kept, in days, if `changes.days` is missing; and private copies of runs whose
+/// daemon was killed.
 pub const HARVESTS_KEPT_DAYS: u64 = 7;
 
-/// How much the time between two starts of the machine adds to an age, in seconds, at most: the clock may have been
-/// set meanwhile.
+/// The most that the time between two starts of the machine adds to an age, in seconds: the clock may have been set
+/// meanwhile.
 pub const AGE_OVER_A_START_S_MAX: u64 = 24 * 60 * 60;
 
 /// The number of private copies that are kept of runs whose daemon was killed; the newest ones.

@@ -16,11 +16,11 @@ pub const DIFF_BYTES_MAX: usize = 1 << 20;
 /// Diffs of one preview together, in bytes; for further ones, only the lines are counted.
 pub const DIFFS_BYTES_MAX: usize = 8 << 20;
 
-/// How long the diffs of one call may take to be computed, in milliseconds; a diff cut off then is coarser, but
-/// correct.
+/// The longest time that the diffs of one call may take to be computed, in milliseconds; a diff cut off then is
+/// coarser, but correct.
 pub const DIFF_MS_MAX: u64 = 3_000;
 
-/// How often an apply reads a file that keeps changing before it gives up on it.
+/// The number of times that an apply reads a file that keeps changing before it gives up on it.
 pub const APPLY_TRIES_MAX: usize = 5;
 
 /// Files that are examined or written at once, over all calls; each takes a thread meanwhile.

@@ -10,8 +10,8 @@ pub const LOCKS_PER_AGENT_MAX: usize = 4_000;
 /// Symbols of one file that a write takes leases on; a write that touches more takes the file.
 pub const HELD_IN_A_FILE_MAX: usize = 64;
 
-/// How often a write looks again at others' grants, because another agent got a grant meanwhile. Each time, one
-/// agent has got what it wanted.
+/// The number of times that a write looks again at others' grants, because another agent got a grant meanwhile.
+/// Each time, one agent has got what it wanted.
 pub const HOLD_LOOKS_MAX: usize = 64;
 
 /// Bytes that are read of a file in which git names commits.
@@ -42,13 +42,14 @@ pub const WAITS_OF_A_KIND_MAX: usize = 256;
 /// Circles of waiting that were refused and are remembered: more than a person looks at.
 pub const CIRCLES_KEPT_MAX: usize = 64;
 
-/// How long they are remembered, in milliseconds: an hour.
+/// The time for which they are remembered, in milliseconds: an hour.
 pub const CIRCLES_KEPT_MS: u64 = 3_600_000;
 
 /// Agents of such a circle that are named: more than a sentence holds.
 pub const CIRCLE_MEMBERS_MAX: usize = 32;
 
-/// How often the same circle is recorded, in milliseconds, so that an agent that tries again and again does not fill the journal.
+/// The shortest interval at which the same circle is recorded, in milliseconds, so that an agent that tries again
+/// and again does not fill the journal.
 pub const CIRCLE_TOLD_MS: u64 = 60_000;
 
 /// Intents that are declared or active at once.

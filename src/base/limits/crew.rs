@@ -55,8 +55,8 @@ pub const TIMELINE_BYTES_MAX: usize = 16 << 20;
 /// longer than a claim may.
 pub const CLAIMED_BYTES_MAX: u64 = 64 << 20;
 
-/// How long reading claimed files for one request may take, in milliseconds. 64 MiB from a disk take some
-/// hundred.
+/// The longest time that the reading of claimed files for one request may take, in milliseconds. 64 MiB from a disk
+/// take some hundred.
 pub const CLAIMED_READ_MS_MAX: u64 = 2_000;
 
 /// Claimed files that are read at once.
@@ -74,12 +74,12 @@ pub const FOREIGN_ROW_BYTES_MAX: i32 = 1 << 20;
 /// Size of such a database, in bytes. A million events have some 300 MB.
 pub const FOREIGN_DATABASE_BYTES_MAX: u64 = 1 << 30;
 
-/// How long a request may wait for the next entry of the timeline, in seconds: less than the usual timeout of a
-/// proxy or a client.
+/// The longest time that a request may wait for the next entry of the timeline, in seconds: less than the usual
+/// timeout of a proxy or a client.
 pub const TIMELINE_WAIT_S_MAX: u64 = 25;
 
-/// How often readers of the stream get a comment while there is no event, in milliseconds: before any program on
-/// the way takes the connection for dead.
+/// The interval at which readers of the stream get a comment while there is no event, in milliseconds: before any
+/// program on the way takes the connection for dead.
 pub const TIMELINE_COMMENT_EVERY_MS: u64 = 20_000;
 
 /// Largest claimed file whose versions are kept, in bytes. Larger ones are generated, or data.

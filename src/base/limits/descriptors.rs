@@ -1,4 +1,4 @@
-//! How a daemon's descriptors are divided, and which other resources it needs.
+//! Divides a daemon's descriptors, and lists the other resources that it needs.
 
 /// Descriptors that one connection takes: its socket, and a handle of the process at its other end.
 pub const CONNECTION_DESCRIPTORS_MAX: u64 = 2;

@@ -5,12 +5,12 @@
 /// Obstacles that a refusal names; a model reads it, and that costs.
 pub const HOOK_OBSTACLES_NAMED_MAX: usize = 8;
 
-/// How long a hook works out the writes of a call, in milliseconds, and as long again for others' holds on them;
-/// the rest of [`HOOK_MS_MAX`] is for asking the daemon.
+/// The time for which a hook works out the writes of a call, in milliseconds, and as long again for others' holds
+/// on them; the rest of [`HOOK_MS_MAX`] is for questions to the daemon.
 pub const HOOK_WORK_MS_MAX: u64 = 6_000;
 
-/// How long one question to the daemon about a permission waits, in milliseconds, before it is asked again: less
-/// than a connection may be silent.
+/// The time for which one question to the daemon about a permission waits, in milliseconds, before it is asked
+/// again: less than a connection may be silent.
 pub const HOOK_ASK_MS: u64 = 20_000;
 
 /// Stack of the threads that work out a call, in bytes: nesting is bounded, and this is far more than it takes.
@@ -31,8 +31,8 @@ pub const HOOK_WIDE_MAX: usize = 500;
 /// The number of these about which git is asked: each question takes some milliseconds.
 pub const HOOK_CHANGED_MAX: usize = 24;
 
-/// How long a hook may take to put aside files that others hold, in milliseconds; a command that takes longer to
-/// prepare is not watched.
+/// The longest time that a hook may take to put aside files that others hold, in milliseconds; a command that takes
+/// longer to prepare is not watched.
 pub const HOOK_ASIDE_MS_MAX: u64 = 1_000;
 
 /// Files that are put aside before one shell command, since others hold them.
@@ -41,7 +41,7 @@ pub const HOOK_ASIDE_FILES_MAX: usize = 200;
 /// Bytes of files that are too large to be compared by their parts, and are copied before one shell command.
 pub const HOOK_ASIDE_BYTES_MAX: u64 = 64 << 20;
 
-/// How long files that were put aside for a command stay there, in milliseconds: six hours, if its host reports no end.
+/// The time for which files that were put aside for a command stay there, in milliseconds: six hours, if its host reports no end.
 pub const HOOK_ASIDE_AGE_MS_MAX: u64 = 6 * 60 * 60 * 1_000;
 
 /// Running commands of other agents for which a write puts its file aside.
@@ -93,7 +93,7 @@ pub const SHELL_ASKING_COST: usize = SHELL_COST_MAX / 32;
 /// Writes of one command that are distinguished: more than one agent holds.
 pub const SHELL_FOUND_MAX: usize = 4_000;
 
-/// How often a command is evaluated with other values of its variables, as in a loop.
+/// The number of times that a command is evaluated with other values of its variables, as in a loop.
 pub const SHELL_ROUNDS_MAX: usize = 256;
 
 /// Longest word that results from variables, in bytes: texts double quickly.
@@ -102,7 +102,7 @@ pub const SHELL_WORD_BYTES_MAX: usize = 1 << 20;
 /// Words that a word with braces may stand for; braces in braces multiply.
 pub const SHELL_CHOICES_MAX: usize = 256;
 
-/// How long such a word may be, in bytes.
+/// The most bytes that such a word may have.
 pub const SHELL_CHOICES_BYTES_MAX: usize = 8 << 10;
 
 /// Longest expression of code that is examined, in words and signs; each call that writes has one.
@@ -149,8 +149,8 @@ pub const DAEMONS_ASKED_MAX: usize = 256;
 /// Largest entry of a daemon in the folder of all daemons, in bytes: two paths and some numbers.
 pub const DAEMON_ENTRY_BYTES_MAX: u64 = 16 << 10;
 
-/// How long a daemon may take for its answer about work that needs its user, in milliseconds; then it is listed as
-/// one that does not answer.
+/// The longest time that a daemon may take for its answer about work that needs its user, in milliseconds; then it
+/// is listed as one that does not answer.
 pub const DAEMON_ASKED_MS: u64 = 1_000;
 
 /// Words of one line in which a rule looks for commands; a longer line may run anything.

@@ -4,7 +4,7 @@
 /// its host does not count as dead, and that a lost notice of the store costs no more.
 pub const HOST_BEAT_MS: u64 = 3_000;
 
-/// How long callers wait for the outcome of a commit without an answer, in milliseconds: longer than most failovers take.
+/// The time for which callers wait for the outcome of a commit without an answer, in milliseconds: longer than most failovers take.
 pub const UNKNOWN_KEPT_MS: u64 = 10_000;
 
 /// The time without a sign of life after which a host counts as dead, in milliseconds: longer than twice the time
@@ -18,35 +18,35 @@ pub const WAKE_EVERY_MS: u64 = 10;
 /// of PostgreSQL, which has 8,000.
 pub const HOST_WORD_BYTES_MAX: usize = 5_600;
 
-/// How many words for other hosts may wait; one more is not sent.
+/// The most words for other hosts that may wait; one more is not sent.
 pub const HOST_WORDS_WAITING_MAX: usize = 256;
 
-/// How many of them are sent at once.
+/// The number of them that are sent at once.
 pub const HOST_WORDS_AT_ONCE: usize = 16;
 
 /// The time between two requests for the output of one run on another host, in milliseconds: a follower gets at
 /// most 20 words a second, which are some 100 KiB, and the rest with the run's end.
 pub const FAR_OUTPUT_EVERY_MS: u64 = 50;
 
-/// How long such a request waits at the other host for new output, in milliseconds.
+/// The time for which such a request waits at the other host for new output, in milliseconds.
 pub const FAR_OUTPUT_PATIENCE_MS: u64 = 4_000;
 
-/// How much longer its answer is awaited, in milliseconds, before the other host counts as one that does not answer.
+/// The further time for which its answer is awaited, in milliseconds, before the other host counts as one that does not answer.
 pub const FAR_OUTPUT_LATE_MS: u64 = 3_000;
 
-/// How long after the last look at it the output of a run on another host is still requested, in milliseconds.
+/// The time after the last look at the output of a run on another host for which more of it is requested, in milliseconds.
 pub const FAR_OUTPUT_LOOKED_MS: u64 = 15_000;
 
-/// How many runs of other hosts are followed at once. Of each, as much is kept as of a run on this host.
+/// The number of runs of other hosts that are followed at once. Of each, as much is kept as of a run on this host.
 pub const FAR_OUTPUTS_MAX: usize = 16;
 
-/// How many requests of other hosts for output wait here at once; one more gets no answer.
+/// The most requests of other hosts for output that wait here at once; one more gets no answer.
 pub const FAR_OUTPUT_ASKED_MAX: usize = 64;
 
-/// How long a daemon waits before it listens again after its connection for that was lost, in milliseconds.
+/// The time for which a daemon waits before it listens again after its connection for that was lost, in milliseconds.
 pub const LISTEN_AGAIN_MS: u64 = 1_000;
 
-/// How many hosts one repository may have, removed ones not counted: each reads the entries of each other one.
+/// The most hosts that one repository may have, removed ones not counted: each reads the entries of each other one.
 pub const HOSTS_MAX: usize = 64;
 
 /// The bound of the file with the journal's key for a host that joins, in bytes: it has the keys of all hosts there
@@ -59,13 +59,13 @@ pub const HOST_STATE_BYTES_MAX: u64 = 1 << 20;
 /// The highest length of the name of a host's user, in bytes.
 pub const USER_NAME_BYTES_MAX: usize = 64;
 
-/// How many root commits of a repository are compared when a host joins.
+/// The number of root commits of a repository that are compared when a host joins.
 pub const ROOT_COMMITS_MAX: usize = 64;
 
-/// How much of one run's results goes through the database to other hosts, in bytes: it is in memory meanwhile.
+/// The most bytes of one run's results that go through the database to other hosts: they are in memory meanwhile.
 pub const SHARED_ARTIFACT_BYTES_MAX: usize = 8 << 20;
 
-/// How much of such results the database keeps for one repository, in bytes; the oldest go first.
+/// The most bytes of such results that the database keeps for one repository; the oldest results go first.
 pub const SHARED_ARTIFACTS_BYTES_MAX: u64 = 512 << 20;
 
 /// The size of a piece of them, in bytes: the value of one row.

@@ -19,10 +19,10 @@ pub const LOOPBACK_BODY_MS_MAX: u64 = 30_000;
 /// Largest head of a request over HTTP, on loopback or a Unix socket, in bytes; those of today's clients have a few hundred.
 pub const HTTP_HEAD_BYTES_MAX: usize = 32 << 10;
 
-/// How long a request's head may take, in milliseconds; also how long a connection may be silent.
+/// The longest time that a request's head may take, and that a connection may be silent, in milliseconds.
 pub const LOOPBACK_HEAD_MS_MAX: u64 = 12_000;
 
-/// How long a client may leave an answer unread, in milliseconds.
+/// The longest time that a client may leave an answer unread, in milliseconds.
 pub const LOOPBACK_READ_MS_MAX: u64 = 10_000;
 
 /// Connections to one door over loopback HTTP. When there is one more, the process with most of them gives way. No
@@ -50,7 +50,7 @@ pub const STREAM_READERS_MAX: usize = super::CONNECTIONS_MAX;
 /// Longest wait of a request to the own API that waits for news, in milliseconds; the caller asks again.
 pub const OWN_WAIT_MS_MAX: u64 = 30_000;
 
-/// How long the body of a request to the own API may take, in milliseconds.
+/// The longest time that the body of a request to the own API may take, in milliseconds.
 pub const OWN_BODY_MS_MAX: u64 = 10_000;
 
 /// Large bodies that the own API holds at once; further ones wait for their turn.
@@ -86,8 +86,8 @@ pub const AGENT_TOKENS_MAX: usize = 8;
 /// Longest token that is checked, in bytes; Provost's own have 69.
 pub const TOKEN_LEN_MAX: usize = 256;
 
-/// How long the daemon relies on its finding that no program here carries connections of containers, in milliseconds: less than such a
-/// program takes from its start to its first connection, and long enough that a look of a millisecond or two does not matter.
+/// The time for which the daemon relies on its finding that no program here carries connections of containers, in milliseconds: less than
+/// such a program takes from its start to its first connection, and long enough that a look of a millisecond or two does not matter.
 pub const CARRIERS_LOOK_MS: u64 = 200;
 
 /// The largest file of a dashboard's folder that is served, in bytes: far more than the pages that are published.

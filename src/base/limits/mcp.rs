@@ -19,7 +19,7 @@ pub const MY_TASKS_MAX: usize = 50;
 /// continue.
 pub const MY_TASKS_SCANNED_MAX: usize = 1_000;
 
-/// How often a host is asked to look at a task, in milliseconds.
+/// The interval at which a host is asked to look at a task, in milliseconds.
 pub const MCP_POLL_MS: u64 = 2_000;
 
 /// Tasks that one server process watches for its host, to report changes. A host polls as well.
@@ -68,7 +68,7 @@ pub const MCP_LINES_UNREAD_MAX: usize = 64;
 /// longest.
 pub const MCP_SESSIONS_MAX: usize = 512;
 
-/// How long a session of the older era may be silent, in seconds: a night with an agent that waits for a person.
+/// The longest time that a session of the older era may be silent, in seconds: a night with an agent that waits for a person.
 pub const MCP_SESSION_S_MAX: u64 = 12 * 60 * 60;
 
 /// Resources about whose changes one host is told.
@@ -80,7 +80,7 @@ pub const MCP_PROMPT_CHARS_MAX: usize = 8_000;
 /// Largest text of a resource, in bytes.
 pub const MCP_RESOURCE_BYTES_MAX: usize = 64 << 10;
 
-/// How often a stream without news sends a comment, in seconds; hosts give up silent ones after some minutes.
+/// The interval at which a stream without news sends a comment, in seconds; hosts give up silent ones after some minutes.
 pub const MCP_COMMENT_EVERY_S: u64 = 15;
 
 /// The part of each member of a result that DevIt's tools show, in bytes.
@@ -110,7 +110,7 @@ pub const SPEAKERS_MAX: usize = 10_000;
 /// Longest file of such processes that is read from another daemon, in bytes: more than any daemon writes.
 pub const SPEAKERS_FILE_BYTES_MAX: u64 = 4 << 20;
 
-/// How long a host gets no sign of life about a call that waits, in milliseconds: some time out after twenty seconds.
+/// The time for which a host gets no sign of life about a call that waits, in milliseconds: some time out after twenty seconds.
 pub const MCP_BEAT_MS: u64 = 10_000;
 
 /// Pages of a worker's output that are skipped before a host is told of new lines.
@@ -119,7 +119,7 @@ pub const MCP_CATCH_UP_PAGES: usize = 256;
 /// The request that a form for approval shows, in characters; no form asks about a longer one.
 pub const MCP_FORM_CHARS_MAX: usize = 4_000;
 
-/// How long a dialog at a host can be answered, in milliseconds.
+/// The time for which a dialog at a host can be answered, in milliseconds.
 pub const HOST_DIALOG_MS_MAX: u64 = 600_000;
 
 /// Dialogs about one approval that may be answered within that time; further ones are refused.
@@ -134,8 +134,8 @@ pub const THUMB_WIDTH_MAX: u32 = 1_280;
 /// Size of a small picture in an answer, in bytes as Base64.
 pub const THUMB_BYTES_MAX: usize = 700 << 10;
 
-/// How often a server process reports that its host is still alive, in seconds: the crew misses a silent member
-/// after a minute by default, and after a second at the shortest.
+/// The interval at which a server process reports that its host is still alive, in seconds: the crew misses a
+/// silent member after a minute by default, and after a second at the shortest.
 pub const MCP_BEAT_EVERY_S: u64 = 20;
 
 /// Places that one piece of work locks.

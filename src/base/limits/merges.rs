@@ -13,7 +13,7 @@ pub const MERGES_OVER_MAX: usize = 200;
 /// Git's answer to one question of a merge, in bytes: a list of 100,000 files with long names fits.
 pub const MERGE_ANSWER_BYTES_MAX: u64 = 64 << 20;
 
-/// How long git may take for one step of a merge, in seconds.
+/// The longest time that git may take for one step of a merge, in seconds.
 pub const MERGE_GIT_SECONDS_MAX: u64 = 120;
 
 /// Files that a branch to be merged may change.
@@ -25,7 +25,7 @@ pub const MERGE_SOURCES_MAX: usize = 5_000;
 /// Conflicts that are reported for one branch; more are counted.
 pub const MERGE_TOLD_MAX: usize = 50;
 
-/// How often a branch is merged again because another one has moved the trunk meanwhile.
+/// The number of times that a branch is merged again because another one has moved the trunk meanwhile.
 pub const MERGE_TRIES_MAX: usize = 5;
 
 /// Bytes from the end of a failed check's output that the branch's owner gets.

@@ -22,16 +22,16 @@ pub const NOTICE_TEXT_CHARS_MAX: usize = 1_900;
 /// The part of an answer that is read, in bytes: enough for the sentence of an error.
 pub const NOTICE_ANSWER_BYTES_MAX: usize = 2_048;
 
-/// How long one attempt may take, from the name to the answer, in milliseconds.
+/// The longest time that one attempt may take, from the name to the answer, in milliseconds.
 pub const NOTICE_ATTEMPT_MS_MAX: u64 = 15_000;
 
 /// Waits after consecutive failed attempts, in milliseconds; the last one repeats.
 pub const NOTICE_WAITS_MS: [u64; 7] = [2_000, 10_000, 60_000, 300_000, 900_000, 1_800_000, 3_600_000];
 
-/// How long a notice is owed, in milliseconds: three days.
+/// The time for which a notice is owed, in milliseconds: three days.
 pub const NOTICE_KEPT_MS: u64 = 3 * 24 * 60 * 60 * 1_000;
 
-/// How soon a new notice may end a longer wait for an address that has failed, in milliseconds.
+/// The shortest wait, in milliseconds, after which a new notice may end a longer wait for an address that has failed.
 pub const NOTICE_NEWS_MS_MIN: u64 = 60_000;
 
 /// Longest address of a target, in bytes; those of chats have some 200.
@@ -40,5 +40,5 @@ pub const NOTICE_URL_BYTES_MAX: usize = 2_048;
 /// Keys of one address: two during a replacement, and one to spare.
 pub const NOTICE_KEYS_MAX: usize = 3;
 
-/// How often a rule may have a question asked again.
+/// The most times that a rule may have a question asked again.
 pub const APPROVAL_AGAIN_MAX: u32 = 100;

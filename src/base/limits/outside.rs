@@ -11,11 +11,11 @@ pub const NAMED_LOOKS_MAX: usize = 200_000;
 /// Text that is parsed for this purpose, in bytes, with values of variables in it.
 pub const NAMED_BYTES_MAX: usize = 16 << 20;
 
-/// How long this may take, in milliseconds.
+/// The longest time for this, in milliseconds.
 pub const NAMED_MS_MAX: u64 = 10_000;
 
-/// How many times the length of a settings file may be taken out of it as values: nested values are taken out
-/// repeatedly.
+/// The most bytes of values that may be taken out of a settings file, in lengths of the file: nested values are
+/// taken out repeatedly.
 pub const VALUES_TIMES_MAX: usize = 16;
 
 /// Folders in which the words of one text are searched. Each word is searched in each; a text that names more is

@@ -36,7 +36,7 @@ pub const PASSKEYS_MAX: usize = 32;
 /// Challenges that wait for their signature. The oldest gives way, and costs its owner a second try.
 pub const CHALLENGES_MAX: usize = 64;
 
-/// How long a challenge may be answered, in milliseconds: a person reads, and fetches the key.
+/// The time within which a challenge may be answered, in milliseconds: a person reads, and fetches the key.
 pub const CHALLENGE_MS_MAX: u64 = 120_000;
 
 /// Challenges that one process gets in a minute.
@@ -45,10 +45,11 @@ pub const CHALLENGES_PER_MINUTE_MAX: usize = 30;
 /// Signatures that one process has checked in a minute, good or bad.
 pub const WORDS_PER_MINUTE_MAX: usize = 10;
 
-/// How long a code for a new passkey is valid, in milliseconds: it is typed from one window into another.
+/// The time for which a code for a new passkey is valid, in milliseconds: it is typed from one window into another.
 pub const PASSKEY_CODE_MS_MAX: u64 = 300_000;
 
-/// How long a new passkey waits for a known one to sign for it at another page, in milliseconds: a person goes from a phone to a desk.
+/// The time for which a new passkey waits for a known one to sign for it at another page, in milliseconds: a person
+/// goes from a phone to a desk.
 pub const PASSKEY_HELD_MS_MAX: u64 = 600_000;
 
 /// Wrong codes after which the right one is invalid.
@@ -57,7 +58,7 @@ pub const PASSKEY_CODE_TRIES_MAX: u32 = 5;
 /// The time since an agent's last sign of life that has to pass before a first passkey is added, in seconds.
 pub const PASSKEY_QUIET_S: u64 = 60;
 
-/// How long no passkey counts after all were given up, in seconds: a day, so that their owner hears of it.
+/// The time after a reset of all passkeys for which none counts, in seconds: a day, so that their owner hears of it.
 pub const PASSKEYS_RESET_S: u64 = 24 * 60 * 60;
 
 /// Revoked passkeys that are remembered, so that none of them comes back.
@@ -66,7 +67,7 @@ pub const PASSKEYS_REVOKED_MAX: usize = 256;
 /// Revoked passkeys that the list remembers, so that a daemon that did not run learns of them.
 pub const PASSKEYS_LISTED_REVOKED_MAX: usize = 32;
 
-/// How often the daemon notes its running time while a reset waits, in seconds: the most that a restart costs.
+/// The interval at which the daemon notes its running time while a reset waits, in seconds: the most that a restart costs.
 pub const PASSKEY_WAIT_NOTE_S: u64 = 60;
 
 /// By how much the clock has to be ahead of the daemon's running time to be reported, in milliseconds.

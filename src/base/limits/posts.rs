@@ -41,7 +41,7 @@ pub const STANDOFFS_MAX: usize = 10_000;
 /// Bytes of messages, as stored, in one answer of the broker door; the next poll continues after them.
 pub const POLL_BYTES_MAX: usize = 8 << 20;
 
-/// How long a poll of the broker door may wait for a new message, in seconds.
+/// The longest time that a poll of the broker door may wait for a new message, in seconds.
 pub const POLL_WAIT_S_MAX: u64 = 60;
 
 /// Size of a `CODEOWNERS` that is read, in bytes, and lines of it that count. Large ones have a few thousand.
@@ -58,10 +58,10 @@ pub const GIT_FILTERS_MAX: usize = 256;
 /// Pairs of conflicting agents that are reported at once: a person looks at the first few.
 pub const OVERLAPS_MAX: usize = 64;
 
-/// How many reservations with a name of a symbol are examined for callers that others hold: each takes a look into the index.
+/// The number of reservations with a name of a symbol that are examined for callers that others hold: each takes a look into the index.
 pub const RESERVATIONS_LOOKED_AT: usize = 512;
 
-/// How long those callers are searched, in milliseconds: a list waits for them.
+/// The time for which those callers are searched, in milliseconds: a list waits for them.
 pub const CALLERS_MET_MS: u64 = 200;
 
 /// Repeated statuses of agents that may wait to be recorded; beyond that, each is a commit of its own.

@@ -13,10 +13,10 @@ pub const SOCKET_QUEUES_BYTES_MAX: usize = 128 << 20;
 /// Bytes that may wait for one peer in any case.
 pub const SOCKET_QUEUE_FAIR_BYTES: usize = 64 << 10;
 
-/// How long a peer may leave sent data unread, in milliseconds: as long as editors wait for an answer.
+/// The longest time that a peer may leave sent data unread, in milliseconds: as long as editors wait for an answer.
 pub const SOCKET_READ_MS_MAX: u64 = 30_000;
 
-/// How long the daemon reads on after its own close frame, in milliseconds.
+/// The time for which the daemon reads on after its own close frame, in milliseconds.
 pub const SOCKET_LINGER_MS_MAX: u64 = 500;
 
 /// Largest message to the A6s door, in bytes: some artifacts with the whole text of their files.
@@ -31,7 +31,7 @@ pub const A6S_REQUESTS_MAX: usize = 64;
 /// Requests to the A6s door that are being answered, over all its connections, including connections that have ended.
 pub const A6S_REQUESTS_AT_ONCE_MAX: usize = 1_024;
 
-/// How long requests may go on when the daemon stops, in milliseconds; then they are answered with an error.
+/// The time for which requests may go on when the daemon stops, in milliseconds; then they are answered with an error.
 pub const A6S_SETTLE_MS_MAX: u64 = 1_000;
 
 /// Longest id of a request that is echoed, in bytes; editors' own have ten.

@@ -7,7 +7,7 @@ pub const STORE_CHECKED_BYTES_MAX: u64 = 64 << 20;
 /// Events between two checkpoints of the journal, each of which waits for the disk.
 pub const CHECKPOINT_EVERY: u64 = 1_000;
 
-/// How long a checkpoint waits after the one before it, in milliseconds, if more events come.
+/// The time for which a checkpoint waits after the one before it, in milliseconds, if more events come.
 pub const CHECKPOINT_PAUSE_MS: u64 = 1_000;
 
 /// Events after which a checkpoint does not wait: the most that a start has to verify.
@@ -22,7 +22,7 @@ pub const NUMBERS_SKIPPED: u64 = 100_000;
 /// commits cheaper and the first start after a crash slower.
 pub const WAL_PAGES: u32 = 4_000;
 
-/// How long a backup waits for a program that holds the database, in milliseconds.
+/// The time for which a backup waits for a program that holds the database, in milliseconds.
 pub const BACKUP_WAIT_MS_MAX: u64 = 10_000;
 
 /// Longest search, in bytes: more than a person types.
@@ -49,8 +49,8 @@ pub const INDEX_BITE: u32 = 100;
 /// The most text that is indexed at a time, in bytes.
 pub const INDEX_BITE_BYTES_MAX: usize = 256 << 10;
 
-/// How long new events wait for others before they are indexed, in milliseconds: a few large pieces are cheaper to
-/// search than many small ones. A search does not wait.
+/// The time for which new events wait for others before they are indexed, in milliseconds: a few large pieces are
+/// cheaper to search than many small ones. A search does not wait.
 pub const INDEX_AFTER_MS: u64 = 1_000;
 
 /// The highest number of portions that are indexed before a search looks; the rest is found a little later, and the answer says so.

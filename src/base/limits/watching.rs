@@ -37,8 +37,8 @@ pub const WATCH_FOLDERS_ALL_MAX: usize = 2 * WATCH_FOLDERS_MAX;
 /// Changed folders, beyond which everything is examined instead.
 pub const WATCH_EVENTS_MAX: usize = 4_096;
 
-/// How long it has to be quiet before changed files are examined, in milliseconds: a checkout writes many.
+/// The quiet time before changed files are examined, in milliseconds: a checkout writes many.
 pub const WATCH_QUIET_MS: u64 = 30;
 
-/// How long changes wait at most for quiet, in milliseconds.
+/// The longest time that changes wait for quiet, in milliseconds.
 pub const WATCH_WAIT_MS_MAX: u64 = 300;

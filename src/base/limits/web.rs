@@ -27,7 +27,7 @@ pub const WEB_CELL_CHARS_MAX: usize = 300;
 /// Shown lines of one file of a difference; further ones are counted.
 pub const WEB_DIFF_LINES_MAX: usize = 5_000;
 
-/// How long a browser waits before it comes back to the stream, in milliseconds.
+/// The time for which a browser waits before it comes back to the stream, in milliseconds.
 pub const WEB_RETRY_MS: u64 = 1_000;
 
 /// Messages of one page: some screens of them.
@@ -48,8 +48,8 @@ pub const HUB_CHANGES_MAX: usize = 4_096;
 /// Events that wait for one reader of the page over all repositories; a reader that is further behind asks for everything again.
 pub const HUB_QUEUE_MAX: usize = 1_024;
 
-/// How long a daemon may take to answer for a view of the page over all repositories, in milliseconds; then it counts as one that does
-/// not answer, and nothing waits for it.
+/// The longest time that a daemon may take to answer for a view of the page over all repositories, in milliseconds;
+/// then it counts as one that does not answer, and nothing waits for it.
 pub const HUB_VIEW_MS: u64 = 5_000;
 
 /// The time over which the page sums up the usage of runs, in milliseconds: two weeks, a bar for each day.
@@ -73,7 +73,7 @@ pub const COLOURED_TOKENS_MAX: usize = 60_000;
 /// Tasks, and messages and events, of each repository in a search over all of them.
 pub const SEARCH_EACH_MAX: usize = 20;
 
-/// How long the colouring of one answer may take, in milliseconds; the rest then stays plain.
+/// The longest time that the colouring of one answer may take, in milliseconds; the rest then stays plain.
 pub const COLOURED_MS_MAX: u64 = 500;
 
 /// Places touched by an apply that are named beside its approval; a longer list is not read.
@@ -82,13 +82,13 @@ pub const TOUCHED_SHOWN_MAX: usize = 200;
 /// Browsers that are signed in, and invitations that wait, at one time.
 pub const WEB_SESSIONS_MAX: usize = 16;
 
-/// How long a browser without requests stays signed in, in milliseconds: from one working day to the next it signs in again.
+/// The time for which a browser without requests stays signed in, in milliseconds: from one working day to the next it signs in again.
 pub const WEB_SESSION_IDLE_MS_MAX: u64 = 12 * 60 * 60 * 1_000;
 
-/// How long a browser stays signed in at the most, in seconds: seven days.
+/// The longest time that a browser stays signed in, in seconds: seven days.
 pub const WEB_SESSION_S_MAX: u64 = 7 * 24 * 60 * 60;
 
-/// How old the last use in the file may be, in milliseconds: the most that a restart adds to the idle time.
+/// The greatest age of the last use in the file, in milliseconds: the most that a restart adds to the idle time.
 pub const WEB_SESSION_NOTED_MS_MAX: u64 = 5 * 60 * 1_000;
 
 /// Bytes of the secret of a session.
@@ -100,7 +100,7 @@ pub const WEB_SESSIONS_FILE_BYTES_MAX: u64 = 256 << 10;
 /// Streams of browsers that are signed in, at a time: four for each of them.
 pub const WEB_STREAMS_MAX: usize = 64;
 
-/// How long an invitation is valid without a setting, in seconds: a day.
+/// The time for which an invitation is valid without a setting, in seconds: a day.
 pub const WEB_INVITE_S: u64 = 24 * 60 * 60;
 
 /// Decisions about which other rules are asked, from the newest back, if no number is given.
@@ -112,7 +112,7 @@ pub const REPLAY_LAST_MAX: usize = 10_000;
 /// The newest events among which those decisions are searched: some seconds of reading.
 pub const REPLAY_EVENTS_MAX: u64 = 200_000;
 
-/// How long a look at earlier decisions may take, in milliseconds; the findings by then are reported.
+/// The longest time that a look at earlier decisions may take, in milliseconds; the findings by then are reported.
 pub const REPLAY_MS: u64 = 3_000;
 
 /// Requests in one answer that other rules would decide otherwise; further ones are counted.

@@ -3,10 +3,10 @@
 /// Longest name of a branch, in bytes. Git makes a file or folder of each part, and a file's name has at most 255 bytes with git's own ending.
 pub const BRANCH_LEN_MAX: usize = 200;
 
-/// How long git may take to make a work tree, in milliseconds: it writes every file of the repository.
+/// The longest time that git may take to make a work tree, in milliseconds: it writes every file of the repository.
 pub const TREE_MADE_MS_MAX: u64 = 10 * 60 * 1000;
 
-/// How long any other command of git for a work tree may take, in milliseconds.
+/// The longest time that any other command of git for a work tree may take, in milliseconds.
 pub const TREE_GIT_MS_MAX: u64 = 60 * 1000;
 
 /// Longest answer of such a command, in bytes: the names of all files of a large repository.

@@ -30,13 +30,13 @@ pub struct AcquireLock {
     pub at: SymbolPath,
     /// The symbol, as the caller wrote it.
     pub asked: Box<str>,
-    /// How long the lock is held without a refresh, from now.
+    /// The time for which the lock is held without a refresh, from now.
     pub ttl: Ttl,
     /// Whether a refresh never shortens the lock: the caller has named no time of its own, or wants at least the
     /// time that is left.
     #[serde(default)]
     pub keeps_longer: bool,
-    /// How long to wait for the lock while another agent has it; `None` to be refused at once.
+    /// The time to wait for the lock while another agent has it; `None` to be refused at once.
     pub wait: Option<Ttl>,
     /// The place in the queue that the caller was given before.
     pub ticket: Option<Ticket>,
@@ -82,7 +82,7 @@ pub struct SymbolFacts {
     pub callers: Vec<SymbolPath>,
     /// Symbols in any file that it calls directly.
     pub callees: Vec<SymbolPath>,
-    /// Why callers or callees may be missing here.
+    /// The reasons why callers or callees may be missing here.
     pub gaps: Vec<Box<str>>,
 }
 
@@ -117,14 +117,14 @@ pub enum Locked {
         fresh: bool,
         /// Facts that the caller should know, at most `WARNINGS_MAX`.
         warnings: Vec<Warning>,
-        /// How many further warnings there are.
+        /// The number of further warnings.
         more: usize,
     },
     /// Another agent has the lock; the caller waits, and asks again with this ticket when something has changed.
     Queued {
         /// The caller's place in the queue, with which it asks again.
         ticket: Ticket,
-        /// How many requests wait before it.
+        /// The number of requests that wait before it.
         ahead: usize,
         /// When the caller loses its place, unless it asks again before.
         until: Timestamp,
@@ -235,7 +235,7 @@ pub struct FreeCommitted {
 /// The leases are free.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CommittedFreed {
-    /// How many leases were freed.
+    /// The number of leases that were freed.
     pub count: usize,
 }
 
@@ -322,7 +322,7 @@ pub struct ReapLocks {
 /// The locks are free.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LocksReaped {
-    /// How many locks were freed; the others have got another grant meanwhile.
+    /// The number of locks that were freed; the others have got another grant meanwhile.
     pub count: usize,
 }
 
@@ -336,7 +336,7 @@ pub struct FollowLocks {
 /// The locks are under the files' new names.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LocksFollowed {
-    /// How many locks have gone along.
+    /// The number of locks that have gone along.
     pub count: usize,
 }
 
@@ -351,14 +351,14 @@ pub struct DeclareIntent {
     pub files: Vec<IntendedFile>,
     /// The symbols in those files that will change; none for whole files.
     pub symbols: Vec<Box<str>>,
-    /// How long until the intent lapses by itself; `None` for the longest time that is accepted.
+    /// The time until the intent lapses by itself; `None` for the longest time that is accepted.
     pub ttl: Option<Ttl>,
     /// Calls from one of those symbols: the symbol, and the symbol that it calls.
     pub calls: Vec<(SymbolPath, SymbolPath)>,
     /// Calls to one of those symbols: the symbol, and its caller.
     #[serde(default)]
     pub callers: Vec<(SymbolPath, SymbolPath)>,
-    /// Why some of these calls may be missing.
+    /// The reasons why some of these calls may be missing.
     #[serde(default)]
     pub gaps: Vec<Box<str>>,
     /// The present places of the symbols of other agents' intents in the same files.
@@ -397,9 +397,9 @@ pub struct FreshSpans {
 pub struct Declared {
     /// The intent as it was recorded.
     pub intent: Arc<Intent>,
-    /// What others have in the same places, at most `WARNINGS_MAX`.
+    /// Others' claims in the same places, at most `WARNINGS_MAX`.
     pub conflicts: Vec<Conflict>,
-    /// How many further conflicts there are.
+    /// The number of further conflicts.
     pub more: usize,
 }
 
@@ -463,7 +463,7 @@ pub struct RefreshIntents {
 /// The intents are up to date.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct IntentsRefreshed {
-    /// How many intents had symbols that have moved.
+    /// The number of intents whose symbols have moved.
     pub moved: usize,
 }
 
@@ -533,7 +533,7 @@ pub struct FollowContracts {
 /// The contracts are looked for in the new files, too.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ContractsFollowed {
-    /// How many contracts were not looked for there before.
+    /// The number of contracts that were not looked for there before.
     pub count: usize,
 }
 

@@ -67,7 +67,7 @@ pub struct RemoveMerges {
 /// The entries are gone.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MergesRemoved {
-    /// How many entries were removed.
+    /// The number of entries that were removed.
     pub count: u32,
 }
 

@@ -56,7 +56,7 @@ pub struct NotePasskeyList {
     pub number: Option<u64>,
     /// Whether the list cannot be used.
     pub is_unusable: bool,
-    /// How long the daemon has run since its last report, in milliseconds. This shortens the wait after a reset.
+    /// The time for which the daemon has run since its last report, in milliseconds. This shortens the wait after a reset.
     pub ran_ms: u64,
 }
 

@@ -16,7 +16,7 @@ pub struct AskPermission {
     pub tool: Box<str>,
     /// The arguments of the tool's call.
     pub arguments: Json,
-    /// How long the host waits; no process would receive a later answer.
+    /// The time for which the host waits; no process would receive a later answer.
     pub wait: Ttl,
     /// The absolute folder in which the host would use the tool, if the caller names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

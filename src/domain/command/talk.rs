@@ -21,7 +21,7 @@ pub struct SayToTask {
 pub struct SaidToTask {
     /// The number of the saying, from 1 for each task.
     pub number: u32,
-    /// How many sayings wait for the agent, this one included.
+    /// The number of sayings that wait for the agent, this one included.
     pub waiting: usize,
 }
 

@@ -16,7 +16,7 @@ pub struct MintToken {
     pub agent: AgentId,
     /// The rights of its bearer, at most those of its maker.
     pub scopes: Scopes,
-    /// How long the token is valid, from now.
+    /// The time for which the token is valid, from now.
     pub ttl: Ttl,
 }
 

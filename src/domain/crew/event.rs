@@ -132,7 +132,7 @@ pub enum CrewEvent {
         to: Option<Box<str>>,
         /// The assignment that the work is part of.
         assignment: Box<str>,
-        /// How many files the handoff names.
+        /// The number of files in the handoff.
         files: u32,
     },
     /// Offered work was accepted, or declined.
@@ -153,7 +153,7 @@ pub enum CrewEvent {
 /// An entry that an agent puts on the timeline, in its own words.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Note {
-    /// What happened, in one word of the agent's choice.
+    /// The action, in one word of the agent's choice.
     pub action: Box<str>,
     /// The file that it happened to, as the agent wrote it.
     pub file: Option<Box<str>>,

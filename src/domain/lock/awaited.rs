@@ -20,7 +20,7 @@ pub struct LockWait {
     pub waiter: Arc<Waiter>,
     /// The agents that hold the lock.
     pub holders: BTreeSet<AgentId>,
-    /// How many others have waited for it longer.
+    /// The number of others that have waited for it longer.
     pub ahead: usize,
 }
 
@@ -47,7 +47,7 @@ pub struct RefusedCircle {
     pub at: Timestamp,
     /// When it was put on record.
     pub told_at: Timestamp,
-    /// How often it was refused.
+    /// The number of times that it was refused.
     pub times: u32,
     /// The symbol for which the first agent wanted to wait.
     pub wanted: SymbolPath,

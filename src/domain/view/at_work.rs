@@ -50,7 +50,7 @@ pub struct AtWorkOut {
     pub assignments: FirstOf<Arc<Assignment>>,
     /// Handoffs that the agent may answer, oldest first.
     pub handoffs: FirstOf<Arc<Handoff>>,
-    /// How long a member may be silent.
+    /// The longest time that a member may be silent.
     pub patience: Ttl,
 }
 

@@ -19,7 +19,7 @@ pub struct OwedNoticeOut {
     pub is_past: bool,
     /// The id of this daemon, made with its store.
     pub daemon: Box<str>,
-    /// How many questions wait that a person may answer.
+    /// The number of waiting questions that a person may answer.
     pub waiting: usize,
 }
 

@@ -23,7 +23,7 @@ pub struct AllPasskeysOut {
     pub waits_until: Option<Timestamp>,
     /// Whether several hosts share the record; then it is the list, too.
     pub shared: bool,
-    /// How much further the clock went than the daemon has run since the reset, in milliseconds.
+    /// The time that the clock has gone further than the daemon has run since the reset, in milliseconds.
     pub leapt_ms: u64,
 }
 

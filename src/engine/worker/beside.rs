@@ -29,7 +29,7 @@ pub(super) struct Batch {
     pub(super) said: Vec<Said>,
     /// Repeated statuses in it.
     pub(super) repeated: Vec<Arc<Said>>,
-    /// How many of its changes and events the boards show already.
+    /// The numbers of its changes and events that the boards show already.
     pub(super) shown: (usize, usize),
     /// The number of commands in it.
     pub(super) commands: u32,

@@ -25,7 +25,7 @@ use provost_domain::post::{Post, Received, Source};
 use provost_domain::{Call, Change, Core, Event, Facts, Outbox, Principal, Refusal};
 use provost_store::{Intake, Store, StoreError};
 
-/// How long acknowledged messages wait for more: after the first of them, and after the last.
+/// The times for which acknowledged messages wait for more: after the first of them, and after the last.
 const RECEIVED_TOLD: Duration = Duration::from_millis(RECEIVED_TOLD_MS_MAX);
 const RECEIVED_PAUSE: Duration = Duration::from_millis(RECEIVED_PAUSE_MS);
 
@@ -45,7 +45,7 @@ pub(super) struct Receiving {
     /// When the acknowledged ones have to be committed, and when at the latest if more keep coming.
     due: Option<Instant>,
     due_at_last: Option<Instant>,
-    /// How much of the outbox comes from messages alone, and how much of it the boards show.
+    /// The part of the outbox that comes from messages alone, and the part of it that the boards show.
     alone: usize,
     shown: (usize, usize),
     /// Whether there are acknowledged messages.

@@ -26,7 +26,7 @@ use provost_base::limits::{HOST_BEAT_MS, NUMBERS_SKIPPED, UNKNOWN_KEPT_MS};
 use provost_domain::{Change, Gone, LogEntry, Principal, Refusal};
 use provost_store::{Behind, Head, Loaded, StoreError};
 
-/// How often in a row the turn is taken, each time after memory was loaded again.
+/// The number of times in a row that the turn is taken, each time after memory was loaded again.
 const TURNS_TRIED: u32 = 4;
 /// The time after which a daemon without work takes a turn, so that it gives a sign of life and sees those of the others.
 const BEAT: Duration = Duration::from_millis(HOST_BEAT_MS);

@@ -10,13 +10,13 @@ use provost_base::limits::{LONG_STATEMENT_MS_MAX, USAGE_DAYS_KEPT};
 use provost_base::{EventSeq, Timestamp};
 use provost_domain::BEAT;
 
-/// How long the sums of usage are kept.
+/// The time for which the sums of usage are kept.
 const USAGE_KEPT: Duration = Duration::from_secs(USAGE_DAYS_KEPT * 86_400);
 
-/// How long signs of life of the crew can be queried. Older ones are only in the journal.
+/// The time for which signs of life of the crew can be queried. Older ones are only in the journal.
 const BEATS_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How long entries of the log that every host has are kept.
+/// The time for which the log that every host has keeps its entries.
 const LOG_KEPT: Duration = Duration::from_secs(60 * 60);
 
 impl PostgresStore {

@@ -143,7 +143,7 @@ struct Written {
     head: JournalHead,
     /// The end of the log.
     entry: Head,
-    /// How many entries this daemon has written.
+    /// The number of entries that this daemon has written.
     own_n: u64,
     counters: Counters,
     /// The place of the last checkpoint.

@@ -33,7 +33,7 @@ use provost_domain::{Settings, provost};
 /// The name of the fact that a repository's state has left the database; its value is the host whose folder has the state.
 const MOVED_TO: &str = "moved_to";
 
-/// How long one step of a move may take.
+/// The longest time that one step of a move may take.
 const LONG: Duration = Duration::from_millis(LONG_STATEMENT_MS_MAX);
 
 /// Does the last step in the folder of a move into the database, or takes back an unfinished move out of it, so

@@ -20,10 +20,10 @@ pub(super) const LOG_FROM: &str = "post_log_from";
 /// The key of the number up to which messages were pruned.
 pub(super) const PRUNED_TO: &str = "post_pruned_to";
 
-/// How many messages are fetched at a time; each may be as large as messages may be.
+/// The number of messages that are fetched at a time; each may be as large as messages may be.
 const PAGE: i64 = 100;
 
-/// How many lengths of messages are fetched at a time.
+/// The number of lengths of messages that are fetched at a time.
 const LENGTHS: i64 = 2_000;
 
 /// Returns the SQL for the number up to which the inbox of `slug`, in repository `$1`, shows no messages.

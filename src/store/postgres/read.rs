@@ -25,7 +25,7 @@ use provost_base::limits::{EVENT_PAGE_BYTES_MAX, LONG_STATEMENT_MS_MAX};
 use provost_base::{EventSeq, JobId, Json, TaskId};
 use provost_domain::{BEAT, JobResult, Task};
 
-/// How many rows of finished tasks or of the timeline are fetched at a time; each may be large.
+/// The number of rows of finished tasks or of the timeline that are fetched at a time; each may be large.
 const PAGE: i64 = 100;
 
 /// A reader of one repository.

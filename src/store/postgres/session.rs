@@ -28,7 +28,7 @@ use provost_base::limits::{
     STATEMENT_MS_MAX,
 };
 
-/// How long a connection may take to end in order; then it is cut off.
+/// The longest time that a connection may take to end in order; then it is cut off.
 const LINK_ENDS_MAX: Duration = Duration::from_millis(200);
 
 /// A future that a caller waits for.

@@ -14,7 +14,7 @@ use provost_base::DaemonId;
 /// The version of this release.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// How many entries of other releases a start checks.
+/// The number of entries of other releases that a start checks.
 const LOOKED_AT_MAX: i64 = 2_000;
 
 /// The newest entries whose hosts have another release, which may have changes that this release does not know.
