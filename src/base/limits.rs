@@ -66,19 +66,19 @@ pub use web::*;
 pub use work_trees::*;
 pub use workflows::*;
 
-/// Longest identifier, in bytes. DevIt's are UUIDs and short names; the broker allows 200.
+/// The longest identifier, in bytes. DevIt's are UUIDs and short names; the broker allows 200.
 pub const ID_LEN_MAX: usize = 200;
 
-/// Longest path from a peer, in bytes; Linux' own `PATH_MAX`.
+/// The longest path from a peer, in bytes; Linux' own `PATH_MAX`.
 pub const PATH_LEN_MAX: usize = 4096;
 
 /// Folders on the ways of absolute paths that one request may have the file system examine.
 pub const WAY_FOLDERS_MAX: usize = 4_096;
 
-/// Longest duration, in milliseconds: a week. No request of a peer may outlive it.
+/// The longest duration, in milliseconds: a week. No request of a peer may outlive it.
 pub const TTL_MAX_MS: u32 = 7 * 24 * 60 * 60 * 1000;
 
-/// Longest frame of a line protocol, in bytes. A DELEGATE may carry a large diff; larger content belongs in a file.
+/// The longest frame of a line protocol, in bytes. A DELEGATE may carry a large diff; larger content belongs in a file.
 pub const FRAME_LEN_MAX: usize = 1 << 20;
 
 /// Deepest nesting of JSON from a peer. Real messages stay under ten.
@@ -96,14 +96,14 @@ pub const TASKS_LIVE_MAX: usize = 10_000;
 /// Finished tasks that a status answer lists (DevIt keeps as many).
 pub const STATUS_FINISHED_MAX: usize = 1_000;
 
-/// Size of a status answer, in bytes, without the short rows of unfinished tasks, which are always complete.
+/// The size of a status answer, in bytes, without the short rows of unfinished tasks, which are always complete.
 /// DevIt's client waits one second for the line.
 pub const STATUS_BYTES_MAX: usize = 1 << 20;
 
 /// Notes kept per task: the first and the newest.
 pub const NOTES_MAX: usize = 16;
 
-/// Longest summary kept in a note, in bytes; the rest is in its details.
+/// The longest summary kept in a note, in bytes; the rest is in its details.
 pub const SUMMARY_LEN_MAX: usize = 4096;
 
 /// Messages queued for one agent.
@@ -122,8 +122,8 @@ pub const HOOKS_OWED_MAX: usize = 1_000;
 /// Bytes of the notices for owed hooks, held in memory and in the store.
 pub const HOOKS_OWED_BYTES_MAX: usize = 64 << 20;
 
-/// Longest JSON value in a variable of a hook, in bytes. Three of them and the other members make up the payload,
-/// for which Linux allows 128 KiB; a larger value is in a file.
+/// The longest JSON value in a variable of a hook, in bytes. Three of them and the other members make up the
+/// payload, for which Linux allows 128 KiB; a larger value is in a file.
 pub const HOOK_VALUE_BYTES_MAX: usize = 30 << 10;
 
 /// The part of a failed hook's standard error that is logged, in bytes.
@@ -135,7 +135,7 @@ pub const HOOK_END_MS_MAX: u64 = 5_000;
 /// Connections that wait at one hook's ACK socket; a hook needs one. The oldest gives way.
 pub const ACK_PEERS_MAX: usize = 16;
 
-/// Longest path of an ACK socket, in bytes: the size of `sun_path` without the zero at its end.
+/// The longest path of an ACK socket, in bytes: the size of `sun_path` without the zero at its end.
 pub const ACK_SOCKET_PATH_MAX: usize = 107;
 
 /// Agents remembered at once.
@@ -196,17 +196,17 @@ pub const TOKENS_MAX: usize = AGENTS_MAX;
 /// [`CAPTURE_MS_MAX`]; the agent that ordered a fifth would wait in vain.
 pub const CAPTURES_MAX: usize = 4;
 
-/// Time that a program may take for one picture, in milliseconds. It takes 50 to 300.
+/// The time that a program may take for one picture, in milliseconds. It takes 50 to 300.
 pub const CAPTURE_MS_MAX: u64 = 10_000;
 
-/// Size of one picture, in bytes. A screen of 8,000 by 4,000 in PNG has up to this.
+/// The size of one picture, in bytes. A screen of 8,000 by 4,000 in PNG has up to this.
 pub const PICTURE_BYTES_MAX: u64 = 64 << 20;
 
 /// Tries to take a picture per picture that the rate allows: a program that always fails is not run endlessly.
 pub const CAPTURE_TRIES: u32 = 4;
 
-/// Size of a key file, in bytes: a few keys and their dates take one or two thousand, and the list of passkeys up
-/// to a hundred thousand, with the signed words of each.
+/// The size of a key file, in bytes: a few keys and their dates take one or two thousand, and the list of passkeys
+/// up to a hundred thousand, with the signed words of each.
 pub const KEY_FILE_BYTES_MAX: usize = 256 << 10;
 
 /// The time for which a process waits for the lock of a folder of keys, in milliseconds: a change takes a few, and
@@ -219,7 +219,7 @@ pub const FOLDER_LOCK_TRY_MS: u64 = 20;
 /// Keys of one ident that may be valid at once: two, and the few of a hasty second rotation.
 pub const KEYS_PER_IDENT_MAX: usize = 8;
 
-/// Shortest secret that a key file may hold, in bytes; less can be guessed.
+/// The shortest secret that a key file may hold, in bytes; less can be guessed.
 pub const SECRET_LEN_MIN: usize = 16;
 
 /// Lines of the daemon's own log that wait for the disk; further ones are left out. Room for all of them is
@@ -234,17 +234,17 @@ pub const MEMORY_SLACK_BYTES: u64 = 32 << 20;
 /// with a database shell can hold one.
 pub const STORE_BUSY_MS: u64 = 5_000;
 
-/// Longest standard output in a result, in bytes, whatever the worker's profile says. Twice as long where every
+/// The longest standard output in a result, in bytes, whatever the worker's profile says. Twice as long where every
 /// byte is escaped, it still fits into one frame of [`FRAME_LEN_MAX`].
 pub const RESPONSE_BYTES_MAX: usize = 256 << 10;
 
-/// Longest standard error in a result, in bytes: the first half and the last half.
+/// The longest standard error in a result, in bytes: the first half and the last half.
 pub const STDERR_BYTES_MAX: usize = 64 << 10;
 
-/// Longest `exit_reason` in a result, in bytes. It is one sentence.
+/// The longest `exit_reason` in a result, in bytes. It is one sentence.
 pub const REASON_LEN_MAX: usize = 1_000;
 
-/// Size of a worker's plan as it travels to its supervisor, in bytes. A plan is paths and an environment.
+/// The size of a worker's plan as it travels to its supervisor, in bytes. A plan is paths and an environment.
 pub const PLAN_BYTES_MAX: usize = 1 << 20;
 
 /// Bytes given to a worker on its standard input: a prompt with a mebibyte of code in it, its lines numbered;
@@ -254,20 +254,20 @@ pub const STDIN_BYTES_MAX: usize = 4 << 20;
 /// Workers at once, if the setting `limits.workers` is missing.
 pub const WORKERS_USUAL: u32 = 4;
 
-/// Time in which a jail has to be built, in milliseconds. It takes 5 to 30; a loaded machine gets a hundredfold.
+/// The time in which a jail has to be built, in milliseconds. It takes 5 to 30; a loaded machine gets a hundredfold.
 pub const JAIL_SETUP_MS_MAX: u64 = 30_000;
 
-/// Time in which a worker that is told to end has to do so by itself, in milliseconds; then it is killed. A6s 6.3.
+/// The time in which a worker that is told to end has to do so by itself, in milliseconds; then it is killed. A6s 6.3.
 pub const JAIL_GRACE_MS: u64 = 5_000;
 
-/// Time in which a supervisor has to end every process of its jail and report it, in milliseconds; then it is killed, too.
+/// The time in which a supervisor has to end every process of its jail and report it, in milliseconds; then it is killed, too.
 pub const JAIL_END_MS_MAX: u64 = 10_000;
 
 /// Directories whose placeholders are kept between runs, some forty empty folders each; the directory with the
 /// oldest last use is forgotten.
 pub const SPARE_FOLDERS_MAX: usize = 32;
 
-/// Time for which the measuring of a workspace may keep its worker from starting, in milliseconds. A hundred
+/// The time for which the measuring of a workspace may keep its worker from starting, in milliseconds. A hundred
 /// thousand files take about as long; the rest of larger ones is measured while the worker runs.
 pub const GROWTH_FIRST_LOOK_MS_MAX: u64 = 500;
 
@@ -280,19 +280,19 @@ pub const OUTPUT_TASKS_MAX: usize = 64;
 /// Memory that the output of ended runs may take, in bytes.
 pub const OUTPUT_OVER_BYTES_MAX: usize = 32 << 20;
 
-/// Size of a rule file, in bytes; a person must be able to read what they trust.
+/// The size of a rule file, in bytes; a person must be able to read what they trust.
 pub const POLICY_BYTES_MAX: usize = 1 << 20;
 
 /// Rules of one file, so that a decision remains a matter of microseconds.
 pub const POLICY_RULES_MAX: usize = 2_000;
 
-/// Longest argument of a worker, in bytes; Linux' own `MAX_ARG_STRLEN` without its closing zero.
+/// The longest argument of a worker, in bytes; Linux' own `MAX_ARG_STRLEN` without its closing zero.
 pub const ARGUMENT_BYTES_MAX: usize = (128 << 10) - 1;
 
-/// Longest goal that a worker finds in its environment, too, in bytes; the arguments hold it in any case.
+/// The longest goal that a worker finds in its environment, too, in bytes; the arguments hold it in any case.
 pub const GOAL_ENV_BYTES_MAX: usize = 8 * PATH_LEN_MAX;
 
-/// Size of a private copy of a working directory, in bytes. A larger one is a mistake, or a disk full.
+/// The size of a private copy of a working directory, in bytes. A larger one is a mistake, or a disk full.
 pub const COPY_BYTES_MAX: u64 = 4 << 30;
 
 /// Files, directories and links of a private copy.
@@ -301,7 +301,7 @@ pub const COPY_ENTRIES_MAX: u64 = 500_000;
 /// Deepest directory of a private copy; two descriptors are open for each level.
 pub const COPY_DEPTH_MAX: usize = 128;
 
-/// Largest answer that Provost's client takes from the daemon, in bytes: a thousand tasks with all their notes.
+/// The largest answer that Provost's client takes from the daemon, in bytes: a thousand tasks with all their notes.
 pub const OWN_ANSWER_BYTES_MAX: usize = 64 << 20;
 
 /// The time beyond the wait that it asked for, in milliseconds, that Provost's client waits for the daemon's
@@ -322,15 +322,15 @@ pub const READY_MS_MAX: u64 = 60_000;
 /// Names of tasks that a task's result lists as having run beside it; more names would not help.
 pub const BESIDE_MAX: usize = 16;
 
-/// Longest name of a model that is accepted from a worker's report about itself, in bytes.
+/// The longest name of a model that is accepted from a worker's report about itself, in bytes.
 pub const MODEL_LEN_MAX: usize = 200;
 
 /// Files, directories and links that are examined for a hand-off report. At a microsecond or two each, this takes a
 /// second at most; in a larger workspace the report is incomplete, and says so.
 pub const SURVEY_ENTRIES_MAX: u64 = 500_000;
 
-/// The factor by which that limit is larger after a run: a worker may have added files, and their number must not
-/// hide them.
+/// The factor by which [`SURVEY_ENTRIES_MAX`] is larger after a run: a worker may have added files, and their number
+/// must not hide them.
 pub const SURVEY_AFTER_TIMES: u64 = 4;
 
 /// Files that matter for a hand-off report, held in memory while their task runs: some 20 MB.
@@ -346,14 +346,14 @@ pub const SURVEY_MS_MAX: u64 = 20_000;
 /// Local sockets that are covered for one worker; each takes a mount.
 pub const SOCKETS_COVERED_MAX: usize = 1_024;
 
-/// Longest path in a hand-off report or among watched files, in bytes.
+/// The longest path in a hand-off report or among watched files, in bytes.
 pub const FINDING_PATH_BYTES_MAX: usize = 512;
 
 /// Words of progress about one task that wait for one agent, if they come from inside a jail; newer ones replace
 /// older ones.
 pub const PROGRESS_WAITING_MAX: usize = 16;
 
-/// Size of one report from inside a jail, in bytes. Larger content is a file in the workspace.
+/// The size of one report from inside a jail, in bytes. Larger content is a file in the workspace.
 pub const WORKER_REPORT_BYTES_MAX: usize = 64 << 10;
 
 /// Connections at once at the door of one run. A worker and a few of its tools; each may hold one frame.
@@ -385,11 +385,11 @@ pub const OUTLETS_MAX: usize = 64;
 /// Connections that one run may have open to the outside at once; more wait to be accepted.
 pub const EGRESS_CONNECTIONS_MAX: usize = 64;
 
-/// Size of the head of a request or answer that passes the proxy, in bytes; browsers' cookies included it stays below.
+/// The size of the head of a request or answer that passes the proxy, in bytes; browsers' cookies included it stays below.
 pub const EGRESS_HEAD_BYTES_MAX: usize = 64 << 10;
 
-/// Time in which a worker has to send the head of a request, and in which a host has to be found, connected to and
-/// agreed with on keys, in milliseconds. Slow links take two or three seconds.
+/// The time in which a worker has to send the head of a request, and in which a host has to be found, connected to
+/// and agreed with on keys, in milliseconds. Slow links take two or three seconds.
 pub const EGRESS_MS_MAX: u64 = 15_000;
 
 /// Names of refused destinations that one run leaves on record, and bytes of each; further ones are counted.
@@ -412,7 +412,7 @@ pub const GIT_LINKS_MAX: usize = 4_096;
 /// The longest time that git may take to answer, in milliseconds. It takes five; if it takes longer, an included file blocks.
 pub const GIT_ANSWER_MS_MAX: u64 = 5_000;
 
-/// Longest line of a worker that speaks MCP, in bytes. A result is cut at [`RESPONSE_BYTES_MAX`]; the rest is
+/// The longest line of a worker that speaks MCP, in bytes. A result is cut at [`RESPONSE_BYTES_MAX`]; the rest is
 /// room for its spelling.
 pub const MCP_LINE_BYTES_MAX: usize = 4 << 20;
 
@@ -426,10 +426,10 @@ pub const MCP_GARBAGE_LINES_MAX: usize = 100;
 /// much before they speak take seconds.
 pub const MCP_HANDSHAKE_MS_MAX: u64 = 60_000;
 
-/// Longest name of a secret that workers may be given, in bytes.
+/// The longest name of a secret that workers may be given, in bytes.
 pub const SECRET_NAME_LEN_MAX: usize = 64;
 
-/// Size of such a secret, in bytes. The longest are files with a key pair or two.
+/// The size of such a secret, in bytes. The longest are files with a key pair or two.
 pub const SECRET_VALUE_BYTES_MAX: usize = 32 << 10;
 
 /// Secrets that are kept; a person must be able to keep an eye on them.
@@ -438,7 +438,7 @@ pub const SECRETS_MAX: usize = 256;
 /// Secrets that one worker may be given.
 pub const SECRETS_PER_WORKER_MAX: usize = 16;
 
-/// Longest name of a symbol within its file, in bytes. Generated code has some of a few hundred.
+/// The longest name of a symbol within its file, in bytes. Generated code has some of a few hundred.
 pub const SYMBOL_LEN_MAX: usize = 1_024;
 
 /// Warnings in one answer, and conflicts in one report; the number of further ones is given, too.
@@ -447,13 +447,13 @@ pub const WARNINGS_MAX: usize = 200;
 /// Callers of one symbol that are examined when it is locked.
 pub const CALLERS_MAX: usize = 4_096;
 
-/// Longest description of an intent or reason of a lock, in bytes.
+/// The longest description of an intent or reason of a lock, in bytes.
 pub const DESCRIPTION_LEN_MAX: usize = 4_096;
 
-/// Longest signature of a contract, in bytes. A type's body is one, and some have a hundred members.
+/// The longest signature of a contract, in bytes. A type's body is one, and some have a hundred members.
 pub const SIGNATURE_LEN_MAX: usize = 16 << 10;
 
-/// Size of a source file that is read, in bytes. Larger ones are generated or bundled, and no agent locks a
+/// The size of a source file that is read, in bytes. Larger ones are generated or bundled, and no agent locks a
 /// symbol there; this much takes a second or two.
 pub const SOURCE_BYTES_MAX: usize = 4 << 20;
 
@@ -496,8 +496,8 @@ pub const LOST_NAMES_MAX: usize = 1_000;
 /// Bytes of readings that are kept for repeated requests: some thousands of ordinary files.
 pub const READINGS_BYTES_MAX: usize = 128 << 20;
 
-/// Largest body of a request at the wit door, in bytes: the staged contents of a thousand files. wit's own daemon
-/// takes twice as much.
+/// The largest body of a request at the wit door, in bytes: the staged contents of a thousand files. wit's own
+/// daemon takes twice as much.
 pub const WIT_BODY_BYTES_MAX: usize = 64 << 20;
 
 /// Bytes held for bodies at the wit door, over all its connections and sockets; further ones wait for their
@@ -507,10 +507,10 @@ pub const WIT_BODIES_BYTES_MAX: usize = 160 << 20;
 /// A body up to this size is not counted: the highest number of connections takes as much as two large bodies.
 pub const WIT_SMALL_BODY_BYTES: usize = 32 << 10;
 
-/// Time for one whole body, in milliseconds, waiting for its turn included. The largest takes a second.
+/// The time for one whole body, in milliseconds, waiting for its turn included. The largest takes a second.
 pub const WIT_BODY_MS_MAX: u64 = 30_000;
 
-/// Longest id of a request at the wit door, in bytes, since it is sent back. wit's are UUIDs.
+/// The longest id of a request at the wit door, in bytes, since it is sent back. wit's are UUIDs.
 pub const WIT_ID_LEN_MAX: usize = 4_096;
 
 /// Work trees of one repository that have a wit socket; no agent works in more at once.
@@ -565,10 +565,10 @@ pub const INDEX_DEPTH_MAX: usize = 64;
 /// Messages about changed files that wait for one listener; a listener with more looks at everything.
 pub const INDEX_NEWS_MAX: usize = 256;
 
-/// Size of a `.gitignore`, in bytes.
+/// The size of a `.gitignore`, in bytes.
 pub const IGNORE_BYTES_MAX: usize = 1 << 20;
 
-/// Size of a `tsconfig.json` or `package.json`, in bytes.
+/// The size of a `tsconfig.json` or `package.json`, in bytes.
 pub const SETTINGS_BYTES_MAX: usize = 1 << 20;
 
 /// Files of any kind whose time of writing is remembered, at some 150 bytes each.
@@ -583,11 +583,11 @@ pub const INDEX_ALONE_MAX: usize = 64;
 /// Files whose calls are followed before other requests are served in between: some milliseconds.
 pub const INDEX_SETTLE_STEP: usize = 64;
 
-/// Size of a `.scip` index that is read, in bytes; it is held in memory meanwhile.
+/// The size of a `.scip` index that is read, in bytes; it is held in memory meanwhile.
 pub const SCIP_BYTES_MAX: usize = 64 << 20;
 
-/// Largest body of a request of Provost's client that carries contents of files, in bytes. A commit with more is
-/// sent in pieces.
+/// The largest body of a request of Provost's client that carries contents of files, in bytes. A commit with more
+/// is sent in pieces.
 pub const OWN_FILES_BYTES_MAX: usize = 24 << 20;
 
 /// Contents of files in one such request, in bytes, before the encoding adds a third; or one file, if it is larger.

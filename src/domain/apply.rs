@@ -39,9 +39,9 @@ pub struct ApplyFile {
 pub struct AppliedFile {
     /// The file, relative to the repository's root.
     pub path: RepoPath,
-    /// Digest of the content before; `None` if the file did not exist.
+    /// The digest of the content before; `None` if the file did not exist.
     pub before: Option<Digest>,
-    /// Digest of the content now; `None` if the file no longer exists.
+    /// The digest of the content now; `None` if the file no longer exists.
     pub after: Option<Digest>,
 }
 
@@ -67,7 +67,7 @@ pub enum ApplyEvent {
     ApplyBegun {
         /// The number of the apply.
         apply: ApplyId,
-        /// Digest of all contents that the apply is going to write.
+        /// The digest of all contents that the apply is going to write.
         digest: Digest,
         /// The number of files that it is going to write or remove.
         files: u32,
@@ -101,7 +101,7 @@ pub enum ApplyEvent {
 }
 
 impl ApplyEvent {
-    /// The kind's name as stored and filtered by.
+    /// Returns the kind's name, as it is stored and as filters name it.
     pub fn name(&self) -> &'static str {
         match self {
             ApplyEvent::ApplyBegun { .. } => "apply_begun",

@@ -51,9 +51,9 @@ pub struct Parked {
     pub terms: Terms,
     /// The kinds of approvers that the rule accepts.
     pub by: Vec<Approver>,
-    /// Digest of the rules that were in force.
+    /// The digest of the rules that were in force.
     pub policy: Digest,
-    /// Digest of the request as the approver is shown it.
+    /// The digest of the request as the approver is shown it.
     pub shown: Digest,
     /// The risk of the command, by its verb.
     pub risk: Risk,
@@ -81,7 +81,7 @@ pub struct Again {
 }
 
 impl Parked {
-    /// The task that the command would make.
+    /// Returns the task that the command would make.
     pub fn task(&self) -> Option<&TaskId> {
         self.command.judged()?.task()
     }
@@ -96,12 +96,12 @@ impl Parked {
         self.expires_at <= now && self.asks_left() == 0
     }
 
-    /// The subject of the question to policy: DevIt's tool, or the verb.
+    /// Returns the subject of the question to policy: DevIt's tool, or the verb.
     pub fn tool(&self) -> Box<str> {
         self.command.judged().map_or_else(|| self.command.name().into(), |verb| verb.tool())
     }
 
-    /// The details that an approver is shown, in addition to the reason and the tool.
+    /// Returns the details for an approver, in addition to the reason and the tool.
     pub fn details(&self) -> Json {
         self.command.judged().map_or_else(Json::null, |verb| verb.shown())
     }
@@ -375,8 +375,8 @@ impl State {
         })
     }
 
-    /// Checks whether only passkeys may answer, because the rule asks for one and one is enrolled. The rule's other approvers count
-    /// no more then: every process of the user can read a key in a file, and could answer in place of the passkey.
+    /// Checks whether only passkeys may answer, because the rule asks for one and one is enrolled. The rule's other approvers then
+    /// no longer count: every process of the user can read a key in a file, and could answer in place of the passkey.
     fn is_passkeys_alone(&self, by: &[Approver]) -> bool {
         by.contains(&Approver::PasskeyIfEnrolled) && self.passkeys.are_enrolled()
     }

@@ -131,14 +131,14 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// The amount, in its unit.
+    /// Returns the amount, in its unit.
     pub fn most(self) -> u64 {
         match self {
             Limit::Tokens(most) | Limit::MicroUsd(most) => most,
         }
     }
 
-    /// An amount in this unit, for people.
+    /// Returns an amount in this unit as text for people.
     pub fn text(self, amount: u64) -> String {
         match self {
             Limit::Tokens(_) => format!("{amount} tokens"),

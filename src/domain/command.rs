@@ -206,7 +206,7 @@ pub struct JobContext {
 }
 
 impl Delegate {
-    /// Digest of the whole request: an approver approves it, and a repeat is recognised by it.
+    /// Returns the digest of the whole request: an approver approves it, and a repeat is recognised by it.
     pub fn digest(&self) -> Digest {
         // Provost's own types always encode; an empty text could only make two requests look different.
         Digest::of(serde_json::to_string(self).unwrap_or_default().as_bytes())
@@ -341,7 +341,7 @@ pub struct AnswerApproval {
     pub verdict: Verdict,
     /// The reason, for the asker.
     pub note: Option<Box<str>>,
-    /// Digest of the request as the approver was shown it, if the approver sends it; a mismatch is refused.
+    /// The digest of the request as the approver was shown it, if the approver sends it; a mismatch is refused.
     pub shown: Option<Digest>,
     /// The word that a passkey has signed, if the approver answers with one; `shown` is set then.
     #[serde(default, skip_serializing_if = "Option::is_none")]

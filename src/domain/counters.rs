@@ -8,23 +8,23 @@ use provost_base::{ApplyId, ApprovalId, EffectId, EventSeq, Fence, MailSeq, Post
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Counters {
-    /// Number of the newest event.
+    /// The number of the newest event.
     pub event: EventSeq,
-    /// Number of the newest effect.
+    /// The number of the newest effect.
     pub effect: EffectId,
-    /// Number of the newest approval.
+    /// The number of the newest approval.
     pub approval: ApprovalId,
-    /// Number of the newest apply.
+    /// The number of the newest apply.
     pub apply: ApplyId,
-    /// Number of the newest mail, over all queues.
+    /// The number of the newest mail, over all queues.
     pub mail: MailSeq,
-    /// Number of the newest grant of a lock; places in lists of intents and contracts are such numbers, too.
+    /// The number of the newest grant of a lock; places in lists of intents and contracts are such numbers, too.
     pub fence: Fence,
-    /// Number of the newest place in a queue for a lock.
+    /// The number of the newest place in a queue for a lock.
     pub ticket: Ticket,
-    /// Number of the newest message between agents.
+    /// The number of the newest message between agents.
     pub post: PostSeq,
-    /// Number of the agent that was named last.
+    /// The number of the agent that was named last.
     pub named: u64,
     /// The number of tasks that ended completed or cancelled, since the beginning.
     pub completed: u64,

@@ -90,7 +90,7 @@ pub(super) fn by_policy(
             }
             state.tasks.room_for(&call.who.share(), &state.settings)?;
             let wait: Ttl = wait.min(state.settings.approval_wait_max);
-            // An asker with a time limit of its own is gone by then, and asks no more.
+            // An asker with a time limit of its own is gone by then, and no longer asks.
             let (wait, again) = match verb.patience() {
                 Some(patience) => (patience.min(wait), 0),
                 None => (wait, again),

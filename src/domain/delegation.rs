@@ -78,7 +78,7 @@ impl Judged for Delegate {
         QuestionKind::Work
     }
 
-    /// DevIt 1.6: central files and long test runs are `medium`. Provost adds `high` for everything that leaves the jail.
+    /// Returns the risk. DevIt 1.6: central files and long test runs are `medium`. Provost adds `high` for everything that leaves the jail.
     fn risk(&self, facts: &Facts) -> Risk {
         let central = |path: &str| path.contains("main.rs") || path.contains("lib.rs");
         let outside = facts.network != Network::None

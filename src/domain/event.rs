@@ -56,9 +56,9 @@ pub enum EventKind {
         tool: Box<str>,
         /// The rule that allowed it.
         rule: RuleId,
-        /// Digest of the rules in force.
+        /// The digest of the rules in force.
         policy: Digest,
-        /// Digest of the request.
+        /// The digest of the request.
         request: Digest,
         /// The directory that the task works in.
         working_dir: Option<Box<str>>,
@@ -70,7 +70,7 @@ pub enum EventKind {
     },
     /// Policy denied a command.
     Denied {
-        /// Name of the verb, as in the table of verbs.
+        /// The name of the verb, as in the table of verbs.
         verb: Box<str>,
         /// The task that it would have made.
         task: Option<TaskId>,
@@ -80,7 +80,7 @@ pub enum EventKind {
         rule: RuleId,
         /// The rule's reason, for callers.
         reason: Box<str>,
-        /// Digest of the rules in force.
+        /// The digest of the rules in force.
         policy: Digest,
         /// The rules' input, if they alone have decided, without a count of earlier uses.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -127,7 +127,7 @@ pub enum EventKind {
     ScreenCaptured {
         /// The task whose result is the picture.
         task: TaskId,
-        /// Digest of the picture's file.
+        /// The digest of the picture's file.
         picture: Digest,
         /// The size of that file, in bytes.
         bytes: u64,
@@ -140,7 +140,7 @@ pub enum EventKind {
         to: Status,
         /// The status word, as the worker wrote it.
         said: Box<str>,
-        /// Digest of the report.
+        /// The digest of the report.
         report: Digest,
     },
     /// A task has come to its end.
@@ -151,7 +151,7 @@ pub enum EventKind {
         status: Status,
         /// The reason for the failure, if it failed.
         failure: Option<Failure>,
-        /// Digest of the report.
+        /// The digest of the report.
         report: Digest,
         /// Tokens and cost, as the worker reports them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -214,15 +214,15 @@ pub enum EventKind {
     ApprovalAsked {
         /// The number of the approval.
         approval: ApprovalId,
-        /// Name of the verb, as in the table of verbs.
+        /// The name of the verb, as in the table of verbs.
         verb: Box<str>,
         /// The task that the command would make.
         task: Option<TaskId>,
         /// The rule that asks.
         rule: RuleId,
-        /// Digest of the rules in force.
+        /// The digest of the rules in force.
         policy: Digest,
-        /// Digest of what is shown to the approver.
+        /// The digest of what is shown to the approver.
         shown: Digest,
         /// The end of the time in which an answer counts.
         expires_at: Timestamp,
@@ -256,7 +256,7 @@ pub enum EventKind {
         approval: ApprovalId,
         /// The task that the command would make.
         task: Option<TaskId>,
-        /// Digest of what is shown to the approver; the same as before.
+        /// The digest of what is shown to the approver; the same as before.
         shown: Digest,
         /// The number of times that it has been asked again so far.
         asked: u32,
@@ -347,7 +347,7 @@ pub enum EventKind {
         contract: ContractId,
         /// The symbol that it is about.
         symbol: SymbolPath,
-        /// Digest of the signature.
+        /// The digest of the signature.
         signature: Digest,
     },
     /// A contract was answered, replaced or taken back.
@@ -450,7 +450,7 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         vouched: Option<Box<SignedWord>>,
     },
-    /// A passkey counts no more.
+    /// A passkey no longer counts.
     PasskeyRevoked {
         /// The credential's id, base64url.
         id: Box<str>,
@@ -478,7 +478,7 @@ pub enum EventKind {
         /// The page at which it was subscribed.
         origin: Box<str>,
     },
-    /// A browser gets no more notices.
+    /// A browser no longer gets notices.
     PushRemoved {
         /// The id of the subscription.
         id: Box<str>,

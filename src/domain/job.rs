@@ -205,14 +205,14 @@ pub enum JobEvent {
         job: JobId,
         /// Whether it was completed, failed or cancelled.
         state: JobState,
-        /// Digest of the result.
+        /// The digest of the result.
         result: Option<Digest>,
     },
     /// A job was over before its last run was, and its result until then was kept.
     JobKept {
         /// The job that was over before.
         job: JobId,
-        /// Digest of the result.
+        /// The digest of the result.
         result: Digest,
     },
     /// The asker has sent feedback.

@@ -145,7 +145,7 @@ pub enum WorkerKind {
 pub struct Rate {
     /// Uses allowed; at least one.
     pub count: u32,
-    /// Length of the window.
+    /// The length of the window.
     pub per: Ttl,
 }
 
@@ -269,9 +269,9 @@ pub struct Directory {
     pub relative: RepoPath,
     /// The absolute path, links resolved.
     pub absolute: Box<str>,
-    /// Device number, by which the directory is recognised again.
+    /// The device number, by which the directory is recognised again.
     pub dev: u64,
-    /// Inode number, by which the directory is recognised again.
+    /// The inode number, by which the directory is recognised again.
     pub ino: u64,
 }
 
@@ -308,7 +308,7 @@ pub struct Facts {
     pub secrets: Vec<SecretUse>,
     /// The confinement the worker would get; filled by the core. `None` for a polling worker.
     pub tier: Option<Tier>,
-    /// Digest of the worker's executable and of the way it is started; filled by the service.
+    /// The digest of the worker's executable and of the way it is started; filled by the service.
     pub program: Option<Digest>,
     /// Unfinished tasks this client has asked for; filled by the core.
     pub running: u32,

@@ -38,7 +38,7 @@ pub struct JudgedWork {
     /// The path that the tool named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<Box<str>>,
-    /// Digest of the line that the tool would have run.
+    /// The digest of the line that the tool would have run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Digest>,
     /// The highest number of bytes that the tool would have read.

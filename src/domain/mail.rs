@@ -87,7 +87,7 @@ pub enum MailKind {
         risk: Risk,
         /// The request, with everything that is shown to an approver.
         details: Json,
-        /// Digest that the answer is bound to.
+        /// The digest that the answer is bound to.
         shown: Digest,
         /// The end of the time in which an answer counts.
         expires_at: Timestamp,

@@ -220,7 +220,7 @@ impl From<MergeEvent> for EventKind {
 }
 
 impl Judged for QueueMerges {
-    /// A merge brings changes into the repository, as an apply does.
+    /// Returns the action of an apply: a merge, too, brings changes into the repository.
     fn action(&self) -> Action {
         Action::Apply
     }

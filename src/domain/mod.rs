@@ -171,12 +171,12 @@ pub use work_machine::NEVER_WORK;
 /// The interval at which the core removes old mail and other records that have aged.
 const SWEEP_EVERY: Ttl = Ttl::minutes(1);
 
-/// The name under which a change appears in the log when no agent has reported it.
+/// Returns the name under which a change appears in the log when no agent has reported it.
 pub fn unknown() -> AgentId {
     AgentId::parse(note::UNKNOWN).expect("a constant that is a valid id")
 }
 
-/// The name under which the daemon itself appears in the log.
+/// Returns the name under which the daemon itself appears in the log.
 pub fn provost() -> AgentId {
     AgentId::parse("provost").expect("a constant that is a valid id")
 }
@@ -266,7 +266,7 @@ pub struct State {
     pub users: Users,
     /// The abilities of the hosts that take part.
     pub abilities: Abilities,
-    /// Last numbers and totals.
+    /// The last numbers and totals.
     pub counters: Counters,
     /// The settings from the configuration.
     pub settings: Settings,
@@ -282,7 +282,7 @@ pub struct State {
 }
 
 impl State {
-    /// The state before anything happened.
+    /// Returns the state before anything happened.
     pub fn new(settings: Settings) -> Self {
         Self {
             agents: Agents::default(),
@@ -324,7 +324,7 @@ impl State {
         }
     }
 
-    /// The only place where state changes, for commands and for loading alike.
+    /// Applies a change: the only place where state changes, for commands and for loading alike.
     pub fn apply(&mut self, change: &Change) {
         self.stakes.follow(change);
         match change {
@@ -384,7 +384,7 @@ impl State {
         }
     }
 
-    /// When [`Core::tick`] next has something to do.
+    /// Returns when [`Core::tick`] next has something to do.
     pub fn next_deadline(&self) -> Option<Timestamp> {
         if self.works_only {
             return None; // What runs out is ended by full hosts.
@@ -402,7 +402,7 @@ impl State {
         first.chain(sweep).chain(self.next_lapse()).chain(standoff).chain(self.next_silence()).min()
     }
 
-    /// When a lock or an intent next lapses, or an agent has waited long enough for one.
+    /// Returns when a lock or an intent next lapses, or an agent has waited long enough for one.
     fn next_lapse(&self) -> Option<Timestamp> {
         self.locks.next_deadline().into_iter().chain(self.intents.next_deadline()).min()
     }
@@ -437,7 +437,7 @@ impl Core {
         Self { state, judge }
     }
 
-    /// The state, for reading.
+    /// Returns the state, for reading.
     pub fn state(&self) -> &State {
         &self.state
     }

@@ -128,11 +128,11 @@ pub enum NoticeAbout {
 pub struct ApprovalFacts {
     /// The number of the approval, which an answer names.
     pub approval: ApprovalId,
-    /// Digest of what is shown to the approver.
+    /// The digest of what is shown to the approver.
     pub shown: Digest,
     /// The agent that asks.
     pub asker: AgentId,
-    /// Name of the verb, as in the table of verbs.
+    /// The name of the verb, as in the table of verbs.
     pub verb: Box<str>,
     /// The tool that policy was asked about.
     pub tool: Box<str>,

@@ -30,7 +30,7 @@ pub enum PermissionEvent {
         host: Box<str>,
         /// The name of the host's own tool.
         tool: Box<str>,
-        /// Digest of the whole request.
+        /// The digest of the whole request.
         request: Digest,
         /// The rule that has allowed it, or demanded an approval.
         rule: RuleId,

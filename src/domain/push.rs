@@ -107,7 +107,7 @@ pub struct PushSubscriptions(BTreeMap<Box<str>, Arc<PushSubscription>>);
 pub enum PushChange {
     /// A browser gets notices.
     Put(Arc<PushSubscription>),
-    /// A browser gets no more notices.
+    /// A browser no longer gets notices.
     Drop(Box<str>),
 }
 

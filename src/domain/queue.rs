@@ -139,7 +139,7 @@ pub enum QueueEvent {
         attempt: u32,
         /// The reason for the failure.
         failure: Option<Failure>,
-        /// Digest of its report.
+        /// The digest of its report.
         report: Digest,
         /// The usage that its worker reports.
         usage: Option<Box<Usage>>,

@@ -40,7 +40,7 @@ pub struct Picture {
     pub format: Box<str>,
     /// The size of the file, in bytes.
     pub bytes: u64,
-    /// Digest of its content.
+    /// The digest of its content.
     pub digest: Digest,
 }
 

@@ -123,7 +123,7 @@ pub enum TalkEvent {
         task: TaskId,
         /// The number of the saying.
         number: u32,
-        /// Digest of the words.
+        /// The digest of the words.
         text: Digest,
         /// Their length in bytes.
         bytes: u64,
@@ -153,7 +153,7 @@ pub enum TalkEvent {
     SessionBegun {
         /// The task of the run.
         task: TaskId,
-        /// Digest of the session's id.
+        /// The digest of the session's id.
         session: Digest,
         /// Whether a later process of the agent can continue it.
         goes_on: bool,

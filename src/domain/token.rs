@@ -30,7 +30,7 @@ pub const TOKEN_SCOPES: [Scope; 6] =
 /// The daemon's record of a token.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Token {
-    /// Digest of the token, by which requests find this record.
+    /// The digest of the token, by which requests find this record.
     pub digest: Digest,
     /// The agent that its bearer acts as.
     pub agent: AgentId,

@@ -33,7 +33,7 @@ pub struct Version {
 pub struct KeptVersion {
     /// The path of the copy.
     pub path: RepoPath,
-    /// Digest of the whole copy, since other processes can write there.
+    /// The digest of the whole copy, since other processes can write there.
     pub digest: Digest,
     /// The file's permissions, on systems that have them.
     pub mode: Option<u32>,

@@ -38,7 +38,7 @@ pub struct AnswerWord {
     pub approval: u64,
     /// The core's digest of the waiting request.
     pub shown: Digest,
-    /// Digest of the text that the page shows.
+    /// The digest of the text that the page shows.
     pub view: Digest,
     /// When the approval expires, RFC 3339.
     pub expires: String,
@@ -54,7 +54,7 @@ pub struct AnswerWord {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EnrolWord {
-    /// Digest of its id, key and name.
+    /// The digest of its id, key and name.
     pub enrol: Digest,
 }
 
@@ -72,7 +72,7 @@ pub struct RevokeWord {
 pub struct VerbWord {
     /// The verb's name.
     pub verb: String,
-    /// Digest of its arguments as canonical JSON.
+    /// The digest of its arguments as canonical JSON.
     pub arguments: Digest,
 }
 

@@ -10,7 +10,7 @@ use provost_base::limits::STORE_CHECKED_BYTES_MAX;
 use provost_base::{Secret, Timestamp};
 use provost_system as system;
 
-/// Length of the journal's key, in bytes: as long as the MAC.
+/// The length of the journal's key, in bytes: as long as the MAC.
 const KEY_LEN: usize = 32;
 
 /// The first bytes of a file of SQLite.

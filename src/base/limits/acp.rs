@@ -1,6 +1,6 @@
 //! Limits of agents that speak the Agent Client Protocol.
 
-/// Longest line of an agent that speaks ACP, in bytes: it holds a file before and after a change.
+/// The longest line of an agent that speaks ACP, in bytes: it holds a file before and after a change.
 pub const ACP_LINE_BYTES_MAX: usize = 16 << 20;
 
 /// Bytes that an agent that speaks ACP may say during one run. A long session repeats the output of its tools.
@@ -21,7 +21,7 @@ pub const ACP_CALLS_KNOWN_MAX: usize = 64;
 /// The number of times in one run that an agent's mode is set again before the run ends.
 pub const ACP_MODE_CHANGES_MAX: usize = 3;
 
-/// Longest text that is sent to an agent at once, in bytes: a long message by hand; files are named instead.
+/// The longest text that is sent to an agent at once, in bytes: a long message by hand; files are named instead.
 pub const SAY_BYTES_MAX: usize = 16 << 10;
 
 /// Sayings that may wait for one agent: each is kept on the disk with its task.
@@ -36,7 +36,7 @@ pub const SAID_TEXT_KEPT: usize = 1 << 10;
 /// The longest time that an agent that speaks ACP may take to end a turn that was cancelled, in milliseconds.
 pub const ACP_CANCEL_MS_MAX: u64 = 10_000;
 
-/// Longest id of an agent's session, in bytes; those of real agents are UUIDs.
+/// The longest id of an agent's session, in bytes; those of real agents are UUIDs.
 pub const ACP_SESSION_ID_MAX: usize = 256;
 
 /// Pages of an agent's list of sessions that are read if it could not continue one.
@@ -48,7 +48,7 @@ pub const ACP_ANSWER_MS_MAX: u64 = 600_000;
 /// Sessions of agents whose homes are kept for a follow-up; the oldest go first.
 pub const SESSIONS_KEPT_MAX: usize = 50;
 
-/// Longest line that `provost acp` passes on, in bytes: a prompt may hold pictures in Base64.
+/// The longest line that `provost acp` passes on, in bytes: a prompt may hold pictures in Base64.
 pub const ACP_PROXY_LINE_BYTES_MAX: usize = 32 << 20;
 
 /// Bytes that one side has not read yet, beyond which `provost acp` reads no more from the other side.
@@ -71,7 +71,7 @@ pub const ACP_PROXY_CALLS_MAX: usize = 1_024;
 /// The bytes of all of these statements; see [`ACP_PROXY_CALLS_MAX`].
 pub const ACP_PROXY_CALLS_BYTES_MAX: usize = 32 << 20;
 
-/// Longest id of a message, in bytes, and longest id of a session; those in use are numbers and UUIDs.
+/// The longest id of a message, in bytes, and longest id of a session; those in use are numbers and UUIDs.
 pub const ACP_ID_BYTES_MAX: usize = 1 << 10;
 
 /// The longest time that an agent may take to end after its editor has gone, in milliseconds, before it gets a

@@ -6,26 +6,26 @@ pub const AGENTS_CONFIGURED_MAX: usize = 64;
 /// Commands that tidy up or check the changes of one agent; a longer list belongs in a script.
 pub const AGENT_COMMANDS_MAX: usize = 16;
 
-/// Size of a template of prompts, in bytes; templates have a page at most.
+/// The size of a template of prompts, in bytes; templates have a page at most.
 pub const TEMPLATE_BYTES_MAX: usize = 64 << 10;
 
-/// Size of a rendered prompt, in bytes: the bound of a worker's standard input.
+/// The size of a rendered prompt, in bytes: the bound of a worker's standard input.
 pub const PROMPT_BYTES_MAX: usize = super::STDIN_BYTES_MAX;
 
-/// Size of the JSON Schema that a worker's answer has to satisfy, in bytes.
+/// The size of the JSON Schema that a worker's answer has to satisfy, in bytes.
 pub const SCHEMA_BYTES_MAX: usize = 64 << 10;
 
 /// Files and links of a workspace that is copied for an agent, those that git ignores not counted, at some
 /// two hundred bytes of memory each while it runs.
 pub const HARVEST_FILES_MAX: usize = 200_000;
 
-/// Size of git's index that is read to know what it tracks, in bytes: of half a million files.
+/// The size of git's index that is read to know what it tracks, in bytes: of half a million files.
 pub const GIT_INDEX_BYTES_MAX: u64 = 64 << 20;
 
 /// Entries of the copy that are examined after the run, including those that git ignores.
 pub const HARVEST_ENTRIES_MAX: u64 = 1_000_000;
 
-/// Size of a file whose content is kept as it was when it was copied, in bytes; a larger file is not source code.
+/// The size of a file whose content is kept as it was when it was copied, in bytes; a larger file is not source code.
 pub const BASE_FILE_BYTES_MAX: u64 = 4 << 20;
 
 /// Bytes of all such contents, on the disk and for the time of one run.
@@ -64,22 +64,22 @@ pub const AGE_OVER_A_START_S_MAX: u64 = 24 * 60 * 60;
 /// The number of private copies that are kept of runs whose daemon was killed; the newest ones.
 pub const REMAINS_KEPT_MAX: usize = 10;
 
-/// Longest line of an agent's stream that is read as a message, in bytes: one line may hold an edit of a large file.
+/// The longest line of an agent's stream that is read as a message, in bytes: one line may hold an edit of a large file.
 pub const STREAM_LINE_BYTES_MAX: usize = 4 << 20;
 
-/// Longest answer of an agent, in bytes.
+/// The longest answer of an agent, in bytes.
 pub const ANSWER_BYTES_MAX: usize = 1 << 20;
 
 /// Bytes of lines for people that wait to be taken from a stream's reader; the oldest give way.
 pub const STREAM_LOG_BYTES_MAX: usize = 256 << 10;
 
-/// Longest of these lines, in bytes.
+/// The longest of these lines, in bytes.
 pub const STREAM_LOG_LINE_MAX: usize = 2_000;
 
 /// Lines of a difference that people are shown, for the old and the new text each; the run's output has the whole difference.
 pub const STREAM_DIFF_LINES_MAX: usize = 12;
 
-/// Size of a reply that is searched for JSON, in bytes.
+/// The size of a reply that is searched for JSON, in bytes.
 pub const REPLY_BYTES_MAX: usize = ANSWER_BYTES_MAX;
 
 /// Places in a reply at which JSON may begin that are tried.
@@ -88,7 +88,7 @@ pub const REPLY_STARTS_MAX: usize = 1_000;
 /// Issues of one review.
 pub const REVIEW_ISSUES_MAX: usize = 200;
 
-/// Longest message of one issue, and longest suggestion, in characters.
+/// The longest message of one issue, and longest suggestion, in characters.
 pub const REVIEW_TEXT_MAX: usize = 4_000;
 
 /// Lines about changes in the workspace in an agent's prompt; the agent can ask git itself for more.
@@ -100,11 +100,11 @@ pub const SURROUNDINGS_BYTES_MAX: usize = 16 << 10;
 /// Bytes from the end of a check's output that are shown with its outcome; the job's log has the rest.
 pub const CHECK_TOLD_BYTES_MAX: usize = 4 << 10;
 
-/// Longest name of a model that is passed to a program, in bytes.
+/// The longest name of a model that is passed to a program, in bytes.
 pub const MODEL_NAME_BYTES_MAX: usize = 256;
 
-/// Longest description of a package (`package.json`) that `provost agent add` reads, in bytes.
+/// The longest description of a package (`package.json`) that `provost agent add` reads, in bytes.
 pub const PACKAGE_BYTES_MAX: u64 = 1 << 20;
 
-/// Longest answer of a program that is asked for its version, in bytes.
+/// The longest answer of a program that is asked for its version, in bytes.
 pub const PROGRAM_VERSION_BYTES_MAX: u64 = 4_096;

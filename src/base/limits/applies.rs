@@ -10,7 +10,7 @@ pub const APPLY_FILES_MAX: usize = 2_000;
 /// kept for an undo.
 pub const ARTIFACT_BYTES_MAX: usize = 8 << 20;
 
-/// Longest diff that is shown, in bytes; of a longer one only the lines are counted. A6s 6.8.
+/// The longest diff that is shown, in bytes; of a longer one only the lines are counted. A6s 6.8.
 pub const DIFF_BYTES_MAX: usize = 1 << 20;
 
 /// Diffs of one preview together, in bytes; for further ones, only the lines are counted.
@@ -32,7 +32,7 @@ pub const APPLIES_MAX: usize = 200;
 /// Old contents that all applies together keep, in bytes; the oldest give way.
 pub const APPLIES_BYTES_MAX: u64 = 256 << 20;
 
-/// Longest line of an apply's record, in bytes: paths, digests, and folders that were made on the way.
+/// The longest line of an apply's record, in bytes: paths, digests, and folders that were made on the way.
 pub const APPLY_LINE_BYTES_MAX: usize = 64 << 10;
 
 /// Applied files that one command reports. With no more at once, a reader of the timeline need not wait for the

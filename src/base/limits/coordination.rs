@@ -76,8 +76,8 @@ pub const CONTRACTS_MAX: usize = 10_000;
 /// Contracts that are open at once under all names of one tree of processes.
 pub const CONTRACTS_OF_ONE_MAX: usize = CONTRACTS_MAX / 4;
 
-/// Longest kind of a resource, in bytes.
+/// The longest kind of a resource, in bytes.
 pub const RESOURCE_KIND_LEN_MAX: usize = 32;
 
-/// Longest value of a resource, in bytes.
+/// The longest value of a resource, in bytes.
 pub const RESOURCE_VALUE_LEN_MAX: usize = 128;

@@ -57,7 +57,7 @@ pub const HOOK_STOPPED_LOOKS_MS: [u64; 5] = [25, 175, 800, 3_000, 6_000];
 /// Refusals that are remembered, each with its agent and file: a lock that is taken after one ends with a commit.
 pub const ADVISED_MAX: usize = 2_000;
 
-/// Size of the note about the results of writes to a file, in bytes, beyond which it begins again: some hundred writes.
+/// The size of the note about the results of writes to a file, in bytes, beyond which it begins again: some hundred writes.
 pub const HOOK_NOTES_BYTES_MAX: u64 = 8 << 10;
 
 /// Files that are examined at a session's end; there is one for each question that waits.
@@ -96,7 +96,7 @@ pub const SHELL_FOUND_MAX: usize = 4_000;
 /// The number of times that a command is evaluated with other values of its variables, as in a loop.
 pub const SHELL_ROUNDS_MAX: usize = 256;
 
-/// Longest word that results from variables, in bytes: texts double quickly.
+/// The longest word that results from variables, in bytes: texts double quickly.
 pub const SHELL_WORD_BYTES_MAX: usize = 1 << 20;
 
 /// Words that a word with braces may stand for; braces in braces multiply.
@@ -105,7 +105,7 @@ pub const SHELL_CHOICES_MAX: usize = 256;
 /// The most bytes that such a word may have.
 pub const SHELL_CHOICES_BYTES_MAX: usize = 8 << 10;
 
-/// Longest expression of code that is examined, in words and signs; each call that writes has one.
+/// The longest expression of code that is examined, in words and signs; each call that writes has one.
 pub const CODE_SPAN_MAX: usize = 2_048;
 
 /// Calls that write, and names that get a value, in one piece of code.
@@ -118,16 +118,16 @@ pub const CODE_TEXTS_MAX: usize = 512;
 /// at most.
 pub const CODE_WORK_MAX: usize = 1_000_000;
 
-/// Longest text in code that may be a path or a line for a shell, in bytes; no path is longer.
+/// The longest text in code that may be a path or a line for a shell, in bytes; no path is longer.
 pub const CODE_TEXT_BYTES_MAX: usize = 4_096;
 
-/// Longest name of a file, and longest line for a shell, that is searched in programs for `sed` and `awk`, in bytes.
+/// The longest name of a file, and longest line for a shell, that is searched in programs for `sed` and `awk`, in bytes.
 pub const SCRIPT_NAME_BYTES_MAX: usize = 4_096;
 
 /// Places in programs for `sed` and `awk` that may name a file; more are not read.
 pub const SCRIPT_PLACES_MAX: usize = 2_000;
 
-/// Largest file of a project that is read for its scripts, in bytes.
+/// The largest file of a project that is read for its scripts, in bytes.
 pub const PROJECT_FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// The part of [`SHELL_COST_MAX`] that one script which a command starts may cost; for scripts that take more, the
@@ -140,13 +140,13 @@ pub const HOOK_INPUT_BYTES_MAX: usize = 16 << 20;
 /// Bytes that are read from the end of a session's record to find the settings of its last turn.
 pub const HOOK_RECORD_BYTES_MAX: u64 = 8 << 20;
 
-/// Largest configuration of a host that is read, in bytes; real ones have some kilobytes.
+/// The largest configuration of a host that is read, in bytes; real ones have some kilobytes.
 pub const HOOK_CONFIG_BYTES_MAX: u64 = 1 << 20;
 
 /// Daemons of one user that are asked for work that needs their user; the entries of more are not read.
 pub const DAEMONS_ASKED_MAX: usize = 256;
 
-/// Largest entry of a daemon in the folder of all daemons, in bytes: two paths and some numbers.
+/// The largest entry of a daemon in the folder of all daemons, in bytes: two paths and some numbers.
 pub const DAEMON_ENTRY_BYTES_MAX: u64 = 16 << 10;
 
 /// The longest time that a daemon may take for its answer about work that needs its user, in milliseconds; then it
@@ -170,8 +170,8 @@ pub const TOOL_PATHS_MAX: usize = 2_048;
 /// to everything.
 pub const HOOK_FILES_MAX: usize = 2_000;
 
-/// Longest that a hook takes to find out whether a write may go on, in milliseconds. Hosts are told to give
-/// it thirty seconds.
+/// The longest that a hook takes to find out whether a write may go on, in milliseconds. Hosts are told to give it
+/// thirty seconds.
 pub const HOOK_MS_MAX: u64 = 20_000;
 
 /// Calls of an agent for which a hook puts files aside at one time; the oldest goes first.

@@ -1,10 +1,10 @@
 //! Bounds of doors over loopback HTTP.
 
-/// Largest body of a request to Agent Protocol, in bytes. Its own server takes a tenth, which a hand-off with many files
-/// outgrows.
+/// The largest body of a request to Agent Protocol, in bytes. Its own server takes a tenth, which a hand-off with
+/// many files outgrows.
 pub const AGENT_PROTOCOL_BODY_BYTES_MAX: usize = 1 << 20;
 
-/// Largest body of a request to the broker, in bytes, as its own server has it.
+/// The largest body of a request to the broker, in bytes, as its own server has it.
 pub const BROKER_BODY_BYTES_MAX: usize = 2 << 20;
 
 /// Bytes held for bodies at one door over loopback HTTP, over all its connections; further ones wait for their turn.
@@ -13,10 +13,10 @@ pub const LOOPBACK_BODIES_BYTES_MAX: usize = 32 << 20;
 /// A body up to this size is not counted: the highest number of connections takes as much as the counted bodies.
 pub const LOOPBACK_SMALL_BODY_BYTES: usize = 16 << 10;
 
-/// Time for one whole body, in milliseconds, waiting for its turn included.
+/// The time for one whole body, in milliseconds, waiting for its turn included.
 pub const LOOPBACK_BODY_MS_MAX: u64 = 30_000;
 
-/// Largest head of a request over HTTP, on loopback or a Unix socket, in bytes; those of today's clients have a few hundred.
+/// The largest head of a request over HTTP, on loopback or a Unix socket, in bytes; those of today's clients have a few hundred.
 pub const HTTP_HEAD_BYTES_MAX: usize = 32 << 10;
 
 /// The longest time that a request's head may take, and that a connection may be silent, in milliseconds.
@@ -47,7 +47,7 @@ pub const LOOPBACK_ARRIVING_MAX: usize = 64;
 /// those gives way. Events that wait are held once for all readers.
 pub const STREAM_READERS_MAX: usize = super::CONNECTIONS_MAX;
 
-/// Longest wait of a request to the own API that waits for news, in milliseconds; the caller asks again.
+/// The longest wait of a request to the own API that waits for news, in milliseconds; the caller asks again.
 pub const OWN_WAIT_MS_MAX: u64 = 30_000;
 
 /// The longest time that the body of a request to the own API may take, in milliseconds.
@@ -83,7 +83,7 @@ pub const MINTED_TOKENS_MAX: usize = 4_096;
 /// Tokens of one agent; one more ends the one that would expire first.
 pub const AGENT_TOKENS_MAX: usize = 8;
 
-/// Longest token that is checked, in bytes; Provost's own have 69.
+/// The longest token that is checked, in bytes; Provost's own have 69.
 pub const TOKEN_LEN_MAX: usize = 256;
 
 /// The time for which the daemon relies on its finding that no program here carries connections of containers, in milliseconds: less than

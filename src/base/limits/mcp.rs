@@ -25,11 +25,11 @@ pub const MCP_POLL_MS: u64 = 2_000;
 /// Tasks that one server process watches for its host, to report changes. A host polls as well.
 pub const MCP_WATCHED_MAX: usize = 64;
 
-/// Size of a whole answer, in bytes: text and structure together. The strictest host cuts at 25,000 tokens, and the
-/// most compact text has about two bytes to each.
+/// The size of a whole answer, in bytes: text and structure together. The strictest host cuts at 25,000 tokens, and
+/// the most compact text has about two bytes to each.
 pub const MCP_ANSWER_BYTES_MAX: usize = 48 << 10;
 
-/// Size of all arguments of a tool, in bytes as JSON: the daemon's bound for one request, less the part around
+/// The size of all arguments of a tool, in bytes as JSON: the daemon's bound for one request, less the part around
 /// them.
 pub const MCP_ARGUMENTS_BYTES_MAX: usize = (1 << 20) - (16 << 10);
 
@@ -42,7 +42,7 @@ pub const MCP_PAGE_ROWS_MAX: usize = 100;
 /// Rows of a page if the request names no number.
 pub const MCP_PAGE_ROWS: usize = 20;
 
-/// Longest text that an agent writes to another in one message, in bytes: it is shown whole.
+/// The longest text that an agent writes to another in one message, in bytes: it is shown whole.
 pub const MESSAGE_LEN_MAX: usize = 8 << 10;
 
 /// The part of an entry of an inbox that is shown, in bytes.
@@ -51,14 +51,14 @@ pub const INBOX_TEXT_MAX: usize = 8 << 10;
 /// Entries of an inbox in one answer.
 pub const INBOX_PAGE_MAX: usize = 100;
 
-/// Largest request to the door over HTTP, and largest line over standard input, in bytes: twice the daemon's bound
-/// for one request, since JSON may be nested in JSON.
+/// The largest request to the door over HTTP, and largest line over standard input, in bytes: twice the daemon's
+/// bound for one request, since JSON may be nested in JSON.
 pub const MCP_BODY_BYTES_MAX: usize = 2 << 20;
 
-/// Longest id of a request that an answer about a faulty request repeats, in bytes.
+/// The longest id of a request that an answer about a faulty request repeats, in bytes.
 pub const MCP_ID_BYTES_MAX: usize = 256;
 
-/// Length of the reason why a message is refused, in characters: it may quote the message.
+/// The length of the reason why a message is refused, in characters: it may quote the message.
 pub const MCP_WHY_CHARS_MAX: usize = 300;
 
 /// Answers that a host has not read yet, in lines; then the server waits for the host.
@@ -74,10 +74,10 @@ pub const MCP_SESSION_S_MAX: u64 = 12 * 60 * 60;
 /// Resources about whose changes one host is told.
 pub const MCP_SUBSCRIPTIONS_MAX: usize = 64;
 
-/// Longest argument of a prompt, and longest piece of data in one, in characters.
+/// The longest argument of a prompt, and longest piece of data in one, in characters.
 pub const MCP_PROMPT_CHARS_MAX: usize = 8_000;
 
-/// Largest text of a resource, in bytes.
+/// The largest text of a resource, in bytes.
 pub const MCP_RESOURCE_BYTES_MAX: usize = 64 << 10;
 
 /// The interval at which a stream without news sends a comment, in seconds; hosts give up silent ones after some minutes.
@@ -86,11 +86,11 @@ pub const MCP_COMMENT_EVERY_S: u64 = 15;
 /// The part of each member of a result that DevIt's tools show, in bytes.
 pub const DEVIT_TEXT_MAX: usize = 10 << 10;
 
-/// Longest arguments of a host's tool, in bytes of JSON, that go into a question and on record. A hook shortens
+/// The longest arguments of a host's tool, in bytes of JSON, that go into a question and on record. A hook shortens
 /// longer ones.
 pub const PERMISSION_BYTES_MAX: usize = 64 << 10;
 
-/// Longest member of such arguments, in bytes of JSON, that a hook leaves whole when it shortens them.
+/// The longest member of such arguments, in bytes of JSON, that a hook leaves whole when it shortens them.
 pub const PERMISSION_MEMBER_BYTES_MAX: usize = 4 << 10;
 
 /// The part of a longer member that the hook keeps, in bytes.
@@ -107,7 +107,7 @@ pub const ANCESTORS_MAX: usize = 1_000;
 /// forgotten; each takes a few bytes.
 pub const SPEAKERS_MAX: usize = 10_000;
 
-/// Longest file of such processes that is read from another daemon, in bytes: more than any daemon writes.
+/// The longest file of such processes that is read from another daemon, in bytes: more than any daemon writes.
 pub const SPEAKERS_FILE_BYTES_MAX: u64 = 4 << 20;
 
 /// The time for which a host gets no sign of life about a call that waits, in milliseconds: some time out after twenty seconds.
@@ -131,7 +131,7 @@ pub const PICTURE_PIXELS_MAX: u64 = 128 << 20;
 /// The highest width of a small picture, in pixels.
 pub const THUMB_WIDTH_MAX: u32 = 1_280;
 
-/// Size of a small picture in an answer, in bytes as Base64.
+/// The size of a small picture in an answer, in bytes as Base64.
 pub const THUMB_BYTES_MAX: usize = 700 << 10;
 
 /// The interval at which a server process reports that its host is still alive, in seconds: the crew misses a

@@ -13,10 +13,10 @@ pub const NOTICE_WORDS_BYTES_MAX: usize = 2_000;
 /// The part of a name or a reason that a notice has, in bytes.
 pub const NOTICE_FACT_BYTES_MAX: usize = 300;
 
-/// Largest body of a request, in bytes; Standard Webhooks asks for less than 20 kB.
+/// The largest body of a request, in bytes; Standard Webhooks asks for less than 20 kB.
 pub const NOTICE_BODY_BYTES_MAX: usize = 20_000;
 
-/// Largest text for people, in characters. Discord takes 2,000.
+/// The largest text for people, in characters. Discord takes 2,000.
 pub const NOTICE_TEXT_CHARS_MAX: usize = 1_900;
 
 /// The part of an answer that is read, in bytes: enough for the sentence of an error.
@@ -34,7 +34,7 @@ pub const NOTICE_KEPT_MS: u64 = 3 * 24 * 60 * 60 * 1_000;
 /// The shortest wait, in milliseconds, after which a new notice may end a longer wait for an address that has failed.
 pub const NOTICE_NEWS_MS_MIN: u64 = 60_000;
 
-/// Longest address of a target, in bytes; those of chats have some 200.
+/// The longest address of a target, in bytes; those of chats have some 200.
 pub const NOTICE_URL_BYTES_MAX: usize = 2_048;
 
 /// Keys of one address: two during a replacement, and one to spare.

@@ -8,7 +8,7 @@ pub const HEAVY_NAMED_MAX: usize = 5;
 /// such files.
 pub const NAMED_LOOKS_MAX: usize = 200_000;
 
-/// Text that is parsed for this purpose, in bytes, with values of variables in it.
+/// The text that is parsed for this purpose, in bytes, with values of variables in it.
 pub const NAMED_BYTES_MAX: usize = 16 << 20;
 
 /// The longest time for this, in milliseconds.
@@ -29,11 +29,11 @@ pub const LINE_DEPTH_MAX: usize = 8;
 /// are read. A text with more keeps workers out.
 pub const LINE_WORDS_MAX: usize = 65_536;
 
-/// Size of a file of settings that is read for the commands in it, in bytes; a larger one keeps workers out. Some
-/// of editors have a mebibyte.
+/// The size of a file of settings that is read for the commands in it, in bytes; a larger one keeps workers out.
+/// Some of editors have a mebibyte.
 pub const SETTINGS_READ_BYTES_MAX: u64 = 2 << 20;
 
-/// Size of a script that is read for the commands in it, in bytes. A longer shell script keeps workers out.
+/// The size of a script that is read for the commands in it, in bytes. A longer shell script keeps workers out.
 pub const SCRIPT_BYTES_MAX: u64 = 256 << 10;
 
 /// Files of settings that are read for the commands in them; more of them keep workers out.

@@ -1,33 +1,33 @@
 //! Bounds of passkeys: what authenticators and browsers send, and how much of it is open at a time.
 
-/// Longest id of a credential, in bytes; WebAuthn's own bound.
+/// The longest id of a credential, in bytes; WebAuthn's own bound.
 pub const CREDENTIAL_ID_BYTES_MAX: usize = 1023;
 
-/// Longest authenticator data, in bytes: an id, an RSA key of 8192 bits, and room for extensions.
+/// The longest authenticator data, in bytes: an id, an RSA key of 8192 bits, and room for extensions.
 pub const AUTHENTICATOR_DATA_BYTES_MAX: usize = 8 << 10;
 
-/// Longest client data, in bytes. Browsers write some 200, with a challenge, an origin and additions of their own.
+/// The longest client data, in bytes. Browsers write some 200, with a challenge, an origin and additions of their own.
 pub const CLIENT_DATA_BYTES_MAX: usize = 8 << 10;
 
-/// Longest signature, in bytes: RSA with 8192 bits.
+/// The longest signature, in bytes: RSA with 8192 bits.
 pub const PASSKEY_SIGNATURE_BYTES_MAX: usize = 1024;
 
-/// Longest attestation object, in bytes: authenticator data with a statement that is ignored.
+/// The longest attestation object, in bytes: authenticator data with a statement that is ignored.
 pub const ATTESTATION_BYTES_MAX: usize = 32 << 10;
 
-/// Smallest modulus of an RSA key, in bits: Windows Hello makes these, and smaller ones are within reach of attackers.
+/// The smallest modulus of an RSA key, in bits: Windows Hello makes these, and smaller ones are within reach of attackers.
 pub const PASSKEY_RSA_BITS_MIN: usize = 2048;
 
-/// Largest modulus of an RSA key, in bits; a larger one takes too long to check.
+/// The largest modulus of an RSA key, in bits; a larger one takes too long to check.
 pub const PASSKEY_RSA_BITS_MAX: usize = 8192;
 
-/// Longest name of a passkey, in bytes: lists show it beside a date.
+/// The longest name of a passkey, in bytes: lists show it beside a date.
 pub const PASSKEY_NAME_BYTES_MAX: usize = 64;
 
-/// Longest note that is signed, in bytes: the journal keeps it with the signature.
+/// The longest note that is signed, in bytes: the journal keeps it with the signature.
 pub const SIGNED_NOTE_BYTES_MAX: usize = 2_000;
 
-/// Longest arguments of a verb that is signed, in bytes: the journal keeps them with the signature.
+/// The longest arguments of a verb that is signed, in bytes: the journal keeps them with the signature.
 pub const SIGNED_VERB_BYTES_MAX: usize = 8 << 10;
 
 /// Passkeys of one person; the browser gets all of their ids with each request.
@@ -73,10 +73,10 @@ pub const PASSKEY_WAIT_NOTE_S: u64 = 60;
 /// By how much the clock has to be ahead of the daemon's running time to be reported, in milliseconds.
 pub const PASSKEY_LEAP_MS_MIN: u64 = 300_000;
 
-/// Longest exponent of an RSA key, in bytes; 65537 has three.
+/// The longest exponent of an RSA key, in bytes; 65537 has three.
 pub const PASSKEY_RSA_EXPONENT_BYTES_MAX: usize = 4;
 
-/// Longest word for a transport of an authenticator, in bytes.
+/// The longest word for a transport of an authenticator, in bytes.
 pub const PASSKEY_TRANSPORT_BYTES_MAX: usize = 32;
 
 /// Transports that are kept of one passkey.

@@ -20,7 +20,7 @@ pub const POST_REGIONS_MAX: usize = 100;
 /// The part of a word in the roster that is kept, in bytes: an agent's status, its activity, its program.
 pub const ROSTER_TEXT_MAX: usize = 1_024;
 
-/// Longest pattern of files in a broker message that counts as a pattern, in bytes.
+/// The longest pattern of files in a broker message that counts as a pattern, in bytes.
 pub const POST_PATTERN_LEN_MAX: usize = 256;
 
 /// Questions at the broker door that wait for an answer; the oldest of the agent with most of them goes first.
@@ -44,7 +44,7 @@ pub const POLL_BYTES_MAX: usize = 8 << 20;
 /// The longest time that a poll of the broker door may wait for a new message, in seconds.
 pub const POLL_WAIT_S_MAX: u64 = 60;
 
-/// Size of a `CODEOWNERS` that is read, in bytes, and lines of it that count. Large ones have a few thousand.
+/// The size of a `CODEOWNERS` that is read, in bytes, and lines of it that count. Large ones have a few thousand.
 pub const CODE_OWNERS_BYTES_MAX: u64 = 1 << 20;
 /// The lines of it that count; see [`CODE_OWNERS_BYTES_MAX`].
 pub const CODE_OWNERS_MAX: usize = 5_000;
@@ -87,7 +87,7 @@ pub const RECEIVED_MAX: usize = 512;
 /// handing the commit over takes longer than the commit.
 pub const RECEIVED_BESIDE_MIN: usize = 32;
 
-/// Size of each of two files of messages that wait for their commit, in bytes. If a message does not fit, the
+/// The size of each of two files of messages that wait for their commit, in bytes. If a message does not fit, the
 /// others are committed first.
 pub const INTAKE_BYTES_MAX: usize = 4 << 20;
 

@@ -6,8 +6,8 @@ pub const PUSH_SUBSCRIPTIONS_MAX: usize = 16;
 /// Messages are padded to a multiple of this, in bytes, so that a push service learns nothing from their length.
 pub const PUSH_PAD_BYTES: usize = 512;
 
-/// Longest text of a message, in bytes. RFC 8291 leaves room for 3,993 in the 4,096 that each push service accepts,
-/// and seven whole paddings fit into these.
+/// The longest text of a message, in bytes. RFC 8291 leaves room for 3,993 in the 4,096 that each push service
+/// accepts, and seven whole paddings fit into these.
 pub const PUSH_TEXT_BYTES_MAX: usize = 7 * PUSH_PAD_BYTES - 1;
 
 /// The part of an agent's words that a message has, in bytes, if it has any: each byte may need six in JSON.

@@ -19,7 +19,7 @@ pub const SOCKET_READ_MS_MAX: u64 = 30_000;
 /// The time for which the daemon reads on after its own close frame, in milliseconds.
 pub const SOCKET_LINGER_MS_MAX: u64 = 500;
 
-/// Largest message to the A6s door, in bytes: some artifacts with the whole text of their files.
+/// The largest message to the A6s door, in bytes: some artifacts with the whole text of their files.
 pub const A6S_MESSAGE_BYTES_MAX: usize = 16 << 20;
 
 /// Bytes held for messages to the A6s door, over all its connections; further ones wait for their turn.
@@ -34,7 +34,7 @@ pub const A6S_REQUESTS_AT_ONCE_MAX: usize = 1_024;
 /// The time for which requests may go on when the daemon stops, in milliseconds; then they are answered with an error.
 pub const A6S_SETTLE_MS_MAX: u64 = 1_000;
 
-/// Longest id of a request that is echoed, in bytes; editors' own have ten.
+/// The longest id of a request that is echoed, in bytes; editors' own have ten.
 pub const A6S_REQUEST_ID_BYTES_MAX: usize = 1_024;
 
 /// Texts that people write, such as tasks and instructions, in characters.
@@ -62,6 +62,6 @@ pub const A6S_WATCHED_MAX: usize = 4_096;
 /// Background tasks that are over and listed; the newest. A6s 6.3.
 pub const A6S_LISTED_MAX: usize = 100;
 
-/// Longest list of reasons in the error of an apply that has written nothing, in bytes: as much as a person reads
-/// in an editor's message.
+/// The longest list of reasons in the error of an apply that has written nothing, in bytes: as much as a person
+/// reads in an editor's message.
 pub const A6S_REASONS_BYTES_MAX: usize = 1_500;

@@ -25,7 +25,7 @@ pub const WAL_PAGES: u32 = 4_000;
 /// The time for which a backup waits for a program that holds the database, in milliseconds.
 pub const BACKUP_WAIT_MS_MAX: u64 = 10_000;
 
-/// Longest search, in bytes: more than a person types.
+/// The longest search, in bytes: more than a person types.
 pub const SEARCH_LEN_MAX: usize = 300;
 
 /// Words of a search; each is one more list to search.
@@ -37,7 +37,7 @@ pub const SEARCH_ROWS_MAX: usize = 100;
 /// The highest number of events that one page of a search reads; further ones are on the next page.
 pub const SEARCH_LOOKED_AT_MAX: usize = 2_000;
 
-/// Text of one task or event that can be searched, in bytes: some screens.
+/// The text of one task or event that can be searched, in bytes: some screens.
 pub const SEARCH_TEXT_BYTES_MAX: usize = 64 << 10;
 
 /// Characters around a match: one line of a wide screen.

@@ -3,7 +3,7 @@
 /// Patterns of files that one delegation may want watched.
 pub const WATCH_PATTERNS_MAX: usize = 64;
 
-/// Longest pattern of files to be watched, in bytes.
+/// The longest pattern of files to be watched, in bytes.
 pub const WATCH_PATTERN_LEN_MAX: usize = 1024;
 
 /// Bytes of patterns, as regular expressions, that can always be watched together: each byte takes at most a few

@@ -1,6 +1,6 @@
 //! Bounds of the page for people.
 
-/// Largest body of a request to the page's door, in bytes: a new passkey with its attestation object, in base64url.
+/// The largest body of a request to the page's door, in bytes: a new passkey with its attestation object, in base64url.
 pub const WEB_BODY_BYTES_MAX: usize = 64 << 10;
 
 /// Rows of one list; further ones are counted, and found by the filter. A browser draws a thousand within a tenth of a second.
@@ -21,7 +21,7 @@ pub const WEB_RESUME_MAX: u64 = 1_000;
 /// Seconds after which a page that has got no event gets a beat, so that both ends know that the other is alive.
 pub const WEB_BEAT_EVERY_S: u64 = 1;
 
-/// Longest text in a cell of a list, in characters: more than a screen is wide.
+/// The longest text in a cell of a list, in characters: more than a screen is wide.
 pub const WEB_CELL_CHARS_MAX: usize = 300;
 
 /// Shown lines of one file of a difference; further ones are counted.
@@ -64,7 +64,7 @@ pub const WEB_EARLIER_LOOKED_AT: usize = 15;
 /// Events after a question among which its answer is searched, if no task's record has it.
 pub const WEB_ANSWER_WITHIN: u16 = 200;
 
-/// Longest text whose tokens are coloured, in bytes: a grammar reads it in some tens of milliseconds.
+/// The longest text whose tokens are coloured, in bytes: a grammar reads it in some tens of milliseconds.
 pub const COLOURED_BYTES_MAX: usize = 256 << 10;
 
 /// Tokens of one text that are coloured, so that an answer stays below some megabytes.
@@ -94,7 +94,7 @@ pub const WEB_SESSION_NOTED_MS_MAX: u64 = 5 * 60 * 1_000;
 /// Bytes of the secret of a session.
 pub const WEB_SECRET_BYTES: usize = 32;
 
-/// Largest file of sessions that is read, in bytes: many times what sixteen of them need.
+/// The largest file of sessions that is read, in bytes: many times what sixteen of them need.
 pub const WEB_SESSIONS_FILE_BYTES_MAX: u64 = 256 << 10;
 
 /// Streams of browsers that are signed in, at a time: four for each of them.

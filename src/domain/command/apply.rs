@@ -9,7 +9,7 @@ use provost_base::{AgentId, ApplyId, Digest, Json, RepoPath, TaskId};
 /// Write files in the workspace: a worker's changes, or the contents from before an apply.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ApplyFiles {
-    /// Digest of all contents to write: an approver approves it, and a repeated call is recognised by it.
+    /// The digest of all contents to write: an approver approves it, and a repeated call is recognised by it.
     pub digest: Digest,
     /// The files to write or remove, as an approver sees them.
     pub files: Vec<ApplyFile>,

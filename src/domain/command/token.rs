@@ -10,7 +10,7 @@ use provost_base::{AgentId, Digest, Ttl};
 /// Mint a token, whose bearer acts as an agent. Only its maker and its bearer have the token itself.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct MintToken {
-    /// Digest of the token; the core never has the token itself.
+    /// The digest of the token; the core never has the token itself.
     pub digest: Digest,
     /// The agent that its bearer acts as.
     pub agent: AgentId,

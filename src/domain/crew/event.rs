@@ -162,9 +162,9 @@ pub struct Note {
     pub plain: Option<RepoPath>,
     /// The assignment for which it happened.
     pub assignment: Option<Box<str>>,
-    /// Digest of the content before.
+    /// The digest of the content before.
     pub before: Option<Box<str>>,
-    /// Digest of the content now.
+    /// The digest of the content now.
     pub after: Option<Box<str>>,
     /// Any further members, as the agent sent them.
     pub metadata: Json,

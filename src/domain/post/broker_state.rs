@@ -28,7 +28,7 @@ pub struct Question {
     pub agent: AgentId,
     /// The beginning of the question, for lists.
     pub text: Box<str>,
-    /// Digest of the whole question.
+    /// The digest of the whole question.
     pub whole: Digest,
     /// When it was asked.
     pub at: Timestamp,

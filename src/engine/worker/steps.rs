@@ -12,7 +12,7 @@ use provost_base::limits::BATCH_MAX;
 pub(in super::super) enum Step {
     /// Wait for the next request, or for work that is due after this time.
     Wait(Duration),
-    /// End, with the reason if no caller has told the engine to stop.
+    /// The end, with the reason if no caller has told the engine to stop.
     End(Option<Lost>),
 }
 

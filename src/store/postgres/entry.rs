@@ -16,7 +16,7 @@ pub(super) const ENTRIES: &str =
     "select n, host, inc, own_n, at, format, body, mac, sig from provost.entry where repo =
     $1 and n > $2 order by n limit $3";
 
-/// The statement that writes an entry, with its host's signature.
+/// Returns the statement that writes an entry, with its host's signature.
 ///
 /// # Errors
 /// If a number does not fit its column.

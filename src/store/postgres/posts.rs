@@ -34,7 +34,7 @@ fn floor(slug: &str) -> String {
     )
 }
 
-/// The statements whose rows [`load`] takes.
+/// Returns the statements whose rows [`load`] takes.
 pub(super) fn to_load(repo: i32) -> [Step; 2] {
     let newest = format!(
         "select c.id, coalesce((select max(i.n) from provost.inbox i

@@ -258,7 +258,7 @@ fn timeline(repo: i32, events: &[Event], steps: &mut Vec<Step>) -> Result<(), St
     Ok(())
 }
 
-/// The statement that writes a checkpoint.
+/// Returns the statement that writes a checkpoint.
 ///
 /// # Errors
 /// If a number does not fit its column.

@@ -31,9 +31,9 @@ pub struct ForeignEvent {
     pub resource: Option<String>,
     /// The assignment that the event belongs to.
     pub task: Option<String>,
-    /// Digest of the content before.
+    /// The digest of the content before.
     pub before: Option<String>,
-    /// Digest of the content afterwards.
+    /// The digest of the content afterwards.
     pub after: Option<String>,
     /// JSON, if the row is well-formed.
     pub metadata: Option<String>,
