@@ -4,7 +4,7 @@
 //! same words for every cause, while the log gets the cause. Neither a key nor an expected MAC leaves this
 //! module except through a function that hands out a new key. `policy` and the rules decide what a proven
 //! caller may do, and the doors word the refusals.
-#![deny(unsafe_code)] // the one function here that needs it says why it is sound
+#![deny(unsafe_code)] // the one exception says why it is sound
 
 pub mod answers;
 pub mod bearer;

@@ -81,7 +81,7 @@ pub const TTL_MAX_MS: u32 = 7 * 24 * 60 * 60 * 1000;
 /// The longest frame of a line protocol, in bytes. A DELEGATE may carry a large diff; larger content belongs in a file.
 pub const FRAME_LEN_MAX: usize = 1 << 20;
 
-/// Deepest nesting of JSON from a peer. Real messages stay under ten.
+/// The deepest nesting of JSON from a peer. Real messages stay under ten.
 pub const JSON_DEPTH_MAX: usize = 64;
 
 /// Commands that may wait for the engine; beyond that, callers are told that the daemon is busy.
@@ -298,14 +298,14 @@ pub const COPY_BYTES_MAX: u64 = 4 << 30;
 /// Files, directories and links of a private copy.
 pub const COPY_ENTRIES_MAX: u64 = 500_000;
 
-/// Deepest directory of a private copy; two descriptors are open for each level.
+/// The deepest directory of a private copy; two descriptors are open for each level.
 pub const COPY_DEPTH_MAX: usize = 128;
 
 /// The largest answer that Provost's client takes from the daemon, in bytes: a thousand tasks with all their notes.
 pub const OWN_ANSWER_BYTES_MAX: usize = 64 << 20;
 
-/// The time beyond the wait that it asked for, in milliseconds, that Provost's client waits for the daemon's
-/// answer. A busy daemon answers within one; only one that hangs takes this long.
+/// The time for which Provost's client waits for an answer beyond the wait that it requested, in milliseconds. A
+/// busy daemon answers within one; only one that hangs takes this long.
 pub const OWN_ANSWER_MS_MAX: u64 = 30_000;
 
 /// Connections to the own API that one client keeps for its next questions: a host's calls are rarely more at
@@ -464,7 +464,7 @@ pub const SOURCE_READ_MS_MAX: u64 = 10_000;
 /// The time after which a source file that took longer is tried again, in milliseconds.
 pub const SOURCE_RETRY_MS: u64 = 60_000;
 
-/// Deepest nesting in a source file, in nodes; it costs a few bytes per level. Long chains of `+` or `else if`
+/// The deepest nesting in a source file, in nodes; it costs a few bytes per level. Long chains of `+` or `else if`
 /// reach hundreds.
 pub const SOURCE_DEPTH_MAX: usize = 10_000;
 
@@ -559,7 +559,7 @@ pub const SCIP_OCCURRENCES_MAX: usize = 4_000_000;
 /// Entries of folders that are examined to find source files; at a microsecond or two each.
 pub const INDEX_ENTRIES_MAX: u64 = 2_000_000;
 
-/// Deepest folder in which source files are searched.
+/// The deepest folder in which source files are searched.
 pub const INDEX_DEPTH_MAX: usize = 64;
 
 /// Messages about changed files that wait for one listener; a listener with more looks at everything.

@@ -54,9 +54,9 @@ pub use user::*;
 pub struct Register {
     /// Capabilities announced; recorded, not trusted.
     pub caps: Vec<Box<str>>,
-    /// Process id that the client claims.
+    /// The process id that the client claims.
     pub pid: Option<u64>,
-    /// Process id from the kernel.
+    /// The process id from the kernel.
     pub peer_pid: Option<u32>,
     /// The version that the agent announces; an empty one counts as absent.
     pub version: Option<Box<str>>,

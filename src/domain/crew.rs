@@ -359,7 +359,8 @@ impl State {
     /// Makes another member the lead, if one is present.
     fn succeed(&self, departed: &AgentId, out: &mut Outbox) {
         let pinned = self.settings.crew.lead.as_ref();
-        // The smallest is the best: the one that the configuration names, that asked to lead, a specialist, the oldest.
+        // The smallest rank is the best: first the member that the configuration names, then one that asked to
+        // lead, a specialist, the oldest.
         let rank = |it: &&Arc<Member>| {
             let worker = it.asked == Role::Worker;
             (Some(&it.id) != pinned, it.asked != Role::Lead, worker, it.joined_at, it.place)

@@ -234,7 +234,7 @@ fn grant(
             task.terms = task.terms.within(&still_allowed(state, judge, call, parked, facts)?);
             task.travel.iter_mut().for_each(|it| it.granted_by = Some(call.who.clone()));
             let mark = out.mark();
-            // The facts are about the machine where it was asked.
+            // The facts are about the machine where the question was asked.
             out.owes_at(parked.daemon);
             let ran = it.run_granted(state, call.now, parked, task, judge.version(), out);
             out.owes_at(state.here);

@@ -41,7 +41,7 @@ pub enum EventKind {
         version: Option<Box<str>>,
         /// Capabilities that the agent announced; not trusted.
         caps: Vec<Box<str>>,
-        /// Process id as announced.
+        /// The process id as announced.
         pid: Option<u64>,
     },
     /// An agent that was not known any more gave a sign of life.

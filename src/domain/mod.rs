@@ -387,7 +387,7 @@ impl State {
     /// Returns when [`Core::tick`] next has something to do.
     pub fn next_deadline(&self) -> Option<Timestamp> {
         if self.works_only {
-            return None; // What runs out is ended by full hosts.
+            return None; // Full hosts end everything that runs out.
         }
         let posts = &self.broker;
         let nothing_ages = self.mail.is_empty()

@@ -48,9 +48,9 @@ pub struct RegisteredAgent {
     pub caps: Vec<Box<str>>,
     /// The version that the agent announced, and that was accepted if one was expected.
     pub version: Option<Box<str>>,
-    /// Process id as announced.
+    /// The process id as announced.
     pub pid: Option<u64>,
-    /// Process id from the kernel.
+    /// The process id from the kernel.
     pub peer_pid: Option<u32>,
     /// When it last registered.
     pub registered_at: Timestamp,
